@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use fillrate::task::{Hole, HoleKind};
+use fillrate_language::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
 use crate::support::play::{self, TestDir, files, has_tools, holes, kitchen, text};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fillrate::store::Run;
+use fillrate_engine::store::Run;
 use serde_json::json;
 
 use crate::support::play::{self, FinishedCommand, TestDir, text};

@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use fillrate::corpus::cache::Cache;
-use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::{Corpus, source};
-use fillrate::language::SourceFile;
-use fillrate::language::environment::Toolchain;
-use fillrate::mine::contexts::{ContextLevel, PaperContext, PromptForm};
-use fillrate::mine::dependencies::{DependencyIndex, outermost};
-use fillrate::task::{Hole, HoleKind};
-use fillrate_server::syntax::Language;
+use fillrate_language::SourceFile;
+use fillrate_language::environment::Toolchain;
+use fillrate_language::task::{Hole, HoleKind};
+use fillrate_mine::contexts::{ContextLevel, PaperContext, PromptForm};
+use fillrate_mine::dependencies::{DependencyIndex, outermost};
+use fillrate_syntax::Language;
+use fillrate_verdict::corpus::cache::Cache;
+use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::{Corpus, source};
 use serde::Deserialize;
 
 use crate::support::play::{self, TestDir, cache, has_tools, kitchen};

@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use fillrate::task::{Hole, HoleKind};
+use fillrate_language::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
 use crate::support::play::{self, TestDir, attempts, has_tools, kitchen, text};

@@ -143,7 +143,7 @@ fn killed_parts_merge_to_the_run_of_one_machine() {
                 killed += u64::from(replaying.wait().unwrap().code().is_none());
                 assert_eq!(survivors(), Vec::<String>::new());
                 for (name, contents) in segments(&dir.path(&out)) {
-                    let hash = fillrate::task::sha256_hex(&contents);
+                    let hash = fillrate_language::task::sha256_hex(&contents);
                     assert_eq!(name.file_stem().unwrap(), hash.as_str());
                 }
                 if random.random_bool(0.5) {
@@ -250,7 +250,10 @@ fn conflicts_are_reported_settled_and_counted() {
     let wrong = made.replacen("\"outcome\":\"failed\"", "\"outcome\":\"passed\"", 1);
     assert_ne!(wrong, made);
     let wrong = [before, &wrong].concat();
-    let name = format!("{}.jsonl", fillrate::task::sha256_hex(wrong.as_bytes()));
+    let name = format!(
+        "{}.jsonl",
+        fillrate_language::task::sha256_hex(wrong.as_bytes())
+    );
     std::fs::write(parts.join(name), wrong).unwrap();
 
     let [shared, run] = ["parts", "run"].map(|name| text(&dir.path(name)));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fillrate_server::cleanup::{CompletionExtent, CursorSite, clean};
-use fillrate_server::syntax::Language;
+use fillrate_syntax::Language;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use fillrate::task::{Hole, HoleKind};
+use fillrate_language::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
 use crate::support::play::{TestDir, attempts, cache, copy, holes, repository, run, text};

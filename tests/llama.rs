@@ -11,7 +11,7 @@ use fillrate_server::context::{Window, WindowLayout};
 use fillrate_server::model::{
     self, Finish, ModelOutput, ModelRequest, ModelSettings, Protocol, TextListener,
 };
-use fillrate_server::syntax::Language;
+use fillrate_syntax::Language;
 
 use crate::support::play::{TestDir, attempts, demo, has_tools, text};
 use crate::support::programs;

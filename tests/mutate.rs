@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use fillrate::task::{Hole, HoleKind};
+use fillrate_language::task::{Hole, HoleKind};
 
 use crate::support::play::{TestDir, has_tools, holes, kitchen, repository, text};
 

@@ -11,8 +11,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fillrate::mutate::{self, MutationOperator};
-use fillrate_server::syntax::Language;
+use fillrate_language::mutate::{self, MutationOperator};
+use fillrate_syntax::Language;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

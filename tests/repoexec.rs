@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use fillrate::corpus::cache::Cache;
-use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::source;
-use fillrate::language::environment::Toolchain;
+use fillrate_language::environment::Toolchain;
+use fillrate_verdict::corpus::cache::Cache;
+use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::source;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

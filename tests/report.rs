@@ -7,18 +7,18 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use fillrate::developer::typing::{
+use fillrate_engine::developer::typing::{
     KeyCounts, RequestResult, TypedAcceptance, TypingRequest, TypingSession,
 };
-use fillrate::mine::Rejection;
-use fillrate::store::{
+use fillrate_engine::store::{
     Attempt, AuditRecord, Machine, MiningCounts, ProjectState, ProjectStatus, Run, TypingAttempt,
 };
-use fillrate::task::{Category, Hole, HoleKind, Mutation, Survivor, Topic};
-use fillrate::verdict::{Outcome, Verdict};
+use fillrate_language::task::{Category, Hole, HoleKind, Mutation, Survivor, Topic};
+use fillrate_mine::Rejection;
 use fillrate_server::cleanup::Decision;
 use fillrate_server::completion::{CandidateStep, Trace};
 use fillrate_server::context::Window;
+use fillrate_verdict::{Outcome, Verdict};
 use rusqlite::params;
 use serde_json::{Value, json};
 
@@ -1396,7 +1396,7 @@ fn the_scripts_of_the_pages_type_check() {
     let Some(packages) = install("playwright") else {
         return;
     };
-    let pages = play::repository("replay/src/report/pages");
+    let pages = play::repository("replay/report/src/pages");
     let scripts = [
         "common", "table", "index", "plots", "attempts", "files", "flips", "runs", "hole",
     ];

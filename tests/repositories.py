@@ -24,7 +24,7 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-DOWNLOAD_SDIST = HERE.parent / "replay/src/corpus/download_sdist.py"
+DOWNLOAD_SDIST = HERE.parent / "replay/verdict/src/corpus/download_sdist.py"
 #: The limit of one command, in seconds.
 TIME_LIMIT = 3600
 

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use fillrate::task::{Hole, HoleKind};
+use fillrate_language::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
 use crate::support::play::{self, FinishedCommand, TestDir, has_tools, kitchen, text};

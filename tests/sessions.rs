@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use fillrate::developer::{Developer, ServerCommand};
+use fillrate_engine::developer::{Developer, ServerCommand};
 use fillrate_server::context::{GivenContext, Window};
-use fillrate_server::text::ByteOffset;
+use fillrate_syntax::text::ByteOffset;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -12,7 +12,7 @@ fn replaced_functions_equal_an_import_of_the_changed_file() {
     }
     let output = Command::new("python3")
         .arg(repository("tests/swap.py"))
-        .arg(repository("replay/src/verdict/harness"))
+        .arg(repository("replay/verdict/src/harness"))
         .output()
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);

@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fillrate_server::cleanup::CompletionExtent;
 use fillrate_server::configuration::{Profile, TrialUnit};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::FAMILIES;
+use fillrate_syntax::CompletionExtent;
 use serde_json::{Value, json};
 
 use crate::support::{pairs, programs};

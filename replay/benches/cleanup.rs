@@ -13,10 +13,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{ContentArrangement, Table};
-use fillrate::language::SourceFile;
-use fillrate::mine::candidates::{LineCoverage, find_candidates};
+use fillrate_language::SourceFile;
+use fillrate_mine::candidates::{LineCoverage, find_candidates};
 use fillrate_server::cleanup::{CompletionExtent, CursorSite, clean};
-use fillrate_server::syntax::Language;
+use fillrate_syntax::Language;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 

@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use comfy_table::Table;
-use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::{Corpus, CorpusStep};
-use fillrate::task::{self, Hole};
-use fillrate::verdict::{Engine, Judge, Outcome};
+use fillrate_language::task::{self, Hole};
+use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::{Corpus, CorpusStep};
+use fillrate_verdict::{Engine, Judge, Outcome};
 
 fn main() {
     // The sandbox starts this binary again as its inner stages.

@@ -55,25 +55,24 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-
-use crate::corpus::CorpusError;
-use crate::corpus::manifest::ManifestError;
-use crate::corpus::pack::PackError;
-use crate::developer::DeveloperError;
-use crate::import::ImportError;
-use crate::play::PlayError;
-use crate::play::mining::HoleSelection;
-use crate::play::projects::{AbsentProject, ExecutionPlan};
-use crate::report::export::ExportError;
-use crate::report::pages::HtmlReportError;
-use crate::report::table::allow_any_width;
-use crate::store::ProjectStatus;
-use crate::store::{StoreError, is_object_address};
-use crate::task::{HoleKind, TaskError};
-use crate::verdict::{Engine, VerdictError};
+use fillrate_engine::developer::DeveloperError;
+use fillrate_engine::play::PlayError;
+use fillrate_engine::play::mining::HoleSelection;
+use fillrate_engine::play::projects::{AbsentProject, ExecutionPlan};
+use fillrate_engine::store::ProjectStatus;
+use fillrate_engine::store::{StoreError, is_object_address};
+use fillrate_language::task::{HoleKind, TaskError};
+use fillrate_mine::import::ImportError;
+use fillrate_report::export::ExportError;
+use fillrate_report::pages::HtmlReportError;
+use fillrate_report::table::allow_any_width;
+use fillrate_verdict::corpus::CorpusError;
+use fillrate_verdict::corpus::manifest::ManifestError;
+use fillrate_verdict::corpus::pack::PackError;
+use fillrate_verdict::{Engine, VerdictError};
 
 /// Runs the program as its command line says.
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let CommandLine { wide, command } = CommandLine::parse();
     if wide {
         allow_any_width();
@@ -450,10 +449,10 @@ enum CliError {
     Input(#[from] score::InputError),
     /// A table of figures.
     #[error(transparent)]
-    Table(#[from] crate::study::table::TableError),
+    Table(#[from] fillrate_study::table::TableError),
     /// A study.
     #[error(transparent)]
-    Study(#[from] crate::study::StudyError),
+    Study(#[from] fillrate_study::StudyError),
     /// What was asked can't be done.
     #[error("{0}")]
     Refused(String),

@@ -1,9 +1,11 @@
 //! The one binary of Fillrate.
 
+mod cli;
+
 fn main() -> std::process::ExitCode {
     // Must stay first: a sandbox's inner stages need a process that has no threads yet.
     if let Some(code) = fillrate_sandbox::enter_if_requested() {
         return code;
     }
-    fillrate::cli::main()
+    cli::main()
 }

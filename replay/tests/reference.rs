@@ -1,17 +1,17 @@
 //! Checks the tables of the reference pages in `docs/` against the code.
 
-use fillrate::developer::policy::{Feature, Policy};
-use fillrate::developer::typist::Typist;
-use fillrate::import::FORMATS;
-use fillrate::language::scoring::ScoringLanguage;
-use fillrate::mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, MrgContext, PaperContext};
-use fillrate::mutate::MutationOperator;
-use fillrate::report::export::{COLUMNS, ExportColumn, SCHEMA, TYPING_COLUMNS};
-use fillrate::report::policies::POLICY_METRICS;
-use fillrate::study::telemetry::statistics::VARIANTS;
-use fillrate::verdict::Evidence;
-use fillrate::verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
+use fillrate_engine::developer::policy::{Feature, Policy};
+use fillrate_engine::developer::typist::Typist;
+use fillrate_language::mutate::MutationOperator;
+use fillrate_language::scoring::ScoringLanguage;
 use fillrate_metrics::{READ_MS, TEXT_METRICS, Unit};
+use fillrate_mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, MrgContext, PaperContext};
+use fillrate_mine::import::FORMATS;
+use fillrate_report::export::{COLUMNS, ExportColumn, SCHEMA, TYPING_COLUMNS};
+use fillrate_report::policies::POLICY_METRICS;
+use fillrate_study::telemetry::statistics::VARIANTS;
+use fillrate_verdict::Evidence;
+use fillrate_verdict::feedback::{MOST_CHARACTERS, MOST_TESTS};
 use strum::VariantArray;
 
 const ACCEPTANCE: &str = include_str!("../docs/acceptance.md");

@@ -24,6 +24,8 @@ use self::scan::Opening;
 use self::syntax_site::SyntaxSite;
 use crate::syntax::Language;
 
+pub use fillrate_syntax::CompletionExtent;
+
 pub use self::tokens::{FOREIGN_TOKENS, ForeignToken};
 
 /// Applies every rule in order and returns what is left and what each rule removed.
@@ -171,24 +173,6 @@ pub struct CursorSite<'a> {
     pub extent: CompletionExtent,
     /// Whether the model is a chat model, which may put prose around the code.
     pub chat: bool,
-}
-
-/// How far a completion may go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CompletionExtent {
-    /// To the end of the cursor's line.
-    Line,
-    /// To the end of the statement that the cursor is in, or that begins at it.
-    Statement,
-    /// To the end of the block that the cursor is in.
-    #[default]
-    Block,
-    /// To the end of the function, method or class that the cursor is in, or else of the first
-    /// one that begins in the completion.
-    Definition,
-    /// To the end of the raw completion, whose shape is kept: only what is no code is removed.
-    Anything,
 }
 
 /// What one rule removed from a raw completion, or rewrote.

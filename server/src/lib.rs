@@ -2,11 +2,12 @@
 //! the repository, over the Language Server Protocol.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `digest`, `folders`, [`text`] → [`syntax`] → [`documents`] → [`workspace`] → [`context`] → [`prompt`] →
-//! [`model`] → [`cleanup`] → [`configuration`] → [`completion`] → [`telemetry`] → [`lsp`].
+//! `digest`, `folders` → [`documents`] → [`workspace`] → [`context`] → [`prompt`] → [`model`] →
+//! [`cleanup`] → [`configuration`] → [`completion`] → [`telemetry`] → [`lsp`]. Below all of them is
+//! the crate `fillrate-syntax`.
 //!
 //! Architecture invariants: only [`lsp`] knows tower-lsp and JSON-RPC; offsets are converted
-//! only in [`text`]; this crate never depends on the evaluator that plays it.
+//! only in `fillrate_syntax::text`; this crate never depends on the evaluator that plays it.
 
 pub mod cleanup;
 pub mod completion;
@@ -18,7 +19,8 @@ mod folders;
 pub mod lsp;
 pub mod model;
 pub mod prompt;
-pub mod syntax;
 pub mod telemetry;
-pub mod text;
 pub mod workspace;
+
+pub use fillrate_syntax as syntax;
+use fillrate_syntax::text;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fillrate_server::syntax::Language;
+use fillrate_syntax::Language;
 use serde::Deserialize;
 
 /// The lines of one language, and the file that they are written into.

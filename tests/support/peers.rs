@@ -6,11 +6,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fillrate::corpus::cache::Cache;
-use fillrate::corpus::manifest::Manifest;
-use fillrate::corpus::{Corpus, source};
-use fillrate::language::environment::Toolchain;
-use fillrate::task::{Hole, HoleKind};
+use fillrate_language::environment::Toolchain;
+use fillrate_language::task::{Hole, HoleKind};
+use fillrate_verdict::corpus::cache::Cache;
+use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::{Corpus, source};
 use serde_json::{Value, json};
 
 use crate::support::play::{FinishedCommand, TestDir, cache, copy, holes, repository, text};

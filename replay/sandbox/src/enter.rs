@@ -86,8 +86,8 @@ fn first_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     let pid = i32::try_from(child.id()).map_err(|error| lost(io::Error::other(error)))?;
     send(socket, &StageReport::Started(pid)).map_err(lost)?;
 
-    // ForkingProgram without reaping: until the caller has answered, no other process can get this pid, so
-    // the caller never looks at or kills a stranger.
+    // Waits without reaping: until the caller has answered, no other process can get this pid, so
+    // the caller never inspects or kills another process.
     let peek = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
     while waitid(Id::Pid(Pid::from_raw(pid)), peek) == Err(Errno::EINTR) {}
     send(socket, &StageReport::Gone).map_err(lost)?;

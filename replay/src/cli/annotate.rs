@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::annotate::{self, AnnotationOutcome, AnnotationPlan, FailureLabel};
 use fillrate_metrics::Estimate;
+use fillrate_report::table::TextTable;
 use serde_json::json;
 
 use super::{CliError, Success};
-use crate::play::annotate::{self, AnnotationOutcome, AnnotationPlan, FailureLabel};
-use crate::report::table::TextTable;
 
 /// Have several models say why answers failed, and count their votes.
 ///

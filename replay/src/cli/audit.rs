@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::audit::{self, AuditPlan};
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::store::{AuditRecord, Partition};
 
 use super::events::EventArguments;
 use super::{CliError, Success};
-use crate::play::audit::{self, AuditPlan};
-use crate::play::events::Listener;
-use crate::store::{AuditRecord, Partition};
 
 /// Judge a sample of a run's completions again in the slowest and simplest way, and list the
 /// verdicts that differ.

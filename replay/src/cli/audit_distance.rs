@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::distance::{self, DistancePlan, FunctionPart};
 use fillrate_metrics::Estimate;
+use fillrate_report::table::TextTable;
 use serde_json::json;
 
 use super::{CliError, Success, progress, success};
-use crate::play::distance::{self, DistancePlan, FunctionPart};
-use crate::report::table::TextTable;
 
 /// Measure how far a task set is from real code.
 ///

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::PlayError;
+use fillrate_engine::store::Run;
 use fillrate_metrics::{Estimate, Unit};
+use fillrate_report::leakage::{LeakageAudit, LeakageParameters};
+use fillrate_report::table::TextTable;
 use serde_json::json;
 
 use super::{CliError, Success};
-use crate::play::PlayError;
-use crate::report::leakage::{LeakageAudit, LeakageParameters};
-use crate::report::table::TextTable;
-use crate::store::Run;
 
 /// Look for signs that a run's model has seen the benchmark.
 ///

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::augment::{self, AugmentationPlan, LEAST_COVERAGE, TestGoal};
+use fillrate_engine::play::events::Listener;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, Success};
-use crate::play::augment::{self, AugmentationPlan, LEAST_COVERAGE, TestGoal};
-use crate::play::events::Listener;
 
 /// Have a model write tests that notice the faults which survived mutation.
 ///

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::mining::{self, HoleSelection, MiningPlan};
+use fillrate_language::task::HoleKind;
+use fillrate_verdict::corpus::Corpus;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, Success, success};
-use crate::corpus::Corpus;
-use crate::play::events::Listener;
-use crate::play::mining::{self, HoleSelection, MiningPlan};
-use crate::task::HoleKind;
 
 /// Do all that comes before a replay, up to each project's first hole, and say what is wrong.
 ///

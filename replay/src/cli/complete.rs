@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use fillrate_server::syntax::Language;
-use fillrate_server::text::ByteOffset;
+use fillrate_engine::developer::{CompletionReply, Developer, ServerCommand};
+use fillrate_syntax::Language;
+use fillrate_syntax::text::ByteOffset;
 
 use super::location::{FileLocation, workspace_for};
 use super::serve::ServerFlags;
 use super::show::{section, show_trace};
 use super::{CliError, Success};
-use crate::developer::{CompletionReply, Developer, ServerCommand};
 
 /// Complete at one location of a file, as an editor would, and show how it came about
 ///

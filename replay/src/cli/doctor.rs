@@ -6,11 +6,11 @@ mod probe;
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_language::environment::Toolchain;
 use fillrate_sandbox::{Level, MemoryControl, OverlayKind, SandboxError};
+use fillrate_verdict::corpus::environment;
 
 use super::{CliError, Success};
-use crate::corpus::environment;
-use crate::language::environment::Toolchain;
 
 /// Say what this machine lacks and how to get it, whether a model is asked as it was trained, or
 /// what the cache holds.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use fillrate_engine::play::events::{CommandStatus, EVENT_SCHEMA, Event, Listener};
 use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::interrupt::on_interrupt;
 use super::{CliError, Success, progress};
-use crate::play::events::{CommandStatus, EVENT_SCHEMA, Event, Listener};
 
 /// Where events go.
 #[derive(Args, Clone, Debug)]

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
+use fillrate_engine::store::Run;
+use fillrate_report::export::{self, ExportError, ExportFormat};
 
 use super::{CliError, Success};
-use crate::report::export::{self, ExportError, ExportFormat};
-use crate::store::Run;
 
 /// Write runs for other programs: attempts or typings as a table, or whole evaluations.
 ///

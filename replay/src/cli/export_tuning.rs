@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::tuning::{self, TuningOutcome, TuningPlan};
+use fillrate_mine::contexts::{ContextLevel, PromptForm};
+use fillrate_mine::minhash::NearDuplicates;
+use fillrate_report::table::TextTable;
 use serde_json::json;
 use strum::VariantArray;
 
 use super::{CliError, Success, progress, success};
-use crate::mine::contexts::{ContextLevel, PromptForm};
-use crate::mine::minhash::NearDuplicates;
-use crate::play::tuning::{self, TuningOutcome, TuningPlan};
-use crate::report::table::TextTable;
 
 /// Write functions with documentation and dependencies as instruction-tuning data.
 ///

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::developer::fit::{ShownObservation, fit};
+use fillrate_engine::developer::gate::{FrontierPoint, GateFit, GateObservation, fit_gate};
+use fillrate_engine::developer::policy::{FittedPolicy, LinePosition};
 use fillrate_server::telemetry::{self, CursorKind, RecordedCompletion};
 
 use super::{CliError, Success};
-use crate::developer::fit::{ShownObservation, fit};
-use crate::developer::gate::{FrontierPoint, GateFit, GateObservation, fit_gate};
-use crate::developer::policy::{FittedPolicy, LinePosition};
 
 /// Fit a policy that accepts completions as people did, for `replay --policy probabilistic=FILE`,
 /// or a gate that holds completions back

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::fleet::hyperqueue;
+use fillrate_engine::play::fleet::kubernetes::{self, KubernetesCluster};
+use fillrate_engine::play::fleet::slurm::{self, SlurmScripts};
+use fillrate_engine::play::fleet::{FleetPlan, shell_word};
+use fillrate_engine::store::{MergedParts, Run, StoreError, is_object_address};
+use fillrate_verdict::corpus::cache::Cache;
 
 use super::events::EventArguments;
 use super::{CliError, Command, CommandLine, Success};
-use crate::corpus::cache::Cache;
-use crate::play::events::Listener;
-use crate::play::fleet::hyperqueue;
-use crate::play::fleet::kubernetes::{self, KubernetesCluster};
-use crate::play::fleet::slurm::{self, SlurmScripts};
-use crate::play::fleet::{FleetPlan, shell_word};
-use crate::store::{MergedParts, Run, StoreError, is_object_address};
 
 /// Replay in parts by a scheduler: Slurm, Kubernetes or HyperQueue.
 #[derive(Args)]

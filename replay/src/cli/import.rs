@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::events::{Phase, PhaseProgress};
+use fillrate_mine::import::{self, FORMATS, ImportError, ImportOptions};
 
 use super::{CliError, Success, progress};
-use crate::import::{self, FORMATS, ImportError, ImportOptions};
-use crate::play::events::{Phase, PhaseProgress};
 
 /// Make holes of a public benchmark's records.
 ///

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fillrate_verdict::corpus::Corpus;
+use fillrate_verdict::corpus::manifest::manifest_text;
 
 use super::{CliError, Success};
-use crate::corpus::Corpus;
-use crate::corpus::manifest::manifest_text;
 
 /// Write the manifest of a repository as it is detected, for changes by hand.
 ///

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use fillrate_server::text::{ByteOffset, Encoding, Position, Text};
+use fillrate_syntax::text::{ByteOffset, Encoding, Position, Text};
 
 use super::CliError;
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::merge::{self, MergeOutcome, MergePlan, SettlingPlan};
+use fillrate_engine::store::MergedParts;
 use serde_json::json;
 
 use super::events::EventArguments;
 use super::{CliError, Success};
-use crate::play::events::Listener;
-use crate::play::merge::{self, MergeOutcome, MergePlan, SettlingPlan};
-use crate::store::MergedParts;
 
 /// Make one run of the parts that several machines have made of it.
 ///

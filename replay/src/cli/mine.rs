@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::mining::{self, MiningPlan};
+use fillrate_engine::store::Run;
+use fillrate_language::task;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
-use crate::play::events::Listener;
-use crate::play::mining::{self, MiningPlan};
-use crate::report;
-use crate::store::Run;
-use crate::task;
 
 /// Choose holes that a corpus's tests can judge, and write them to a file.
 #[derive(Args)]
@@ -82,7 +81,7 @@ fn mine(arguments: &MineArguments, listener: &dyn Listener) -> Result<Success, C
 
 /// The holes of a run that a model filled without other files.
 fn solved_alone(run: &Path) -> Result<BTreeSet<String>, CliError> {
-    let (alone, solved) = report::solved_alone(&Run::open(run)?)?;
+    let (alone, solved) = fillrate_report::solved_alone(&Run::open(run)?)?;
     if alone == 0 {
         return Err(CliError::Refused(format!(
             "in the run {} every completion was given other files, so it does not show what a model \

@@ -3,18 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fillrate_server::text::LineIndex;
+use fillrate_engine::play::audit::CONTINUOUS_SHARE;
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::mutate::{
+    self, MutantAudit, MutatedHole, MutationOutcome, MutationPlan,
+};
+use fillrate_engine::store::Partition;
+use fillrate_language::mutate::MutationScore;
+use fillrate_language::task::{self, Mutation};
+use fillrate_report::table::TextTable;
+use fillrate_syntax::text::LineIndex;
 use serde_json::{Value, json};
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, Success, report_absent, success};
-use crate::mutate::MutationScore;
-use crate::play::audit::CONTINUOUS_SHARE;
-use crate::play::events::Listener;
-use crate::play::mutate::{self, MutantAudit, MutatedHole, MutationOutcome, MutationPlan};
-use crate::report::table::TextTable;
-use crate::store::Partition;
-use crate::task::{self, Mutation};
 
 /// Put faults into the code of each hole and see whether its tests notice.
 #[derive(Args)]

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::pack::{self, PackPlan};
+use fillrate_verdict::corpus::cache::Cache;
+use fillrate_verdict::corpus::pack::unpack;
 
 use super::events::EventArguments;
 use super::{CliError, Success, report_absent, success};
-use crate::corpus::cache::Cache;
-use crate::corpus::pack::unpack;
-use crate::play::events::Listener;
-use crate::play::pack::{self, PackPlan};
 
 /// Pack what workers without network need of a corpus: sources, environments, baselines.
 ///

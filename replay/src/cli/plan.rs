@@ -1,11 +1,11 @@
 //! `fillrate plan`.
 
 use clap::Args;
+use fillrate_engine::play::events::{Phase, PhaseProgress};
+use fillrate_study::plan::{self, Clustering, PlanAssumptions, StudySize};
 use serde_json::json;
 
 use super::{CliError, Success, progress, share};
-use crate::play::events::{Phase, PhaseProgress};
-use crate::study::plan::{self, Clustering, PlanAssumptions, StudySize};
 
 /// Simulate how many versions, holes and shown completions a study needs.
 #[derive(Args)]

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use fillrate_engine::play::events::{Event, Listener, Phase, PreparationStep};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
-
-use crate::play::events::{Event, Listener, Phase, PreparationStep};
 
 /// The listener for people: a bar on a terminal, plain lines elsewhere.
 pub(super) fn listener() -> Box<dyn Listener + Send> {

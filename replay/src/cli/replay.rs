@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use fillrate_engine::play::context::ReplayContext;
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::replay::{self, ReplayPlan, ReplayedRun};
+use fillrate_engine::store::{Partition, Run, is_object_address};
+use fillrate_report::{Comparison, RunReport};
 use fillrate_server::configuration::Profile;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
-use crate::play::context::ReplayContext;
-use crate::play::events::Listener;
-use crate::play::replay::{self, ReplayPlan, ReplayedRun};
-use crate::report::{Comparison, RunReport};
-use crate::store::{Partition, Run, is_object_address};
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
 ///

@@ -5,14 +5,14 @@ mod live;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fillrate_engine::developer::gate::{GateFit, GateObservation, fit_gate};
+use fillrate_engine::store::Run;
+use fillrate_report::compare_in_markdown;
+use fillrate_report::pages::HtmlReport;
 
 use super::fit::read_completions;
 use super::runs::{open_runs, run_name};
 use super::{CliError, Success};
-use crate::developer::gate::{GateFit, GateObservation, fit_gate};
-use crate::report::compare_in_markdown;
-use crate::report::pages::HtmlReport;
-use crate::store::Run;
 
 /// Write a report on runs as pages that a browser opens from the disk.
 #[derive(Args)]

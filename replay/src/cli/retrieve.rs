@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use fillrate_engine::developer::{Developer, ServerCommand};
 use fillrate_server::completion::RetrievedWindows;
 use fillrate_server::context::GivenContext;
-use fillrate_server::syntax::Language;
-use fillrate_server::text::ByteOffset;
+use fillrate_syntax::Language;
+use fillrate_syntax::text::ByteOffset;
 
 use super::location::{FileLocation, workspace_for};
 use super::serve::ServerFlags;
 use super::show::section;
 use super::{CliError, Success};
-use crate::developer::{Developer, ServerCommand};
 
 /// Show the windows of other files that a completion at one location would be given
 ///

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use fillrate_engine::store::{FILE_NAME, Run};
+
 use super::CliError;
-use crate::store::{FILE_NAME, Run};
 
 /// Opens runs, in the order in which they are named.
 pub(super) fn open_runs(folders: &[PathBuf]) -> Result<Vec<Run>, CliError> {

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use fillrate_engine::play::projects::prepare;
+use fillrate_language::scoring::ScoringLanguage;
+use fillrate_language::task::Hole;
 use fillrate_metrics::{Sample, Scorer, ScoringSyntax, TEXT_METRICS, TextMetric};
+use fillrate_verdict::corpus::{Corpus, Prepared};
 use serde_json::{Map, Value, json};
 
 use super::{CliError, Success};
-use crate::corpus::{Corpus, Prepared};
-use crate::language::scoring::ScoringLanguage;
-use crate::play::projects::prepare;
-use crate::task::Hole;
 pub(super) use input::InputError;
 use input::{Example, HoleContext, NonBlankLines, PredictionFile, record_error};
 use summary::{ExampleScores, ScoreSummary};

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::store::{Attempt, Run};
+use fillrate_language::mutate::MutationScore;
+use fillrate_language::task::Hole;
+use fillrate_report::{Comparison, RunReport};
 use fillrate_server::completion::Trace;
+use fillrate_verdict::feedback::without_control_characters;
 
 use super::runs::{inner_runs, run_name};
 use super::{CliError, Success};
-use crate::mutate::MutationScore;
-use crate::report::{Comparison, RunReport};
-use crate::store::{Attempt, Run};
-use crate::task::Hole;
-use crate::verdict::feedback::without_control_characters;
 
 /// Show a run's figures, or one hole of it with all that was seen.
 #[derive(Args)]
@@ -272,7 +272,7 @@ fn the_one<'a>(
 
 /// The holes of a tasks file, or one of them with the faults that its tests did not notice.
 fn show_tasks(arguments: &ShowArguments) -> Result<Success, CliError> {
-    let holes = crate::task::read(&arguments.run)?;
+    let holes = fillrate_language::task::read(&arguments.run)?;
     let Some(wanted) = &arguments.hole else {
         if arguments.json {
             outln!("{}", json(&holes));

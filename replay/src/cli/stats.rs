@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::projects::{check_projects, prepare};
+use fillrate_language::task;
+use fillrate_report::dataset::{Dataset, HoleInFile};
+use fillrate_verdict::corpus::Corpus;
 use serde_json::json;
 
 use super::{CliError, Success, progress};
-use crate::corpus::Corpus;
-use crate::play::projects::{check_projects, prepare};
-use crate::report::dataset::{Dataset, HoleInFile};
-use crate::task;
 
 /// Show what holes a tasks file has: how many, of what, and how large.
 #[derive(Args)]

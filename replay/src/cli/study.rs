@@ -6,17 +6,17 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fillrate_engine::store::Run;
+use fillrate_engine::store::TypingAttempt;
+use fillrate_language::task::Hole;
+use fillrate_study::offline::{ReplayedAttempt, offline_side, run_configuration};
+use fillrate_study::simulated::simulated_side;
+use fillrate_study::table::parse_table;
+use fillrate_study::telemetry::online::online_side;
+use fillrate_study::{Grouping, SecondSide, Study, StudyOptions, StudySide};
 
 use super::runs::expand_runs;
 use super::{CliError, Success};
-use crate::store::Run;
-use crate::store::TypingAttempt;
-use crate::study::offline::{ReplayedAttempt, offline_side, run_configuration};
-use crate::study::simulated::simulated_side;
-use crate::study::table::parse_table;
-use crate::study::telemetry::online::online_side;
-use crate::study::{Grouping, SecondSide, Study, StudyOptions, StudySide};
-use crate::task::Hole;
 
 /// The study's file for programs.
 const JSON: &str = "study.json";
@@ -209,7 +209,7 @@ fn read_typed_run(folder: &Path) -> Result<StudySide, CliError> {
 
 /// Reads the telemetry of people's editors.
 fn read_telemetry(path: &Path) -> Result<StudySide, CliError> {
-    if path.join(crate::store::FILE_NAME).is_file() {
+    if path.join(fillrate_engine::store::FILE_NAME).is_file() {
         return Err(CliError::Refused(format!(
             "{}: a run's acceptance is that of a simulated developer, not of people; use \
              --simulated for it",

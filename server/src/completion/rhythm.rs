@@ -101,7 +101,7 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    /// DrawKeys at these times, and the rhythm after them.
+    /// The rhythm after keys typed at these times.
     fn typed(times: &[u64]) -> Rhythm {
         let mut rhythm = Rhythm::default();
         for time in times {

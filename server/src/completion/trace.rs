@@ -14,7 +14,7 @@ use crate::context::Window;
 /// What one request came to.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Completion {
-    /// CandidateWindows after clean-up, best first, none of them empty, no two alike.
+    /// Candidates after clean-up, best first; none is empty, and each is unique.
     pub candidates: Vec<String>,
     /// How they came about.
     pub trace: Trace,

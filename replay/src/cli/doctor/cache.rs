@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use fillrate_server::context::{KeptEntry, KeptIndexError, kept_indexes, prune};
+use fillrate_verdict::corpus::cache::Cache;
 
 use crate::cli::{CliError, Success};
-use crate::corpus::cache::Cache;
 
 /// Lists the cache's folders with their sizes, and removes indexes that no workspace needs.
 pub(super) fn run() -> Result<Success, CliError> {

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use fillrate_engine::developer::CompletionReply;
 use fillrate_server::completion::Trace;
-use fillrate_server::syntax::Language;
-use fillrate_server::text::ByteOffset;
+use fillrate_syntax::Language;
+use fillrate_syntax::text::ByteOffset;
 
 use crate::cli::complete::complete_once;
 use crate::cli::serve::ServerFlags;
 use crate::cli::{CliError, Success};
-use crate::developer::CompletionReply;
 
 /// A file with a hole at `$0`.
 struct ProbeHole {

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use fillrate_engine::developer::policy::Policy;
+use fillrate_engine::developer::typing::{Pace, TypistSettings};
+use fillrate_engine::developer::typist::Typist;
+use fillrate_engine::store::DeveloperSettings;
 
 use super::super::CliError;
-use crate::developer::policy::Policy;
-use crate::developer::typing::{Pace, TypistSettings};
-use crate::developer::typist::Typist;
-use crate::store::DeveloperSettings;
 
 /// What the developer does at a hole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -14,9 +14,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use fillrate_report::pages::{HtmlReport, HtmlReportError};
 
 use super::super::CliError;
-use crate::report::pages::{HtmlReport, HtmlReportError};
 
 /// How long what was read of the runs is taken for what they are.
 const FRESH: Duration = Duration::from_secs(1);

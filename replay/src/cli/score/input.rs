@@ -5,10 +5,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use fillrate_language::task::{self, Hole};
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::task::{self, Hole};
 
 /// Why files can't be scored.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +41,7 @@ pub(crate) enum InputError {
         predictions: PathBuf,
         ids: Vec<String>,
     },
-    /// PredictionFile for nothing.
+    /// Predictions without an example.
     #[error("{predictions} has predictions that {examples} has no example for: {}", list_ids(.ids, "task"))]
     Unknown {
         predictions: PathBuf,

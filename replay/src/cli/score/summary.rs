@@ -3,9 +3,8 @@
 
 use comfy_table::Cell;
 use fillrate_metrics::{CONFIDENCE, Estimate, TextMetric, Unit, mcnemar_exact, paired_difference};
+use fillrate_report::table::{TextTable, right};
 use serde::Serialize;
-
-use crate::report::table::{TextTable, right};
 
 /// The values of all metrics for one example.
 #[derive(Clone, Debug, PartialEq)]

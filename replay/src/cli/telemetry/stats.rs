@@ -4,10 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use fillrate_server::telemetry::{StoreContents, TelemetryError, read};
+use fillrate_study::telemetry::statistics::{Dimension, StatisticsOptions, TelemetryStatistics};
 
 use super::super::{CliError, Success};
 use super::StoreChoice;
-use crate::study::telemetry::statistics::{Dimension, StatisticsOptions, TelemetryStatistics};
 
 /// Show telemetry statistics: acceptance, retention and latency, and the results of a trial of
 /// several models.

@@ -1,0 +1,367 @@
+//! Has several models say why answers failed, and counts their votes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fillrate_language::task::Hole;
+use fillrate_metrics::{Estimate, fleiss_kappa};
+use fillrate_server::configuration::Layers;
+use fillrate_server::context::WindowLayout;
+use fillrate_server::model::{
+    self, ChatQuestion, Model, ModelParameters, ModelRequest, UnlimitedListener,
+};
+use fillrate_syntax::Language;
+use fillrate_verdict::Outcome;
+use fillrate_verdict::queue::run_jobs;
+use serde::{Deserialize, Serialize};
+
+use super::PlayError;
+use crate::store::{Attempt, Run, context_name};
+
+/// What to annotate, and by whom.
+#[derive(Clone, Debug)]
+pub struct AnnotationPlan {
+    /// The run's folder.
+    pub run: PathBuf,
+    /// Settings files (.toml) whose models have a chat protocol.
+    pub judges: Vec<PathBuf>,
+    /// The file with the instructions; `None` for the program's own.
+    pub prompt: Option<PathBuf>,
+    /// Files of labels that people or other programs gave.
+    pub labels: Vec<PathBuf>,
+    /// How many requests run at once.
+    pub threads: usize,
+}
+
+/// The information that the model of a failed answer lacked: the classes of MRG-Bench, §5.3 of
+/// [its paper](https://arxiv.org/abs/2508.02998).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureLabel {
+    /// What the code is to do.
+    What,
+    /// How to do it.
+    How,
+}
+
+impl FailureLabel {
+    /// Every label, in the order of tables.
+    pub const ALL: [Self; 2] = [Self::What, Self::How];
+
+    /// The label in an answer: between `<label>` and `</label>`, the last one.
+    fn parse(answer: &str) -> Option<Self> {
+        let (_, rest) = answer.rsplit_once("<label>")?;
+        let (label, _) = rest.split_once("</label>")?;
+        let label = label.trim().to_lowercase();
+        match (label.starts_with("what"), label.starts_with("how")) {
+            (true, _) => Some(Self::What),
+            (_, true) => Some(Self::How),
+            _ => None,
+        }
+    }
+}
+
+/// A label that somebody gave: a line of a file of labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenLabel {
+    /// The attempt's key.
+    pub attempt: String,
+    /// Who gave it.
+    pub judge: String,
+    /// The label.
+    pub label: FailureLabel,
+    /// Why, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A failed answer with its votes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AnnotatedAttempt {
+    /// The attempt's key.
+    pub attempt: String,
+    /// The hole's id.
+    pub hole: String,
+    /// The hole's language.
+    pub language: String,
+    /// What the model was shown.
+    pub context: String,
+    /// The labels, by judge.
+    pub labels: Vec<GivenLabel>,
+    /// The label of more than half of the judges; `None` without one.
+    pub majority: Option<FailureLabel>,
+}
+
+/// What annotating came to.
+#[derive(Debug)]
+pub struct AnnotationOutcome {
+    /// Every failed answer.
+    pub attempts: Vec<AnnotatedAttempt>,
+    /// The judges, sorted.
+    pub judges: Vec<String>,
+    /// Fleiss' kappa over the answers that all judges labelled.
+    pub kappa: Option<Estimate>,
+    /// Why requests failed.
+    pub failures: Vec<String>,
+}
+
+/// The instructions of the program's own.
+pub const PROMPT: &str = "You review code that a model wrote into a repository and that fails the \
+repository's tests. You get the code that was expected and the model's code. Decide which \
+information the model lacked.\n\nWhat: information on what the code is to do. Without it, the \
+code has another function than expected.\nHow: information on how to do it, such as the functions \
+and frameworks to use. Without it, the code aims at the right function and implements it wrongly.\n\n\
+First compare the two pieces of code and give your reason. Then write the judgement, What or How, \
+between <label> and </label>.";
+
+/// The least that a judge may write, in tokens.
+const LEAST_TOKENS: u32 = 2048;
+/// The least time that a judge has, in milliseconds.
+const LEAST_TIME: u64 = 120_000;
+
+/// Has judges label the failed answers of a run.
+///
+/// # Errors
+/// A file can't be read, a judge can't be asked, or the run has no failed answer.
+pub fn run(plan: &AnnotationPlan) -> Result<AnnotationOutcome, PlayError> {
+    let run = Run::open(&plan.run)?;
+    let identity = run.identity()?;
+    let context = context_name(&identity).unwrap_or_default().to_owned();
+    let holes = run.holes()?;
+    let failed: Vec<(Attempt, &Hole)> = run
+        .attempts()?
+        .into_iter()
+        .filter(|one| one.repair_round == 0 && one.verdict.outcome == Outcome::Failed)
+        .filter_map(|one| {
+            let hole = holes.get(&one.hole)?;
+            Some((one, hole))
+        })
+        .collect();
+    if failed.is_empty() {
+        return Err(PlayError::Empty(format!(
+            "{} has no answer that failed its tests, so there is nothing to annotate",
+            plan.run.display()
+        )));
+    }
+    let prompt = match &plan.prompt {
+        Some(path) => std::fs::read_to_string(path).map_err(PlayError::file(path))?,
+        None => PROMPT.to_owned(),
+    };
+    let mut given = read_labels(plan, &failed)?;
+    let judges: Vec<Judge> = plan
+        .judges
+        .iter()
+        .map(|path| Judge::open(path))
+        .collect::<Result<_, _>>()?;
+    let (labels, failures) = ask(&judges, &failed, &prompt, plan.threads)?;
+    given.extend(labels);
+    Ok(count_votes(&failed, given, &context, failures))
+}
+
+/// Reads the labels that were given elsewhere.
+fn read_labels(
+    plan: &AnnotationPlan,
+    failed: &[(Attempt, &Hole)],
+) -> Result<Vec<GivenLabel>, PlayError> {
+    let known: BTreeSet<&str> = failed.iter().map(|(one, _)| one.key.as_str()).collect();
+    let mut labels = Vec::new();
+    for path in &plan.labels {
+        let text = std::fs::read_to_string(path).map_err(PlayError::file(path))?;
+        for (index, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let refuse = |reason: String| {
+                PlayError::Refused(format!("{}, line {}: {reason}", path.display(), index + 1))
+            };
+            let label: GivenLabel =
+                serde_json::from_str(line).map_err(|error| refuse(error.to_string()))?;
+            if !known.contains(label.attempt.as_str()) {
+                return Err(refuse(format!(
+                    "`attempt` is {}, which is no failed answer of the run",
+                    label.attempt
+                )));
+            }
+            labels.push(label);
+        }
+    }
+    Ok(labels)
+}
+
+/// A model that labels.
+struct Judge {
+    model: Arc<dyn Model>,
+    parameters: ModelParameters,
+}
+
+impl Judge {
+    fn open(file: &Path) -> Result<Self, PlayError> {
+        let mut layers = Layers::default();
+        layers.file(file)?;
+        let mut settings = layers.merged()?.model;
+        settings.max_tokens = settings.max_tokens.max(LEAST_TOKENS);
+        settings.timeout_ms = settings.timeout_ms.max(LEAST_TIME);
+        settings.candidates = 1;
+        let model = model::open(&settings, &|name| std::env::var(name).ok())?;
+        if !model.chats() {
+            return Err(PlayError::Refused(format!(
+                "{} only fills in and can't judge; use a model that speaks openai-chat or \
+                 anthropic-messages",
+                model.name()
+            )));
+        }
+        Ok(Self {
+            model,
+            parameters: settings.parameters(),
+        })
+    }
+
+    fn request(&self, attempt: &Attempt, hole: &Hole, prompt: &str) -> ModelRequest {
+        ModelRequest {
+            prefix: String::new(),
+            suffix: String::new(),
+            path: hole.path.clone(),
+            repository: hole.project.clone(),
+            language: Language::for_path(Path::new(&hole.path)),
+            windows: Vec::new(),
+            layout: WindowLayout::default(),
+            earlier: None,
+            question: Some(ChatQuestion {
+                instructions: prompt.to_owned(),
+                text: format!(
+                    "Expected code, from {}:\n```{}\n{}\n```\n\nThe model's code:\n```{}\n{}\n```\n",
+                    hole.path,
+                    hole.language,
+                    hole.reference,
+                    hole.language,
+                    attempt.completion()
+                ),
+            }),
+            parameters: self.parameters.clone(),
+        }
+    }
+}
+
+/// Puts every answer to every judge. Returns the labels, and what failed.
+fn ask(
+    judges: &[Judge],
+    failed: &[(Attempt, &Hole)],
+    prompt: &str,
+    threads: usize,
+) -> Result<(Vec<GivenLabel>, Vec<String>), PlayError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(PlayError::file("the runtime"))?;
+    let jobs: Vec<(&Judge, &Attempt, &Hole)> = failed
+        .iter()
+        .flat_map(|(attempt, hole)| judges.iter().map(move |judge| (judge, attempt, *hole)))
+        .collect();
+    let answers: Vec<Result<GivenLabel, String>> = run_jobs(
+        &jobs,
+        threads,
+        || runtime.handle().clone(),
+        |runtime, (judge, attempt, hole)| {
+            let request = judge.request(attempt, hole, prompt);
+            let answer = runtime.block_on(judge.model.complete(&request, &UnlimitedListener));
+            let name = judge.model.name();
+            let text = answer
+                .map_err(|error| error.to_string())
+                .and_then(|answer| {
+                    let first = answer.candidates.into_iter().next();
+                    first.map(|one| one.text).ok_or("no answer".to_owned())
+                });
+            let label = text.and_then(|text| {
+                let label = FailureLabel::parse(&text)
+                    .ok_or("the answer has no What or How between <label> and </label>")?;
+                Ok(GivenLabel {
+                    attempt: attempt.key.clone(),
+                    judge: name.to_owned(),
+                    label,
+                    reason: Some(text),
+                })
+            });
+            Ok::<_, PlayError>(label.map_err(|error| format!("{name}, {}: {error}", hole.id)))
+        },
+        |_| {},
+    )?;
+    let (mut labels, mut failures) = (Vec::new(), Vec::new());
+    for answer in answers {
+        match answer {
+            Ok(label) => labels.push(label),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    Ok((labels, failures))
+}
+
+fn count_votes(
+    failed: &[(Attempt, &Hole)],
+    given: Vec<GivenLabel>,
+    context: &str,
+    failures: Vec<String>,
+) -> AnnotationOutcome {
+    let judges: BTreeSet<String> = given.iter().map(|label| label.judge.clone()).collect();
+    let mut by_attempt: BTreeMap<String, Vec<GivenLabel>> = BTreeMap::new();
+    for label in given {
+        let labels = by_attempt.entry(label.attempt.clone()).or_default();
+        // A judge has one vote: the last one.
+        labels.retain(|other| other.judge != label.judge);
+        labels.push(label);
+    }
+    let mut attempts = Vec::new();
+    let mut table = Vec::new();
+    for (attempt, hole) in failed {
+        let mut labels = by_attempt.remove(&attempt.key).unwrap_or_default();
+        labels.sort_by(|one, other| one.judge.cmp(&other.judge));
+        let votes = FailureLabel::ALL
+            .map(|label| labels.iter().filter(|given| given.label == label).count());
+        if labels.len() == judges.len() {
+            table.push(votes.to_vec());
+        }
+        let majority = FailureLabel::ALL
+            .into_iter()
+            .zip(votes)
+            .find(|(_, count)| 2 * count > judges.len());
+        attempts.push(AnnotatedAttempt {
+            attempt: attempt.key.clone(),
+            hole: hole.id.clone(),
+            language: hole.language.clone(),
+            context: context.to_owned(),
+            labels,
+            majority: majority.map(|(label, _)| label),
+        });
+    }
+    AnnotationOutcome {
+        attempts,
+        kappa: fleiss_kappa(&table),
+        judges: judges.into_iter().collect(),
+        failures,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_read_from_answers() {
+        let labels = [
+            "It computes another thing. <label>What</label>",
+            "<label>x</label> then <label> how to do </label>.",
+            "What: the sum",
+            "<label>neither</label>",
+        ]
+        .map(FailureLabel::parse);
+        let expected = [
+            Some(FailureLabel::What),
+            Some(FailureLabel::How),
+            None,
+            None,
+        ];
+        assert_eq!(labels, expected);
+    }
+}

@@ -1,0 +1,203 @@
+//! Reaches a sample of a run's verdicts again by the naive engine.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fillrate_language::task::{Hole, sha256_hex};
+use fillrate_verdict::corpus::Corpus;
+use fillrate_verdict::queue::run_jobs;
+use fillrate_verdict::{Engine, Judge, Outcome};
+
+use super::PlayError;
+use super::events::{Event, Listener, Phase, PhaseProgress};
+use super::projects::{ExecutionPlan, ProjectLoader, TestedProject, none_ready};
+use crate::store::{Attempt, AuditRecord, Partition, Run};
+
+/// What to audit.
+#[derive(Clone, Debug)]
+pub struct AuditPlan {
+    /// The run's folder.
+    pub run: PathBuf,
+    /// The share of the verdicts to reach again, above 0 and at most 1.
+    pub sample: f64,
+    /// Chooses others.
+    pub seed: u64,
+    /// At which holes verdicts are reached again; `None` for all.
+    pub partition: Option<Partition>,
+    /// The corpus's manifest; `None` for where it was when the run was made.
+    pub corpus: Option<PathBuf>,
+    /// The folder of added tests; `None` for where it was when the run was made.
+    pub tests: Option<PathBuf>,
+    /// How many jobs run at once.
+    pub threads: usize,
+}
+
+/// What an audit came to.
+#[derive(Debug)]
+pub struct AuditOutcome {
+    /// The verdicts that were reached again, by hole and attempt.
+    pub records: Vec<AuditRecord>,
+    /// How many verdicts the run has.
+    pub verdicts: usize,
+    /// How many of the sample are of projects that are absent.
+    pub left_out: usize,
+}
+
+/// The share of a run's verdicts that is audited while the run is made.
+pub const CONTINUOUS_SHARE: f64 = 0.01;
+
+/// An attempt to judge again.
+struct AuditJob<'a> {
+    attempt: &'a Attempt,
+    hole: &'a Hole,
+    project: &'a TestedProject,
+    /// The file with the completion in it.
+    filled: String,
+}
+
+/// Audits a run and stores what it came to.
+///
+/// # Errors
+/// The corpus is unknown or can't be prepared, or the sandbox or the database fails: then nothing
+/// is stored.
+pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, PlayError> {
+    let run = Run::open(&plan.run)?;
+    let manifest = match &plan.corpus {
+        Some(path) => path.clone(),
+        None => run.corpus()?.ok_or_else(|| {
+            PlayError::Refused(
+                "the run does not say where its corpus is: name it by --corpus".to_owned(),
+            )
+        })?,
+    };
+    let corpus = Corpus::from_environment()?;
+    let manifest = corpus.load_manifest(&manifest)?;
+    let holes = run.holes()?;
+    let all = run.attempts()?;
+    let sampled: Vec<&Attempt> = all
+        .iter()
+        .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
+        .filter(|attempt| attempt.verdict.outcome != Outcome::Unjudged)
+        .filter(|attempt| is_sampled(&attempt.key, plan.sample, plan.seed))
+        .filter(|attempt| {
+            let partition = plan.partition;
+            partition.is_none_or(|partition| partition.includes(&attempt.hole))
+        })
+        .collect();
+    let execution = ExecutionPlan {
+        threads: plan.threads,
+        engine: Engine::Naive,
+        anew: true,
+        tests: match &plan.tests {
+            Some(folder) => Some(folder.clone()),
+            None => run.tests()?,
+        },
+    };
+    let loader = ProjectLoader {
+        corpus: &corpus,
+        execution: &execution,
+        listener,
+    };
+    let (projects, absent) = loader.load_tested(&manifest)?;
+    if projects.is_empty() && !sampled.is_empty() {
+        let what = format!("no verdict of {} can be reached again", plan.run.display());
+        return Err(none_ready(&what, &absent));
+    }
+    let projects: BTreeMap<&str, &TestedProject> =
+        projects.iter().map(|one| (one.name(), one)).collect();
+    let mut jobs = Vec::new();
+    for attempt in &sampled {
+        if let (Some(hole), Some(project)) = (
+            holes.get(&attempt.hole),
+            projects.get(attempt.project.as_str()),
+        ) {
+            jobs.push(AuditJob {
+                attempt,
+                hole,
+                project,
+                filled: hole.filled(&run.source(hole)?, attempt.completion())?,
+            });
+        }
+    }
+    let progress = PhaseProgress::start(listener, Phase::Audit, None, jobs.len());
+    let mut records = run_jobs(
+        &jobs,
+        plan.threads,
+        || (),
+        |(), job| {
+            let judge = &job.project.judge;
+            let record = audit_attempt(judge, job.attempt, job.hole, &job.filled, listener);
+            progress.advance(1);
+            record
+        },
+        |_| {},
+    )?;
+    records.sort_by(|a, b| (&a.hole, &a.attempt).cmp(&(&b.hole, &b.attempt)));
+    for record in &records {
+        run.add_audit(record)?;
+    }
+    Ok(AuditOutcome {
+        verdicts: all.len(),
+        left_out: sampled.len() - records.len(),
+        records,
+    })
+}
+
+/// Whether the verdict with this key is in a sample. One that is in a sample is in every larger
+/// sample of the same seed.
+pub(super) fn is_sampled(key: &str, share: f64, seed: u64) -> bool {
+    let hash = sha256_hex(format!("audit\0{seed}\0{key}").as_bytes());
+    let position = u64::from_str_radix(&hash[..13], 16).unwrap_or_default();
+    (position as f64) < share * (1u64 << 52) as f64
+}
+
+/// Judges an attempt again.
+///
+/// # Errors
+/// The sandbox is unavailable.
+pub(super) fn audit_attempt(
+    judge: &Judge,
+    attempt: &Attempt,
+    hole: &Hole,
+    filled: &str,
+    listener: &dyn Listener,
+) -> Result<AuditRecord, PlayError> {
+    let again = judge.judge_with(Engine::Naive, &hole.path, filled, &hole.tests)?;
+    let record = AuditRecord {
+        attempt: attempt.key.clone(),
+        hole: attempt.hole.clone(),
+        outcome: attempt.verdict.outcome,
+        again: again.outcome,
+        reason: again.reason,
+    };
+    listener.receive(&Event::VerdictAudited {
+        hole: record.hole.clone(),
+        attempt: Some(record.attempt.clone()),
+        fault: None,
+        outcome: record.outcome,
+        again: record.again,
+        agrees: !record.differs(),
+        reason: record.reason.clone(),
+    });
+    Ok(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sample_has_its_share_and_lies_in_every_larger_sample() {
+        let keys: Vec<String> = (0..2000).map(|number| format!("key{number}")).collect();
+        let sample = |share, seed| -> Vec<&String> {
+            keys.iter()
+                .filter(|key| is_sampled(key, share, seed))
+                .collect()
+        };
+        assert!((150..250).contains(&sample(0.1, 7).len()));
+        assert_eq!(sample(1.0, 7).len(), keys.len());
+        let larger = sample(0.3, 7);
+        assert!(sample(0.1, 7).iter().all(|key| larger.contains(key)));
+        assert_ne!(sample(0.1, 7), sample(0.1, 8));
+    }
+}

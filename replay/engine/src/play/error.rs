@@ -1,0 +1,68 @@
+//! Why the engine stops.
+
+use std::path::PathBuf;
+
+use fillrate_language::task::TaskError;
+use fillrate_server::configuration::ConfigurationError;
+use fillrate_server::model::ModelError;
+use fillrate_verdict::VerdictError;
+use fillrate_verdict::corpus::CorpusError;
+use fillrate_verdict::corpus::manifest::ManifestError;
+use fillrate_verdict::corpus::pack::PackError;
+
+use crate::developer::DeveloperError;
+use crate::store::StoreError;
+
+/// Why the engine stops.
+#[derive(Debug, thiserror::Error)]
+pub enum PlayError {
+    /// A corpus's manifest is invalid.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// A corpus's sources or environments are unavailable.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A pack can't be made.
+    #[error(transparent)]
+    Pack(#[from] PackError),
+    /// A tasks file is invalid, or a hole does not fit its project.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The run database fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A project's tests or the sandbox fail.
+    #[error(transparent)]
+    Verdict(#[from] VerdictError),
+    /// The conversation with the language server fails.
+    #[error(transparent)]
+    Developer(#[from] DeveloperError),
+    /// The server's settings are invalid.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// The model's settings are invalid.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A file can't be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The request is invalid, or nothing could be done.
+    #[error("{0}")]
+    Refused(String),
+    /// There is nothing to work on: no project is left, or no hole.
+    #[error("{0}")]
+    Empty(String),
+}
+
+impl PlayError {
+    /// Adds the file's path to an I/O error.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+}

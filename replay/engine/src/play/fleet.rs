@@ -1,0 +1,149 @@
+//! Runs the parts of a replay by a scheduler that is there: what it is given, submitting and
+//! following.
+//!
+//! Every scheduler starts the same command, `fillrate replay … --partition`, with `auto` for the part
+//! if its own variables say which that is.
+
+pub mod hyperqueue;
+pub mod kubernetes;
+pub mod slurm;
+
+use std::path::{Path, PathBuf};
+
+use super::PlayError;
+
+/// What a fleet replays, and what each of its parts may use.
+#[derive(Clone, Debug)]
+pub struct FleetPlan {
+    /// This program on the workers.
+    pub program: PathBuf,
+    /// The corpus's manifest.
+    pub corpus: PathBuf,
+    /// The tasks file.
+    pub tasks: PathBuf,
+    /// The folder that all parts share.
+    pub out: PathBuf,
+    /// The folder of the merged run.
+    pub run: PathBuf,
+    /// The cache that all parts share.
+    pub cache: PathBuf,
+    /// How many parts there are.
+    pub parts: u32,
+    /// How many processors a part has.
+    pub processors: u16,
+    /// How long a part may take, in minutes.
+    pub minutes: u32,
+    /// Further options of `replay`.
+    pub options: Vec<String>,
+}
+
+impl FleetPlan {
+    /// The arguments of the command of a part, as `k/n` or `auto`, without the program.
+    pub fn arguments(&self, partition: &str) -> Vec<String> {
+        let text = |path: &Path| path.display().to_string();
+        let mut arguments = vec![
+            "replay".to_owned(),
+            text(&self.corpus),
+            "--tasks".to_owned(),
+            text(&self.tasks),
+            "--out".to_owned(),
+            text(&self.out),
+            "--partition".to_owned(),
+            partition.to_owned(),
+            "--jobs".to_owned(),
+            self.processors.to_string(),
+        ];
+        arguments.extend(self.options.iter().cloned());
+        arguments
+    }
+
+    /// The arguments of the commands that print the missing parts and that merge them, without the
+    /// program.
+    fn merge_arguments(&self) -> [Vec<String>; 2] {
+        let text = |path: &Path| path.display().to_string();
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let (out, run) = (text(&self.out), text(&self.run));
+        let jobs = self.processors.to_string();
+        [
+            words(&["merge", &out, "--missing"]),
+            words(&["merge", &out, "-o", &run, "--settle", "--jobs", &jobs]),
+        ]
+    }
+
+    /// The line of a shell that runs the program.
+    fn line(&self, arguments: &[String]) -> String {
+        let words = arguments.iter().map(|argument| shell_word(argument));
+        let program = shell_word(&self.program.display().to_string());
+        std::iter::once(program)
+            .chain(words)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// The line of a shell that runs a part.
+    fn replay_line(&self) -> String {
+        self.line(&self.arguments("auto"))
+    }
+
+    /// The lines of a shell that merge the parts, or print which are missing and fail.
+    fn merge_lines(&self) -> String {
+        let [missing, merge] = self.merge_arguments().map(|one| self.line(&one));
+        format!(
+            "# Prints the parts to run again and ends here, if there are any.\n{missing}\n{merge}\n"
+        )
+    }
+
+    /// The folder of what the scheduler is given and of the parts' output.
+    pub fn folder(&self, scheduler: &str) -> PathBuf {
+        self.out.join(scheduler)
+    }
+
+    /// Writes a file that the scheduler is given, and returns its path.
+    fn write_file(&self, scheduler: &str, name: &str, text: &str) -> Result<PathBuf, PlayError> {
+        let folder = self.folder(scheduler);
+        std::fs::create_dir_all(&folder).map_err(PlayError::file(&folder))?;
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(PlayError::file(&path))?;
+        Ok(path)
+    }
+}
+
+/// A word of a POSIX shell, quoted if that is needed.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn plan() -> FleetPlan {
+        FleetPlan {
+            program: "/opt/fillrate".into(),
+            corpus: "/data/real.toml".into(),
+            tasks: "/data/my tasks.jsonl".into(),
+            out: "/data/parts".into(),
+            run: "/data/run".into(),
+            cache: "/data/cache".into(),
+            parts: 200,
+            processors: 4,
+            minutes: 90,
+            options: vec!["--model".into(), "it's.toml".into()],
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(shell_word("--model=a/b.toml"), "--model=a/b.toml");
+        assert_eq!(shell_word("a b$c"), "'a b$c'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word(""), "''");
+        let line = plan().replay_line();
+        assert!(line.starts_with("/opt/fillrate replay /data/real.toml --tasks '/data/my tasks"));
+        assert!(line.ends_with("--partition auto --jobs 4 --model 'it'\\''s.toml'"));
+    }
+}

@@ -1,0 +1,203 @@
+//! Merges the parts of a run, and judges again where they differ.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fillrate_verdict::Engine;
+use fillrate_verdict::corpus::Corpus;
+use fillrate_verdict::queue::run_jobs;
+
+use super::PlayError;
+use super::events::{Listener, Phase, PhaseProgress};
+use super::projects::{ExecutionPlan, ProjectLoader, TestedProject};
+use crate::store::{Attempt, Conflict, MergedParts, MissingPart, Settlement};
+
+/// What to merge.
+#[derive(Clone, Debug)]
+pub struct MergePlan {
+    /// The folders of the parts.
+    pub parts: Vec<PathBuf>,
+    /// The run's folder.
+    pub out: PathBuf,
+    /// How conflicts are settled; `None` refuses to merge parts with conflicts.
+    pub settling: Option<SettlingPlan>,
+}
+
+/// How verdicts are reached again where parts differ.
+#[derive(Clone, Debug)]
+pub struct SettlingPlan {
+    /// The corpus's manifest; `None` for where it was when the parts were made.
+    pub corpus: Option<PathBuf>,
+    /// The folder of added tests; `None` for where it was when the parts were made.
+    pub tests: Option<PathBuf>,
+    /// How many jobs run at once.
+    pub threads: usize,
+}
+
+/// What merging came to.
+#[derive(Debug)]
+pub struct MergeOutcome {
+    /// How many attempts the run has.
+    pub attempts: usize,
+    /// How many segments it was made of.
+    pub segments: usize,
+    /// How many attempts were in several segments.
+    pub repeated: usize,
+    /// The conflicts and how they were settled, by hole.
+    pub settlements: Vec<Settlement>,
+    /// The parts to run again.
+    pub missing: Vec<MissingPart>,
+}
+
+/// Merges parts into a run.
+///
+/// # Errors
+/// The parts are damaged or of different runs, they have conflicts that are not to be settled, or
+/// the run can't be written: then nothing is.
+pub fn run(plan: &MergePlan, listener: &dyn Listener) -> Result<MergeOutcome, PlayError> {
+    let parts = MergedParts::read(&plan.parts)?;
+    let conflicts = parts.conflicts()?;
+    let settled = match (&plan.settling, conflicts.is_empty()) {
+        (_, true) => Vec::new(),
+        (Some(settling), false) => settle(settling, &parts, &conflicts, listener)?,
+        (None, false) => return Err(PlayError::Refused(describe(&conflicts))),
+    };
+    parts.write(&plan.out, &settled)?;
+    Ok(MergeOutcome {
+        attempts: parts.attempts(),
+        segments: parts.segments(),
+        repeated: parts.repeated(),
+        settlements: settled.into_iter().map(|(one, _)| one).collect(),
+        missing: parts.missing(),
+    })
+}
+
+/// How many conflicts an error names one by one.
+const NAMED: usize = 10;
+
+fn describe(conflicts: &[Conflict]) -> String {
+    let named: Vec<String> = conflicts
+        .iter()
+        .take(NAMED)
+        .map(|conflict| {
+            let outcomes = conflict.attempts.iter();
+            let outcomes: Vec<&str> = outcomes.map(|one| one.verdict.outcome.name()).collect();
+            let sample = conflict.attempts.first().map_or(0, |one| one.sample);
+            format!(
+                "{} sample {sample}: {}",
+                conflict.hole.id,
+                outcomes.join(" and ")
+            )
+        })
+        .collect();
+    let more = match conflicts.len().checked_sub(NAMED) {
+        None | Some(0) => String::new(),
+        Some(more) => format!(", and {more} more"),
+    };
+    format!(
+        "parts differ in {} verdicts ({}{more}); --settle judges these again",
+        conflicts.len(),
+        named.join("; ")
+    )
+}
+
+/// Judges the attempts of each conflict again, by the naive engine and without a cache. The attempt
+/// whose outcome comes again is kept; if there is none, the first is, with its new verdict.
+fn settle(
+    plan: &SettlingPlan,
+    parts: &MergedParts,
+    conflicts: &[Conflict],
+    listener: &dyn Listener,
+) -> Result<Vec<(Settlement, Attempt)>, PlayError> {
+    let manifest = plan.corpus.as_deref().or(parts.corpus()).ok_or_else(|| {
+        PlayError::Refused(
+            "the parts do not say where their corpus is: name it by --corpus".to_owned(),
+        )
+    })?;
+    let corpus = Corpus::from_environment()?;
+    let mut manifest = corpus.load_manifest(manifest)?;
+    manifest
+        .projects
+        .retain(|project| conflicts.iter().any(|one| one.hole.project == project.name));
+    let execution = ExecutionPlan {
+        threads: plan.threads,
+        engine: Engine::Naive,
+        anew: true,
+        tests: plan.tests.as_deref().or(parts.tests()).map(Path::to_owned),
+    };
+    let loader = ProjectLoader {
+        corpus: &corpus,
+        execution: &execution,
+        listener,
+    };
+    let (projects, absent) = loader.load_tested(&manifest)?;
+    if let Some(absent) = absent.first() {
+        return Err(PlayError::Refused(format!(
+            "conflicts can't be settled here: {}",
+            absent.describe()
+        )));
+    }
+    let projects: BTreeMap<&str, &TestedProject> =
+        projects.iter().map(|one| (one.name(), one)).collect();
+    let progress = PhaseProgress::start(listener, Phase::Audit, None, conflicts.len());
+    run_jobs(
+        conflicts,
+        plan.threads,
+        || (),
+        |(), conflict| {
+            let project = projects
+                .get(conflict.hole.project.as_str())
+                .ok_or_else(|| {
+                    PlayError::Refused(format!(
+                        "the corpus has no project `{}`; name the corpus of the parts by --corpus",
+                        conflict.hole.project
+                    ))
+                })?;
+            let settled = settle_one(project, conflict)?;
+            progress.advance(1);
+            Ok(settled)
+        },
+        |_| {},
+    )
+}
+
+fn settle_one(
+    project: &TestedProject,
+    conflict: &Conflict,
+) -> Result<(Settlement, Attempt), PlayError> {
+    let hole = &conflict.hole;
+    let mut chosen = None;
+    for attempt in &conflict.attempts {
+        let filled = hole.filled(&conflict.contents, attempt.completion())?;
+        let verdict = project
+            .judge
+            .judge_with(Engine::Naive, &hole.path, &filled, &hole.tests)?;
+        if verdict.outcome == attempt.verdict.outcome {
+            chosen = Some(attempt.clone());
+            break;
+        }
+        chosen = chosen.or_else(|| {
+            Some(Attempt {
+                verdict,
+                ..attempt.clone()
+            })
+        });
+    }
+    let chosen = chosen.ok_or_else(|| {
+        PlayError::Refused(format!(
+            "no part has an attempt at {} to judge again",
+            hole.id
+        ))
+    })?;
+    let settlement = Settlement {
+        attempt: conflict.key.clone(),
+        hole: hole.id.clone(),
+        outcomes: conflict
+            .attempts
+            .iter()
+            .map(|one| one.verdict.outcome)
+            .collect(),
+        again: chosen.verdict.outcome,
+    };
+    Ok((settlement, chosen))
+}

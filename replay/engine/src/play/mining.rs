@@ -1,0 +1,329 @@
+//! Chooses the holes of projects that tests can judge.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fillrate_language::task::{Hole, HoleKind, sha256_hex};
+use fillrate_mine::candidates::{self, HoleCandidate, LineCoverage};
+use fillrate_mine::dependencies::DependencyIndex;
+use fillrate_mine::leak::LeakIndex;
+use fillrate_mine::{self, HoleJudge, MinedHoles, MiningRequest, api};
+use fillrate_verdict::Judge;
+use fillrate_verdict::baseline::Baseline;
+use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::{Corpus, Prepared};
+use serde_json::json;
+
+use super::PlayError;
+use super::events::{Event, Listener, Phase, PhaseProgress};
+use super::mutate;
+use super::projects::{
+    AbsentProject, ExecutionPlan, PlayableProject, ProjectLoader, UNTESTED, load_manifest,
+    none_ready, visible_sources,
+};
+use crate::store::{MiningCounts, ProjectState, ProjectStatus};
+
+/// Which holes are wanted.
+#[derive(Clone, Debug)]
+pub struct HoleSelection {
+    /// The most holes, spread evenly over the projects of the corpus.
+    pub holes: usize,
+    /// Chooses other holes.
+    pub seed: u64,
+    /// The kinds of holes, taken in turn.
+    pub kinds: Vec<HoleKind>,
+    /// The least mutation score of a hole, from 0 to 1; `None` asks for none.
+    pub min_mutation_score: Option<f64>,
+}
+
+/// What to mine.
+#[derive(Clone, Debug)]
+pub struct MiningPlan {
+    /// The corpus's manifest.
+    pub corpus: PathBuf,
+    /// Which holes.
+    pub selection: HoleSelection,
+    /// The ids of holes that are left out because a model wrote the reference without other files.
+    pub solved: BTreeSet<String>,
+    /// How tests are run.
+    pub execution: ExecutionPlan,
+}
+
+/// What mining a corpus came to.
+#[derive(Debug)]
+pub struct MiningOutcome {
+    /// By project, in the manifest's order.
+    pub projects: Vec<(String, MinedHoles)>,
+    /// The projects that take no part.
+    pub absent: Vec<AbsentProject>,
+}
+
+/// Mines the projects of a corpus.
+///
+/// # Errors
+/// No project can be mined, or the sandbox is unavailable.
+pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, PlayError> {
+    let corpus = Corpus::from_environment()?;
+    let manifest = load_manifest(&corpus, &plan.corpus, listener)?;
+    let loader = ProjectLoader {
+        corpus: &corpus,
+        execution: &plan.execution,
+        listener,
+    };
+    let (playable, absent) = loader.load(&manifest)?;
+    if playable.is_empty() {
+        let what = "no project of the corpus could be mined";
+        return Err(none_ready(what, &absent));
+    }
+    let mut projects = Vec::new();
+    for project in &playable {
+        let name = project.name();
+        let quota = quota(&plan.selection, &manifest, name);
+        let mined = mine_project(project, &plan.selection, quota, &plan.solved, &loader)?;
+        projects.push((name.to_owned(), mined));
+    }
+    check_any(projects.iter().map(|(name, mined)| (name.as_str(), mined)))?;
+    Ok(MiningOutcome { projects, absent })
+}
+
+/// Refuses to go on without any hole.
+///
+/// # Errors
+/// No hole was admitted; says why, by project.
+pub(super) fn check_any<'a>(
+    mined: impl Iterator<Item = (&'a str, &'a MinedHoles)>,
+) -> Result<(), PlayError> {
+    let mut reasons = Vec::new();
+    for (name, mined) in mined {
+        if !mined.holes.is_empty() {
+            return Ok(());
+        }
+        let rejected: Vec<String> = mined
+            .rejected
+            .iter()
+            .map(|(reason, count)| format!("{} {count}", reason.name()))
+            .collect();
+        reasons.push(match mined.candidates {
+            0 => format!(
+                "{name} has no candidate, because no passing test runs a line of the files that \
+                 match its `holes`"
+            ),
+            count => format!(
+                "{name} has {count} candidates; rejected: {}",
+                rejected.join(", ")
+            ),
+        });
+    }
+    Err(PlayError::Empty(format!(
+        "no hole was admitted: {}; correct the globs or the tests in the manifest, or ask for other \
+         --kinds or more --holes",
+        reasons.join("; ")
+    )))
+}
+
+/// The version of the mining rules: the cache's holes of older rules are ignored.
+const RULES: u32 = 8;
+
+/// Mines one project, or reads its holes from the cache.
+///
+/// # Errors
+/// The sandbox is unavailable, or the cache can't be written.
+pub(super) fn mine_project(
+    project: &PlayableProject,
+    selection: &HoleSelection,
+    quota: usize,
+    solved: &BTreeSet<String>,
+    loader: &ProjectLoader<'_>,
+) -> Result<MinedHoles, PlayError> {
+    let cache = loader.corpus.cache.root();
+    let name = project.name();
+    if project.judge.is_none() && selection.min_mutation_score.is_some() {
+        return Err(PlayError::Refused(format!(
+            "`{name}` can't have --min-mutation-score: {UNTESTED}"
+        )));
+    }
+    let wanted = MiningRequest {
+        holes: quota,
+        kinds: selection.kinds.clone(),
+        seed: selection.seed,
+        mutation_score: selection.min_mutation_score,
+        solved: solved.clone(),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let key = json!([
+        version,
+        RULES,
+        name,
+        match &project.judge {
+            Some(judge) => judge.key(),
+            None => project.prepared.digest.clone(),
+        },
+        wanted.holes,
+        wanted.kinds,
+        wanted.seed,
+        wanted.mutation_score,
+        wanted.solved,
+    ]);
+    let folder = cache.join("mined");
+    let path = folder.join(format!("{}.json", sha256_hex(key.to_string().as_bytes())));
+    let known = std::fs::read(&path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<MinedHoles>(&bytes).ok());
+    let mined = match known {
+        Some(mined) => mined,
+        None => {
+            let mined = choose_holes(project, &wanted, loader)?;
+            store(&mined, &folder, &path)?;
+            mined
+        }
+    };
+    loader.listener.receive(&Event::HolesMined {
+        project: name.to_owned(),
+        candidates: mined.candidates,
+        admitted: mined.holes.len(),
+        rejected: mined.rejected.clone(),
+    });
+    Ok(mined)
+}
+
+/// Mines one project.
+fn choose_holes(
+    project: &PlayableProject,
+    wanted: &MiningRequest,
+    loader: &ProjectLoader<'_>,
+) -> Result<MinedHoles, PlayError> {
+    let PlayableProject {
+        prepared,
+        files,
+        judge,
+    } = project;
+    let name = project.name();
+    let visible = prepared.visible_files()?;
+    let audit = LeakIndex::new(visible.iter().filter_map(|path| {
+        let bytes = std::fs::read(prepared.source.join(path)).ok()?;
+        // Bytecode and archives hold strings too.
+        Some((path.clone(), String::from_utf8_lossy(&bytes).into_owned()))
+    }));
+    let baseline = judge.as_ref().map(Judge::baseline);
+    let paths: BTreeSet<&str> = visible.iter().map(String::as_str).collect();
+    let mut needing_others = Vec::new();
+    let mut candidates: Vec<HoleCandidate> = files
+        .iter()
+        .flat_map(|file| {
+            let coverage = LineCoverage {
+                // Without tests, every line counts.
+                tested: &|line| baseline.is_none_or(|it| it.covers(&file.path, line)),
+                at_import: &|line| baseline.is_some_and(|it| it.runs_at_import(&file.path, line)),
+            };
+            if wanted.kinds.contains(&HoleKind::Api) {
+                needing_others.extend(api::find_api_candidates(
+                    name,
+                    file,
+                    &paths,
+                    coverage,
+                    wanted.seed,
+                ));
+            }
+            candidates::find_candidates(name, file, coverage)
+        })
+        .collect();
+    candidates.extend(api::deduplicate(needing_others));
+    let progress = PhaseProgress::start(loader.listener, Phase::Mine, Some(name), 0);
+    let mut mined = match judge {
+        None => fillrate_mine::admit_untested(files, candidates, &audit, wanted),
+        Some(judge) => fillrate_mine::admit(
+            files,
+            candidates,
+            &audit,
+            wanted,
+            &HoleJudge {
+                judge: |path: &str, contents: &str| judge.judge_own(path, contents, &[]),
+                mutate: |hole: &Hole, least| mutate::until_below(judge, files, hole, least),
+            },
+            loader.execution.threads,
+            |done, all| progress.set(done, all),
+        )?,
+    };
+    let sources = visible_sources(prepared)?;
+    let repository = DependencyIndex::new(&sources);
+    for hole in &mut mined.holes {
+        let range = hole.start.0..hole.end.0;
+        hole.dependencies = Some(repository.names_used(&hole.path, &range));
+        hole.repoexec_dependencies = Some(repository.names_used_or_imported(&hole.path, &range));
+    }
+    Ok(mined)
+}
+
+/// Writes mined holes into the cache, whole or not at all.
+fn store(mined: &MinedHoles, folder: &Path, path: &Path) -> Result<(), PlayError> {
+    std::fs::create_dir_all(folder).map_err(PlayError::file(folder))?;
+    let file = tempfile::NamedTempFile::new_in(folder).map_err(PlayError::file(folder))?;
+    serde_json::to_writer(&file, mined).map_err(|error| PlayError::File {
+        path: path.to_owned(),
+        source: error.into(),
+    })?;
+    file.persist(path)
+        .map_err(|error| PlayError::file(path)(error.error))?;
+    Ok(())
+}
+
+/// How many holes each project of a corpus gets. It depends on the manifest alone, so a project
+/// that is absent on one machine does not change the others' holes.
+pub(super) fn quota(selection: &HoleSelection, manifest: &Manifest, name: &str) -> usize {
+    let all = manifest.projects.len().max(1);
+    let index = manifest
+        .projects
+        .iter()
+        .position(|project| project.name == name)
+        .unwrap_or_default();
+    selection.holes / all + usize::from(index < selection.holes % all)
+}
+
+/// What a run records of a project that takes part.
+pub(super) fn project_state(
+    prepared: &Prepared,
+    judge: Option<&Judge>,
+    mined: Option<&MinedHoles>,
+) -> ProjectState {
+    let baseline = judge.map(Judge::baseline);
+    ProjectState {
+        language: prepared.project.language.name.to_owned(),
+        status: ProjectStatus::Ready,
+        reason: None,
+        mined: mined.map(|mined| MiningCounts {
+            tests: baseline.map_or(0, |it| it.stable().len()),
+            quarantined: baseline.map_or(0, |it| it.quarantined().len()),
+            set_aside: baseline
+                .into_iter()
+                .flat_map(Baseline::set_aside)
+                .map(|(id, _)| id)
+                .collect(),
+            candidates: mined.candidates,
+            admitted: mined.holes.len(),
+            rejected: mined.rejected.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_are_spread_over_the_projects_of_the_manifest() {
+        let text = "schema = 1\n".to_owned()
+            + &["a", "b", "c"].map(|name| {
+                format!("[[project]]\nname = \"{name}\"\nlanguage = \"python\"\nsource = {{ path = \".\" }}\nholes = [\"*.py\"]\n[project.environment]\npackages = [\"pytest==8.4.2\"]\n[project.test]\nrunner = \"pytest\"\n")
+            })
+            .concat();
+        let manifest = Manifest::parse(&text, Path::new("a.toml")).expect("it is well-formed");
+        let selection = HoleSelection {
+            holes: 8,
+            seed: 0,
+            kinds: HoleKind::DEFAULT.to_vec(),
+            min_mutation_score: None,
+        };
+        let quotas = ["a", "b", "c"].map(|name| quota(&selection, &manifest, name));
+        assert_eq!(quotas, [3, 3, 2]);
+    }
+}

@@ -1,0 +1,204 @@
+//! The plan of a replay, and the identity of a run that is made by it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fillrate_language::task::{Hole, sha256_hex};
+use serde_json::{Value, json};
+
+use super::PlayError;
+use super::context::ReplayContext;
+use super::mining::HoleSelection;
+use super::projects::ExecutionPlan;
+use super::subject::{ModelUnderTest, SubjectSelection};
+use crate::store::{DeveloperSettings, Partition, Run};
+
+/// What to replay.
+#[derive(Clone, Debug)]
+pub struct ReplayPlan {
+    /// The corpus's manifest.
+    pub corpus: PathBuf,
+    /// The tasks file; `None` mines holes.
+    pub tasks: Option<PathBuf>,
+    /// Which holes are mined.
+    pub selection: HoleSelection,
+    /// How many completions are requested at each hole; `None` for 1, or all of a predictions
+    /// file.
+    pub samples: Option<u32>,
+    /// `embedded`, `reference`, `empty`, `predictions`, or the path of a settings file (.toml) or
+    /// of predictions (.jsonl).
+    pub model: String,
+    /// The file whose predictions are judged unchanged by the model `predictions`.
+    pub predictions: Option<PathBuf>,
+    /// Whether predictions are indented as DevEval's script does it.
+    pub deveval: bool,
+    /// The contexts, each a run of its own; if there are none, the one of the settings.
+    pub contexts: Vec<ReplayContext>,
+    /// How many repair rounds follow a completion that fails.
+    pub repair_rounds: u32,
+    /// How long the developer waits for a completion.
+    pub patience: Duration,
+    /// The policies and the typist; `None` if the completions are only requested.
+    pub developer: Option<DeveloperSettings>,
+    /// Whether the developer types the holes, too.
+    pub types: bool,
+    /// Whether TypeScript's checker looks at the completions.
+    pub type_check: bool,
+    /// The telemetry store; `None` disables recording.
+    pub telemetry: Option<PathBuf>,
+    /// The run's folder, or that of all parts; `None` for one in `runs/`.
+    pub out: Option<PathBuf>,
+    /// Which holes are replayed; `None` for all.
+    pub partition: Option<Partition>,
+    /// How tests are run.
+    pub execution: ExecutionPlan,
+    /// How many models are asked at once, apart from the jobs; `None` where each job asks and judges
+    /// in turn.
+    pub connections: Option<usize>,
+}
+
+impl ReplayPlan {
+    /// The models under test.
+    pub(super) fn subjects(&self) -> SubjectSelection<'_> {
+        SubjectSelection {
+            model: &self.model,
+            predictions: self.predictions.as_deref(),
+            deveval: self.deveval,
+            contexts: &self.contexts,
+            repair_rounds: self.repair_rounds,
+        }
+    }
+
+    /// The developer if holes are typed.
+    pub(super) fn typing_developer(&self) -> Option<&DeveloperSettings> {
+        self.developer.as_ref().filter(|_| self.types)
+    }
+
+    /// Everything that the figures depend on, so that a folder never holds two different runs.
+    ///
+    /// # Errors
+    /// The predictions can't be read.
+    pub(super) fn identity(
+        &self,
+        projects: &BTreeMap<String, Value>,
+        tasks: Option<&[Hole]>,
+        subject: &ModelUnderTest,
+        corpus: &str,
+    ) -> Result<Value, PlayError> {
+        let predictions = match &subject.predictions {
+            Some(predictions) => {
+                let path = &predictions.path;
+                let bytes = std::fs::read(path).map_err(PlayError::file(path))?;
+                Some(sha256_hex(&bytes))
+            }
+            None => None,
+        };
+        let mut identity = json!({
+            "program": env!("CARGO_PKG_VERSION"),
+            "corpus": corpus,
+            "projects": projects,
+            "holes": self.identity_of_holes(tasks),
+            "samples": self.samples.or(subject.predictions.is_none().then_some(1)),
+            "model": subject.name,
+            "configuration": subject.configuration,
+            "predictions": predictions,
+            "patience": self.patience.as_secs(),
+        });
+        if self.type_check {
+            identity["types"] = json!(true);
+        }
+        if subject.paper.is_some() || subject.is_verbatim() {
+            identity["context"] = subject.context_name().into();
+        }
+        if self.deveval {
+            identity["deveval"] = true.into();
+        }
+        if self.repair_rounds > 0 {
+            identity["debug_rounds"] = self.repair_rounds.into();
+        }
+        // Policies that are only compared with the completions afterwards make no other run.
+        if let Some(developer) = self.typing_developer() {
+            // A number that is read back may differ in its last digit, a hash does not.
+            let policies = developer.policies.iter();
+            let names: Vec<String> = policies.map(|policy| policy.name()).collect();
+            let hash = sha256_hex(json!(developer).to_string().as_bytes());
+            identity["typing"] = json!({"policies": names, "sha256": hash});
+        }
+        Ok(identity)
+    }
+
+    fn identity_of_holes(&self, tasks: Option<&[Hole]>) -> Value {
+        if let Some(tasks) = tasks {
+            let ids: Vec<&str> = tasks.iter().map(|hole| hole.id.as_str()).collect();
+            return json!({"tasks": sha256_hex(ids.join("\0").as_bytes())});
+        }
+        let selection = &self.selection;
+        let mut holes = json!({
+            "holes": selection.holes,
+            "seed": selection.seed,
+            "kinds": selection.kinds,
+        });
+        if let Some(least) = selection.min_mutation_score {
+            holes["min_mutation_score"] = json!(least);
+        }
+        holes
+    }
+
+    /// Opens the run that the plan names, or the unfinished one of the same identity in `runs/`,
+    /// or begins a new one there. If there are several subjects, each has a folder named after its
+    /// context. A part of a run has a folder among those of the other parts.
+    ///
+    /// # Errors
+    /// The folder holds another run, or can't be written to.
+    pub(super) fn open_run(
+        &self,
+        one_of_several: Option<&ModelUnderTest>,
+        identity: &Value,
+    ) -> Result<Run, PlayError> {
+        let context = one_of_several.map(ModelUnderTest::context);
+        if let Some(folder) = &self.out {
+            let folder = match context {
+                Some(context) => folder.join(context.to_string()),
+                None => folder.clone(),
+            };
+            if let Some(partition) = self.partition {
+                return Ok(Run::begin_part(&folder, partition, identity)?);
+            }
+            return Ok(Run::open_or_begin(&folder, identity)?);
+        }
+        keep_out_of_repository(Path::new("runs"))?;
+        let short = &sha256_hex(identity.to_string().as_bytes())[..8];
+        let part = |key: &str| {
+            let text = identity[key].as_str().unwrap_or_default();
+            text.replace(
+                |c: char| !c.is_ascii_alphanumeric() && !".-_".contains(c),
+                "-",
+            )
+        };
+        let context = context.map_or_else(String::new, |context| format!("{context}-"));
+        let name = format!("{}-{}-{context}{short}", part("corpus"), part("model"));
+        for attempt in 1.. {
+            let folder = match attempt {
+                1 => Path::new("runs").join(&name),
+                _ => Path::new("runs").join(format!("{name}-{attempt}")),
+            };
+            let run = Run::open_or_begin(&folder, identity)?;
+            if !run.is_finished()? {
+                return Ok(run);
+            }
+        }
+        Err(PlayError::Refused("runs/ is full".to_owned()))
+    }
+}
+
+/// Makes the folder of runs, if it is missing, so that neither git nor a corpus takes it for a part
+/// of the repository around it.
+fn keep_out_of_repository(runs: &Path) -> Result<(), PlayError> {
+    if runs.exists() {
+        return Ok(());
+    }
+    std::fs::create_dir(runs).map_err(PlayError::file(runs))?;
+    let ignore = runs.join(".gitignore");
+    std::fs::write(&ignore, "*\n").map_err(PlayError::file(&ignore))
+}

@@ -1,0 +1,492 @@
+//! The projects of a corpus, prepared and with their own tests run.
+
+use std::path::{Path, PathBuf};
+
+use fillrate_language::SourceFile;
+use fillrate_language::environment::{EnvironmentError, Packages};
+use fillrate_language::task::{Hole, TaskError};
+use fillrate_syntax::Language;
+use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::{Corpus, CorpusError, CorpusStep, Prepared};
+use fillrate_verdict::{Engine, Judge, VerdictError, run_commands_before};
+
+use super::PlayError;
+use super::events::{Event, Listener, Phase, PhaseProgress, PreparationStep};
+use crate::store::{ProjectState, ProjectStatus};
+
+/// How tests are run.
+#[derive(Clone, Debug)]
+pub struct ExecutionPlan {
+    /// How many jobs run at once, at least 1.
+    pub threads: usize,
+    /// How verdicts are reached.
+    pub engine: Engine,
+    /// Whether verdicts of earlier runs are ignored.
+    pub anew: bool,
+    /// The folder of tests that are added to the projects' own: files in `PROJECT/`.
+    pub tests: Option<PathBuf>,
+}
+
+/// A project with own tests, which have been run.
+pub type TestedProject = PlayProject<Judge>;
+
+/// A project that can be replayed; its own tests have been run if it has some.
+pub type PlayableProject = PlayProject<Option<Judge>>;
+
+/// A project that is ready, with what judges changes to it.
+pub struct PlayProject<J> {
+    /// Its source and environment.
+    pub prepared: Prepared,
+    /// Judges changes to it.
+    pub judge: J,
+    /// The files that holes may be cut into.
+    pub files: Vec<SourceFile>,
+}
+
+/// A project that takes no part.
+#[derive(Clone, Debug)]
+pub struct AbsentProject {
+    /// Its name.
+    pub name: String,
+    /// Why it takes no part.
+    pub state: ProjectState,
+}
+
+impl AbsentProject {
+    /// The name and the reason, for people.
+    pub fn describe(&self) -> String {
+        let reason = self.state.reason.as_deref().unwrap_or("left out");
+        format!("{}: {reason}", self.name)
+    }
+}
+
+/// There is nothing to work on, as none of these projects takes part: `what`, and why.
+pub(super) fn none_ready(what: &str, absent: &[AbsentProject]) -> PlayError {
+    let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
+    PlayError::Empty(format!("{what}: {}", reasons.join("; ")))
+}
+
+impl<J> PlayProject<J> {
+    /// The project's name.
+    pub fn name(&self) -> &str {
+        &self.prepared.project.name
+    }
+
+    /// The file that a hole is cut into.
+    ///
+    /// # Errors
+    /// The project has no such file.
+    pub(super) fn source_file(&self, hole: &Hole) -> Result<&SourceFile, TaskError> {
+        source_file(&self.files, hole)
+    }
+}
+
+fn source_file<'a>(files: &'a [SourceFile], hole: &Hole) -> Result<&'a SourceFile, TaskError> {
+    files
+        .iter()
+        .find(|file| file.path == hole.path)
+        .ok_or_else(|| TaskError::OtherFile {
+            id: hole.id.clone(),
+            path: hole.path.clone(),
+        })
+}
+
+/// Prepares the projects of a corpus and runs their own tests.
+pub struct ProjectLoader<'a> {
+    /// Where sources and environments come from.
+    pub corpus: &'a Corpus,
+    /// How tests are run.
+    pub execution: &'a ExecutionPlan,
+    /// Receives events.
+    pub listener: &'a dyn Listener,
+}
+
+impl ProjectLoader<'_> {
+    /// Prepares all projects and runs the own tests of those that have some.
+    ///
+    /// # Errors
+    /// No project has a folder among the added tests, or the sandbox is unavailable.
+    pub(super) fn load(
+        &self,
+        manifest: &Manifest,
+    ) -> Result<(Vec<PlayableProject>, Vec<AbsentProject>), PlayError> {
+        let (prepared, mut absent) = self.prepare(manifest)?;
+        let (playable, failed) = self.open(prepared)?;
+        absent.extend(failed);
+        Ok((playable, absent))
+    }
+
+    /// As [`ProjectLoader::load`]; projects without tests are absent.
+    ///
+    /// # Errors
+    /// As [`ProjectLoader::load`].
+    pub(super) fn load_tested(
+        &self,
+        manifest: &Manifest,
+    ) -> Result<(Vec<TestedProject>, Vec<AbsentProject>), PlayError> {
+        let (playable, mut absent) = self.load(manifest)?;
+        let mut tested = Vec::new();
+        for project in playable {
+            let PlayProject {
+                prepared,
+                judge,
+                files,
+            } = project;
+            match judge {
+                Some(judge) => tested.push(TestedProject {
+                    prepared,
+                    judge,
+                    files,
+                }),
+                None => absent.push(self.absent(&prepared, ProjectStatus::LeftOut, &UNTESTED)),
+            }
+        }
+        Ok((tested, absent))
+    }
+
+    /// Prepares the sources and environments of all projects, and lays the added tests over them.
+    ///
+    /// # Errors
+    /// No project has a folder among the added tests.
+    pub(super) fn prepare(
+        &self,
+        manifest: &Manifest,
+    ) -> Result<(Vec<Prepared>, Vec<AbsentProject>), PlayError> {
+        let tests = self.execution.tests.as_deref();
+        prepare(self.corpus, manifest, tests, self.listener)
+    }
+
+    /// Runs the own tests of the projects that have some.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable, or a source can't be read.
+    pub(super) fn open(
+        &self,
+        prepared: Vec<Prepared>,
+    ) -> Result<(Vec<PlayableProject>, Vec<AbsentProject>), PlayError> {
+        let mut playable = Vec::new();
+        let mut absent = Vec::new();
+        for prepared in prepared {
+            match self.run_own_tests(&prepared) {
+                Ok(judge) => {
+                    self.listener.receive(&Event::ProjectReady {
+                        project: prepared.project.name.clone(),
+                        language: prepared.project.language.name.to_owned(),
+                        tests: judge.as_ref().map(|judge| judge.baseline().stable().len()),
+                        set_aside: judge
+                            .iter()
+                            .flat_map(|judge| judge.baseline().set_aside())
+                            .collect(),
+                        readiness: judge.as_ref().map(|judge| {
+                            let baseline = judge.baseline();
+                            match (baseline.is_warm(), baseline.is_collectable()) {
+                                (_, true) => "collected",
+                                (true, false) => "loaded",
+                                (false, false) => "cold",
+                            }
+                            .to_owned()
+                        }),
+                        cold_reason: judge
+                            .as_ref()
+                            .and_then(|judge| Some(judge.baseline().unfit()?.to_owned())),
+                        left_out_packages: prepared.environment.left_out.clone(),
+                        neutralised: judge
+                            .iter()
+                            .flat_map(|judge| judge.baseline().neutralised())
+                            .map(str::to_owned)
+                            .collect(),
+                    });
+                    playable.push(PlayableProject {
+                        files: source_files(&prepared)?,
+                        judge,
+                        prepared,
+                    });
+                }
+                // Without a sandbox no project can be judged.
+                Err(error @ VerdictError::Sandbox(_)) => return Err(error.into()),
+                Err(error) => {
+                    absent.push(self.absent(&prepared, ProjectStatus::Failed, &error));
+                }
+            }
+        }
+        Ok((playable, absent))
+    }
+
+    /// `None` if the project has no tests.
+    fn run_own_tests(&self, prepared: &Prepared) -> Result<Option<Judge>, VerdictError> {
+        if prepared.project.test.is_none() {
+            return Ok(None);
+        }
+        let cache = self.corpus.cache.root();
+        let ExecutionPlan {
+            threads,
+            engine,
+            anew,
+            ..
+        } = *self.execution;
+        let name = Some(prepared.project.name.as_str());
+        let progress = PhaseProgress::start(self.listener, Phase::Baseline, name, 0);
+        let judge = Judge::new(prepared, cache, engine, threads, |done, all| {
+            progress.set(done, all);
+        })?;
+        Ok(Some(if anew { judge } else { judge.with_cache(cache) }))
+    }
+
+    fn absent(
+        &self,
+        prepared: &Prepared,
+        status: ProjectStatus,
+        reason: &dyn std::fmt::Display,
+    ) -> AbsentProject {
+        let project = &prepared.project;
+        report_absent(
+            self.listener,
+            &project.name,
+            project.language.name,
+            status,
+            reason,
+        )
+    }
+}
+
+/// Why nothing can be said of changes to a project.
+pub(super) const UNTESTED: &str = "it has no tests (`[project.test]` in the manifest)";
+
+/// Prepares the sources and environments of all projects, and lays tests over them from a folder.
+///
+/// # Errors
+/// The folder has nothing for any project.
+pub fn prepare(
+    corpus: &Corpus,
+    manifest: &Manifest,
+    tests: Option<&Path>,
+    listener: &dyn Listener,
+) -> Result<(Vec<Prepared>, Vec<AbsentProject>), PlayError> {
+    if let Some(folder) = tests
+        && !manifest
+            .projects
+            .iter()
+            .any(|project| folder.join(&project.name).is_dir())
+    {
+        return Err(PlayError::Refused(format!(
+            "{} has no tests to add: it needs a folder named after a project, such as {}",
+            folder.display(),
+            manifest
+                .projects
+                .first()
+                .map_or("PROJECT", |project| &project.name)
+        )));
+    }
+    let all = manifest.projects.len();
+    let progress = PhaseProgress::start(listener, Phase::Prepare, None, all);
+    let mut prepared = Vec::new();
+    let mut absent = Vec::new();
+    for project in &manifest.projects {
+        let report_step = |name: &str, step: CorpusStep| {
+            let step = match step {
+                CorpusStep::Source | CorpusStep::Ready => return,
+                CorpusStep::Environment => PreparationStep::Environment,
+                CorpusStep::Waiting => PreparationStep::Waiting,
+            };
+            listener.receive(&Event::ProjectPreparing {
+                project: name.to_owned(),
+                step,
+            });
+        };
+        let ready = corpus
+            .prepare_project(project, &report_step)
+            .and_then(|prepared| match tests {
+                Some(folder) => {
+                    corpus.with_tests(prepared, folder, &|step| report_step(&project.name, step))
+                }
+                None => Ok(prepared),
+            })
+            .and_then(|prepared| {
+                run_commands_before(corpus, prepared, &|step| report_step(&project.name, step))
+            });
+        match ready {
+            Ok(ready) => prepared.push(ready),
+            Err(error) => {
+                let status = match error {
+                    CorpusError::Environment(EnvironmentError::MissingProgram { .. }) => {
+                        ProjectStatus::LeftOut
+                    }
+                    _ => ProjectStatus::Failed,
+                };
+                let language = project.language.name;
+                let project = report_absent(listener, &project.name, language, status, &error);
+                absent.push(project);
+            }
+        }
+        progress.advance(1);
+    }
+    Ok((prepared, absent))
+}
+
+fn report_absent(
+    listener: &dyn Listener,
+    name: &str,
+    language: &str,
+    status: ProjectStatus,
+    reason: &dyn std::fmt::Display,
+) -> AbsentProject {
+    let reason = reason.to_string();
+    listener.receive(&Event::ProjectFailed {
+        project: name.to_owned(),
+        language: language.to_owned(),
+        status,
+        reason: reason.clone(),
+    });
+    AbsentProject {
+        name: name.to_owned(),
+        state: ProjectState {
+            language: language.to_owned(),
+            status,
+            reason: Some(reason),
+            mined: None,
+        },
+    }
+}
+
+/// Adds the errors of TypeScript's checker to the verdicts over these projects.
+///
+/// # Errors
+/// The checker fails on an unchanged project.
+pub(super) fn with_type_check(
+    projects: Vec<PlayableProject>,
+    cache: &Path,
+) -> Result<Vec<PlayableProject>, PlayError> {
+    projects
+        .into_iter()
+        .map(|project| {
+            let judge = project.judge.map(|judge| judge.with_type_checker(cache));
+            Ok(PlayableProject {
+                judge: judge.transpose()?,
+                ..project
+            })
+        })
+        .collect()
+}
+
+/// Loads a corpus's manifest, and reports what was detected if it has none.
+///
+/// # Errors
+/// See [`Corpus::load_manifest`].
+pub(super) fn load_manifest(
+    corpus: &Corpus,
+    location: &Path,
+    listener: &dyn Listener,
+) -> Result<Manifest, PlayError> {
+    let manifest = corpus.load_manifest(location)?;
+    for (project, findings) in &manifest.findings {
+        listener.receive(&Event::ProjectDetected {
+            project: project.clone(),
+            findings: findings.clone(),
+        });
+    }
+    Ok(manifest)
+}
+
+/// As [`load_manifest`], for their sources alone: the projects have no tests and need no environment.
+///
+/// # Errors
+/// See [`Corpus::load_manifest`].
+pub(super) fn load_sources(
+    corpus: &Corpus,
+    location: &Path,
+    listener: &dyn Listener,
+) -> Result<Manifest, PlayError> {
+    let mut manifest = load_manifest(corpus, location, listener)?;
+    for project in &mut manifest.projects {
+        project.environment = Packages::default();
+        project.test = None;
+    }
+    Ok(manifest)
+}
+
+/// Refuses holes of projects that the manifest does not have.
+///
+/// # Errors
+/// Names the first such hole.
+pub fn check_projects(holes: &[Hole], manifest: &Manifest, corpus: &Path) -> Result<(), PlayError> {
+    let Some(hole) = holes
+        .iter()
+        .find(|hole| manifest.project(&hole.project).is_none())
+    else {
+        return Ok(());
+    };
+    let missing = format!(
+        "{} is of the project `{}`, which {} does not have",
+        hole.id,
+        hole.project,
+        corpus.display()
+    );
+    Err(PlayError::Refused(
+        if Language::for_path(Path::new(&hole.path)).is_none() {
+            format!(
+                "{missing}: holes in {} can't be replayed, only their text be scored",
+                hole.language
+            )
+        } else {
+            missing
+        },
+    ))
+}
+
+/// Reads every file that a language server is shown and whose language is supported.
+///
+/// # Errors
+/// The source can't be listed.
+pub(crate) fn visible_sources(prepared: &Prepared) -> Result<Vec<SourceFile>, PlayError> {
+    let mut files = Vec::new();
+    for path in prepared.visible_files()? {
+        let Some(language) = Language::for_path(Path::new(&path)) else {
+            continue;
+        };
+        // A file that is not UTF-8 defines nothing.
+        if let Ok(contents) = std::fs::read_to_string(prepared.source.join(&path)) {
+            files.push(SourceFile {
+                path,
+                contents,
+                language,
+            });
+        }
+    }
+    Ok(files)
+}
+
+fn source_files(prepared: &Prepared) -> Result<Vec<SourceFile>, PlayError> {
+    let mut files = Vec::new();
+    for path in prepared.hole_files()? {
+        let absolute = prepared.source.join(&path);
+        let Some(language) = Language::for_path(Path::new(&path)) else {
+            continue;
+        };
+        let contents = std::fs::read_to_string(&absolute).map_err(PlayError::file(&absolute))?;
+        files.push(SourceFile {
+            path,
+            contents,
+            language,
+        });
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_language::task::HoleKind;
+
+    use super::*;
+
+    #[test]
+    fn hole_in_missing_file_is_an_error_not_an_empty_file() {
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 0..5, "x = 1\n");
+        let file = SourceFile {
+            path: "b.py".to_owned(),
+            contents: "x = 1\n".to_owned(),
+            language: Language::by_id("python").expect("Python is supported"),
+        };
+        let error = source_file(&[file], &hole).expect_err("a.py is missing");
+        assert!(matches!(error, TaskError::OtherFile { path, .. } if path == "a.py"));
+    }
+}

@@ -1,0 +1,336 @@
+//! Replays holes: a developer at each, and the tests' verdict over the completion.
+//!
+//! The key of an attempt is the hash of all that it depends on. A run that is opened again gets the
+//! attempts whose keys it lacks, and those that ended in an infrastructure failure.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::Path;
+
+use fillrate_server::model::recorded::RecordedCompletions;
+use serde_json::{Value, json};
+
+use super::PlayError;
+use super::context::{ReplayContext, present_holes};
+use super::events::{Event, Listener};
+use super::hole::SubjectReplay;
+use super::mining::{check_any, mine_project, project_state, quota};
+pub use super::plan::ReplayPlan;
+use fillrate_language::task::{self, Hole};
+use fillrate_mine::contexts::{HoleView, PaperContext};
+use fillrate_verdict::Outcome;
+use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::{Corpus, Prepared};
+
+use super::projects::{
+    AbsentProject, PlayableProject, ProjectLoader, check_projects, load_manifest, with_type_check,
+};
+use super::schedule::{CompletionSource, ReplayParameters};
+use super::subject::ModelUnderTest;
+use crate::store::{Machine, ProjectState, Run};
+
+/// What a replay came to.
+pub struct ReplayOutcome {
+    /// The runs, one for each context.
+    pub runs: Vec<ReplayedRun>,
+    /// The projects that take no part.
+    pub absent: Vec<AbsentProject>,
+}
+
+/// A run that was replayed.
+pub struct ReplayedRun {
+    /// The context that the model was given.
+    pub context: ReplayContext,
+    /// The run.
+    pub run: Run,
+    /// Whether every attempt was made; else some ended in an infrastructure failure.
+    pub is_complete: bool,
+}
+
+/// Replays holes as planned. The same plan again continues where it was stopped.
+///
+/// # Errors
+/// The plan is invalid, no project can be replayed, every attempt failed, or a server, the sandbox
+/// or the database fails.
+pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, PlayError> {
+    let corpus = Corpus::from_environment()?;
+    let manifest = load_manifest(&corpus, &plan.corpus, listener)?;
+    let tasks = plan.tasks.as_deref().map(task::read).transpose()?;
+    let subjects = ModelUnderTest::load_all(&plan.subjects())?;
+    if let Some(tasks) = &tasks {
+        check_not_empty(tasks, plan.tasks.as_deref())?;
+        check_projects(tasks, &manifest, &plan.corpus)?;
+        // Missing predictions are an error before tests run for minutes.
+        for subject in &subjects {
+            subject.verbatim(tasks)?;
+        }
+    }
+    let loader = ProjectLoader {
+        corpus: &corpus,
+        execution: &plan.execution,
+        listener,
+    };
+    let (prepared, mut absent) = loader.prepare(&manifest)?;
+    let digests = digests(&prepared);
+    let identities: Vec<Value> = subjects
+        .iter()
+        .map(|subject| plan.identity(&digests, tasks.as_deref(), subject, &manifest.name()))
+        .collect::<Result<_, _>>()?;
+    let (mut projects, failed) = loader.open(prepared)?;
+    absent.extend(failed);
+    if plan.type_check {
+        projects = with_type_check(projects, corpus.cache.root())?;
+    }
+    if projects.is_empty() {
+        return Err(none_replayable(&plan.corpus, &absent));
+    }
+    let (mut holes, mut states) =
+        choose_holes(plan, &manifest, tasks.as_deref(), &projects, &loader)?;
+    if let Some(partition) = plan.partition {
+        holes.retain(|hole| partition.includes(&hole.id));
+    }
+    states.extend(
+        absent
+            .iter()
+            .map(|one| (one.name.clone(), one.state.clone())),
+    );
+    let with_files = with_contents(&projects, &holes)?;
+    let asked = subjects.iter().filter(|subject| !subject.is_verbatim());
+    let papers: HashSet<Option<PaperContext>> = asked.map(|subject| subject.paper).collect();
+    let presented = present_holes(&papers, &projects, &with_files)?;
+    let types = plan.typing_developer().is_some();
+    let prepared = prepare_subjects(&subjects, &holes, &presented, types)?;
+
+    // Nothing is written before everything given is known to fit together.
+    let mut runs = Vec::new();
+    for ((subject, (_, records)), identity) in subjects.iter().zip(&prepared).zip(&identities) {
+        let run = plan.open_run((subjects.len() > 1).then_some(subject), identity)?;
+        describe_run(plan, &run, &states, &with_files)?;
+        if !subject.is_verbatim() {
+            subject.write(run.folder(), records.as_deref())?;
+        }
+        listener.receive(&Event::RunOpened {
+            run: run.part_folder().unwrap_or(run.folder().to_owned()),
+            model: subject.name.clone(),
+            context: subject.context_name(),
+            attempts: run.attempts()?.len(),
+        });
+        runs.push(run);
+    }
+    let mut played = Vec::new();
+    for ((subject, (source, _)), run) in subjects.iter().zip(prepared).zip(runs) {
+        played.push(play_subject(
+            plan,
+            (subject, source),
+            run,
+            (&projects, &holes),
+            listener,
+        )?);
+    }
+    Ok(ReplayOutcome {
+        runs: played,
+        absent,
+    })
+}
+
+/// The error of a corpus of which no project can be replayed.
+fn none_replayable(corpus: &Path, absent: &[AbsentProject]) -> PlayError {
+    let reasons: Vec<&str> = absent
+        .iter()
+        .filter_map(|absent| absent.state.reason.as_deref())
+        .collect();
+    PlayError::Empty(format!(
+        "no project of {} can be replayed: {}",
+        corpus.display(),
+        reasons.join("; ")
+    ))
+}
+
+/// Makes the attempts that a run of one subject lacks.
+fn play_subject(
+    plan: &ReplayPlan,
+    (subject, source): (&ModelUnderTest, CompletionSource<'_>),
+    run: Run,
+    (projects, holes): (&[PlayableProject], &[Hole]),
+    listener: &dyn Listener,
+) -> Result<ReplayedRun, PlayError> {
+    let telemetry = match &plan.telemetry {
+        // Servers run in other folders.
+        Some(path) => Some(std::path::absolute(path).map_err(PlayError::file(path))?),
+        None => None,
+    };
+    let parameters = ReplayParameters {
+        samples: plan.samples,
+        repair_rounds: plan.repair_rounds,
+        patience: plan.patience,
+        subject,
+        source,
+        developer: plan.typing_developer(),
+        telemetry,
+        projects: projects.iter().map(|one| (one.name(), one)).collect(),
+    };
+    let jobs = plan.execution.threads;
+    let run =
+        SubjectReplay::new(parameters, run, listener, (jobs, plan.connections)).play(holes)?;
+    let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
+    let is_complete = is_complete(&run, policies * holes.len());
+    // What a part made is kept, whatever it came to.
+    match is_complete {
+        Ok(true) => run.set_finished()?,
+        _ => run.write_segment()?,
+    }
+    is_complete?;
+    Ok(ReplayedRun {
+        context: subject.context(),
+        is_complete: run.is_finished()?,
+        run,
+    })
+}
+
+/// Refuses a tasks file without holes.
+fn check_not_empty(tasks: &[Hole], path: Option<&Path>) -> Result<(), PlayError> {
+    match path {
+        Some(path) if tasks.is_empty() => Err(PlayError::Empty(format!(
+            "{} has no holes; `fillrate mine` writes some",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What the sources and environments are, by project.
+fn digests(prepared: &[Prepared]) -> BTreeMap<String, Value> {
+    let digest = |prepared: &Prepared| {
+        let state = json!([prepared.digest, prepared.environment.key]);
+        (prepared.project.name.clone(), state)
+    };
+    prepared.iter().map(digest).collect()
+}
+
+/// What a run records of projects, by name.
+type ProjectStates = Vec<(String, ProjectState)>;
+
+/// The holes of the tasks file or else of mining, with what the run records of each project.
+fn choose_holes(
+    plan: &ReplayPlan,
+    manifest: &Manifest,
+    tasks: Option<&[Hole]>,
+    projects: &[PlayableProject],
+    loader: &ProjectLoader<'_>,
+) -> Result<(Vec<Hole>, ProjectStates), PlayError> {
+    let mut states = Vec::new();
+    let mut holes = Vec::new();
+    let mut all = Vec::new();
+    for project in projects {
+        let name = project.name();
+        if let Some(tasks) = tasks {
+            let in_project = tasks.iter().filter(|hole| hole.project == name);
+            holes.extend(in_project.cloned());
+            let state = project_state(&project.prepared, project.judge.as_ref(), None);
+            states.push((name.to_owned(), state));
+            continue;
+        }
+        let quota = quota(&plan.selection, manifest, name);
+        let solved = BTreeSet::new();
+        let mined = mine_project(project, &plan.selection, quota, &solved, loader)?;
+        let state = project_state(&project.prepared, project.judge.as_ref(), Some(&mined));
+        states.push((name.to_owned(), state));
+        all.push((name, mined));
+    }
+    if tasks.is_none() {
+        check_any(all.iter().map(|(name, mined)| (*name, mined)))?;
+        holes.extend(all.into_iter().flat_map(|(_, mined)| mined.holes));
+    }
+    Ok((holes, states))
+}
+
+/// Where a subject's completions come from, and the answers of its server if they are known.
+type PreparedSubject<'a> = (CompletionSource<'a>, Option<Vec<RecordedCompletions>>);
+
+/// Prepares each subject for the holes as they are presented.
+fn prepare_subjects<'a>(
+    subjects: &[ModelUnderTest],
+    holes: &[Hole],
+    presented: &'a HashMap<Option<PaperContext>, HashMap<String, HoleView>>,
+    typed: bool,
+) -> Result<Vec<PreparedSubject<'a>>, PlayError> {
+    let prepare = |subject: &ModelUnderTest| {
+        if let Some(texts) = subject.verbatim(holes)? {
+            return Ok((CompletionSource::Verbatim(texts), None));
+        }
+        let shown = &presented[&subject.paper];
+        let records = subject.records(holes, shown, typed)?;
+        Ok((CompletionSource::Server(shown), records))
+    };
+    subjects.iter().map(prepare).collect()
+}
+
+/// Writes into a run what it is made from.
+fn describe_run(
+    plan: &ReplayPlan,
+    run: &Run,
+    states: &ProjectStates,
+    holes: &[(&Hole, &str)],
+) -> Result<(), PlayError> {
+    run.set_corpus(&plan.corpus)?;
+    run.add_machine(&Machine::this())?;
+    if let Some(tests) = &plan.execution.tests {
+        run.set_tests(tests)?;
+    }
+    for (name, state) in states {
+        run.set_project(name, state)?;
+    }
+    run.add_holes(holes.iter().copied())?;
+    if let Some(developer) = &plan.developer {
+        run.set_developer_settings(developer)?;
+    }
+    Ok(())
+}
+
+/// Whether a run has all its attempts and so many typings without an infrastructure failure.
+///
+/// # Errors
+/// All attempts ended in one, so there is nothing to report.
+fn is_complete(run: &Run, typings: usize) -> Result<bool, PlayError> {
+    let attempts = run.attempts()?;
+    let typed = run.typings()?;
+    let judged = typed
+        .iter()
+        .filter(|typing| !typing.has_infrastructure_failure());
+    let all_typed = judged.count() >= typings;
+    let mut failures = attempts
+        .iter()
+        .filter(|attempt| attempt.verdict.outcome == Outcome::Infrastructure);
+    let Some(first) = failures.next() else {
+        return Ok(all_typed);
+    };
+    if failures.count() + 1 == attempts.len() {
+        return Err(PlayError::Refused(format!(
+            "no attempt completed: {}; fix that and rerun the command",
+            first.verdict.reason
+        )));
+    }
+    Ok(false)
+}
+
+/// Each hole with the contents of its file.
+///
+/// # Errors
+/// A project lacks the file, or the file differs from the one that the hole was cut into.
+fn with_contents<'a>(
+    projects: &'a [PlayableProject],
+    holes: &'a [Hole],
+) -> Result<Vec<(&'a Hole, &'a str)>, PlayError> {
+    let with_file = |hole: &'a Hole| {
+        let file = projects
+            .iter()
+            .find(|project| project.name() == hole.project)
+            .ok_or_else(|| task::TaskError::OtherFile {
+                id: hole.id.clone(),
+                path: hole.path.clone(),
+            })?
+            .source_file(hole)?;
+        hole.cut(&file.contents)?;
+        Ok((hole, file.contents.as_str()))
+    };
+    holes.iter().map(with_file).collect()
+}

@@ -1,0 +1,212 @@
+//! Which attempts of a run are missing, by their keys.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fillrate_language::task::{Hole, sha256_hex};
+use fillrate_mine::contexts::HoleView;
+use fillrate_server::context::EarlierAttempt;
+use fillrate_verdict::Outcome;
+use serde_json::{Value, json};
+
+use super::projects::PlayableProject;
+use super::subject::{ModelUnderTest, VerbatimCompletions};
+use crate::developer::policy::Policy;
+use crate::store::{Attempt, DeveloperSettings, TypingAttempt};
+
+/// What the attempts of one subject depend on.
+pub(super) struct ReplayParameters<'a> {
+    /// How many completions are requested at each hole; `None` for as many as are predicted.
+    pub(super) samples: Option<u32>,
+    /// How many repair rounds follow a completion that fails.
+    pub(super) repair_rounds: u32,
+    /// How long the developer waits for a completion.
+    pub(super) patience: Duration,
+    /// The model under test.
+    pub(super) subject: &'a ModelUnderTest,
+    /// Where completions come from.
+    pub(super) source: CompletionSource<'a>,
+    /// How the holes are typed; `None` if they are only filled.
+    pub(super) developer: Option<&'a DeveloperSettings>,
+    /// The telemetry store; `None` disables recording.
+    pub(super) telemetry: Option<PathBuf>,
+    /// The projects, by name.
+    pub(super) projects: BTreeMap<&'a str, &'a PlayableProject>,
+}
+
+/// Where the completions of a replay come from.
+pub(super) enum CompletionSource<'a> {
+    /// They are given and judged unchanged; no server is started.
+    Verbatim(VerbatimCompletions),
+    /// A server, which gets the holes as they are presented: by id.
+    Server(&'a HashMap<String, HoleView>),
+}
+
+/// What is missing at one hole.
+pub(super) struct HoleJob<'a> {
+    /// The hole.
+    pub(super) hole: &'a Hole,
+    /// Samples that are missing, or whose repair rounds are.
+    pub(super) samples: Vec<MissingSample>,
+    /// Policies under which the hole has not been typed.
+    pub(super) policies: Vec<&'a Policy>,
+}
+
+/// A sample that is not complete.
+pub(super) struct MissingSample {
+    /// Which of the samples, from 0.
+    pub(super) number: u32,
+    /// The repair round that is missing, from 0.
+    pub(super) repair_round: u32,
+    /// The completion of the round before and its verdict.
+    pub(super) earlier: Option<EarlierAttempt>,
+}
+
+impl<'a> ReplayParameters<'a> {
+    /// How many samples a hole gets.
+    pub(super) fn samples_at(&self, hole: &Hole) -> u32 {
+        let given = match &self.source {
+            CompletionSource::Verbatim(texts) => texts.get(&hole.id),
+            CompletionSource::Server(_) => None,
+        };
+        let given = given.map(|texts| u32::try_from(texts.len()).unwrap_or(u32::MAX));
+        match (self.samples, given) {
+            (Some(wanted), Some(given)) => wanted.min(given),
+            (Some(wanted), None) => wanted,
+            (None, given) => given.unwrap_or(1),
+        }
+    }
+
+    /// How many samples and typings all holes get.
+    pub(super) fn total(&self, holes: &[Hole]) -> usize {
+        let policies = self
+            .developer
+            .map_or(0, |developer| developer.policies.len());
+        holes
+            .iter()
+            .map(|hole| self.samples_at(hole) as usize + policies)
+            .sum()
+    }
+
+    /// What is missing at each hole, given what a run has. Infrastructure failures are repeated.
+    pub(super) fn missing_jobs<'h>(
+        &'h self,
+        holes: &'h [Hole],
+        attempts: Vec<Attempt>,
+        typings: Vec<TypingAttempt>,
+    ) -> Vec<HoleJob<'h>> {
+        let done: HashMap<String, Attempt> = attempts
+            .into_iter()
+            .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
+            .map(|attempt| (attempt.key.clone(), attempt))
+            .collect();
+        let typed: HashSet<String> = typings
+            .into_iter()
+            .filter(|typing| !typing.has_infrastructure_failure())
+            .map(|typing| typing.key)
+            .collect();
+        let policies = self
+            .developer
+            .map_or(&[][..], |developer| &developer.policies);
+        let jobs = holes.iter().map(|hole| HoleJob {
+            hole,
+            samples: (0..self.samples_at(hole))
+                .filter_map(|number| self.missing_sample(hole, number, &done))
+                .collect(),
+            policies: policies
+                .iter()
+                .filter(|policy| !typed.contains(&self.typing_key(hole, policy)))
+                .collect(),
+        });
+        jobs.filter(|job| !job.samples.is_empty() || !job.policies.is_empty())
+            .collect()
+    }
+
+    /// The first repair round of a sample that is missing; `None` if the sample is complete.
+    fn missing_sample(
+        &self,
+        hole: &Hole,
+        number: u32,
+        done: &HashMap<String, Attempt>,
+    ) -> Option<MissingSample> {
+        let mut earlier = None;
+        for repair_round in 0..=self.repair_rounds {
+            let Some(attempt) = done.get(&self.attempt_key(hole, number, repair_round)) else {
+                return Some(MissingSample {
+                    number,
+                    repair_round,
+                    earlier,
+                });
+            };
+            if !attempt.is_repairable() {
+                return None;
+            }
+            earlier = Some(earlier_attempt(attempt));
+        }
+        None
+    }
+
+    /// The hash of everything that an attempt depends on. The prompt of a repair round follows
+    /// from the rounds before it, which depend on the same.
+    pub(super) fn attempt_key(&self, hole: &Hole, sample: u32, repair_round: u32) -> String {
+        let mut parts = self.key_parts(hole, sample);
+        if let Some(latency) = self.scripted_latency() {
+            parts.push(json!({"latency": latency}));
+        }
+        if repair_round > 0 {
+            parts.push(json!({"round": repair_round}));
+        }
+        hash(parts)
+    }
+
+    /// The hash of everything that a typing depends on.
+    pub(super) fn typing_key(&self, hole: &Hole, policy: &Policy) -> String {
+        let mut parts = self.key_parts(hole, 0);
+        parts.push(json!({
+            "policy": policy,
+            "version": policy.version(),
+            "hands": self.developer.map(|developer| &developer.typing),
+        }));
+        hash(parts)
+    }
+
+    /// The latency of every answer in milliseconds if it is set and not measured.
+    pub(super) fn scripted_latency(&self) -> Option<f64> {
+        self.developer?.typing.latency_ms
+    }
+
+    /// What everything that is done at a hole depends on. Runs are resumed by these values: a
+    /// change of them makes a run start over.
+    fn key_parts(&self, hole: &Hole, sample: u32) -> Vec<Value> {
+        let judge = self
+            .projects
+            .get(hole.project.as_str())
+            .and_then(|project| Some(project.judge.as_ref()?.key()));
+        let mut parts = vec![
+            json!(hole.id),
+            json!(hole.file_sha256),
+            json!(self.subject.name),
+            json!(self.subject.configuration),
+            json!(sample),
+            json!(judge),
+            json!(self.patience.as_secs()),
+        ];
+        if let Some(paper) = self.subject.paper {
+            parts.push(json!(paper.to_string()));
+        }
+        parts
+    }
+}
+
+/// What a model gets of its attempt that failed.
+pub(super) fn earlier_attempt(attempt: &Attempt) -> EarlierAttempt {
+    EarlierAttempt {
+        completion: attempt.completion().to_owned(),
+        feedback: attempt.verdict.feedback(),
+    }
+}
+
+fn hash(parts: Vec<Value>) -> String {
+    sha256_hex(Value::Array(parts).to_string().as_bytes())
+}

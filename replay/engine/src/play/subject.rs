@@ -1,0 +1,345 @@
+//! The model under test, and the settings that its server gets.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use fillrate_language::task::Hole;
+use fillrate_mine::contexts::{HoleView, PaperContext};
+use fillrate_server::configuration::{
+    Configuration, ContextSettings, Layers, Profile, TelemetrySettings,
+};
+use fillrate_server::context::{EarlierAttempt, GivenContext};
+use fillrate_server::model::recorded::{self, RecordedCompletions};
+use fillrate_server::model::{self, ModelSettings, Protocol};
+
+use super::PlayError;
+use super::context::ReplayContext;
+use super::predictions::{HolePredictions, deveval_body};
+
+/// The model under test with its settings.
+pub(super) struct ModelUnderTest {
+    /// The name in reports.
+    pub(super) name: String,
+    /// The server's settings.
+    pub(super) configuration: Configuration,
+    /// The paper whose context the model is given; `None` for a profile of the server.
+    pub(super) paper: Option<PaperContext>,
+    /// Recorded predictions that answer in place of a model; `None` if a model answers.
+    pub(super) predictions: Option<Arc<HolePredictions>>,
+    /// Whether these are indented as DevEval's script does it.
+    deveval: bool,
+    /// Whether predictions are judged unchanged: no server cleans them up.
+    verbatim: bool,
+    /// Whether the completion is the reference.
+    reference: bool,
+}
+
+/// Predictions that are judged unchanged, by the hole's id.
+pub(super) type VerbatimCompletions = BTreeMap<String, Vec<String>>;
+
+/// The file of the server's settings in a run's folder.
+pub(super) const SERVER_SETTINGS: &str = "server.toml";
+/// The file of a recorded model's answers in a run's folder.
+const RECORDING: &str = "recording.jsonl";
+
+/// Which models are under test.
+pub(super) struct SubjectSelection<'a> {
+    /// `embedded`, `reference`, `empty`, `predictions`, or the path of a settings file (.toml) or
+    /// of predictions (.jsonl).
+    pub(super) model: &'a str,
+    /// The file for `predictions`.
+    pub(super) predictions: Option<&'a Path>,
+    /// Whether these are indented as DevEval's script does it.
+    pub(super) deveval: bool,
+    /// The contexts, each a subject of its own; if there are none, the one of the settings.
+    pub(super) contexts: &'a [ReplayContext],
+    /// The number of repair rounds.
+    pub(super) repair_rounds: u32,
+}
+
+impl ModelUnderTest {
+    /// Loads the model, once for each context.
+    ///
+    /// # Errors
+    /// There is no such model, its settings are invalid, or a context is named twice.
+    pub(super) fn load_all(selection: &SubjectSelection<'_>) -> Result<Vec<Self>, PlayError> {
+        let model = Self::load(selection)?;
+        let contexts = selection.contexts;
+        if contexts.is_empty() {
+            return Ok(vec![model]);
+        }
+        for (index, context) in contexts.iter().enumerate() {
+            if contexts[..index].contains(context) {
+                return Err(PlayError::Refused(format!(
+                    "--context names `{context}` twice"
+                )));
+            }
+            if model.verbatim {
+                return Err(PlayError::Refused(format!(
+                    "`--model predictions` asks no model, so `--context {context}` has no effect; \
+                     leave it out"
+                )));
+            }
+        }
+        let subjects = contexts.iter().map(|context| Self {
+            configuration: Configuration {
+                context: ContextSettings {
+                    profile: context.profile(),
+                    ..model.configuration.context.clone()
+                },
+                ..model.configuration.clone()
+            },
+            name: model.name.clone(),
+            paper: context.paper(),
+            predictions: model.predictions.clone(),
+            deveval: model.deveval,
+            verbatim: model.verbatim,
+            reference: model.reference,
+        });
+        Ok(subjects.collect())
+    }
+
+    /// Whether predictions are judged unchanged.
+    pub(super) fn is_verbatim(&self) -> bool {
+        self.verbatim
+    }
+
+    /// The context that the model is given.
+    pub(super) fn context(&self) -> ReplayContext {
+        match self.paper {
+            Some(paper) => ReplayContext::Paper(paper),
+            None => ReplayContext::Profile(self.configuration.context.profile),
+        }
+    }
+
+    /// The context that a run records: none where predictions are judged.
+    pub(super) fn context_name(&self) -> String {
+        if self.verbatim {
+            return "none shown".to_owned();
+        }
+        self.context().to_string()
+    }
+
+    /// Loads the model with the context of its own settings.
+    fn load(selection: &SubjectSelection<'_>) -> Result<Self, PlayError> {
+        if selection.deveval && selection.model != "predictions" {
+            return Err(PlayError::Refused(
+                "--deveval indents predictions that are judged as they are; add `--model \
+                 predictions`, or leave it out"
+                    .to_owned(),
+            ));
+        }
+        let mut configuration = Configuration::default();
+        let mut predictions = None;
+        let mut reference = false;
+        let mut verbatim = false;
+        let recorded = |name: &str| ModelSettings {
+            protocol: Protocol::Recorded,
+            name: Some(name.to_owned()),
+            ..ModelSettings::default()
+        };
+        match selection.model {
+            "embedded" => {}
+            "empty" => configuration.model.protocol = Protocol::Empty,
+            "reference" => {
+                configuration.model = recorded("reference");
+                reference = true;
+            }
+            "predictions" => {
+                let Some(file) = selection.predictions else {
+                    return Err(PlayError::Refused(
+                        "`--model predictions` needs `--predictions FILE`".to_owned(),
+                    ));
+                };
+                let stem = file.file_stem().unwrap_or_default();
+                configuration.model = recorded(&stem.to_string_lossy());
+                predictions = Some(Arc::new(HolePredictions::read(file)?));
+                verbatim = true;
+            }
+            file if file.ends_with(".toml") => configuration = read_settings(file)?,
+            file if file.ends_with(".jsonl") => {
+                let stem = Path::new(file).file_stem().unwrap_or_default();
+                configuration.model = recorded(&stem.to_string_lossy());
+                predictions = Some(Arc::new(HolePredictions::read(Path::new(file))?));
+            }
+            other => {
+                return Err(PlayError::Refused(format!(
+                    "`{other}` is no model; name `embedded`, `reference`, `empty` or \
+                     `predictions`, a settings file that ends in .toml, or predictions in a file \
+                     that ends in .jsonl"
+                )));
+            }
+        }
+        let (name, chats) = match configuration.model.protocol {
+            Protocol::Recorded => (configuration.model.name.clone().unwrap_or_default(), false),
+            // Opened for its name, and so that invalid settings fail early.
+            _ => {
+                let model = model::open(&configuration.model, &|name| std::env::var(name).ok())?;
+                (model.name().to_owned(), model.chats())
+            }
+        };
+        if selection.repair_rounds > 0 {
+            check_repairable(&name, verbatim, chats)?;
+        }
+        Ok(Self {
+            name,
+            configuration,
+            paper: None,
+            predictions,
+            deveval: selection.deveval,
+            verbatim,
+            reference,
+        })
+    }
+
+    /// The completions of each hole if predictions are judged unchanged.
+    ///
+    /// # Errors
+    /// The predictions lack a hole.
+    pub(super) fn verbatim(
+        &self,
+        holes: &[Hole],
+    ) -> Result<Option<VerbatimCompletions>, PlayError> {
+        let Some(predictions) = self.predictions.as_ref().filter(|_| self.verbatim) else {
+            return Ok(None);
+        };
+        let texts = holes.iter().map(|hole| {
+            let given = predictions.for_hole(hole)?;
+            let texts = match (self.deveval, hole.indent) {
+                (false, _) => given.to_vec(),
+                (true, Some(spaces)) => {
+                    let indented = given.iter().map(|text| deveval_body(text, spaces));
+                    indented.collect()
+                }
+                (true, None) => {
+                    return Err(PlayError::Refused(format!(
+                        "--deveval needs the indentation that `fillrate import deveval` records, \
+                         and the hole {} has none; import the tasks again, or leave it out",
+                        hole.id
+                    )));
+                }
+            };
+            Ok((hole.id.clone(), texts))
+        });
+        texts.collect::<Result<_, PlayError>>().map(Some)
+    }
+
+    /// Writes the server's settings into a run's folder, and its answers if they are known.
+    pub(super) fn write(
+        &self,
+        folder: &Path,
+        records: Option<&[RecordedCompletions]>,
+    ) -> Result<(), PlayError> {
+        let mut configuration = self.configuration.clone();
+        if let Some(records) = records {
+            let path = folder.join(RECORDING);
+            let lines: Vec<String> = records
+                .iter()
+                .filter_map(|record| serde_json::to_string(record).ok())
+                .collect();
+            std::fs::write(&path, lines.join("\n") + "\n").map_err(PlayError::file(&path))?;
+            let absolute = std::path::absolute(&path).map_err(PlayError::file(&path))?;
+            configuration.model.recording = Some(absolute);
+        }
+        let path = folder.join(SERVER_SETTINGS);
+        let text = toml::to_string(&configuration)
+            .map_err(|error| PlayError::Refused(error.to_string()))?;
+        std::fs::write(&path, text).map_err(PlayError::file(&path))
+    }
+
+    /// What the server gets beside what an editor sends: the reference, under the profile that
+    /// retrieves windows by it; the windows, in the context of a paper; and in a repair round the
+    /// model's earlier completion.
+    pub(super) fn given(
+        &self,
+        hole: &Hole,
+        shown: &HoleView,
+        earlier: Option<EarlierAttempt>,
+    ) -> Option<GivenContext> {
+        let is_upper_bound = self.context() == ReplayContext::Profile(Profile::Reference);
+        let given = GivenContext {
+            reference: is_upper_bound.then(|| hole.reference.clone()),
+            windows: self.paper.map(|_| shown.windows.clone()),
+            earlier,
+        };
+        (given != GivenContext::default()).then_some(given)
+    }
+
+    /// The answers of the server at each presented hole if they are known. If the reference is the
+    /// completion and the developer types, there is an answer at every key.
+    ///
+    /// # Errors
+    /// The predictions lack a hole.
+    pub(super) fn records(
+        &self,
+        holes: &[Hole],
+        shown: &HashMap<String, HoleView>,
+        typed: bool,
+    ) -> Result<Option<Vec<RecordedCompletions>>, PlayError> {
+        let predictions = match &self.predictions {
+            Some(predictions) => Some(predictions),
+            None if self.reference => None,
+            None => return Ok(None),
+        };
+        let presented = holes
+            .iter()
+            .filter_map(|hole| Some((hole, shown.get(&hole.id)?)));
+        let mut records = Vec::new();
+        for (hole, shown) in presented {
+            let written = match &predictions {
+                None if typed => hole.reference.char_indices().map(|(at, _)| at).collect(),
+                _ => vec![0],
+            };
+            for at in written {
+                let (written, left) = hole.reference.split_at(at);
+                let completions = match &predictions {
+                    None => vec![left.to_owned()],
+                    Some(predictions) => predictions.for_hole(hole)?.to_vec(),
+                };
+                let prefix = [shown.prefix.as_str(), written].concat();
+                records.push(RecordedCompletions {
+                    key: recorded::key(&prefix, &shown.suffix),
+                    completions,
+                });
+            }
+        }
+        Ok(Some(records))
+    }
+}
+
+/// Reads the settings of one model.
+fn read_settings(file: &str) -> Result<Configuration, PlayError> {
+    let mut layers = Layers::default();
+    layers.file(Path::new(file))?;
+    let mut models = layers.merged()?.answering_models();
+    let (Some(one), true) = (models.pop(), models.is_empty()) else {
+        return Err(PlayError::Refused(format!(
+            "{file} sets a trial of several models, and a replay plays one: leave `[trial]` out of \
+             the file, and name the model by `use`"
+        )));
+    };
+    Ok(Configuration {
+        // Telemetry has no effect on completions or verdicts.
+        telemetry: TelemetrySettings::default(),
+        ..one.configuration
+    })
+}
+
+/// Refuses repair rounds of what can't repair its completions.
+fn check_repairable(name: &str, verbatim: bool, chats: bool) -> Result<(), PlayError> {
+    if verbatim {
+        return Err(PlayError::Refused(
+            "--debug-rounds asks a model to repair its completion, and `--model predictions` asks \
+             none; leave the option out"
+                .to_owned(),
+        ));
+    }
+    if !chats {
+        return Err(PlayError::Refused(format!(
+            "--debug-rounds asks a model to repair its completion, which needs a chat protocol \
+             (openai-chat or anthropic-messages); {name} has none, so leave the option out"
+        )));
+    }
+    Ok(())
+}

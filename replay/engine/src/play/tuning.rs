@@ -1,0 +1,331 @@
+//! Makes instruction-tuning data of a corpus's functions, as RepoExec does, §6.3 of
+//! [its paper](https://arxiv.org/abs/2406.11927).
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use fillrate_language::SourceFile;
+use fillrate_language::task::{self, sha256_hex};
+use fillrate_metrics::leakage_tokens;
+use fillrate_mine::contexts::{ContextLevel, PromptForm, TaskPrompts};
+use fillrate_mine::dependencies::{DependencyIndex, DocumentedFunction};
+use fillrate_mine::minhash::NearDuplicates;
+use fillrate_verdict::corpus::license::find_license;
+use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::{Corpus, Prepared};
+use serde::Serialize;
+
+use super::PlayError;
+use super::events::Listener;
+use super::projects::{AbsentProject, load_sources, prepare, visible_sources};
+
+/// The version of the rows.
+const SCHEMA: u32 = 1;
+
+/// References of fewer words and signs stand in code by right: they exclude what they are cut from, and
+/// functions whose bodies they resemble.
+const TELLING_TOKENS: usize = 10;
+
+/// What to make.
+#[derive(Clone, Debug)]
+pub struct TuningPlan {
+    /// The corpus's manifest.
+    pub corpus: PathBuf,
+    /// The file for the rows.
+    pub output: PathBuf,
+    /// How much of dependencies is shown; a row for each.
+    pub levels: Vec<ContextLevel>,
+    /// The forms of prompts; a row for each.
+    pub forms: Vec<PromptForm>,
+    /// Tasks files whose references may not be in it.
+    pub exclude: Vec<PathBuf>,
+    /// The similarity from which two texts are duplicates, [`NearDuplicates::LEAST`] to 1.
+    pub similarity: f64,
+    /// The share of projects for validation.
+    pub validation: f64,
+    /// Chooses other projects for validation.
+    pub seed: u64,
+}
+
+/// What a project gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TuningCounts {
+    /// The project's name.
+    pub project: String,
+    /// Its licence, if it says one.
+    pub license: Option<String>,
+    /// Which part of the data it is.
+    pub split: &'static str,
+    /// Its functions with documentation.
+    pub documented: usize,
+    /// Of these, those without dependencies, which are left out.
+    pub independent: usize,
+    /// Those that were dropped because an earlier one resembles them.
+    pub duplicates: usize,
+    /// Those that were dropped because the evaluation sets have them.
+    pub excluded: usize,
+    /// Those that were written.
+    pub functions: usize,
+}
+
+/// What making it came to.
+#[derive(Debug)]
+pub struct TuningOutcome {
+    /// By project, in the manifest's order.
+    pub projects: Vec<TuningCounts>,
+    /// How many rows were written.
+    pub rows: usize,
+    /// References of evaluation sets that are too short to be looked for within functions of other
+    /// files than their own.
+    pub short_references: usize,
+    /// The projects that take no part.
+    pub absent: Vec<AbsentProject>,
+}
+
+/// A row of the file.
+#[derive(Serialize)]
+struct TuningRow<'a> {
+    schema: u32,
+    id: &'a str,
+    project: &'a str,
+    license: Option<&'a str>,
+    split: &'a str,
+    language: &'a str,
+    path: &'a str,
+    line: usize,
+    function: &'a str,
+    signature: &'a str,
+    documentation: &'a str,
+    dependencies: &'a [String],
+    context: &'a str,
+    form: &'a str,
+    prompt: &'a str,
+    completion: &'a str,
+}
+
+/// Writes the rows, whole or not at all.
+///
+/// # Errors
+/// No function can be used, a tasks file can't be read, or the file can't be written.
+pub fn run(plan: &TuningPlan, listener: &dyn Listener) -> Result<TuningOutcome, PlayError> {
+    let evaluation = EvaluationSet::read(&plan.exclude, plan.similarity)?;
+    let corpus = Corpus::from_environment()?;
+    let manifest = load_sources(&corpus, &plan.corpus, listener)?;
+    let validation = validation_projects(&manifest, plan);
+    let (prepared, absent) = prepare(&corpus, &manifest, None, listener)?;
+    let folder = match plan.output.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let file = tempfile::NamedTempFile::new_in(folder).map_err(PlayError::file(folder))?;
+    let mut export = TuningExport {
+        plan,
+        evaluation: &evaluation,
+        known: NearDuplicates::new(plan.similarity),
+        out: BufWriter::new(file),
+        rows: 0,
+    };
+    let mut projects = Vec::new();
+    for project in &prepared {
+        let name = &project.project.name;
+        let split = match validation.contains(name) {
+            true => "validation",
+            false => "train",
+        };
+        projects.push(export.add(project, split)?);
+    }
+    let rows = export.rows;
+    let file = export
+        .out
+        .into_inner()
+        .map_err(|error| PlayError::file(&plan.output)(error.into_error()))?;
+    if rows == 0 {
+        return Err(nothing_to_write(&projects, &absent));
+    }
+    file.persist(&plan.output)
+        .map_err(|error| PlayError::file(&plan.output)(error.error))?;
+    Ok(TuningOutcome {
+        projects,
+        rows,
+        short_references: evaluation.short,
+        absent,
+    })
+}
+
+/// The projects for validation: of two or more at least one, if any share is asked for, and never
+/// all.
+fn validation_projects(manifest: &Manifest, plan: &TuningPlan) -> BTreeSet<String> {
+    let mut names: Vec<&String> = manifest.projects.iter().map(|it| &it.name).collect();
+    names.sort_by_cached_key(|name| sha256_hex(format!("{}\0{name}", plan.seed).as_bytes()));
+    let all = names.len();
+    let wanted = (plan.validation * all as f64).round() as usize;
+    let least = usize::from(plan.validation > 0.0);
+    let count = wanted.max(least).min(all.saturating_sub(1));
+    names.into_iter().take(count).cloned().collect()
+}
+
+fn nothing_to_write(projects: &[TuningCounts], absent: &[AbsentProject]) -> PlayError {
+    let mut reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
+    reasons.extend(projects.iter().map(|it| {
+        format!(
+            "{} has {} functions with documentation, {} of them without dependencies, {} \
+             duplicates, {} of the evaluation sets",
+            it.project, it.documented, it.independent, it.duplicates, it.excluded
+        )
+    }));
+    PlayError::Empty(format!("there is nothing to write: {}", reasons.join("; ")))
+}
+
+/// The file as far as it is written.
+struct TuningExport<'a> {
+    plan: &'a TuningPlan,
+    evaluation: &'a EvaluationSet,
+    known: NearDuplicates,
+    out: BufWriter<tempfile::NamedTempFile>,
+    rows: usize,
+}
+
+impl TuningExport<'_> {
+    /// Adds the functions of a project.
+    fn add(&mut self, prepared: &Prepared, split: &'static str) -> Result<TuningCounts, PlayError> {
+        let sources = visible_sources(prepared)?;
+        let repository = DependencyIndex::new(&sources);
+        let wanted: BTreeSet<String> = prepared.hole_files()?.into_iter().collect();
+        let mut counts = TuningCounts {
+            project: prepared.project.name.clone(),
+            license: find_license(&prepared.source),
+            split,
+            ..TuningCounts::default()
+        };
+        for file in sources.iter().filter(|file| wanted.contains(&file.path)) {
+            for function in repository.documented_functions(&file.path) {
+                counts.documented += 1;
+                let dependencies = repository.names_used(&file.path, &function.body);
+                let text = &file.contents[function.range.clone()];
+                let body = &file.contents[function.body.clone()];
+                if dependencies.is_empty() {
+                    counts.independent += 1;
+                } else if self.evaluation.has(&counts.project, &file.path, text, body) {
+                    counts.excluded += 1;
+                } else if self.known.resembles_any(text) {
+                    counts.duplicates += 1;
+                } else {
+                    self.known.insert(text);
+                    let prompts = TaskPrompts {
+                        repository: &repository,
+                        file,
+                    };
+                    self.write(&counts, &prompts, &function, &dependencies)?;
+                    counts.functions += 1;
+                }
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Writes the rows of a function.
+    fn write(
+        &mut self,
+        counts: &TuningCounts,
+        prompts: &TaskPrompts<'_>,
+        function: &DocumentedFunction,
+        dependencies: &[String],
+    ) -> Result<(), PlayError> {
+        let file: &SourceFile = prompts.file;
+        let name = match &function.owner {
+            Some(owner) => format!("{owner}.{}", function.name),
+            None => function.name.clone(),
+        };
+        let above = &file.contents[..function.range.start];
+        let line = above.matches('\n').count() + 1;
+        let id = format!("{}/{}:{line}:{name}", counts.project, file.path);
+        for level in &self.plan.levels {
+            for form in &self.plan.forms {
+                let row = TuningRow {
+                    schema: SCHEMA,
+                    id: &id,
+                    project: &counts.project,
+                    license: counts.license.as_deref(),
+                    split: counts.split,
+                    language: file.language.name,
+                    path: &file.path,
+                    line,
+                    function: &name,
+                    signature: &function.signature,
+                    documentation: &function.documentation,
+                    dependencies,
+                    context: (*level).into(),
+                    form: (*form).into(),
+                    prompt: &prompts.render(function, *level, *form),
+                    completion: &file.contents[function.body.clone()],
+                };
+                let written = serde_json::to_writer(&mut self.out, &row)
+                    .map_err(std::io::Error::from)
+                    .and_then(|()| self.out.write_all(b"\n"));
+                written.map_err(PlayError::file(&self.plan.output))?;
+                self.rows += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The references that may not be in the data.
+struct EvaluationSet {
+    references: NearDuplicates,
+    /// Those that are long enough to be looked for anywhere, their words and signs apart.
+    telling: Vec<String>,
+    /// All of them, by project and path.
+    places: HashMap<(String, String), Vec<String>>,
+    short: usize,
+}
+
+impl EvaluationSet {
+    fn read(paths: &[PathBuf], similarity: f64) -> Result<Self, PlayError> {
+        let mut set = Self {
+            references: NearDuplicates::new(similarity),
+            telling: Vec::new(),
+            places: HashMap::new(),
+            short: 0,
+        };
+        for path in paths {
+            for hole in task::read(path)? {
+                let place = set.places.entry((hole.project, hole.path)).or_default();
+                set.references.insert(&hole.reference);
+                if leakage_tokens(&hole.reference).len() < TELLING_TOKENS {
+                    set.short += 1;
+                } else {
+                    set.telling.push(spaced(&hole.reference));
+                }
+                place.push(hole.reference);
+            }
+        }
+        Ok(set)
+    }
+
+    /// Whether a function of a file has a reference in it that is of that file or long enough, or
+    /// resembles one, with its head or without.
+    fn has(&self, project: &str, path: &str, function: &str, body: &str) -> bool {
+        let place = (project.to_owned(), path.to_owned());
+        let of_file = self.places.get(&place).into_iter().flatten();
+        let words = spaced(function);
+        of_file
+            .into_iter()
+            .any(|reference| function.contains(reference.trim()))
+            || self.telling.iter().any(|one| words.contains(one.as_str()))
+            || self.references.resembles_any(function)
+            || self.references.resembles_any(body)
+    }
+}
+
+/// A text with one space around each of its words and signs.
+fn spaced(text: &str) -> String {
+    let tokens = leakage_tokens(text);
+    let mut spaced = String::from(" ");
+    for token in tokens {
+        spaced += token;
+        spaced.push(' ');
+    }
+    spaced
+}

@@ -1,0 +1,1031 @@
+//! The run database: what a run is of, and one row for each attempt under its key.
+//!
+//! A run is a folder with one SQLite file, `run.db`. Its tables:
+//!
+//! | table | holds |
+//! | --- | --- |
+//! | `meta` | `schema`; `identity`: what the run is of, as JSON; `corpus`, where its manifest was; `machines`: what it was made on, as JSON ([`Machine`]); `finished`, once it is |
+//! | `projects` | by name, the state of each project, as JSON ([`ProjectState`]) |
+//! | `sources` | by SHA-256, the contents of the files that holes were cut into |
+//! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
+//! | `attempts` | by key, the completions and their verdict ([`Attempt`]) |
+//! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`AuditRecord`]) |
+//! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); `hole` and `policy` stand beside it |
+//!
+//! `meta` may have `behaviour`, too: the policies of a run and how its developer types
+//! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]).
+//!
+//! Attempts are only added, except that infrastructure failures are repeated. Each is committed
+//! with its whole contents, so that a run killed at any moment has every attempt either whole or
+//! not at all.
+//!
+//! A part of a run, made by one of several machines, is a folder of immutable [segments](segment)
+//! instead, or such a prefix of an object store; [`MergedParts`] makes one run of them. `meta` of
+//! such a run has `conflicts`, the [verdicts](Settlement) in which parts differed.
+
+mod location;
+mod machine;
+mod merge;
+#[cfg(not(feature = "object-store"))]
+mod no_objects;
+#[cfg(feature = "object-store")]
+mod objects;
+mod part;
+mod partition;
+pub mod segment;
+mod time_spent;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fillrate_language::task::Hole;
+use fillrate_mine::Rejection;
+use fillrate_server::completion::Trace;
+use fillrate_verdict::corpus::detect::recorded_location;
+use fillrate_verdict::{Outcome, Verdict};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use crate::developer::policy::Policy;
+use crate::developer::typing::{TypingSession, TypistSettings};
+pub use location::is_object_address;
+pub use machine::Machine;
+pub use merge::{Conflict, MergedParts, MissingPart, Settlement};
+use part::PartFolder;
+pub use partition::{PARTITIONS_VARIABLE, Partition};
+use segment::{SEGMENT_SCHEMA, SegmentRow};
+pub use time_spent::TimeSpent;
+
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// The file in a run's folder.
+pub const FILE_NAME: &str = "run.db";
+
+/// The context that a run's [identity](Run::identity) names: a paper's, or the server's profile.
+pub fn context_name(identity: &serde_json::Value) -> Option<&str> {
+    let profile = &identity["configuration"]["context"]["profile"];
+    identity["context"].as_str().or_else(|| profile.as_str())
+}
+
+/// A run that is open for reading and adding.
+pub struct Run {
+    folder: PathBuf,
+    database: Connection,
+    /// Where the run's segments go, if it is a part of one.
+    part: Option<RefCell<PartFolder>>,
+}
+
+/// The tables of a run.
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS projects (name TEXT PRIMARY KEY, record TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS sources (sha256 TEXT PRIMARY KEY, contents TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS holes (id TEXT PRIMARY KEY, record TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS attempts (
+        key TEXT PRIMARY KEY,
+        hole TEXT NOT NULL,
+        sample INTEGER NOT NULL,
+        outcome TEXT NOT NULL,
+        record TEXT NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS audits (key TEXT PRIMARY KEY, record TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS typings (
+        key TEXT PRIMARY KEY,
+        hole TEXT NOT NULL,
+        policy TEXT NOT NULL,
+        record TEXT NOT NULL
+    );";
+
+/// Adds an attempt, in place of an infrastructure failure only.
+const ADD_ATTEMPT: &str = "
+    INSERT INTO attempts VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, record = excluded.record
+    WHERE attempts.outcome = 'infrastructure'";
+
+/// Adds an audit, in place of an earlier one.
+const ADD_AUDIT: &str = "INSERT OR REPLACE INTO audits VALUES (?1, ?2)";
+
+/// Adds a typing, in place of an earlier one.
+const ADD_TYPING: &str = "INSERT OR REPLACE INTO typings VALUES (?1, ?2, ?3, ?4)";
+
+/// One completion asked for and judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Hash of all that the attempt depends on.
+    pub key: String,
+    /// The hole's id.
+    pub hole: String,
+    /// The project's name.
+    pub project: String,
+    /// The model's name.
+    pub model: String,
+    /// Which of the samples for this hole, from 0.
+    pub sample: u32,
+    /// The number of the repair round; 0 is the first answer.
+    #[serde(rename = "round", default, skip_serializing_if = "is_zero")]
+    pub repair_round: u32,
+    /// The candidates the server returned, best first.
+    pub offered: Vec<String>,
+    /// Whether the server answered in time.
+    pub answered: bool,
+    /// Milliseconds from request to answer.
+    pub latency_ms: f64,
+    /// How the completion came about.
+    pub trace: Option<Trace>,
+    /// What the tests say of the first candidate, or of an empty splice where there is none.
+    pub verdict: Verdict,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl Attempt {
+    /// Whether a repair round can follow: the verdict is evidence, and no pass.
+    pub fn is_repairable(&self) -> bool {
+        self.verdict.outcome.is_evidence() && self.verdict.outcome != Outcome::Passed
+    }
+
+    /// What was spliced in: the first candidate, or nothing.
+    pub fn completion(&self) -> &str {
+        self.offered.first().map(String::as_str).unwrap_or_default()
+    }
+}
+
+/// A hole that was typed under a policy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TypingAttempt {
+    /// Hash of all that it depends on.
+    pub key: String,
+    /// The hole's id.
+    pub hole: String,
+    /// The project's name.
+    pub project: String,
+    /// The model's name.
+    pub model: String,
+    /// Which settings decided the completions, as [`Trace`] has it; empty where nothing was asked.
+    #[serde(default)]
+    pub configuration: String,
+    /// The policy's name: see [`Policy::name`].
+    pub policy: String,
+    /// The policy's version.
+    pub policy_version: u32,
+    /// What was asked, offered, shown and accepted, and which keys were pressed.
+    pub session: TypingSession,
+}
+
+impl TypingAttempt {
+    /// Whether figures count it: not where a verdict failed by machinery or hangs on flaky tests.
+    pub fn is_counted(&self) -> bool {
+        let mut outcomes = self.session.requests.iter().filter_map(|one| one.outcome);
+        outcomes.all(Outcome::is_counted)
+    }
+
+    /// Whether a verdict is an infrastructure failure, so that the typing is repeated.
+    pub fn has_infrastructure_failure(&self) -> bool {
+        let mut outcomes = self.session.requests.iter().map(|request| request.outcome);
+        outcomes.any(|outcome| outcome == Some(Outcome::Infrastructure))
+    }
+}
+
+/// How a run's developer types and accepts completions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeveloperSettings {
+    /// The policies by which completions are accepted.
+    pub policies: Vec<Policy>,
+    /// How the developer types.
+    #[serde(rename = "hands")]
+    pub typing: TypistSettings,
+}
+
+/// A verdict that was reached again, by [`Engine::Naive`](fillrate_verdict::Engine::Naive).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditRecord {
+    /// The attempt's key.
+    pub attempt: String,
+    /// The hole's id.
+    pub hole: String,
+    /// The outcome in the run.
+    pub outcome: Outcome,
+    /// The outcome of judging it again.
+    pub again: Outcome,
+    /// What decided it that time, in a sentence.
+    pub reason: String,
+}
+
+impl AuditRecord {
+    /// Whether the two outcomes differ.
+    pub fn differs(&self) -> bool {
+        self.outcome != self.again
+    }
+}
+
+/// The state of a project in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProjectState {
+    /// The language's name.
+    pub language: String,
+    /// Whether it takes part.
+    #[serde(rename = "state")]
+    pub status: ProjectStatus,
+    /// Why, where it was left out or failed.
+    pub reason: Option<String>,
+    /// How its own tests ran and what mining came to, where they did.
+    pub mined: Option<MiningCounts>,
+}
+
+/// Whether a project takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProjectStatus {
+    /// It does.
+    Ready,
+    /// This machine lacks what its language needs.
+    LeftOut,
+    /// Its source, its environment or its own tests are at fault.
+    Failed,
+}
+
+/// Figures of a project's baseline and mining.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MiningCounts {
+    /// Tests that agree with themselves over all runs.
+    pub tests: usize,
+    /// Tests that don't, which take no part.
+    pub quarantined: usize,
+    /// Tests that always fail and files that can't be collected: they take no part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<String>,
+    /// Stretches of code that could be a hole.
+    pub candidates: usize,
+    /// Holes that were admitted.
+    pub admitted: usize,
+    /// Candidates that were tried and not admitted, by reason.
+    pub rejected: BTreeMap<Rejection, usize>,
+}
+
+/// Why a run can't be read or added to.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no run in the folder.
+    #[error("{0} holds no run; a run is a folder with a file `{FILE_NAME}`")]
+    NoRun(PathBuf),
+    /// The folder, or a file in it, can't be read or written.
+    #[error("{folder}: {source}")]
+    Folder {
+        /// The folder or the file.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The database refuses.
+    #[error("{folder}/{FILE_NAME}: {source}{}", advice(source))]
+    Database {
+        /// The run's folder.
+        folder: PathBuf,
+        /// What the database said.
+        source: rusqlite::Error,
+    },
+    /// A value in the database is not of the form this program writes.
+    #[error("{folder}/{FILE_NAME}: {reason}")]
+    Content {
+        /// The run's folder.
+        folder: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The folder holds another run.
+    #[error(
+        "{folder} holds a run of something else ({difference} differs); name another folder with \
+         --out, or start the command it was started with"
+    )]
+    OtherRun {
+        /// The run's folder.
+        folder: PathBuf,
+        /// The first part of the identity that differs.
+        difference: String,
+    },
+    /// A segment or a source of a part is not what its name says.
+    #[error(
+        "{0} is damaged: its contents are not those that its name is the SHA-256 of; remove it, \
+         and run its part again"
+    )]
+    Damaged(PathBuf),
+    /// A segment is not of the form that this program writes.
+    #[error("{path}: {reason}; it was written by another version of this program")]
+    Segment {
+        /// The segment.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The program is built without object stores.
+    #[error(
+        "{0} is an object store, which this program is built without; build it with `--features \
+         object-store`, or name a folder"
+    )]
+    NoObjectStores(String),
+    /// What is named like an object store is none.
+    #[error(
+        "{address} is no object store that can be used ({reason}); name s3://BUCKET/PREFIX or \
+         file:///FOLDER"
+    )]
+    Address {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An object store refuses, or does not answer.
+    #[error("{place}: {source}; check the bucket, the credentials and the network")]
+    Object {
+        /// The object, or the prefix that is listed.
+        place: PathBuf,
+        /// What the store said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Parts can't be made one run.
+    #[error("{0}")]
+    Unmergeable(String),
+}
+
+impl StoreError {
+    /// Names the file or folder that an I/O error is about.
+    fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let folder = path.to_owned();
+        move |source| Self::Folder { folder, source }
+    }
+}
+
+/// What to do about a refusal.
+fn advice(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => {
+            "; make room and start the same command again, finished attempts are kept"
+        }
+        Some(rusqlite::ErrorCode::DatabaseBusy) => "; another process is writing to this run",
+        _ => "",
+    }
+}
+
+impl Run {
+    /// Opens the run in a folder, or begins one there. `identity` says what the run is of.
+    ///
+    /// # Errors
+    /// The folder holds a run of something else, or can't be written to.
+    pub fn open_or_begin(folder: &Path, identity: &serde_json::Value) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(folder).map_err(|source| StoreError::Folder {
+            folder: folder.to_owned(),
+            source,
+        })?;
+        let run = Self::connect(folder)?;
+        let fault = |source| run.fault(source);
+        run.database.execute_batch(TABLES).map_err(fault)?;
+        let identity_text = identity.to_string();
+        run.database
+            .execute(
+                "INSERT OR IGNORE INTO meta VALUES ('schema', ?1), ('identity', ?2)",
+                params![SCHEMA.to_string(), identity_text],
+            )
+            .map_err(fault)?;
+        let known = run.identity()?;
+        if known != *identity {
+            return Err(StoreError::OtherRun {
+                folder: folder.to_owned(),
+                difference: first_difference(&known, identity),
+            });
+        }
+        Ok(run)
+    }
+
+    /// Opens a run that is there.
+    ///
+    /// # Errors
+    /// There is none, or this program can't read it.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        if !folder.join(FILE_NAME).is_file() {
+            return Err(StoreError::NoRun(folder.to_owned()));
+        }
+        let run = Self::connect(folder)?;
+        run.identity()?;
+        Ok(run)
+    }
+
+    fn connect(folder: &Path) -> Result<Self, StoreError> {
+        let fault = |source| StoreError::Database {
+            folder: folder.to_owned(),
+            source,
+        };
+        let database = Connection::open(folder.join(FILE_NAME)).map_err(fault)?;
+        // A write-ahead log: readers see whole commits while a run goes on. No commit waits for the
+        // disk: a killed process loses none, and what a power failure takes, the next run makes anew.
+        for (setting, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL")] {
+            database
+                .pragma_update(None, setting, value)
+                .map_err(fault)?;
+        }
+        database
+            .busy_timeout(Duration::from_secs(10))
+            .map_err(fault)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            database,
+            part: None,
+        })
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the run is of.
+    ///
+    /// # Errors
+    /// It was written by another version of this program.
+    pub fn identity(&self) -> Result<serde_json::Value, StoreError> {
+        let schema = self.meta("schema")?;
+        if schema != SCHEMA.to_string() {
+            return Err(self.strange(format!(
+                "the run has schema {schema}, and this program reads {SCHEMA}"
+            )));
+        }
+        self.parse(&self.meta("identity")?)
+    }
+
+    /// Whether every attempt has been made.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn is_finished(&self) -> Result<bool, StoreError> {
+        let count: u32 = self
+            .database
+            .query_row(
+                "SELECT count(*) FROM meta WHERE key = 'finished'",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(|source| self.fault(source))?;
+        Ok(count > 0)
+    }
+
+    /// Records that every attempt has been made.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_finished(&self) -> Result<(), StoreError> {
+        self.database
+            .execute(
+                "INSERT OR REPLACE INTO meta VALUES ('finished', 'true')",
+                [],
+            )
+            .map_err(|source| self.fault(source))?;
+        self.write_segment()
+    }
+
+    fn meta(&self, key: &str) -> Result<String, StoreError> {
+        self.optional_meta(key)?
+            .ok_or_else(|| self.strange(format!("`{key}` is missing")))
+    }
+
+    /// A value of `meta` that not every run has.
+    fn optional_meta(&self, key: &str) -> Result<Option<String>, StoreError> {
+        self.database
+            .query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| {
+                row.get(0)
+            })
+            .optional()
+            .map_err(|source| self.fault(source))
+    }
+
+    /// As [`Run::optional_meta`], of a value that is JSON.
+    fn parsed_meta<T: for<'a> Deserialize<'a>>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        let recorded = self.optional_meta(key)?;
+        recorded.map(|text| self.parse(&text)).transpose()
+    }
+
+    /// Records where the corpus's manifest is.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_corpus(&self, manifest: &Path) -> Result<(), StoreError> {
+        let path = recorded_location(manifest);
+        self.database
+            .execute(
+                "INSERT OR REPLACE INTO meta VALUES ('corpus', ?1)",
+                [path.to_string_lossy()],
+            )
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    /// Where the corpus's manifest was when the run was made.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn corpus(&self) -> Result<Option<PathBuf>, StoreError> {
+        Ok(self.optional_meta("corpus")?.map(PathBuf::from))
+    }
+
+    /// Records where the tests are that were added to the corpus's projects.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_tests(&self, folder: &Path) -> Result<(), StoreError> {
+        let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        self.database
+            .execute(
+                "INSERT OR REPLACE INTO meta VALUES ('tests', ?1)",
+                [path.to_string_lossy()],
+            )
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    /// The folder of the tests that were added when the run was made; `None` if there were none.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn tests(&self) -> Result<Option<PathBuf>, StoreError> {
+        Ok(self.optional_meta("tests")?.map(PathBuf::from))
+    }
+
+    /// Records that the run is made on a machine, once for each machine.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_machine(&self, machine: &Machine) -> Result<(), StoreError> {
+        let mut machines = self.machines()?;
+        if machines.contains(machine) {
+            return Ok(());
+        }
+        machines.push(machine.clone());
+        self.put(
+            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
+            "machines",
+            &machines,
+        )
+    }
+
+    /// The machines the run was made on, the first first. A run of an older program has none.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn machines(&self) -> Result<Vec<Machine>, StoreError> {
+        Ok(self.parsed_meta("machines")?.unwrap_or_default())
+    }
+
+    /// Adds to where the time of the run went.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_time_spent(&self, more: &TimeSpent) -> Result<(), StoreError> {
+        let mut spent = self.time_spent()?.unwrap_or_default();
+        spent.add(more);
+        self.put(
+            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
+            "time_spent",
+            &spent,
+        )
+    }
+
+    /// Where the time of the run went, as far as its folder tells: runs of older programs and merged
+    /// ones don't.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn time_spent(&self) -> Result<Option<TimeSpent>, StoreError> {
+        self.parsed_meta("time_spent")
+    }
+
+    /// Records an audit, in place of an earlier one of the same attempt.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_audit(&self, audit: &AuditRecord) -> Result<(), StoreError> {
+        let record = self.encode(audit)?;
+        self.execute(ADD_AUDIT, [&audit.attempt, &record])?;
+        self.add_row(SegmentRow::Audit, &record)
+    }
+
+    /// The audits, by attempt. A run of an older program has none.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn audits(&self) -> Result<BTreeMap<String, AuditRecord>, StoreError> {
+        if !self.has_table("audits")? {
+            return Ok(BTreeMap::new());
+        }
+        self.pairs("SELECT key, record FROM audits ORDER BY key")
+    }
+
+    /// Whether the run has a table: one of an older program may lack some.
+    fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+        self.database
+            .query_row(
+                "SELECT count(*) FROM sqlite_master WHERE name = ?1",
+                [name],
+                |row| row.get::<_, u32>(0),
+            )
+            .map(|count| count > 0)
+            .map_err(|source| self.fault(source))
+    }
+
+    /// Records how the run's developer types and accepts.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_developer_settings(&self, behaviour: &DeveloperSettings) -> Result<(), StoreError> {
+        self.put(
+            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
+            "behaviour",
+            behaviour,
+        )
+    }
+
+    /// What the run's developer does with completions, where that was said.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn developer_settings(&self) -> Result<Option<DeveloperSettings>, StoreError> {
+        self.parsed_meta("behaviour")
+    }
+
+    /// Adds a typing, in place of an earlier one with an infrastructure failure.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_typing(&self, typing: &TypingAttempt) -> Result<(), StoreError> {
+        let record = self.encode(typing)?;
+        self.database
+            .execute(
+                ADD_TYPING,
+                params![typing.key, typing.hole, typing.policy, record],
+            )
+            .map_err(|source| self.fault(source))?;
+        self.add_row(SegmentRow::Typing, &record)
+    }
+
+    /// How many typings there are, and a number that grows with each that is added: what can be
+    /// asked often while a run goes on.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn typings_state(&self) -> Result<(i64, i64), StoreError> {
+        if !self.has_table("typings")? {
+            return Ok((0, 0));
+        }
+        self.database
+            .query_row(
+                "SELECT count(*), coalesce(max(rowid), 0) FROM typings",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .map_err(|source| self.fault(source))
+    }
+
+    /// Every typing, in the order of holes and policies. A run without typing has none.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn typings(&self) -> Result<Vec<TypingAttempt>, StoreError> {
+        if !self.has_table("typings")? {
+            return Ok(Vec::new());
+        }
+        let fault = |source| self.fault(source);
+        let mut statement = self
+            .database
+            .prepare("SELECT record FROM typings ORDER BY hole, policy, key")
+            .map_err(fault)?;
+        let records = statement
+            .query_map([], |row| row.get::<_, String>(0))
+            .map_err(fault)?;
+        records
+            .map(|record| self.parse(&record.map_err(fault)?))
+            .collect()
+    }
+
+    /// Records the state of a project, in place of an earlier one.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn set_project(&self, name: &str, state: &ProjectState) -> Result<(), StoreError> {
+        self.put(
+            "INSERT OR REPLACE INTO projects VALUES (?1, ?2)",
+            name,
+            state,
+        )
+    }
+
+    /// The state of each project.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn projects(&self) -> Result<BTreeMap<String, ProjectState>, StoreError> {
+        self.pairs("SELECT name, record FROM projects ORDER BY name")
+    }
+
+    /// Adds the holes of a project, each with its file.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_holes<'a>(
+        &self,
+        holes: impl IntoIterator<Item = (&'a Hole, &'a str)>,
+    ) -> Result<(), StoreError> {
+        let fault = |source| self.fault(source);
+        let transaction = self.database.unchecked_transaction().map_err(fault)?;
+        for (hole, contents) in holes {
+            transaction
+                .execute(
+                    "INSERT OR IGNORE INTO sources VALUES (?1, ?2)",
+                    [&hole.file_sha256, contents],
+                )
+                .map_err(fault)?;
+            let record = self.encode(hole)?;
+            let added = transaction
+                .execute(
+                    "INSERT OR IGNORE INTO holes VALUES (?1, ?2)",
+                    [&hole.id, &record],
+                )
+                .map_err(fault)?;
+            if let Some(part) = &self.part {
+                let mut part = part.borrow_mut();
+                // Known holes too: their source may have been removed because it is damaged.
+                part.write_source(&hole.file_sha256, contents)?;
+                if added > 0 {
+                    part.add(SegmentRow::Hole, &record);
+                }
+            }
+        }
+        transaction.commit().map_err(fault)
+    }
+
+    /// Every hole, by id.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn holes(&self) -> Result<BTreeMap<String, Hole>, StoreError> {
+        self.pairs("SELECT id, record FROM holes ORDER BY id")
+    }
+
+    /// The file a hole was cut into.
+    ///
+    /// # Errors
+    /// The database refuses, or has no such file.
+    pub fn source(&self, hole: &Hole) -> Result<String, StoreError> {
+        self.database
+            .query_row(
+                "SELECT contents FROM sources WHERE sha256 = ?1",
+                [&hole.file_sha256],
+                |row| row.get(0),
+            )
+            .optional()
+            .map_err(|source| self.fault(source))?
+            .ok_or_else(|| self.strange(format!("the file of {} is missing", hole.id)))
+    }
+
+    /// Adds an attempt. One with the same key stays as it is, unless it is an infrastructure failure.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_attempt(&self, attempt: &Attempt) -> Result<(), StoreError> {
+        let record = self.encode(attempt)?;
+        self.database
+            .execute(
+                ADD_ATTEMPT,
+                params![
+                    attempt.key,
+                    attempt.hole,
+                    attempt.sample,
+                    attempt.verdict.outcome.name(),
+                    record
+                ],
+            )
+            .map_err(|source| self.fault(source))?;
+        self.add_row(SegmentRow::Attempt, &record)
+    }
+
+    /// Every attempt, in the order of holes and samples.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn attempts(&self) -> Result<Vec<Attempt>, StoreError> {
+        let fault = |source| self.fault(source);
+        let mut statement = self
+            .database
+            .prepare("SELECT record FROM attempts ORDER BY hole, sample, key")
+            .map_err(fault)?;
+        let records = statement
+            .query_map([], |row| row.get::<_, String>(0))
+            .map_err(fault)?;
+        let mut attempts = records
+            .map(|record| self.parse(&record.map_err(fault)?))
+            .collect::<Result<Vec<Attempt>, _>>()?;
+        // Rounds are no column of their own, so that older runs can be read.
+        attempts.sort_by(|a, b| {
+            let key = |one: &Attempt| (one.hole.clone(), one.sample, one.repair_round);
+            key(a).cmp(&key(b))
+        });
+        Ok(attempts)
+    }
+
+    /// The key and the outcome's name of every attempt, in the order of holes and samples: what
+    /// can be read often while a run goes on.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn outcomes(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let fault = |source| self.fault(source);
+        let mut statement = self
+            .database
+            .prepare("SELECT key, outcome FROM attempts ORDER BY hole, sample, key")
+            .map_err(fault)?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(fault)?;
+        rows.map(|row| row.map_err(fault)).collect()
+    }
+
+    /// One attempt, by its key.
+    ///
+    /// # Errors
+    /// The database refuses, or has no such attempt.
+    pub fn attempt(&self, key: &str) -> Result<Attempt, StoreError> {
+        let record: Option<String> = self
+            .database
+            .prepare_cached("SELECT record FROM attempts WHERE key = ?1")
+            .and_then(|mut statement| statement.query_row([key], |row| row.get(0)).optional())
+            .map_err(|source| self.fault(source))?;
+        let record = record.ok_or_else(|| self.strange(format!("attempt {key} is missing")))?;
+        self.parse(&record)
+    }
+
+    /// The conflicts between the parts that the run was merged of, by attempt.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn settlements(&self) -> Result<Vec<Settlement>, StoreError> {
+        let recorded = self
+            .database
+            .query_row(
+                "SELECT value FROM meta WHERE key = 'conflicts'",
+                [],
+                |row| row.get::<_, String>(0),
+            )
+            .optional()
+            .map_err(|source| self.fault(source))?;
+        recorded.map_or_else(|| Ok(Vec::new()), |text| self.parse(&text))
+    }
+
+    fn pairs<T: for<'a> Deserialize<'a>>(
+        &self,
+        query: &str,
+    ) -> Result<BTreeMap<String, T>, StoreError> {
+        let fault = |source| self.fault(source);
+        let mut statement = self.database.prepare(query).map_err(fault)?;
+        let rows = statement
+            .query_map([], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            })
+            .map_err(fault)?;
+        rows.map(|row| {
+            let (key, record) = row.map_err(fault)?;
+            Ok((key, self.parse(&record)?))
+        })
+        .collect()
+    }
+
+    fn execute(&self, query: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
+        self.database
+            .prepare_cached(query)
+            .and_then(|mut statement| statement.execute(values))
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    fn put(&self, query: &str, key: &str, value: &impl Serialize) -> Result<(), StoreError> {
+        let record = self.encode(value)?;
+        self.database
+            .execute(query, [key, &record])
+            .map(|_| ())
+            .map_err(|source| self.fault(source))
+    }
+
+    fn encode(&self, value: &impl Serialize) -> Result<String, StoreError> {
+        serde_json::to_string(value).map_err(|error| self.strange(error.to_string()))
+    }
+
+    fn parse<T: for<'a> Deserialize<'a>>(&self, text: &str) -> Result<T, StoreError> {
+        serde_json::from_str(text).map_err(|error| self.strange(error.to_string()))
+    }
+
+    fn fault(&self, source: rusqlite::Error) -> StoreError {
+        StoreError::Database {
+            folder: self.folder.clone(),
+            source,
+        }
+    }
+
+    fn strange(&self, reason: String) -> StoreError {
+        StoreError::Content {
+            folder: self.folder.clone(),
+            reason,
+        }
+    }
+}
+
+/// The first key in which two objects differ.
+fn first_difference(a: &serde_json::Value, b: &serde_json::Value) -> String {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else {
+        return "everything".to_owned();
+    };
+    a.keys()
+        .chain(b.keys())
+        .find(|key| a.get(*key) != b.get(*key))
+        .map_or_else(|| "something".to_owned(), |key| format!("`{key}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_language::task::HoleKind;
+    use fillrate_verdict::Outcome;
+    use serde_json::json;
+
+    use super::*;
+
+    fn attempt(key: &str) -> Attempt {
+        Attempt {
+            key: key.into(),
+            hole: "h".into(),
+            project: "demo".into(),
+            model: "embedded".into(),
+            sample: 0,
+            repair_round: 0,
+            offered: vec!["x".into()],
+            answered: true,
+            latency_ms: 1.5,
+            trace: None,
+            verdict: Verdict::from_outcome(Outcome::Passed),
+        }
+    }
+
+    #[test]
+    fn run_is_reopened_unchanged() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let identity = json!({"model": "embedded", "seed": 1});
+        let contents = "x = 1\n";
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 0..5, contents);
+        {
+            let run = Run::open_or_begin(folder.path(), &identity).expect("the folder is empty");
+            run.add_holes([(&hole, contents)]).expect("there is room");
+            run.add_attempt(&attempt("k")).expect("there is room");
+            run.add_attempt(&attempt("k"))
+                .expect("a second time changes nothing");
+        }
+        let run = Run::open_or_begin(folder.path(), &identity).expect("it is the same run");
+        assert_eq!(run.attempts().expect("they can be read"), [attempt("k")]);
+        assert_eq!(run.attempt("k").expect("it was added"), attempt("k"));
+        let outcomes = run.outcomes().expect("they can be read");
+        assert_eq!(outcomes, [("k".to_owned(), "passed".to_owned())]);
+        assert!(run.attempt("other").is_err());
+        assert_eq!(run.source(&hole).expect("it was added"), contents);
+        assert_eq!(run.holes().expect("they can be read")[&hole.id], hole);
+    }
+
+    #[test]
+    fn machine_is_recorded_once() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &json!({})).expect("the folder is empty");
+        assert_eq!(run.machines().expect("there are none"), []);
+        let this = Machine::this();
+        let other = Machine {
+            processors: this.processors + 1,
+            ..this.clone()
+        };
+        for machine in [&this, &other, &this] {
+            run.add_machine(machine).expect("there is room");
+        }
+        assert_eq!(run.machines().expect("they were recorded"), [this, other]);
+    }
+
+    #[test]
+    fn run_of_other_identity_is_refused() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        Run::open_or_begin(folder.path(), &json!({"seed": 1})).expect("the folder is empty");
+        let error = Run::open_or_begin(folder.path(), &json!({"seed": 2}))
+            .err()
+            .expect("the identity differs");
+        assert!(error.to_string().contains("`seed` differs"), "{error}");
+    }
+
+    #[test]
+    fn folder_without_run_is_refused() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let error = Run::open(folder.path()).err().expect("there is no run");
+        assert!(matches!(error, StoreError::NoRun(_)));
+    }
+}

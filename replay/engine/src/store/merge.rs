@@ -1,0 +1,773 @@
+//! Makes one run of its parts: the union of their attempts by key.
+//!
+//! What is written depends on the parts' contents alone, not on their number, their order or where
+//! they are. Only places in segments are kept in memory.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use fillrate_language::task::{Hole, sha256_hex};
+use fillrate_verdict::Outcome;
+use rusqlite::{Connection, params};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::location::{LocalFolders, PARTS, SOURCES};
+use super::part::AttemptIndex;
+use super::segment::{Segment, SegmentHeader, SegmentRow, segments_in};
+use super::{
+    ADD_ATTEMPT, ADD_AUDIT, ADD_TYPING, Attempt, AuditRecord, DeveloperSettings, FILE_NAME,
+    Machine, Partition, ProjectState, ProjectStatus, SCHEMA, StoreError, TABLES, TypingAttempt,
+    first_difference,
+};
+
+/// The parts of one run, read and checked.
+pub struct MergedParts {
+    segments: Vec<PathBuf>,
+    /// The folders with the files that holes were cut into.
+    sources: BTreeSet<PathBuf>,
+    identity: Value,
+    corpus: BTreeSet<PathBuf>,
+    tests: BTreeSet<PathBuf>,
+    behaviour: Option<DeveloperSettings>,
+    /// By their JSON, which orders them.
+    machines: BTreeMap<String, Machine>,
+    projects: BTreeMap<String, ProjectState>,
+    finished: FinishedParts,
+    holes: BTreeMap<String, RecordLocation>,
+    attempts: HashMap<String, AttemptVariants>,
+    audits: BTreeMap<String, RecordLocation>,
+    typings: HashMap<String, TypingVariant>,
+    /// How many attempts were found, those that are there twice included.
+    found: usize,
+    /// What was copied from object stores.
+    _copies: Vec<TempDir>,
+}
+
+/// Where a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RecordLocation {
+    segment: u32,
+    start: u64,
+    length: u32,
+    /// The first bytes of the record's SHA-256: what chooses one of several.
+    digest: u64,
+}
+
+/// What the parts have under one attempt's key.
+struct AttemptVariants {
+    hole: String,
+    sample: u32,
+    repair_round: u32,
+    /// The record of each outcome; infrastructure failures only if there is nothing else.
+    by_outcome: BTreeMap<Outcome, RecordLocation>,
+}
+
+/// What the parts have under one typing's key.
+struct TypingVariant {
+    hole: String,
+    policy: String,
+    failed: bool,
+    place: RecordLocation,
+}
+
+/// Attempts with one key and different outcomes.
+#[derive(Clone, Debug)]
+pub struct Conflict {
+    /// The attempt's key.
+    pub key: String,
+    /// The hole that they are of.
+    pub hole: Hole,
+    /// The file that the hole was cut into.
+    pub contents: String,
+    /// One attempt for each outcome.
+    pub attempts: Vec<Attempt>,
+}
+
+/// How a conflict was settled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settlement {
+    /// The attempt's key.
+    pub attempt: String,
+    /// The hole's id.
+    pub hole: String,
+    /// The outcomes that parts have.
+    pub outcomes: Vec<Outcome>,
+    /// The outcome of judging again.
+    pub again: Outcome,
+}
+
+/// A part that is not, or not wholly, there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingPart {
+    /// Which.
+    pub partition: Partition,
+    /// Why it counts as missing.
+    pub reason: String,
+}
+
+impl fmt::Display for MissingPart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.partition, self.reason)
+    }
+}
+
+/// Which parts say that they are finished.
+#[derive(Default)]
+struct FinishedParts {
+    /// By how many parts there are, those that left anything.
+    begun: BTreeMap<u32, BTreeSet<u32>>,
+    /// What each part's last segment says.
+    ends: BTreeMap<Partition, Vec<PartEnd>>,
+    /// The names of all segments.
+    names: HashSet<String>,
+}
+
+/// What the last segment of a part says.
+struct PartEnd {
+    /// The names of the others.
+    others: Vec<String>,
+    /// The projects that take no part.
+    absent: BTreeSet<String>,
+}
+
+impl FinishedParts {
+    fn add(&mut self, name: String, header: &SegmentHeader) {
+        let partition = header.partition;
+        let begun = self.begun.entry(partition.parts()).or_default();
+        begun.insert(partition.part());
+        self.names.insert(name);
+        let Some(others) = &header.finished else {
+            return;
+        };
+        let absent = header.projects.iter();
+        let absent = absent.filter(|(_, state)| state.status != ProjectStatus::Ready);
+        self.ends.entry(partition).or_default().push(PartEnd {
+            others: others.clone(),
+            absent: absent.map(|(name, _)| name.clone()).collect(),
+        });
+    }
+
+    /// The parts that are missing of the division that lacks fewest; `ready` are the projects that
+    /// take part on some machine.
+    fn missing(&self, ready: &BTreeSet<&str>) -> Vec<MissingPart> {
+        let divisions = self.begun.iter().map(|(parts, begun)| {
+            let parts = (1..=*parts).filter_map(|part| Partition::new(part, *parts));
+            let missing = parts.filter_map(|partition| {
+                let reason = self.fault(partition, begun, ready)?;
+                Some(MissingPart { partition, reason })
+            });
+            missing.collect::<Vec<_>>()
+        });
+        divisions.min_by_key(Vec::len).unwrap_or_default()
+    }
+
+    /// Why a part counts as missing; `None` if it is whole.
+    fn fault(
+        &self,
+        partition: Partition,
+        begun: &BTreeSet<u32>,
+        ready: &BTreeSet<&str>,
+    ) -> Option<String> {
+        let Some(ends) = self.ends.get(&partition) else {
+            return Some(match begun.contains(&partition.part()) {
+                true => "it is not finished".to_owned(),
+                false => "it was never begun".to_owned(),
+            });
+        };
+        let mut fault = None;
+        for end in ends {
+            let lost = end.others.iter().find(|name| !self.names.contains(*name));
+            let absent = end.absent.iter().find(|name| ready.contains(name.as_str()));
+            fault = match (lost, absent) {
+                (Some(name), _) => Some(format!("its segment {name} is missing")),
+                (None, Some(project)) => Some(format!(
+                    "its machine left out the project `{project}`, which other machines have"
+                )),
+                (None, None) => return None,
+            };
+        }
+        fault
+    }
+}
+
+impl MergedParts {
+    /// Reads the segments below folders: those that parts share (`--out`), or the parts' own. Those
+    /// at the addresses of object stores are copied first.
+    ///
+    /// # Errors
+    /// There are none, a segment is damaged, or they are of different runs.
+    pub fn read(folders: &[PathBuf]) -> Result<Self, StoreError> {
+        let mut paths = BTreeSet::new();
+        let mut sources = BTreeSet::new();
+        let local = LocalFolders::open(folders)?;
+        for folder in &local.folders {
+            let found = part_folders(folder)?;
+            for part in &found {
+                paths.extend(segments_in(part)?);
+                let shared = part.parent().and_then(Path::parent);
+                sources.extend(shared.map(|shared| shared.join(SOURCES)));
+            }
+        }
+        let mut merged: Option<Self> = None;
+        let mut names = HashSet::new();
+        for path in paths {
+            // The same name is the same contents, wherever it is.
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if names.insert(name.into_owned()) {
+                let segment = Segment::read(&path)?;
+                let header = segment.header()?;
+                let merged = merged.get_or_insert_with(|| Self::empty(&header, sources.clone()));
+                merged.add(&path, &segment, header)?;
+            }
+        }
+        let merged = merged.map(|merged| Self {
+            _copies: local.copies,
+            ..merged
+        });
+        merged.ok_or_else(|| {
+            StoreError::Unmergeable(format!(
+                "{} has no segments of parts; `fillrate replay --partition k/n --out FOLDER` \
+                 writes some",
+                folders
+                    .first()
+                    .map_or_else(String::new, |folder| folder.display().to_string())
+            ))
+        })
+    }
+
+    fn empty(header: &SegmentHeader, sources: BTreeSet<PathBuf>) -> Self {
+        Self {
+            segments: Vec::new(),
+            sources,
+            identity: header.identity.clone(),
+            corpus: BTreeSet::new(),
+            tests: BTreeSet::new(),
+            behaviour: None,
+            machines: BTreeMap::new(),
+            projects: BTreeMap::new(),
+            finished: FinishedParts::default(),
+            holes: BTreeMap::new(),
+            attempts: HashMap::new(),
+            audits: BTreeMap::new(),
+            typings: HashMap::new(),
+            found: 0,
+            _copies: Vec::new(),
+        }
+    }
+
+    fn add(
+        &mut self,
+        path: &Path,
+        segment: &Segment,
+        header: SegmentHeader,
+    ) -> Result<(), StoreError> {
+        if header.identity != self.identity {
+            return Err(StoreError::Unmergeable(format!(
+                "the parts are of different runs: {} of {} differs from {}; name the parts of one \
+                 run",
+                first_difference(&self.identity, &header.identity),
+                path.display(),
+                self.segments[0].display(),
+            )));
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.finished.add(name.into_owned(), &header);
+        let number = u32::try_from(self.segments.len()).unwrap_or(u32::MAX);
+        self.segments.push(path.to_owned());
+        for row in segment.records() {
+            let (kind, start, record) = row?;
+            let place = RecordLocation {
+                segment: number,
+                start: start as u64,
+                length: u32::try_from(record.len()).unwrap_or(u32::MAX),
+                digest: digest(record),
+            };
+            self.add_record(segment, kind, record, place)?;
+        }
+        self.describe(header);
+        Ok(())
+    }
+
+    fn add_record(
+        &mut self,
+        segment: &Segment,
+        kind: SegmentRow,
+        record: &str,
+        place: RecordLocation,
+    ) -> Result<(), StoreError> {
+        match kind {
+            SegmentRow::Hole => {
+                #[derive(Deserialize)]
+                struct Id {
+                    id: String,
+                }
+                let Id { id } = segment.parse(record)?;
+                let known = self.holes.entry(id).or_insert(place);
+                *known = first_of(*known, place);
+            }
+            SegmentRow::Attempt => {
+                let index: AttemptIndex = segment.parse(record)?;
+                let outcome = index.outcome();
+                self.found += 1;
+                let variants = self.attempts.entry(index.key).or_insert(AttemptVariants {
+                    hole: index.hole,
+                    sample: index.sample,
+                    repair_round: index.repair_round,
+                    by_outcome: BTreeMap::new(),
+                });
+                let known = variants.by_outcome.entry(outcome).or_insert(place);
+                *known = first_of(*known, place);
+                if variants.by_outcome.len() > 1 {
+                    variants.by_outcome.remove(&Outcome::Infrastructure);
+                }
+            }
+            SegmentRow::Audit => {
+                let audit: AuditRecord = segment.parse(record)?;
+                let known = self.audits.entry(audit.attempt).or_insert(place);
+                *known = first_of(*known, place);
+            }
+            SegmentRow::Typing => {
+                let typing: TypingAttempt = segment.parse(record)?;
+                let failed = typing.has_infrastructure_failure();
+                let known = self.typings.entry(typing.key).or_insert(TypingVariant {
+                    hole: typing.hole,
+                    policy: typing.policy,
+                    failed,
+                    place,
+                });
+                if known.failed && !failed {
+                    (known.failed, known.place) = (false, place);
+                } else if known.failed == failed {
+                    known.place = first_of(known.place, place);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a header says of the run.
+    fn describe(&mut self, header: SegmentHeader) {
+        self.corpus.extend(header.corpus);
+        self.tests.extend(header.tests);
+        self.behaviour = self.behaviour.take().or(header.behaviour);
+        for machine in header.machines {
+            self.machines.insert(json(&machine), machine);
+        }
+        for (name, state) in header.projects {
+            match self.projects.get_mut(&name) {
+                None => {
+                    self.projects.insert(name, state);
+                }
+                Some(known) => {
+                    let rank =
+                        |state: &ProjectState| (state.status != ProjectStatus::Ready, json(state));
+                    if rank(&state) < rank(known) {
+                        *known = state;
+                    }
+                }
+            }
+        }
+    }
+
+    /// How many attempts the merged run has.
+    pub fn attempts(&self) -> usize {
+        self.attempts.len()
+    }
+
+    /// How many attempts are in more than one segment.
+    pub fn repeated(&self) -> usize {
+        self.found - self.attempts.len()
+    }
+
+    /// How many segments there are.
+    pub fn segments(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Where the corpus's manifest was when the parts were made.
+    pub fn corpus(&self) -> Option<&Path> {
+        self.corpus.first().map(PathBuf::as_path)
+    }
+
+    /// The folder of the tests that were added when the parts were made.
+    pub fn tests(&self) -> Option<&Path> {
+        self.tests.first().map(PathBuf::as_path)
+    }
+
+    /// The parts to run again, if any is missing.
+    pub fn missing(&self) -> Vec<MissingPart> {
+        let ready = self.projects.iter();
+        let ready = ready.filter(|(_, state)| state.status == ProjectStatus::Ready);
+        self.finished
+            .missing(&ready.map(|(name, _)| name.as_str()).collect())
+    }
+
+    /// The attempts whose parts differ in their outcome, by hole.
+    ///
+    /// # Errors
+    /// A segment can't be read any more.
+    pub fn conflicts(&self) -> Result<Vec<Conflict>, StoreError> {
+        let mut conflicts = Vec::new();
+        let differing = self.attempts.iter();
+        for (key, variants) in differing.filter(|(_, one)| one.by_outcome.len() > 1) {
+            let place = self.holes.get(&variants.hole).ok_or_else(|| {
+                StoreError::Unmergeable(format!("no part has the hole {}", variants.hole))
+            })?;
+            let hole: Hole = self.parse(*place)?;
+            conflicts.push(Conflict {
+                key: key.clone(),
+                contents: self.source(&hole)?,
+                hole,
+                attempts: variants
+                    .by_outcome
+                    .values()
+                    .map(|place| self.parse(*place))
+                    .collect::<Result<_, _>>()?,
+            });
+        }
+        conflicts.sort_by(|a, b| (&a.hole.id, &a.key).cmp(&(&b.hole.id, &b.key)));
+        Ok(conflicts)
+    }
+
+    /// Writes the run into a folder, which must not exist, or hold that very run. `settled` are the
+    /// attempts that conflicts come to.
+    ///
+    /// # Errors
+    /// A source or a segment is missing, or the folder can't be written to.
+    pub fn write(
+        &self,
+        folder: &Path,
+        settled: &[(Settlement, Attempt)],
+    ) -> Result<(), StoreError> {
+        let parent = match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        std::fs::create_dir_all(parent).map_err(StoreError::file(parent))?;
+        let made = tempfile::tempdir_in(parent).map_err(StoreError::file(parent))?;
+        let database = made.path().join(FILE_NAME);
+        self.write_database(&database, settled)?;
+        let existing = folder.join(FILE_NAME);
+        if existing.is_file() {
+            if is_same_file(&existing, &database).map_err(StoreError::file(&existing))? {
+                return Ok(());
+            }
+            return Err(StoreError::Unmergeable(format!(
+                "{} holds another run; name a folder that does not exist",
+                folder.display()
+            )));
+        }
+        std::fs::create_dir_all(folder).map_err(StoreError::file(folder))?;
+        std::fs::rename(&database, &existing).map_err(StoreError::file(&existing))
+    }
+
+    fn write_database(
+        &self,
+        path: &Path,
+        settled: &[(Settlement, Attempt)],
+    ) -> Result<(), StoreError> {
+        let fault = |source| StoreError::Database {
+            folder: path.parent().unwrap_or(path).to_owned(),
+            source,
+        };
+        let database = Connection::open(path).map_err(fault)?;
+        // The file is visible only once it is whole.
+        for setting in ["journal_mode", "synchronous"] {
+            database
+                .pragma_update(None, setting, "OFF")
+                .map_err(fault)?;
+        }
+        let transaction = database.unchecked_transaction().map_err(fault)?;
+        transaction.execute_batch(TABLES).map_err(fault)?;
+        self.write_meta(&transaction, settled).map_err(fault)?;
+        let sources = self.write_holes(&transaction, &fault)?;
+        for sha256 in sources {
+            let contents = self.source_file(&sha256)?;
+            transaction
+                .execute("INSERT INTO sources VALUES (?1, ?2)", [&sha256, &contents])
+                .map_err(fault)?;
+        }
+        self.write_attempts(&transaction, settled, &fault)?;
+        self.write_audits(&transaction, &fault)?;
+        self.write_typings(&transaction, &fault)?;
+        transaction.commit().map_err(fault)?;
+        // As every run is opened, so that opening it changes nothing.
+        database
+            .pragma_update(None, "journal_mode", "WAL")
+            .map_err(fault)?;
+        database.close().map_err(|(_, source)| fault(source))
+    }
+
+    fn write_meta(
+        &self,
+        database: &Connection,
+        settled: &[(Settlement, Attempt)],
+    ) -> rusqlite::Result<()> {
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let machines: Vec<&Machine> = self.machines.values().collect();
+        let settlements: Vec<&Settlement> = settled.iter().map(|(one, _)| one).collect();
+        let finished = self.missing().is_empty();
+        let values = [
+            ("schema", Some(SCHEMA.to_string())),
+            ("identity", Some(self.identity.to_string())),
+            ("corpus", self.corpus.first().map(text)),
+            ("tests", self.tests.first().map(text)),
+            ("behaviour", self.behaviour.as_ref().map(json)),
+            ("machines", Some(json(&machines))),
+            (
+                "conflicts",
+                (!settled.is_empty()).then(|| json(&settlements)),
+            ),
+            ("finished", finished.then(|| "true".to_owned())),
+        ];
+        for (key, value) in values {
+            if let Some(value) = value {
+                database.execute("INSERT INTO meta VALUES (?1, ?2)", [key, &value])?;
+            }
+        }
+        for (name, state) in &self.projects {
+            database.execute("INSERT INTO projects VALUES (?1, ?2)", [name, &json(state)])?;
+        }
+        Ok(())
+    }
+
+    /// Writes the holes and returns the hashes of the files they were cut into.
+    fn write_holes(
+        &self,
+        database: &Connection,
+        fault: &dyn Fn(rusqlite::Error) -> StoreError,
+    ) -> Result<BTreeSet<String>, StoreError> {
+        #[derive(Deserialize)]
+        struct CutFile {
+            file_sha256: String,
+        }
+        let mut insert = database
+            .prepare("INSERT INTO holes VALUES (?1, ?2)")
+            .map_err(fault)?;
+        let mut reader = self.reader();
+        let mut sources = BTreeSet::new();
+        for (id, place) in &self.holes {
+            let record = reader.record(*place)?;
+            let CutFile { file_sha256 } =
+                serde_json::from_str(&record).map_err(|error| self.strange(*place, &error))?;
+            sources.insert(file_sha256);
+            insert.execute([id, &record]).map_err(fault)?;
+        }
+        Ok(sources)
+    }
+
+    fn write_attempts(
+        &self,
+        database: &Connection,
+        settled: &[(Settlement, Attempt)],
+        fault: &dyn Fn(rusqlite::Error) -> StoreError,
+    ) -> Result<(), StoreError> {
+        let settled: HashMap<&str, &Attempt> = settled
+            .iter()
+            .map(|(_, attempt)| (attempt.key.as_str(), attempt))
+            .collect();
+        let mut ordered: Vec<(&String, &AttemptVariants)> = self.attempts.iter().collect();
+        ordered.sort_by_key(|(key, one)| (&one.hole, one.sample, one.repair_round, *key));
+        let mut insert = database.prepare(ADD_ATTEMPT).map_err(fault)?;
+        let mut reader = self.reader();
+        for (key, variants) in ordered {
+            let (outcome, record) = match (settled.get(key.as_str()), &variants.by_outcome) {
+                (Some(attempt), _) => (attempt.verdict.outcome, json(attempt)),
+                (None, outcomes) => {
+                    let mut outcomes = outcomes.iter();
+                    let (Some((outcome, place)), None) = (outcomes.next(), outcomes.next()) else {
+                        return Err(StoreError::Unmergeable(format!(
+                            "parts differ in the verdict on {}; settle it by --settle",
+                            variants.hole
+                        )));
+                    };
+                    (*outcome, reader.record(*place)?)
+                }
+            };
+            insert
+                .execute(params![
+                    key,
+                    variants.hole,
+                    variants.sample,
+                    outcome.name(),
+                    record
+                ])
+                .map_err(fault)?;
+        }
+        Ok(())
+    }
+
+    fn write_audits(
+        &self,
+        database: &Connection,
+        fault: &dyn Fn(rusqlite::Error) -> StoreError,
+    ) -> Result<(), StoreError> {
+        let mut insert = database.prepare(ADD_AUDIT).map_err(fault)?;
+        let mut reader = self.reader();
+        for (attempt, place) in &self.audits {
+            insert
+                .execute([attempt, &reader.record(*place)?])
+                .map_err(fault)?;
+        }
+        Ok(())
+    }
+
+    fn write_typings(
+        &self,
+        database: &Connection,
+        fault: &dyn Fn(rusqlite::Error) -> StoreError,
+    ) -> Result<(), StoreError> {
+        let mut ordered: Vec<(&String, &TypingVariant)> = self.typings.iter().collect();
+        ordered.sort_by_key(|(key, one)| (&one.hole, &one.policy, *key));
+        let mut insert = database.prepare(ADD_TYPING).map_err(fault)?;
+        let mut reader = self.reader();
+        for (key, typing) in ordered {
+            let record = reader.record(typing.place)?;
+            insert
+                .execute([key, &typing.hole, &typing.policy, &record])
+                .map_err(fault)?;
+        }
+        Ok(())
+    }
+
+    /// The file that a hole was cut into.
+    fn source(&self, hole: &Hole) -> Result<String, StoreError> {
+        self.source_file(&hole.file_sha256)
+    }
+
+    fn source_file(&self, sha256: &str) -> Result<String, StoreError> {
+        let paths = self.sources.iter().map(|folder| folder.join(sha256));
+        let mut damaged = None;
+        for path in paths.filter(|path| path.is_file()) {
+            let bytes = std::fs::read(&path).map_err(StoreError::file(&path))?;
+            match String::from_utf8(bytes) {
+                Ok(contents) if sha256_hex(contents.as_bytes()) == sha256 => return Ok(contents),
+                _ => damaged = Some(path),
+            }
+        }
+        Err(damaged.map_or_else(
+            || {
+                StoreError::Unmergeable(format!(
+                    "no folder of the parts has `{SOURCES}/{sha256}`, the file that a hole was cut \
+                     into; name the whole folder that `--out` named"
+                ))
+            },
+            StoreError::Damaged,
+        ))
+    }
+
+    fn reader(&self) -> RecordReader<'_> {
+        RecordReader {
+            segments: &self.segments,
+            open: None,
+        }
+    }
+
+    fn parse<T: for<'a> Deserialize<'a>>(&self, place: RecordLocation) -> Result<T, StoreError> {
+        let record = self.reader().record(place)?;
+        serde_json::from_str(&record).map_err(|error| self.strange(place, &error))
+    }
+
+    fn strange(&self, place: RecordLocation, error: &serde_json::Error) -> StoreError {
+        StoreError::Segment {
+            path: self.segments[place.segment as usize].clone(),
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// Reads records again, those of one segment after each other.
+struct RecordReader<'a> {
+    segments: &'a [PathBuf],
+    open: Option<(u32, File)>,
+}
+
+impl RecordReader<'_> {
+    fn record(&mut self, place: RecordLocation) -> Result<String, StoreError> {
+        let path = &self.segments[place.segment as usize];
+        let file = match self.open.take() {
+            Some((segment, file)) if segment == place.segment => file,
+            _ => File::open(path).map_err(StoreError::file(path))?,
+        };
+        let mut bytes = vec![0; place.length as usize];
+        file.read_exact_at(&mut bytes, place.start)
+            .map_err(StoreError::file(path))?;
+        self.open = Some((place.segment, file));
+        // The segment was whole when it was read first.
+        String::from_utf8(bytes)
+            .ok()
+            .filter(|record| digest(record) == place.digest)
+            .ok_or_else(|| StoreError::Damaged(path.clone()))
+    }
+}
+
+/// The folders with segments that a folder stands for: itself, or those of the parts in it.
+fn part_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    if !folder.is_dir() {
+        return Err(StoreError::Unmergeable(format!(
+            "{} is no folder; name the `--out` of `fillrate replay --partition k/n`",
+            folder.display()
+        )));
+    }
+    let inner = folder.join(PARTS);
+    if !inner.is_dir() {
+        return Ok(match segments_in(folder)?.is_empty() {
+            true => Vec::new(),
+            false => vec![std::path::absolute(folder).map_err(StoreError::file(folder))?],
+        });
+    }
+    let inner = std::path::absolute(&inner).map_err(StoreError::file(&inner))?;
+    let entries = std::fs::read_dir(&inner).map_err(StoreError::file(&inner))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(StoreError::file(&inner))?.path();
+        if path.is_dir() {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// The same of two records, whichever is found first.
+fn first_of(a: RecordLocation, b: RecordLocation) -> RecordLocation {
+    if b.digest < a.digest { b } else { a }
+}
+
+fn digest(record: &str) -> u64 {
+    u64::from_str_radix(&sha256_hex(record.as_bytes())[..16], 16).unwrap_or_default()
+}
+
+/// What is plain data is always JSON.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn is_same_file(a: &Path, b: &Path) -> std::io::Result<bool> {
+    use std::io::Read;
+    if a.metadata()?.len() != b.metadata()?.len() {
+        return Ok(false);
+    }
+    let mut files = [a, b].map(|path| File::open(path).map(std::io::BufReader::new));
+    let [Ok(a), Ok(b)] = &mut files else {
+        return Ok(false);
+    };
+    let (mut of_a, mut of_b) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    loop {
+        let read = a.read(&mut of_a)?;
+        b.read_exact(&mut of_b[..read])?;
+        if of_a[..read] != of_b[..read] {
+            return Ok(false);
+        }
+        if read == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! What a repository says of itself: how its tests run, what they need installed, and which files
+//! are its sources.
+//!
+//! Each language has one function that reads its own metadata files; `corpus::detect` makes a
+//! project of what it returns.
+
+use std::path::{Path, PathBuf};
+
+use super::environment::Packages;
+use super::runner::TestSettings;
+
+/// What a language's detection knows of a repository.
+///
+/// Everything that is listed parses as the value of the key of the same name in a manifest.
+#[derive(Clone, Debug, Default)]
+pub struct DetectedProject {
+    /// The name that the repository's metadata gives it; the folder's name if `None`.
+    pub name: Option<String>,
+    /// `holes`: the sources, without tests, generated files and build output.
+    pub holes: Vec<String>,
+    /// `exclude`.
+    pub exclude: Vec<String>,
+    /// `hidden`.
+    pub hidden: Vec<String>,
+    /// `environment`.
+    pub environment: Packages,
+    /// `test`; `None` if the repository has no tests that a runner of ours can run.
+    pub test: Option<TestSettings>,
+    /// One sentence for each finding, for the user, without a full stop: what was found, in which
+    /// file, and what follows.
+    pub findings: Vec<String>,
+}
+
+/// The finding that no tests are run, for a reason.
+pub(super) fn tests_not_run(reason: &str) -> String {
+    format!("tests: {reason}, so holes are chosen by syntax and scored by text")
+}
+
+/// The files of a repository, as detection reads them.
+#[derive(Clone, Debug)]
+pub struct RepositoryFiles {
+    root: PathBuf,
+    /// Relative to the root, with `/` between names, sorted.
+    paths: Vec<String>,
+}
+
+#[cfg(test)]
+impl RepositoryFiles {
+    /// A repository with these files, given by their paths and texts, in a folder that lives as long
+    /// as what is returned beside it.
+    pub(crate) fn written(files: &[(&str, &str)]) -> (tempfile::TempDir, Self) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        }
+        let paths = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let files = Self::new(folder.path(), paths);
+        (folder, files)
+    }
+}
+
+impl RepositoryFiles {
+    /// The files of the repository in the folder `root`; `paths` are relative to it, with `/`
+    /// between names, and leave out what its ignore files leave out.
+    pub fn new(root: &Path, mut paths: Vec<String>) -> Self {
+        paths.sort();
+        Self {
+            root: root.to_owned(),
+            paths,
+        }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Every file, sorted.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(String::as_str)
+    }
+
+    /// The files below a folder, or all for `""`.
+    pub fn below(&self, folder: &str) -> impl Iterator<Item = &str> {
+        let start = match folder.trim_matches('/') {
+            "" | "." => String::new(),
+            folder => format!("{folder}/"),
+        };
+        self.paths().filter(move |path| path.starts_with(&start))
+    }
+
+    /// The files that stand directly in a folder, by their names.
+    pub fn names_in(&self, folder: &str) -> impl Iterator<Item = &str> {
+        let start = match folder.trim_matches('/') {
+            "" | "." => 0,
+            folder => folder.len() + 1,
+        };
+        self.below(folder)
+            .map(move |path| &path[start..])
+            .filter(|name| !name.contains('/'))
+    }
+
+    /// The folders that stand directly in a folder and have files below them, by their names.
+    pub fn folders_in(&self, folder: &str) -> Vec<&str> {
+        let start = match folder.trim_matches('/') {
+            "" | "." => 0,
+            folder => folder.len() + 1,
+        };
+        let mut folders: Vec<&str> = self
+            .below(folder)
+            .filter_map(|path| path[start..].split_once('/'))
+            .map(|(name, _)| name)
+            .collect();
+        folders.dedup();
+        folders
+    }
+
+    /// Whether a file of this path exists.
+    pub fn has(&self, path: &str) -> bool {
+        let known = |known: &String| known.as_str().cmp(path);
+        self.paths.binary_search_by(known).is_ok()
+    }
+
+    /// Whether a folder of this path has files below it.
+    pub fn has_folder(&self, path: &str) -> bool {
+        self.below(path).next().is_some()
+    }
+
+    /// A file's text; `None` if it is absent or not UTF-8.
+    pub fn read(&self, path: &str) -> Option<String> {
+        self.has(path)
+            .then(|| std::fs::read_to_string(self.root.join(path)).ok())
+            .flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_folders_are_listed_by_folder() {
+        let paths = ["a/b/c.py", "a/d.py", "e.py", "ab/f.py"].map(str::to_owned);
+        let files = RepositoryFiles::new(Path::new("/nowhere"), paths.to_vec());
+        assert_eq!(files.folders_in(""), ["a", "ab"]);
+        assert_eq!(files.folders_in("a"), ["b"]);
+        assert_eq!(files.names_in("a").collect::<Vec<_>>(), ["d.py"]);
+        assert_eq!(files.names_in(".").collect::<Vec<_>>(), ["e.py"]);
+        assert!(files.has("a/d.py") && !files.has("a"));
+        assert!(files.has_folder("a/b") && !files.has_folder("b"));
+    }
+}

@@ -1,0 +1,383 @@
+//! What a project's tests run in: the interpreter, the packages, and what installs them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Installs the packages of a language's projects.
+pub trait PackageManager: Sync {
+    /// The kind of environment it makes.
+    fn kind(&self) -> EnvironmentKind;
+
+    /// The key under `environment` in a manifest that names a file of the repository with the
+    /// packages to install.
+    fn file_key(&self) -> &'static str;
+
+    /// The keys under `environment` in a manifest that only its languages' projects have, with
+    /// [`PackageManager::file_key`] and [`PackageManager::interpreter_key`] among them.
+    fn own_keys(&self) -> &'static [&'static str];
+
+    /// The key under `environment` in a manifest that says which interpreter runs the tests.
+    fn interpreter_key(&self) -> &'static str;
+
+    /// How an exact pin is written, for a person.
+    fn pin_form(&self) -> &'static str;
+
+    /// The name and the version of an exact pin; `None` if a text is none.
+    fn parse_pin(&self, pin: &str) -> Option<(String, String)>;
+
+    /// Looks for the interpreter of the language's projects. `wanted` is a version or what a
+    /// version must satisfy, as the manifest has it; without it, the usual one is taken.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::MissingProgram`] if it or the package client is missing or too old.
+    fn interpreter(
+        &self,
+        toolchain: &Toolchain,
+        wanted: Option<&str>,
+    ) -> Result<Interpreter, EnvironmentError>;
+
+    /// Looks for every outside program that it needs.
+    fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe>;
+
+    /// The files of a repository that say what to install: the one that the manifest names and
+    /// those that belong to it.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::Unusable`] if one can't be read or can't be installed from.
+    fn requested_files(
+        &self,
+        project: &str,
+        file: &str,
+        source: &Path,
+    ) -> Result<Vec<NamedText>, EnvironmentError>;
+
+    /// Whether a file of a repository bears on what installing or compiling the project itself
+    /// gives, by its path in the repository.
+    fn is_build_input(&self, _path: &str) -> bool {
+        false
+    }
+
+    /// Whether an environment holds what is compiled of the unchanged project.
+    fn compiles_project(&self) -> bool {
+        false
+    }
+
+    /// Whether an environment works only with the interpreter at the path it was made with.
+    fn binds_interpreter(&self) -> bool;
+
+    /// Whether an environment in the folder `root` is still whole.
+    fn is_intact(&self, root: &Path) -> bool;
+
+    /// Installs what is requested into the empty folder `root`; what is kept as a record goes
+    /// into the folder around it.
+    ///
+    /// # Errors
+    /// See [`EnvironmentError`].
+    fn install(
+        &self,
+        request: &InstallRequest<'_>,
+        root: &Path,
+    ) -> Result<InstalledPackages, EnvironmentError>;
+
+    /// The program that runs code in an environment in the folder `root`.
+    fn program(&self, _root: &Path, interpreter: &Path) -> PathBuf {
+        interpreter.to_owned()
+    }
+}
+
+/// A kind of environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvironmentKind {
+    /// A virtual environment.
+    Python,
+    /// A `node_modules` folder.
+    Node,
+    /// Go's modules and its compiled packages.
+    Go,
+    /// Java's archives of classes.
+    Java,
+    /// Packages of .NET.
+    Dotnet,
+}
+
+/// The names or paths of the outside programs that fetch sources and build environments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolchain {
+    /// A Python of at least 3.9, with `venv` and `pip`.
+    pub python: PathBuf,
+    /// A Node.js of at least 20.
+    pub node: PathBuf,
+    /// Node's package client.
+    pub npm: PathBuf,
+    /// Go, with its compiler.
+    pub go: PathBuf,
+    /// Java with its compiler.
+    pub java: PathBuf,
+    /// Maven, which fetches Java's archives.
+    pub mvn: PathBuf,
+    /// For projects whose source is a git revision.
+    pub git: PathBuf,
+    /// Installs Python packages and interpreters; pip does the former where it is missing.
+    pub uv: PathBuf,
+}
+
+impl Default for Toolchain {
+    fn default() -> Self {
+        Self {
+            python: "python3".into(),
+            node: "node".into(),
+            npm: "npm".into(),
+            go: "go".into(),
+            java: "java".into(),
+            mvn: "mvn".into(),
+            git: "git".into(),
+            uv: "uv".into(),
+        }
+    }
+}
+
+/// An interpreter on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interpreter {
+    /// What kind of environment it runs.
+    pub kind: EnvironmentKind,
+    /// Its real path: no link, no version switcher's stand-in.
+    pub path: PathBuf,
+    /// E.g. `3.11.7`.
+    pub version: String,
+    /// Absolute paths beyond `/usr` that must be readable for it to start, e.g. the prefix of a
+    /// Python that somebody built. Empty for a distribution's own.
+    pub roots: Vec<PathBuf>,
+    /// What compiled packages for it depend on: system, processor, binary interface.
+    pub platform: String,
+}
+
+impl Interpreter {
+    /// Whether its version is this one or begins with it, as `20.11.1` does with `20`.
+    pub(crate) fn has_version(&self, wanted: &str) -> bool {
+        let rest = self.version.strip_prefix(wanted);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    /// This one, the only one of its `program`, if it has the version that a manifest may name.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::MissingProgram`] if it has another version.
+    pub(crate) fn if_wanted(
+        self,
+        program: &str,
+        wanted: Option<&str>,
+    ) -> Result<Self, EnvironmentError> {
+        match wanted {
+            Some(wanted) if !self.has_version(wanted) => Err(EnvironmentError::missing(
+                &format!("{program} {wanted}"),
+                "a project of the corpus",
+                format!(
+                    "the one found is {}, so put that version first on the PATH",
+                    self.version
+                ),
+            )),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// What `fillrate doctor` finds out about one outside program.
+#[derive(Debug)]
+pub struct ProgramProbe {
+    /// The program's usual name, e.g. `npm`.
+    pub program: &'static str,
+    /// Its version, or why it cannot be used ([`EnvironmentError::MissingProgram`]).
+    pub version: Result<String, EnvironmentError>,
+}
+
+/// What a project's tests need: packages, the project itself installed, an interpreter, a build.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packages {
+    /// `packages`: exact pins.
+    pub packages: Vec<String>,
+    /// `requires`: packages with the versions that may be installed, in the words of the language's
+    /// own metadata. The installer selects a version.
+    pub requires: Vec<String>,
+    /// The file of the repository under [`PackageManager::file_key`].
+    pub file: Option<String>,
+    /// `install`: the folder of the repository with the project to install, with what it depends
+    /// on, as its own metadata says; `.` for the top.
+    pub install: Option<String>,
+    /// `extras`: optional dependencies of the project to install (Python).
+    pub extras: Vec<String>,
+    /// `groups`: dependency groups of the project to install (Python).
+    pub groups: Vec<String>,
+    /// The interpreter under [`PackageManager::interpreter_key`]: a version such as `3.8`, or what
+    /// a version must satisfy.
+    pub interpreter: Option<String>,
+    /// `env`: environment variables of the tests and of `before`.
+    pub env: BTreeMap<String, String>,
+    /// `before`: commands that run once in the sandbox, at the repository's top, before any test.
+    /// What they write there belongs to the source of the tests.
+    pub before: Vec<String>,
+}
+
+/// A file's name and its text.
+pub type NamedText = (String, String);
+
+/// What to install for a project.
+pub struct InstallRequest<'a> {
+    /// The programs to use.
+    pub toolchain: &'a Toolchain,
+    /// The interpreter to install for.
+    pub interpreter: &'a Interpreter,
+    /// The project's name, for errors.
+    pub project: &'a str,
+    /// What the manifest asks for.
+    pub packages: &'a Packages,
+    /// As [`PackageManager::requested_files`] returns them.
+    pub files: &'a [NamedText],
+    /// The project's source.
+    pub source: &'a Path,
+    /// A copy of the source that a build may write to, if the project is installed.
+    pub build: &'a Path,
+    /// Where files go that a build of the project adds to its source.
+    pub generated: &'a Path,
+    /// Folders of the source in which its modules are looked for, as far as the manifest names
+    /// them.
+    pub module_path: &'a [String],
+}
+
+/// What came of installing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstalledPackages {
+    /// What was installed, one line each, sorted.
+    pub lock: Vec<String>,
+    /// The names of packages for development that the repository asks for and the registry lacks.
+    pub left_out: Vec<String>,
+}
+
+impl From<Vec<String>> for InstalledPackages {
+    /// All that was asked for.
+    fn from(lock: Vec<String>) -> Self {
+        Self {
+            lock,
+            left_out: Vec::new(),
+        }
+    }
+}
+
+/// Why an environment could not be built or an outside program not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// An outside program is missing or too old. The projects that do not need it still work.
+    #[error("{program} is needed for {needed_for}; {how_to_get}")]
+    MissingProgram {
+        /// The program, with the least version where that matters, e.g. `node ≥ 20`.
+        program: String,
+        /// What it is needed for, e.g. `Python projects`.
+        needed_for: &'static str,
+        /// What to do, with what was found instead where something was.
+        how_to_get: String,
+    },
+    /// An outside program failed.
+    #[error("`{command}` failed for `{project}`: {message}; {advice}")]
+    Command {
+        /// The project's name.
+        project: String,
+        /// The command as it could be typed.
+        command: String,
+        /// The last line it wrote to its standard error.
+        message: String,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// What a project asks for cannot be installed.
+    #[error("`{project}` cannot be prepared: {message}")]
+    Unusable {
+        /// The project's name.
+        project: String,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The file system refused something.
+    #[error("{action} `{}` failed: {source}", path.display())]
+    Io {
+        /// What was being done, e.g. `reading`.
+        action: &'static str,
+        /// To which path.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl EnvironmentError {
+    /// Turns an [`io::Error`] into an error that says what was being done to which path.
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// A program that is missing or too old.
+    pub fn missing(program: &str, needed_for: &'static str, how_to_get: String) -> Self {
+        Self::MissingProgram {
+            program: program.to_owned(),
+            needed_for,
+            how_to_get,
+        }
+    }
+}
+
+/// Reads a file that says what to install.
+///
+/// # Errors
+/// [`EnvironmentError::Unusable`] if it can't be read as text.
+pub(crate) fn read_requested(
+    project: &str,
+    source: &Path,
+    name: &str,
+) -> Result<String, EnvironmentError> {
+    std::fs::read_to_string(source.join(name)).map_err(|error| EnvironmentError::Unusable {
+        project: project.to_owned(),
+        message: format!(
+            "`{name}`, which its environment needs, cannot be read in its source: {error}"
+        ),
+    })
+}
+
+/// Whether a dotted version is at least (major, minor).
+pub(crate) fn at_least(version: &str, least: (u32, u32)) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= least
+}
+
+/// Paths that a sandbox with `/usr` in it does not have, each once and none inside another.
+pub(crate) fn beyond_usr(mut roots: Vec<PathBuf>) -> Vec<PathBuf> {
+    roots.sort();
+    roots.dedup();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for root in roots {
+        let covered = root.starts_with("/usr") || kept.iter().any(|kept| root.starts_with(kept));
+        if !covered {
+            kept.push(root);
+        }
+    }
+    kept
+}
+
+/// A relative path without `.`, if it stays in the folder that it is relative to.
+pub fn stays_inside(path: &Path) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => inside.push(name),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    Some(inside)
+}

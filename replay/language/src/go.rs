@@ -1,0 +1,121 @@
+//! Go.
+
+mod definitions;
+mod detection;
+pub mod environment;
+mod imports;
+mod mutation;
+mod names;
+mod outline;
+mod test_conventions;
+mod twins;
+
+use tree_sitter::Node;
+
+use super::category::CategoryRules;
+use super::dependencies::DependencyRules;
+use super::holes::HoleRules;
+use super::runner::RunnerName;
+use super::support::LanguageSupport;
+
+pub(super) static GO: LanguageSupport = LanguageSupport {
+    name: "go",
+    title: "Go",
+    has_module_path: false,
+    has_docstrings: false,
+    runners: &[RunnerName::Go, RunnerName::Junit],
+    packages: &environment::GoModules,
+    detect: detection::detect,
+    holes: HoleRules {
+        case_blocks: &[
+            "communication_case",
+            "default_case",
+            "expression_case",
+            "type_case",
+        ],
+        // CrossCodeEval has no Go; this is its number for Java.
+        least_lines: 20,
+        statement_ends: &[],
+        header_end,
+    },
+    mutation: &mutation::RULES,
+    dependencies: &DependencyRules {
+        import_statements: &["import_declaration"],
+        imports: imports::imports,
+        define: definitions::define,
+        module_files: imports::package_file,
+        is_package: |_, _| false,
+        constructor: "",
+        definition_wrappers: &[],
+        outline: outline::write,
+    },
+    names: &names::RULES,
+    category: &CategoryRules {
+        markup: None,
+        features: &[
+            ("select_statement", "a `select`"),
+            ("go_statement", "a goroutine"),
+            ("type_parameter_list", "type parameters"),
+            ("type_switch_statement", "a type switch"),
+            ("channel_type", "a channel"),
+        ],
+        loops: &["for_statement"],
+    },
+    tests: &test_conventions::CONVENTIONS,
+    scorer_keywords: KEYWORDS,
+};
+
+/// The language's, <https://go.dev/ref/spec#Keywords>; CrossCodeEval's scorer has none.
+const KEYWORDS: &[&str] = &[
+    "break",
+    "case",
+    "chan",
+    "const",
+    "continue",
+    "default",
+    "defer",
+    "else",
+    "fallthrough",
+    "for",
+    "func",
+    "go",
+    "goto",
+    "if",
+    "import",
+    "interface",
+    "map",
+    "package",
+    "range",
+    "return",
+    "select",
+    "struct",
+    "switch",
+    "type",
+    "var",
+];
+
+/// After the brace that opens the block of the header that a token stands in, or after the colon of
+/// a `case`.
+fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {
+    let mut node = token;
+    while node.id() != statement.id() {
+        node = node.parent()?;
+        let mut cursor = node.walk();
+        let end = node
+            .children(&mut cursor)
+            .filter(|child| child.start_byte() >= token.end_byte())
+            .find_map(|child| match (node.kind(), child.kind()) {
+                ("func_literal", "block") => None,
+                (_, "block") => Some(child.start_byte() + 1),
+                ("expression_switch_statement" | "type_switch_statement", "{")
+                | ("expression_case" | "type_case" | "communication_case", ":") => {
+                    Some(child.end_byte())
+                }
+                _ => None,
+            });
+        if end.is_some() {
+            return end;
+        }
+    }
+    None
+}

@@ -1,0 +1,213 @@
+//! Go's modules and compiled packages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::super::environment::{
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
+};
+use super::super::programs::{self, CHECK_NETWORK, answer};
+use crate::task::sha256_hex;
+
+/// The program that runs tests: its source, which every environment has compiled.
+pub const DRIVER: [(&str, &str); 2] = [
+    ("fillrate_go.go", include_str!("harness/fillrate_go.go")),
+    (
+        "fillrate_go_check.go",
+        include_str!("harness/fillrate_go_check.go"),
+    ),
+];
+
+/// The oldest Go that works, as (major, minor).
+const OLDEST_GO: (u32, u32) = (1, 21);
+
+/// The folder of an environment with the modules of others.
+pub const MODULES: &str = "modules";
+/// The folder of an environment with the compiled packages, those of the unchanged project among
+/// them.
+pub const BUILT: &str = "build";
+
+/// The environment of every command of Go, so that what is compiled outside the sandbox is found within:
+/// paths of this machine stand in nothing, and no compiler of C is needed.
+pub const SETTINGS: [(&str, &str); 4] = [
+    ("GOFLAGS", "-trimpath"),
+    ("CGO_ENABLED", "0"),
+    ("GOTOOLCHAIN", "local"),
+    ("GOWORK", "off"),
+];
+
+/// The command `go`.
+pub(crate) struct GoModules;
+
+impl PackageManager for GoModules {
+    fn kind(&self) -> EnvironmentKind {
+        EnvironmentKind::Go
+    }
+
+    fn file_key(&self) -> &'static str {
+        "module"
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["go", "module"]
+    }
+
+    fn interpreter_key(&self) -> &'static str {
+        "go"
+    }
+
+    fn pin_form(&self) -> &'static str {
+        "require NAME VERSION` in go.mod, and here `module = \"go.mod\""
+    }
+
+    /// Nothing is installed beside what `go.mod` requires.
+    fn parse_pin(&self, _: &str) -> Option<(String, String)> {
+        None
+    }
+
+    fn interpreter(
+        &self,
+        toolchain: &Toolchain,
+        wanted: Option<&str>,
+    ) -> Result<Interpreter, EnvironmentError> {
+        go(toolchain)?.if_wanted("go", wanted)
+    }
+
+    fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe> {
+        vec![ProgramProbe {
+            program: "go",
+            version: go(toolchain).map(|found| found.version),
+        }]
+    }
+
+    /// `go.mod`, and `go.sum` if there is one.
+    fn requested_files(
+        &self,
+        project: &str,
+        module: &str,
+        source: &Path,
+    ) -> Result<Vec<NamedText>, EnvironmentError> {
+        let mut files = vec![(
+            "go.mod".to_owned(),
+            read_requested(project, source, module)?,
+        )];
+        let sums = source.join(module).with_file_name("go.sum");
+        if let Ok(text) = fs::read_to_string(sums) {
+            files.push(("go.sum".to_owned(), text));
+        }
+        Ok(files)
+    }
+
+    fn binds_interpreter(&self) -> bool {
+        true
+    }
+
+    fn is_intact(&self, root: &Path) -> bool {
+        root.join(driver_name()).is_file() && root.join(BUILT).is_dir()
+    }
+
+    fn install(
+        &self,
+        request: &InstallRequest<'_>,
+        root: &Path,
+    ) -> Result<InstalledPackages, EnvironmentError> {
+        let packages = request.packages;
+        let Some(module) = packages
+            .file
+            .as_deref()
+            .filter(|_| packages.install.is_none() && packages.requires.is_empty())
+        else {
+            return Err(EnvironmentError::Unusable {
+                project: request.project.to_owned(),
+                message: "Go's modules come from go.mod alone; name it by `module`, and give \
+                          neither `install` nor `requires`"
+                    .to_owned(),
+            });
+        };
+        let folders = [MODULES, BUILT].map(|name| root.join(name));
+        for folder in &folders {
+            fs::create_dir_all(folder).map_err(EnvironmentError::io("creating", folder))?;
+        }
+        let sources = request.source.join(module_folder(module));
+        let mut lines = vec![format!("go {}", request.interpreter.version)];
+        for (name, text) in request.files {
+            lines.extend(text.lines().map(|line| format!("{name} {line}")));
+        }
+        let go = |arguments: &[&str], folder: &Path| {
+            let mut go = Command::new(&request.interpreter.path);
+            go.args(arguments)
+                .current_dir(folder)
+                .envs(SETTINGS)
+                .env("GOMODCACHE", root.join(MODULES))
+                .env("GOCACHE", root.join(BUILT));
+            go
+        };
+        let run = |mut go: Command| programs::run(&mut go, request.project, CHECK_NETWORK);
+        for (name, text) in DRIVER {
+            let driver = root.join(name);
+            fs::write(&driver, text).map_err(EnvironmentError::io("writing", &driver))?;
+        }
+        let program = root.join(driver_name());
+        let output = program.display().to_string();
+        let [(main, _), (check, _)] = DRIVER;
+        run(go(&["build", "-o", &output, main, check], root))?;
+        if !sources.join("vendor").is_dir() {
+            run(go(&["mod", "download", "-modcacherw"], &sources))?;
+        }
+        // Compiles and links all tests, and runs none: with them the cache is warm. What does not
+        // compile is for the baseline to say.
+        let warm = ["test", "-vet=off", "-count=1", "-exec=true", "./..."];
+        if let Err(error) = programs::capture(&mut go(&warm, &sources)) {
+            tracing::debug!("the packages are not compiled ahead: {error}");
+        }
+        lines.sort();
+        Ok(lines.into())
+    }
+}
+
+/// The folder of the repository with the module, given its `go.mod`.
+pub fn module_folder(module: &str) -> &str {
+    module.rsplit_once('/').map_or(".", |(folder, _)| folder)
+}
+
+/// The name of the compiled driver in an environment.
+pub fn driver_name() -> String {
+    let texts = DRIVER.map(|(_, text)| text).concat();
+    format!("driver-{}", &sha256_hex(texts.as_bytes())[..16])
+}
+
+/// Go as the search path has it, seen through links and wrappers.
+fn go(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
+    let missing = |how_to_get| EnvironmentError::missing("go ≥ 1.21", "Go projects", how_to_get);
+    let mut ask = Command::new(&toolchain.go);
+    ask.args(["env", "GOROOT", "GOVERSION", "GOOS", "GOARCH"])
+        .env("GOTOOLCHAIN", "local")
+        .current_dir(std::env::temp_dir());
+    let said = answer(&mut ask).map_err(|found| {
+        missing(format!(
+            "it could not be run ({found}), so install it, e.g. your distribution's package \
+             `golang-go`, and put it on the PATH"
+        ))
+    })?;
+    let mut lines = said.lines();
+    let (Some(root), Some(version)) = (lines.next(), lines.next()) else {
+        return Err(missing("it gave no version, so install another".to_owned()));
+    };
+    let version = version.trim_start_matches("go");
+    let version = version.split(' ').next().unwrap_or(version);
+    if !at_least(version, OLDEST_GO) {
+        return Err(missing(format!(
+            "the one found is {version}, so install a newer one"
+        )));
+    }
+    let root = PathBuf::from(root);
+    Ok(Interpreter {
+        kind: EnvironmentKind::Go,
+        path: root.join("bin/go"),
+        version: version.to_owned(),
+        roots: beyond_usr(vec![root]),
+        platform: lines.collect::<Vec<_>>().join(" "),
+    })
+}

@@ -1,0 +1,74 @@
+//! What a file imports from its own repository.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+/// A name that a file imports from its own repository, or all names of a file of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// What the file calls it; `None` for everything there is.
+    pub name: Option<String>,
+    /// Where it comes from: in Python a module's path without its ending, which may be a
+    /// folder's; in TypeScript a file's path; in Go a folder's.
+    pub from: String,
+    /// What it is there.
+    pub target: ImportTarget,
+    /// Where the statement begins in the file, in bytes.
+    pub at: usize,
+}
+
+/// What is imported of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImportTarget {
+    /// The module itself: its names are members of the imported one.
+    Module,
+    /// The name it has there; `default` is the one without a name in TypeScript.
+    Member(String),
+    /// All that it exports, each under its own name.
+    Everything,
+}
+
+/// The folder of a path; empty at the repository's root.
+pub(crate) fn parent(path: &str) -> &str {
+    path.rfind('/').map_or("", |end| &path[..end])
+}
+
+/// The files with an ending that stand in a folder, which is empty for the repository's root, and
+/// in no folder of it.
+pub(crate) fn files_in_folder<'f, 'a: 'f>(
+    folder: &str,
+    ending: &'f str,
+    files: &'f BTreeSet<&'a str>,
+) -> impl Iterator<Item = &'a str> + 'f {
+    let start = match folder {
+        "" => String::new(),
+        folder => format!("{folder}/"),
+    };
+    let from = (Bound::Included(start.as_str()), Bound::Unbounded);
+    let below = files.range::<str, _>(from).copied();
+    below
+        .map_while(move |path| Some((path, path.strip_prefix(start.as_str())?)))
+        .filter(move |(_, name)| !name.contains('/') && name.ends_with(ending))
+        .map(|(path, _)| path)
+}
+
+/// The other files with an ending in a file's folder: what it knows without an import in languages
+/// whose folders are packages.
+pub(crate) fn neighbours<'f, 'a: 'f>(
+    path: &'f str,
+    ending: &'f str,
+    files: &'f BTreeSet<&'a str>,
+) -> impl Iterator<Item = String> + 'f {
+    files_in_folder(parent(path), ending, files)
+        .filter(move |other| *other != path)
+        .map(str::to_owned)
+}
+
+/// A name within a folder, which is empty for the repository's root.
+pub(crate) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
+}

@@ -1,0 +1,121 @@
+//! Java.
+
+mod definitions;
+mod detection;
+pub mod environment;
+mod imports;
+mod mutation;
+mod names;
+mod outline;
+mod test_conventions;
+mod twins;
+
+use super::category::CategoryRules;
+use super::dependencies::DependencyRules;
+use super::holes::HoleRules;
+use super::runner::RunnerName;
+use super::support::LanguageSupport;
+
+pub(super) static JAVA: LanguageSupport = LanguageSupport {
+    name: "java",
+    title: "Java",
+    has_module_path: false,
+    has_docstrings: false,
+    runners: &[RunnerName::Jupiter, RunnerName::Junit],
+    packages: &environment::Jars,
+    detect: detection::detect,
+    holes: HoleRules {
+        case_blocks: &["switch_block_statement_group"],
+        least_lines: 20,
+        statement_ends: &[";", "{", "}"],
+        header_end: |_, _| None,
+    },
+    mutation: &mutation::RULES,
+    dependencies: &DependencyRules {
+        import_statements: &["import_declaration"],
+        imports: imports::imports,
+        define: definitions::define,
+        module_files: imports::package_file,
+        is_package: |_, _| false,
+        constructor: definitions::CONSTRUCTOR,
+        definition_wrappers: &[],
+        outline: outline::write,
+    },
+    names: &names::RULES,
+    category: &CategoryRules {
+        markup: None,
+        features: &[
+            ("annotation_type_declaration", "a type of annotations"),
+            ("labeled_statement", "a label"),
+            ("record_pattern", "a pattern of a record"),
+            ("synchronized_statement", "a `synchronized` block"),
+            ("type_parameters", "type parameters"),
+            ("wildcard", "a wildcard"),
+            ("yield_statement", "a `yield`"),
+        ],
+        loops: &[
+            "do_statement",
+            "enhanced_for_statement",
+            "for_statement",
+            "while_statement",
+        ],
+    },
+    tests: &test_conventions::CONVENTIONS,
+    scorer_keywords: KEYWORDS,
+};
+
+/// Those of the Java Language Specification, §3.9, and `var`, without the literals `true`,
+/// `false` and `null` and without `_`.
+const KEYWORDS: &[&str] = &[
+    "abstract",
+    "assert",
+    "boolean",
+    "break",
+    "byte",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extends",
+    "final",
+    "finally",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "implements",
+    "import",
+    "instanceof",
+    "int",
+    "interface",
+    "long",
+    "native",
+    "new",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "short",
+    "static",
+    "strictfp",
+    "super",
+    "switch",
+    "synchronized",
+    "this",
+    "throw",
+    "throws",
+    "transient",
+    "try",
+    "var",
+    "void",
+    "volatile",
+    "while",
+];

@@ -1,0 +1,327 @@
+//! Java's archives of classes, and what is compiled of an unchanged project.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::super::environment::{
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
+};
+use super::super::programs::{self, CHECK_NETWORK};
+use crate::task::sha256_hex;
+
+/// The program that compiles and runs tests, and the class that records lines: their sources,
+/// which every environment has compiled.
+pub const DRIVER: [(&str, &str); 3] = [
+    (
+        "fillrate_java.java",
+        include_str!("harness/fillrate_java.java"),
+    ),
+    (
+        "fillrate_java_check.java",
+        include_str!("harness/fillrate_java_check.java"),
+    ),
+    (
+        "Lines.java",
+        include_str!("harness/fillrate_java_lines.java"),
+    ),
+];
+
+/// The class of the driver that is started.
+pub const MAIN_CLASS: &str = "fillratedriver.Driver";
+
+/// The folder of an environment with the archives.
+pub const JARS: &str = "jars";
+
+/// The folder of an environment with what is compiled of the unchanged project.
+pub const BUILT: &str = "built";
+
+/// The file in it that lists what it was compiled from: with an empty one, all is compiled anew.
+pub const BUILT_SOURCES: &str = "index";
+
+/// All of JUnit 5 in one archive.
+pub const JUNIT: &str = "org.junit.platform:junit-platform-console-standalone:1.9.1";
+
+/// The oldest Java that works, as (major, minor).
+const OLDEST_JAVA: (u32, u32) = (17, 0);
+
+/// Archives of classes, fetched by Maven.
+pub(crate) struct Jars;
+
+impl PackageManager for Jars {
+    fn kind(&self) -> EnvironmentKind {
+        EnvironmentKind::Java
+    }
+
+    fn file_key(&self) -> &'static str {
+        "pom"
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["java", "pom"]
+    }
+
+    fn interpreter_key(&self) -> &'static str {
+        "java"
+    }
+
+    fn pin_form(&self) -> &'static str {
+        "GROUP:ARTIFACT:VERSION"
+    }
+
+    fn parse_pin(&self, pin: &str) -> Option<(String, String)> {
+        let (name, version) = pin.rsplit_once(':')?;
+        let (group, artifact) = name.split_once(':')?;
+        let is_plain = |part: &str| {
+            !part.is_empty()
+                && part
+                    .chars()
+                    .all(|letter| letter.is_ascii_alphanumeric() || ".-_".contains(letter))
+        };
+        let valid = [group, artifact, version].into_iter().all(is_plain);
+        valid.then(|| (name.to_owned(), version.to_owned()))
+    }
+
+    fn interpreter(
+        &self,
+        toolchain: &Toolchain,
+        wanted: Option<&str>,
+    ) -> Result<Interpreter, EnvironmentError> {
+        java(toolchain)?.if_wanted("java", wanted)
+    }
+
+    fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe> {
+        vec![ProgramProbe {
+            program: "java",
+            version: java(toolchain).map(|found| found.version),
+        }]
+    }
+
+    fn requested_files(
+        &self,
+        project: &str,
+        pom: &str,
+        source: &Path,
+    ) -> Result<Vec<NamedText>, EnvironmentError> {
+        Ok(vec![(
+            "pom.xml".to_owned(),
+            read_requested(project, source, pom)?,
+        )])
+    }
+
+    fn is_build_input(&self, path: &str) -> bool {
+        path.ends_with(".java")
+    }
+
+    fn compiles_project(&self) -> bool {
+        true
+    }
+
+    fn binds_interpreter(&self) -> bool {
+        true
+    }
+
+    fn is_intact(&self, root: &Path) -> bool {
+        root.join(driver_folder()).is_dir() && root.join(JARS).is_dir() && root.join(BUILT).is_dir()
+    }
+
+    fn install(
+        &self,
+        request: &InstallRequest<'_>,
+        root: &Path,
+    ) -> Result<InstalledPackages, EnvironmentError> {
+        let packages = request.packages;
+        let unusable = |message: String| EnvironmentError::Unusable {
+            project: request.project.to_owned(),
+            message,
+        };
+        if packages.install.is_some() || !packages.requires.is_empty() {
+            let message = "Java's archives come from `pom` and `packages`; give neither \
+                           `install` nor `requires`";
+            return Err(unusable(message.to_owned()));
+        }
+        let jars = root.join(JARS);
+        fs::create_dir_all(&jars).map_err(EnvironmentError::io("creating", &jars))?;
+        if let Some(pom) = &packages.file {
+            let mut maven = maven(request);
+            maven
+                .arg("-f")
+                .arg(request.source.join(pom))
+                .arg("dependency:copy-dependencies")
+                .arg(format!("-DoutputDirectory={}", jars.display()));
+            programs::run(&mut maven, request.project, CHECK_NETWORK)?;
+        }
+        for pin in &packages.packages {
+            fetch(request, pin, &jars)?;
+        }
+        let names = names_in(&jars)?;
+        let has = |start: &str| names.iter().any(|name| name.starts_with(start));
+        if !has("junit-platform-console-standalone-") && !has("junit-platform-launcher-") {
+            let version = names.iter().find_map(|name| {
+                name.strip_prefix("junit-platform-engine-")?
+                    .strip_suffix(".jar")
+            });
+            let version = version.ok_or_else(|| {
+                unusable(format!(
+                    "its tests need JUnit 5, which is not among its archives; name `{JUNIT}` in \
+                     `packages`"
+                ))
+            })?;
+            let launcher = format!("org.junit.platform:junit-platform-launcher:{version}");
+            fetch(request, &launcher, &jars)?;
+        }
+        compile(request, root)?;
+        Ok(lines(request, &jars)?.into())
+    }
+}
+
+/// The name of the folder of an environment with the compiled driver.
+pub fn driver_folder() -> String {
+    let texts = DRIVER.map(|(_, text)| text).concat();
+    format!("driver-{}", &sha256_hex(texts.as_bytes())[..16])
+}
+
+/// The folder of the repository with the project, given its `pom.xml`.
+pub fn project_folder(pom: Option<&str>) -> &str {
+    pom.and_then(|pom| pom.rsplit_once('/'))
+        .map_or(".", |(folder, _)| folder)
+}
+
+fn maven(request: &InstallRequest<'_>) -> Command {
+    let mut maven = Command::new(&request.toolchain.mvn);
+    maven.args(["--batch-mode", "--quiet"]);
+    maven
+}
+
+/// Copies an archive from Maven's local repository, into which Maven fetches it if need be.
+fn fetch(request: &InstallRequest<'_>, pin: &str, jars: &Path) -> Result<(), EnvironmentError> {
+    let mut parts = pin.split(':');
+    let mut part = || parts.next().unwrap_or_default();
+    let (group, artifact, version) = (part(), part(), part());
+    let name = format!("{artifact}-{version}.jar");
+    let path = local_repository()
+        .join(group.replace('.', "/"))
+        .join(artifact)
+        .join(version)
+        .join(&name);
+    if !path.is_file() {
+        let mut maven = maven(request);
+        maven
+            .args(["dependency:get", "-Dtransitive=false"])
+            .arg(format!("-Dartifact={pin}"));
+        programs::run(&mut maven, request.project, CHECK_NETWORK)?;
+    }
+    let copy = jars.join(name);
+    fs::copy(&path, &copy).map_err(EnvironmentError::io("reading", &path))?;
+    Ok(())
+}
+
+/// The folder that Maven keeps what it fetched in.
+fn local_repository() -> PathBuf {
+    let options = std::env::var("MAVEN_OPTS").unwrap_or_default();
+    let set = options
+        .split_whitespace()
+        .find_map(|option| option.strip_prefix("-Dmaven.repo.local="));
+    let home = std::env::home_dir().unwrap_or_default();
+    set.map_or_else(|| home.join(".m2/repository"), PathBuf::from)
+}
+
+fn names_in(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
+    let entries = fs::read_dir(folder).map_err(EnvironmentError::io("reading", folder))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Compiles the driver and, with it, the unchanged project. A project that does not compile is
+/// for the baseline to tell.
+fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentError> {
+    let driver = root.join(driver_folder());
+    fs::create_dir_all(&driver).map_err(EnvironmentError::io("creating", &driver))?;
+    let class_path = format!("{}/{JARS}/*", root.display());
+    let mut javac = Command::new(request.interpreter.path.with_file_name("javac"));
+    javac.args(["-encoding", "UTF-8", "-nowarn", "-cp", &class_path, "-d"]);
+    javac.arg(&driver);
+    for (name, text) in DRIVER {
+        let path = root.join(name);
+        fs::write(&path, text).map_err(EnvironmentError::io("writing", &path))?;
+        javac.arg(path);
+    }
+    let advice = "name archives of JUnit 5.8 or newer, then run this again";
+    programs::run(&mut javac, request.project, advice)?;
+    let folder = project_folder(request.packages.file.as_deref());
+    let mut prepare = Command::new(&request.interpreter.path);
+    prepare
+        .arg("-cp")
+        .arg(format!("{}:{class_path}", driver.display()))
+        .arg(MAIN_CLASS)
+        .arg(root)
+        .arg("--prepare")
+        .arg(request.source.join(folder));
+    programs::run(&mut prepare, request.project, CHECK_NETWORK)?;
+    Ok(())
+}
+
+/// What was installed: Java, and each archive with its hash.
+fn lines(request: &InstallRequest<'_>, jars: &Path) -> Result<Vec<String>, EnvironmentError> {
+    let mut lines = vec![format!("java {}", request.interpreter.version)];
+    for name in names_in(jars)? {
+        let path = jars.join(&name);
+        let bytes = fs::read(&path).map_err(EnvironmentError::io("reading", &path))?;
+        lines.push(format!("{name} sha256:{}", sha256_hex(&bytes)));
+    }
+    lines.sort();
+    Ok(lines)
+}
+
+/// Java as the search path has it, with its compiler.
+fn java(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
+    let missing = |how_to_get| EnvironmentError::missing("java ≥ 17", "Java projects", how_to_get);
+    let mut ask = Command::new(&toolchain.java);
+    ask.args(["-XshowSettings:properties", "-version"]);
+    let output = programs::capture(&mut ask).map_err(|error| {
+        missing(format!(
+            "it could not be run ({error}), so install it with its compiler, e.g. your \
+             distribution's package `default-jdk-headless`, and put it on the PATH"
+        ))
+    })?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let property = |name: &str| {
+        said.lines()
+            .filter_map(|line| line.trim().split_once(" = "))
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.to_owned())
+    };
+    let (Some(home), Some(version)) = (property("java.home"), property("java.version")) else {
+        return Err(missing("it gave no version, so install another".to_owned()));
+    };
+    if !at_least(&version, OLDEST_JAVA) {
+        return Err(missing(format!(
+            "the one found is {version}, so install a newer one"
+        )));
+    }
+    let home = PathBuf::from(home);
+    if !home.join("bin/javac").is_file() {
+        return Err(missing(format!(
+            "the one found is {version} without its compiler, so install a whole JDK"
+        )));
+    }
+    let mut roots = vec![home.clone()];
+    // Distributions keep its settings elsewhere.
+    let settings = home.join("conf/security/java.security").canonicalize();
+    if let Ok(settings) = settings
+        && let Some(folder) = settings.ancestors().nth(2)
+    {
+        roots.push(folder.to_owned());
+    }
+    Ok(Interpreter {
+        kind: EnvironmentKind::Java,
+        path: home.join("bin/java"),
+        version,
+        roots: beyond_usr(roots),
+        platform: property("os.arch").unwrap_or_default(),
+    })
+}

@@ -1,0 +1,137 @@
+//! Runs outside programs and says in one sentence how they failed.
+
+use std::io;
+use std::process::{Command, Output, Stdio};
+
+use super::environment::EnvironmentError;
+
+/// The advice for a client that talks to a registry or a remote.
+pub const CHECK_NETWORK: &str =
+    "check the network, the pin and the client's own settings, then run this again";
+
+/// Runs a command to its end and returns its standard output.
+///
+/// # Errors
+/// [`EnvironmentError::Command`] if it cannot be started or its status is not 0.
+pub fn run(
+    command: &mut Command,
+    project: &str,
+    advice: &'static str,
+) -> Result<String, EnvironmentError> {
+    let output = capture(command);
+    match output {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        Ok(output) => Err(failure(command, project, &output, advice)),
+        Err(error) => Err(EnvironmentError::Command {
+            project: project.to_owned(),
+            command: typed(command),
+            message: error.to_string(),
+            advice,
+        }),
+    }
+}
+
+/// Runs a command to its end, whatever its status.
+pub fn capture(command: &mut Command) -> io::Result<Output> {
+    command.stdin(Stdio::null()).output()
+}
+
+/// The standard output of a program, or how it failed.
+pub fn answer(ask: &mut Command) -> Result<String, String> {
+    match capture(ask) {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        Ok(output) => Err(last_line(&output)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The error for a command that ran and failed.
+fn failure(
+    command: &Command,
+    project: &str,
+    output: &Output,
+    advice: &'static str,
+) -> EnvironmentError {
+    EnvironmentError::Command {
+        project: project.to_owned(),
+        command: typed(command),
+        message: last_line(output),
+        advice,
+    }
+}
+
+/// The line that most likely says why: the last of standard error that is not empty, where pip's
+/// hints do not count. npm ends with a page of usage and Maven with a page of advice, so of their
+/// lines it is the first sentence. A program that wrote nothing there, as Maven, is quoted from its
+/// standard output.
+pub fn last_line(output: &Output) -> String {
+    let written = [&output.stderr, &output.stdout].map(|bytes| without_colors(bytes));
+    let text = written
+        .iter()
+        .find(|text| text.contains(char::is_alphanumeric))
+        .map_or("", String::as_str);
+    let lines = || {
+        text.lines()
+            .map(str::trim)
+            .filter(|line| line.contains(char::is_alphanumeric))
+    };
+    let sentence = |line: &str| {
+        let marks = ["npm error ", "[ERROR] "];
+        let said = marks.iter().find_map(|mark| line.strip_prefix(mark))?;
+        let field = ["code ", "errno ", "syscall ", "path ", "dest "];
+        (!field.iter().any(|field| said.starts_with(field))).then(|| said.to_owned())
+    };
+    let aside = |line: &&str| {
+        ["npm ", "note:", "hint:", "[notice]"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let said = lines()
+        .find_map(sentence)
+        .or_else(|| lines().rfind(|line| !aside(line)).map(str::to_owned))
+        .or_else(|| lines().next_back().map(str::to_owned));
+    match said {
+        Some(line) => line.trim_end_matches('.').to_owned(),
+        None => format!("it wrote nothing and ended with {}", output.status),
+    }
+}
+
+/// Text without the escape sequences that set colors.
+fn without_colors(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
+    rest.fold(first, |text, part| {
+        text + part.strip_prefix('m').unwrap_or(part)
+    })
+}
+
+/// The command as it could be typed; long arguments (a script, say) are cut, and of many only the
+/// first are shown.
+fn typed(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    for argument in command.get_args() {
+        let argument = argument.to_string_lossy();
+        let line = argument.lines().next().unwrap_or_default();
+        let short: String = line.chars().take(120).collect();
+        let cut = if short.len() < argument.len() {
+            "…"
+        } else {
+            ""
+        };
+        words.push(format!("{short}{cut}"));
+    }
+    if words.len() > WORDS_SHOWN {
+        words.truncate(WORDS_SHOWN);
+        words.push("…".to_owned());
+    }
+    words.join(" ")
+}
+
+/// How many words of a command are shown.
+const WORDS_SHOWN: usize = 12;

@@ -1,0 +1,559 @@
+//! The hole record and its file format: JSON lines, one hole a line.
+//!
+//! ```json
+//! {"schema":1,"id":"mistune/src/util.py:12:line:1f0c77aa","project":"mistune","language":"python",
+//!  "path":"src/util.py","kind":"line","start":310,"end":334,"file_sha256":"…","reference":"…"}
+//! ```
+//! `start` and `end` are byte offsets into the file as the project's source has it; `file_sha256`
+//! is of that file. A record is refused where the file at hand has another hash: the offsets
+//! would point elsewhere.
+//!
+//! A record may have `"category":{"name":"common-tools","reason":"…"}`: what its code is about,
+//! one of the variants of [`Topic`], and why it was put there. Records of older programs don't. It has
+//! `"at_import":true` if any of its lines runs when the file is imported, and not only from
+//! tests; such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that
+//! the reference uses and the repository defines, as the reference calls them and each once: see
+//! [`dependencies`](fillrate_mine::dependencies). Records of older programs don't have it, one of a
+//! hole that uses none has an empty list. `"repoexec_dependencies"` are the names that RepoExec's
+//! script counts in their place: these and what the file imports from anywhere.
+//!
+//! A record that was imported from a public benchmark has `"task_id"`, what the benchmark calls
+//! it, and where the benchmark says which tests decide over it, these as `"tests"`: ids of tests,
+//! or the files, classes or functions that hold them. No others are run then. `"indent"` is the
+//! number of spaces to which `replay --deveval` indents a prediction.
+
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use fillrate_syntax::CompletionExtent;
+use fillrate_syntax::text::{ByteOffset, LineIndex};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use strum::VariantArray;
+
+/// The version of the format this program writes and reads.
+pub const SCHEMA: u32 = 1;
+
+/// A stretch of a file that is cut out, for a model to fill in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hole {
+    /// Version of the format, [`SCHEMA`].
+    pub schema: u32,
+    /// Names the hole within its corpus: `PROJECT/PATH:LINE:KIND:HASH`.
+    pub id: String,
+    /// The project's name in its manifest.
+    pub project: String,
+    /// The language's name, e.g. `typescript`.
+    pub language: String,
+    /// The file, relative to the project's root, with `/`.
+    pub path: String,
+    /// How the hole was chosen.
+    pub kind: HoleKind,
+    /// Where it begins in the file.
+    pub start: ByteOffset,
+    /// Where it ends in the file, exclusive.
+    pub end: ByteOffset,
+    /// SHA-256 of the file, in hexadecimal digits.
+    pub file_sha256: String,
+    /// What stood in the hole.
+    pub reference: String,
+    /// What its code is about; `None` if it was not determined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<Category>,
+    /// Whether any of its lines runs when the file is imported, so that every test meets it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_import: bool,
+    /// The names that the reference uses and the repository defines, where that was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<Vec<String>>,
+    /// The names that RepoExec's script takes for dependencies, where that was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repoexec_dependencies: Option<Vec<String>>,
+    /// What tests make of faults in its lines, where that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutation: Option<Mutation>,
+    /// What the benchmark it comes from calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// How far the benchmark lets a completion reach; `None` leaves it to the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extent: Option<CompletionExtent>,
+    /// The spaces to which the benchmark's own script indents predictions, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indent: Option<usize>,
+    /// The tests that decide over it, where the benchmark says so; else those that the project's
+    /// own coverage tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
+}
+
+/// What a hole's tests make of faults put into its lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mutation {
+    /// Mutants with which a test failed.
+    pub killed: usize,
+    /// Mutants with which all tests passed.
+    pub survived: usize,
+    /// Mutants with which the tests ran into a limit: a fault that was noticed, or a slow machine.
+    pub timeout: usize,
+    /// Mutants without a verdict because of an infrastructure failure, and those that do not
+    /// compile.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unjudged: usize,
+    /// The mutants that survived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub survivors: Vec<Survivor>,
+}
+
+/// A fault that no test noticed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Survivor {
+    /// The operator's name, e.g. `AOR`.
+    pub operator: String,
+    /// The fault in a line.
+    pub fault: String,
+    /// What it changes, as a unified diff of the file.
+    pub diff: String,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// What a hole's code is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Category {
+    /// The category.
+    pub name: Topic,
+    /// Why it is this one: a sentence.
+    pub reason: String,
+}
+
+/// The thirteen categories of RepoMasterEval, §3.6 of
+/// [its paper](https://arxiv.org/abs/2408.03519).
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Topic {
+    /// Arithmetic, conditions, plain loops: what belongs nowhere else.
+    ProgrammingBasics,
+    /// Files, dates, formats, logs, the command line.
+    CommonTools,
+    /// Training and using models.
+    MachineLearning,
+    /// Text in human languages.
+    NaturalLanguageProcessing,
+    /// What people see and click on.
+    FrontEndDevelopment,
+    /// Requests and answers.
+    ServerSideDevelopment,
+    /// Secrets and permissions.
+    SecurityAndPrivacy,
+    /// Tables of data and statistics.
+    DataManagementAndAnalysis,
+    /// Queries and what runs them.
+    Databases,
+    /// Trees, graphs, sorting, searching.
+    DataStructuresAndAlgorithms,
+    /// Caches and doing things at once.
+    PerformanceOptimization,
+    /// Images, sound, video.
+    MultimediaProcessing,
+    /// What only this language or few others have.
+    LanguageFeatures,
+}
+
+impl Topic {
+    /// The category's name in records and tables.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The category's name within a sentence.
+    pub fn title(self) -> String {
+        match self {
+            Self::FrontEndDevelopment => "front-end development".to_owned(),
+            Self::ServerSideDevelopment => "server-side development".to_owned(),
+            _ => self.name().replace('-', " "),
+        }
+    }
+}
+
+/// How a hole was chosen.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(
+    serialize_all = "lowercase",
+    parse_err_fn = unknown_kind,
+    parse_err_ty = String
+)]
+pub enum HoleKind {
+    /// One line, from its first token to its end.
+    Line,
+    /// One simple statement, over one line or several.
+    Statement,
+    /// A branch, a loop's body, or some statements that follow each other.
+    Block,
+    /// A function's body, without its documentation.
+    Body,
+    /// From inside a line to the end of its statement, as when a person pauses while typing.
+    Span,
+    /// As [`HoleKind::Span`], where what comes next is defined in another file of the repository.
+    Api,
+}
+
+impl HoleKind {
+    /// The kinds that are mined by default.
+    pub const DEFAULT: [Self; 5] = [
+        Self::Line,
+        Self::Statement,
+        Self::Block,
+        Self::Body,
+        Self::Span,
+    ];
+
+    /// The kind's name.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+fn unknown_kind(name: &str) -> String {
+    let known: Vec<&str> = HoleKind::VARIANTS.iter().map(|kind| kind.name()).collect();
+    format!(
+        "`{name}` is no kind of hole; the kinds are {}",
+        known.join(", ")
+    )
+}
+
+impl Hole {
+    /// A hole in a file; the id follows from the rest.
+    pub fn new(
+        project: &str,
+        language: &str,
+        path: &str,
+        kind: HoleKind,
+        range: std::ops::Range<usize>,
+        contents: &str,
+    ) -> Self {
+        HoledFile::new(project, language, path, contents).hole(kind, range)
+    }
+
+    /// The hole as a benchmark's task, decided over by these tests. Its id is another one, so that
+    /// two tasks at one place are two holes.
+    #[must_use]
+    pub fn of_task(mut self, task_id: &str, tests: Vec<String>) -> Self {
+        let (before, hash) = self.id.rsplit_once(':').unwrap_or((&self.id, ""));
+        let hash = &sha256_hex(format!("{hash}\0{task_id}").as_bytes())[..8];
+        self.id = format!("{before}:{hash}");
+        self.task_id = Some(task_id.to_owned());
+        self.tests = tests;
+        self
+    }
+
+    /// The file's text before and after the hole.
+    ///
+    /// # Errors
+    /// The file is not the one the hole was cut into.
+    pub fn cut<'a>(&self, contents: &'a str) -> Result<(&'a str, &'a str), TaskError> {
+        let range = self.start.0..self.end.0;
+        let fits = sha256_hex(contents.as_bytes()) == self.file_sha256
+            && contents.get(range.clone()) == Some(self.reference.as_str());
+        if !fits {
+            return Err(TaskError::OtherFile {
+                id: self.id.clone(),
+                path: self.path.clone(),
+            });
+        }
+        Ok((&contents[..range.start], &contents[range.end..]))
+    }
+
+    /// The file with this text in the hole.
+    ///
+    /// # Errors
+    /// The file is not the one the hole was cut into.
+    pub fn filled(&self, contents: &str, completion: &str) -> Result<String, TaskError> {
+        let (prefix, suffix) = self.cut(contents)?;
+        Ok([prefix, completion, suffix].concat())
+    }
+}
+
+/// A file that many holes are cut into: what all of them need of it is found once.
+pub struct HoledFile<'a> {
+    project: &'a str,
+    language: &'a str,
+    path: &'a str,
+    contents: &'a str,
+    sha256: String,
+    lines: LineIndex,
+}
+
+impl<'a> HoledFile<'a> {
+    /// A file of a project.
+    pub fn new(project: &'a str, language: &'a str, path: &'a str, contents: &'a str) -> Self {
+        Self {
+            project,
+            language,
+            path,
+            contents,
+            sha256: sha256_hex(contents.as_bytes()),
+            lines: LineIndex::new(contents),
+        }
+    }
+
+    /// The file's lines.
+    pub fn lines(&self) -> &LineIndex {
+        &self.lines
+    }
+
+    /// A hole in the file; the id follows from the rest.
+    pub fn hole(&self, kind: HoleKind, range: std::ops::Range<usize>) -> Hole {
+        let Self { project, path, .. } = *self;
+        let reference = self.contents[range.clone()].to_owned();
+        let line = self.lines.number(range.start);
+        let place = format!("{project}\0{path}\0{kind}\0{}\0{reference}", range.start);
+        let id = format!(
+            "{project}/{path}:{line}:{kind}:{}",
+            &sha256_hex(place.as_bytes())[..8]
+        );
+        Hole {
+            schema: SCHEMA,
+            id,
+            project: project.to_owned(),
+            language: self.language.to_owned(),
+            path: path.to_owned(),
+            kind,
+            start: ByteOffset(range.start),
+            end: ByteOffset(range.end),
+            file_sha256: self.sha256.clone(),
+            reference,
+            category: None,
+            at_import: false,
+            extent: None,
+            dependencies: None,
+            repoexec_dependencies: None,
+            indent: None,
+            mutation: None,
+            task_id: None,
+            tests: Vec::new(),
+        }
+    }
+}
+
+/// Why holes can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// The file can't be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The tasks file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line of the file is no hole.
+    #[error("{path}, line {line}: {reason}")]
+    Record {
+        /// The tasks file.
+        path: PathBuf,
+        /// One-based line.
+        line: usize,
+        /// What is wrong, with the field's name.
+        reason: String,
+    },
+    /// The project's file is another than the one the hole was cut into.
+    #[error(
+        "{id}: {path} is not the file this hole was cut into; mine the corpus again, or use the \
+         version of the project the tasks were mined from"
+    )]
+    OtherFile {
+        /// The hole.
+        id: String,
+        /// The project's file.
+        path: String,
+    },
+}
+
+/// Reads a tasks file.
+///
+/// # Errors
+/// Names the file, and the line where one is no hole.
+pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
+    let fault = |source| TaskError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(fault)?;
+    let mut holes = Vec::new();
+    for (index, line) in std::io::BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(fault)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let refuse = |reason: String| TaskError::Record {
+            path: path.to_owned(),
+            line: index + 1,
+            reason,
+        };
+        let hole: Hole = serde_json::from_str(&line).map_err(|error| refuse(error.to_string()))?;
+        if hole.schema != SCHEMA {
+            return Err(refuse(format!(
+                "`schema` is {}, and this program reads {SCHEMA}",
+                hole.schema
+            )));
+        }
+        holes.push(hole);
+    }
+    Ok(holes)
+}
+
+/// Writes a tasks file, whole or not at all.
+///
+/// # Errors
+/// Names the file.
+pub fn write(path: &Path, holes: &[Hole]) -> Result<(), TaskError> {
+    let fault = |source| TaskError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
+    for hole in holes {
+        let line = serde_json::to_string(hole).map_err(|error| fault(error.into()))?;
+        writeln!(file, "{line}").map_err(fault)?;
+    }
+    file.persist(path).map_err(|error| fault(error.error))?;
+    Ok(())
+}
+
+/// SHA-256 in lower-case hexadecimal digits.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hole() -> Hole {
+        Hole::new(
+            "demo",
+            "python",
+            "a.py",
+            HoleKind::Line,
+            4..9,
+            "x = 1 + 2\ny = 3\n",
+        )
+    }
+
+    #[test]
+    fn a_hole_is_cut_and_filled() {
+        let hole = hole();
+        assert_eq!(hole.reference, "1 + 2");
+        assert_eq!(
+            hole.cut("x = 1 + 2\ny = 3\n").expect("it is the same file"),
+            ("x = ", "\ny = 3\n")
+        );
+        assert_eq!(
+            hole.filled("x = 1 + 2\ny = 3\n", "7")
+                .expect("it is the same file"),
+            "x = 7\ny = 3\n"
+        );
+        assert!(matches!(
+            hole.cut("x = 1 + 2\ny = 4\n"),
+            Err(TaskError::OtherFile { .. })
+        ));
+    }
+
+    #[test]
+    fn records_go_there_and_back() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let path = folder.path().join("tasks.jsonl");
+        write(&path, &[hole(), hole()]).expect("the folder is writable");
+        assert_eq!(
+            read(&path).expect("it was just written"),
+            vec![hole(), hole()]
+        );
+    }
+
+    #[test]
+    fn records_of_older_programs_are_read_and_others_keep_their_category() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let path = folder.path().join("tasks.jsonl");
+        let old = serde_json::to_string(&hole()).expect("a hole is plain data");
+        assert!(
+            !old.contains("category") && !old.contains("at_import"),
+            "{old}"
+        );
+        let new = old.replace(
+            "\"kind\"",
+            "\"category\":{\"name\":\"common-tools\",\"reason\":\"Why.\"},\"at_import\":true,\"kind\"",
+        );
+        std::fs::write(&path, format!("{old}\n{new}\n")).expect("the folder is writable");
+        let holes = read(&path).expect("both are holes");
+        assert_eq!(holes[0], hole());
+        let category = Category {
+            name: Topic::CommonTools,
+            reason: "Why.".to_owned(),
+        };
+        assert_eq!(holes[1].category, Some(category));
+        assert!(holes[1].at_import);
+    }
+
+    #[test]
+    fn names_are_those_of_records() {
+        for topic in Topic::VARIANTS {
+            let name = serde_json::to_value(topic).expect("a name is plain data");
+            assert_eq!(name, topic.name());
+        }
+    }
+
+    #[test]
+    fn a_bad_record_is_named_by_line_and_field() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let path = folder.path().join("tasks.jsonl");
+        std::fs::write(&path, "\n{\"schema\":1}\n").expect("the folder is writable");
+        let message = read(&path).expect_err("fields are missing").to_string();
+        assert!(
+            message.contains("line 2") && message.contains("`id`"),
+            "{message}"
+        );
+    }
+}

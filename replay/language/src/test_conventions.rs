@@ -1,0 +1,37 @@
+//! How tests of a language are written, for models that are asked for some.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::twins::TestFunction;
+
+/// A language's conventions for tests.
+pub struct TestConventions {
+    /// The language and its test framework, as a sentence names them.
+    pub framework: &'static str,
+    /// What a single test is, as a sentence asks for it.
+    pub form: &'static str,
+    /// What a fenced block of code is marked with.
+    pub fence: &'static str,
+    /// The test in a statement of a file's outermost scope.
+    pub test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
+    /// The functions of a file that may be tests, in its order, each with the edits that make twins
+    /// of it.
+    pub test_functions: fn(Node<'_>, &str) -> Vec<TestFunction>,
+    /// The name of a file of added tests that the framework finds as it finds the example: from
+    /// the example's file name, the name of the file under test without its endings, and a digest.
+    pub file_name: fn(example: &str, stem: &str, digest: &str) -> String,
+    /// The file with the same behaviour and other compiled code, where the language can run text.
+    pub recompiled: fn(&str) -> String,
+    /// The name under which compiled code is found at run time.
+    pub code_object: Option<&'static str>,
+}
+
+/// A test, or several that are written as one.
+pub struct FoundTest {
+    /// Where it stands in its file, in bytes.
+    pub range: Range<usize>,
+    /// Its name, if it is a single test.
+    pub name: Option<String>,
+}

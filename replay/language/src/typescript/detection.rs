@@ -1,0 +1,243 @@
+//! How a repository of npm's world is laid out, what it depends on and how its tests run.
+
+mod command;
+mod layout;
+mod tests_found;
+
+use serde_json::Value;
+
+use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
+use super::super::environment::Packages;
+use layout::ScriptLayout;
+use tests_found::ScriptTests;
+
+/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of TypeScript.
+pub(super) fn detect_typescript(files: &RepositoryFiles) -> Option<DetectedProject> {
+    detect(files, "TypeScript", &["ts", "tsx", "mts", "cts"])
+}
+
+/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of JavaScript.
+pub(super) fn detect_javascript(files: &RepositoryFiles) -> Option<DetectedProject> {
+    detect(files, "JavaScript", &["js", "mjs", "cjs", "jsx"])
+}
+
+/// Lock files, each with its package manager, the preferred first.
+const LOCK_FILES: [(&str, &str); 4] = [
+    ("pnpm-lock.yaml", "pnpm"),
+    ("yarn.lock", "yarn"),
+    ("package-lock.json", "npm"),
+    ("npm-shrinkwrap.json", "npm"),
+];
+
+/// `None` if the repository's sources are in another language for the most part.
+fn detect(
+    files: &RepositoryFiles,
+    title: &str,
+    endings: &'static [&'static str],
+) -> Option<DetectedProject> {
+    let layout = ScriptLayout::find(files, endings)?;
+    let package = Package::read(files);
+    let mut findings = vec![layout.describe(title)];
+    let mut environment = Packages::default();
+    let test = match package.as_ref().map(|it| ScriptTests::find(files, it)) {
+        Some(Ok(tests)) => {
+            environment = packages(files, &mut findings);
+            environment.env = tests.environment.clone();
+            environment.before = tests.before.clone();
+            findings.extend(tests.describe());
+            Some(tests.settings)
+        }
+        Some(Err(reason)) => {
+            findings.push(tests_not_run(&reason));
+            None
+        }
+        None => {
+            findings.push(tests_not_run("there is no package.json at the top"));
+            None
+        }
+    };
+    findings.push(format!("holes: {}", layout.holes().join(" ")));
+    Some(DetectedProject {
+        name: package.and_then(|package| package.text("name").map(str::to_owned)),
+        holes: layout.holes(),
+        exclude: layout.exclude(),
+        hidden: Vec::new(),
+        environment,
+        test,
+        findings,
+    })
+}
+
+/// What the tests need installed.
+fn packages(files: &RepositoryFiles, findings: &mut Vec<String>) -> Packages {
+    let lock = LOCK_FILES.into_iter().find(|(name, _)| files.has(name));
+    findings.push(match lock {
+        Some((name, manager)) => format!("packages: as {name} has them, by {manager}"),
+        None => "packages: what package.json asks for, by npm; it has no lock file".to_owned(),
+    });
+    Packages {
+        file: lock.map(|(name, _)| name.to_owned()),
+        install: Some(".".to_owned()),
+        ..Packages::default()
+    }
+}
+
+/// The package.json at the top.
+struct Package(Value);
+
+impl Package {
+    fn read(files: &RepositoryFiles) -> Option<Self> {
+        let text = files.read("package.json")?;
+        serde_json::from_str(text.trim_start_matches('\u{feff}'))
+            .ok()
+            .map(Self)
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0[key].as_str()
+    }
+
+    fn script(&self, name: &str) -> Option<&str> {
+        self.0["scripts"][name].as_str()
+    }
+
+    /// The names of its scripts.
+    fn scripts(&self) -> impl Iterator<Item = &str> {
+        let scripts = self.0["scripts"].as_object();
+        scripts.into_iter().flatten().map(|(name, _)| name.as_str())
+    }
+
+    /// Whether it depends on a package in any way.
+    fn needs(&self, name: &str) -> bool {
+        ["devDependencies", "dependencies", "peerDependencies"]
+            .iter()
+            .any(|kind| self.0[kind].get(name).is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::environment::EnvironmentError;
+    use crate::runner::RunnerName;
+
+    /// A repository with these files.
+    fn detected(files: &[(&str, &str)]) -> Result<Option<DetectedProject>, EnvironmentError> {
+        let (_folder, files) = RepositoryFiles::written(files);
+        Ok(detect_typescript(&files).or_else(|| detect_javascript(&files)))
+    }
+
+    fn project(files: &[(&str, &str)]) -> DetectedProject {
+        detected(files).expect("readable").expect("a project")
+    }
+
+    #[test]
+    fn jest_with_a_lock_file_is_detected() {
+        let found = project(&[
+            (
+                "package.json",
+                r#"{"name":"a","scripts":{"test":"npm run lint && jest --coverage --verbose -c 'jest.config.js'","lint":"eslint ."},"devDependencies":{"jest":"29"}}"#,
+            ),
+            ("package-lock.json", "{}"),
+            ("jest.config.js", ""),
+            ("src/a.ts", ""),
+            ("src/a.d.ts", ""),
+            ("src/a.test.ts", ""),
+            ("dist/a.js", ""),
+        ]);
+        let test = found.test.expect("tests");
+        assert_eq!(test.runner, RunnerName::Jest);
+        assert_eq!(test.args, ["-c", "jest.config.js"]);
+        assert_eq!(found.environment.file.as_deref(), Some("package-lock.json"));
+        assert_eq!(found.holes, ["/src/**/*.ts", "!*.d.ts", "!*.test.*"]);
+        assert_eq!(found.exclude, ["/dist/"]);
+        assert_snapshot!(found.findings.join("\n"), @r"
+        sources: 1 file in TypeScript, in src
+        packages: as package-lock.json has them, by npm
+        tests: run by `jest -c jest.config.js` (script test of package.json); left out: --coverage, --verbose
+        holes: /src/**/*.ts !*.d.ts !*.test.*
+        ");
+    }
+
+    #[test]
+    fn variables_and_wrappers_of_scripts_are_read() {
+        let found = project(&[
+            (
+                "package.json",
+                r#"{"scripts":{"test":"npm run test:node && npm run test:types","test:node":"NODE_OPTIONS='--experimental-vm-modules --no-warnings' nyc npx mocha -R spec test/*.js","test:types":"tsc"}}"#,
+            ),
+            ("index.js", ""),
+            ("test/a.js", ""),
+        ]);
+        let test = found.test.expect("tests");
+        assert_eq!(test.runner, RunnerName::Mocha);
+        assert_eq!(test.args, ["test/*.js"]);
+        assert_eq!(
+            found.environment.env["NODE_OPTIONS"],
+            "--experimental-vm-modules --no-warnings"
+        );
+        assert_eq!(found.holes, ["/index.js"]);
+    }
+
+    #[test]
+    fn node_is_detected_with_a_loader() {
+        let found = project(&[
+            (
+                "package.json",
+                r#"{"scripts":{"test":"node --import tsx --test --test-reporter=spec 'test/**/*.test.ts'"}}"#,
+            ),
+            ("lib/a.ts", ""),
+            ("test/a.test.ts", ""),
+        ]);
+        let test = found.test.expect("tests");
+        assert_eq!(test.runner, RunnerName::Node);
+        assert_eq!(test.args, ["--import", "tsx", "test/**/*.test.ts"]);
+        let tsx = project(&[
+            (
+                "package.json",
+                r#"{"scripts":{"test":"tsx --test test/*.ts"}}"#,
+            ),
+            ("lib/a.ts", ""),
+        ]);
+        assert_eq!(tsx.test.expect("tests").args, ["--import=tsx", "test/*.ts"]);
+    }
+
+    #[test]
+    fn unknown_runners_are_named() {
+        let found = project(&[
+            ("package.json", r#"{"scripts":{"test":"xo && ava"}}"#),
+            ("index.js", ""),
+        ]);
+        assert!(found.test.is_none());
+        assert_snapshot!(found.findings[1], @"tests: package.json runs them by ava, which no runner of Fillrate's can stand in for, so holes are chosen by syntax and scored by text");
+    }
+
+    #[test]
+    fn builds_before_tests_are_kept() {
+        let found = project(&[
+            (
+                "package.json",
+                r#"{"scripts":{"pretest":"npm run build","build":"tsc","test":"vitest run"}}"#,
+            ),
+            ("src/a.ts", ""),
+        ]);
+        assert_eq!(found.environment.before, ["npm run build"]);
+        assert_eq!(found.test.expect("tests").args, [""; 0]);
+    }
+
+    #[test]
+    fn the_language_of_most_sources_is_detected() {
+        let files = [
+            ("package.json", "{}"),
+            ("src/a.js", ""),
+            ("src/b.js", ""),
+            ("src/c.ts", ""),
+        ];
+        let paths: Vec<String> = files.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let files = RepositoryFiles::new(std::path::Path::new("/nowhere"), paths);
+        assert!(detect_typescript(&files).is_none());
+        assert!(detect_javascript(&files).is_some());
+    }
+}

@@ -1,0 +1,110 @@
+//! [DevEval](https://github.com/seketeam/DevEval): its `data.jsonl`, with its `Source_Code` as
+//! `--repositories`.
+//!
+//! Records hold no code: the hole is `body_position`, first and last line from 1, of
+//! `completion_path`, which begins with `project_path`, the repository's folder. The lines are
+//! replaced whole, indentation included, as predictions have it. `tests` are pytest's names; they
+//! stand in the tasks, but what they need installed is not said, so that nothing is judged until
+//! the manifest says how. DevEval's script indents predictions by `indent` spaces; `replay
+//! --deveval` does the same.
+
+use std::path::Path;
+
+use fillrate_language::name_for_path;
+use fillrate_language::task::HoleKind;
+
+use super::error::RecordFault;
+use super::located_hole;
+use super::record::BenchmarkRecord;
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, project_name};
+
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
+    name: "deveval",
+    link: "https://github.com/seketeam/DevEval",
+    marks: &["namespace", "completion_path", "body_position"],
+    read,
+};
+
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
+    let id = record.text("namespace")?;
+    let name = record.path("project_path")?;
+    let whole = record.path("completion_path")?;
+    let (first, last) = record.lines("body_position")?;
+    let Some(repository) = located_hole::repository(options, "project_path", name)? else {
+        return Err(RecordFault::new(
+            "completion_path",
+            "names the code, which records don't hold; give the benchmark's `Source_Code` by \
+             `--repositories`",
+        ));
+    };
+    let file = whole
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix('/'))
+        .ok_or_else(|| RecordFault::new("completion_path", "must begin with `project_path`"))?;
+    let language = name_for_path(Path::new(file))
+        .ok_or_else(|| RecordFault::new("completion_path", format!("names `{file}`, no Python")))?;
+    let contents = located_hole::read(&repository, "completion_path", file)?;
+    let range = located_hole::lines(&contents, first - 1, last - 1)
+        .filter(|range| !contents[range.clone()].trim().is_empty())
+        .ok_or_else(|| {
+            RecordFault::new(
+                "body_position",
+                format!("is [{first}, {last}], and {file} has no code there"),
+            )
+        })?;
+    check_signature(record, id, file, &contents)?;
+    let indent = record.number("indent")?;
+    let begins = contents[range.clone()].find(|c: char| !c.is_whitespace());
+    if begins.is_none_or(|begins| begins < indent) {
+        return Err(RecordFault::new(
+            "indent",
+            format!("is {indent}, and line {first} of {file} is indented less"),
+        ));
+    }
+    Ok(ImportedTask {
+        id: id.to_owned(),
+        project: project_name(name),
+        language,
+        path: file.to_owned(),
+        kind: HoleKind::Body,
+        contents,
+        range,
+        origin: FileOrigin::Repository(repository),
+        tests: None,
+        extent: None,
+        decided_by: record
+            .texts("tests")?
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        repoexec_dependencies: None,
+        indent: Some(indent),
+    })
+}
+
+/// Refuses a file of another version: the lines of the signature must define the function that the
+/// record is of.
+fn check_signature(
+    record: &BenchmarkRecord<'_>,
+    id: &str,
+    file: &str,
+    contents: &str,
+) -> Result<(), RecordFault> {
+    let (first, last) = record.lines("signature_position")?;
+    let name = id.rsplit('.').next().unwrap_or(id);
+    let signature = located_hole::lines(contents, first - 1, last - 1);
+    let signature = signature.map_or("", |range| &contents[range]);
+    if signature.contains(&format!("def {name}")) {
+        return Ok(());
+    }
+    Err(RecordFault::new(
+        "signature_position",
+        format!(
+            "is [{first}, {last}], and {file} does not define {name} there: it is another version \
+             of it"
+        ),
+    ))
+}

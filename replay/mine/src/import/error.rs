@@ -1,0 +1,64 @@
+//! Why an import fails.
+
+use std::path::{Path, PathBuf};
+
+use fillrate_language::task::TaskError;
+use fillrate_verdict::corpus::CorpusError;
+
+/// Why an import failed. Nothing is left of it then.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A record is not what its format says.
+    #[error("{path}, line {line}: {reason}")]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// A sentence that names the field.
+        reason: String,
+    },
+    /// A file can't be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The tasks file.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// A repository can't be copied.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// What was asked can't be done.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl ImportError {
+    pub(super) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}` {reason}")]
+pub(super) struct RecordFault {
+    /// The dotted field.
+    pub(super) field: String,
+    /// The rest of a sentence that begins with the field.
+    pub(super) reason: String,
+}
+
+impl RecordFault {
+    pub(super) fn new(field: &str, reason: impl Into<String>) -> Self {
+        Self {
+            field: field.to_owned(),
+            reason: reason.into(),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! [MRG-Bench](https://github.com/MRG-Bench/MRG-Bench): the rows of `data/*_data_final.xlsx`,
+//! Python, Java and Go, as JSON lines.
+//!
+//! `func` stands in the lines `func_start` to `func_end`, from 0, of `file_path`; it begins with
+//! `signature`, and `comment` is its documentation, in Python inside. The repository's folder is
+//! `project`. The hole is the body, or with `--whole-functions` all of `func`, which is what the
+//! benchmark's own predictions are. `test_funcs` are the names of the tests that decide; what they
+//! need installed is not said, so that nothing is judged until the manifest says how.
+
+use std::path::Path;
+
+use fillrate_language::task::HoleKind;
+use fillrate_language::{LanguageSupport, name_for_path};
+
+use super::error::RecordFault;
+use super::located_hole::{self, LocatedHole};
+use super::record::BenchmarkRecord;
+use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
+
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
+    name: "mrg-bench",
+    link: "https://github.com/MRG-Bench/MRG-Bench",
+    marks: &["task-id", "func", "func_start", "signature"],
+    read,
+};
+
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
+    let id = record.text("task-id")?;
+    let name = record.text("project")?;
+    let file = record.path("file_path")?;
+    let function = record.text("func")?.trim_end();
+    let language = name_for_path(Path::new(file)).ok_or_else(|| {
+        RecordFault::new(
+            "file_path",
+            format!("is `{file}`, which is no Python, Java or Go"),
+        )
+    })?;
+    let head = if options.whole_functions {
+        0
+    } else {
+        head(record, function, language)?
+    };
+    let (before, body) = function.split_at(head);
+    let tests = record.optional_text("test_funcs")?.unwrap_or_default();
+    let text = match located_hole::repository(options, "project", name)? {
+        Some(repository) => {
+            let contents = located_hole::read(&repository, "file_path", file)?;
+            let first = record.number("func_start")?;
+            let last = record.number("func_end")?;
+            let stands = located_hole::lines(&contents, first, last.max(first));
+            let start = stands.and_then(|range| {
+                let text = &contents[range.clone()];
+                let indent = text.len() - text.trim_start().len();
+                text[indent..]
+                    .trim_end()
+                    .eq(function)
+                    .then_some(range.start + indent)
+            });
+            let start = start.ok_or_else(|| {
+                RecordFault::new(
+                    "func",
+                    format!(
+                        "does not stand in the lines {first} to {last} (from 0) of the \
+                         repository's {file}: it is another version of it"
+                    ),
+                )
+            })?;
+            LocatedHole {
+                range: start + head..start + function.len(),
+                contents,
+                origin: FileOrigin::Repository(repository),
+            }
+        }
+        None => LocatedHole::from_parts(before, body, "\n"),
+    };
+    let task = text.into_task(
+        id.to_owned(),
+        name,
+        HoleKind::Body,
+        language,
+        &record.file_name(id),
+        file,
+    );
+    Ok(ImportedTask {
+        extent: None,
+        decided_by: tests.split_whitespace().map(str::to_owned).collect(),
+        ..task
+    })
+}
+
+/// Where a function's body begins: at the first token after its signature, and after documentation that
+/// stands within the function.
+fn head(
+    record: &BenchmarkRecord<'_>,
+    function: &str,
+    language: &str,
+) -> Result<usize, RecordFault> {
+    let signature = record.text("signature")?;
+    // Line ends and the white space around them are gone from signatures.
+    let mut wanted = signature.chars().filter(|c| !c.is_whitespace()).peekable();
+    let mut end = 0;
+    for (place, c) in function.char_indices() {
+        if wanted.peek().is_none() {
+            break;
+        }
+        if c.is_whitespace() {
+            continue;
+        }
+        if wanted.next() != Some(c) {
+            return Err(RecordFault::new("signature", "is not how `func` begins"));
+        }
+        end = place + c.len_utf8();
+    }
+    let token = |from: usize| {
+        let rest = &function[from..];
+        from + (rest.len() - rest.trim_start().len())
+    };
+    let mut start = token(end);
+    let has_docstrings =
+        LanguageSupport::by_name(language).is_some_and(|language| language.has_docstrings);
+    if has_docstrings
+        && let Some(comment) = record.optional_text("comment")?
+        && let Some(rest) = function[start..].strip_prefix(comment.trim())
+    {
+        start = token(function.len() - rest.len());
+    }
+    if start >= function.len() {
+        return Err(RecordFault::new(
+            "func",
+            "has no body after its `signature`",
+        ));
+    }
+    Ok(start)
+}

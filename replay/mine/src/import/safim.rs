@@ -1,0 +1,194 @@
+//! [SAFIM](https://github.com/gonglinyuan/safim): the JSON lines of
+//! [its data set](https://huggingface.co/datasets/gonglinyuan/safim), blocks, control-flow
+//! expressions and API calls in Python, Java, C++ and C#.
+//!
+//! `eval_prompt` is the whole program, with `{{completion}}` where the hole is; `unit_tests` is a
+//! list, as JSON in a text, of an `input` and the `output`s that are right. Where Python programs
+//! have tests, each input is given to the program on its standard input, as the benchmark's
+//! executor ([ExecEval](https://github.com/ntunlp/ExecEval)) does, and what it prints is compared
+//! by its rules: equal lines but for white space around them, else equal words, numbers to within
+//! 1e-12, yes, no, true and false in any case. API calls have no tests. Other languages are not
+//! run.
+
+use fillrate_language::task::HoleKind;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::error::RecordFault;
+use super::located_hole::LocatedHole;
+use super::record::BenchmarkRecord;
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, TaskRunner, TaskTests};
+
+pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
+    name: "safim",
+    link: "https://github.com/gonglinyuan/safim",
+    marks: &["eval_prompt", "ground_truth", "lang"],
+    read,
+};
+
+const HOLE: &str = "{{completion}}";
+
+/// The benchmark's languages: name, file ending, and whether programs are run.
+const LANGUAGES: [(&str, &str, bool); 4] = [
+    ("python", "py", true),
+    ("java", "java", false),
+    ("cpp", "cpp", false),
+    ("csharp", "cs", false),
+];
+
+/// Seconds of processor time of one input, for Python: ExecEval's limit, three times over.
+const TIMEOUT_OF_ONE: u64 = 6;
+
+/// One input of a program and what it may print.
+#[derive(Deserialize)]
+struct Case {
+    input: String,
+    output: Vec<String>,
+}
+
+fn read(
+    record: &BenchmarkRecord<'_>,
+    options: &ImportOptions,
+) -> Result<ImportedTask, RecordFault> {
+    let id = record.text("task_id")?;
+    let program = record.text("eval_prompt")?;
+    let reference = record.text("ground_truth")?;
+    let lang = record.text("lang")?;
+    let Some((language, extension, is_run)) = LANGUAGES.into_iter().find(|row| row.0 == lang)
+    else {
+        return Err(RecordFault::new(
+            "lang",
+            format!("is `{lang}`; known are python, java, cpp and csharp"),
+        ));
+    };
+    let Some((before, after)) = program
+        .split_once(HOLE)
+        .filter(|(_, after)| !after.contains(HOLE))
+    else {
+        return Err(RecordFault::new(
+            "eval_prompt",
+            format!("must have `{HOLE}` in it once"),
+        ));
+    };
+    let program_text = LocatedHole::from_parts(before, reference, after);
+    let kind = if id.starts_with("block") {
+        HoleKind::Block
+    } else {
+        HoleKind::Span
+    };
+    let cases = cases(record)?;
+    let name = record.file_name(id);
+    let tests = (is_run && !cases.is_empty()).then(|| TaskTests {
+        runner: TaskRunner::Pytest,
+        path: format!("tests/test_{name}.py"),
+        text: tests(&name, &cases),
+        beside: Vec::new(),
+        packages: options.packages.clone(),
+        timeout: None,
+    });
+    let project = match &tests {
+        Some(_) => "safim".to_owned(),
+        None if is_run => "safim-untested".to_owned(),
+        None => format!("safim-{language}"),
+    };
+    Ok(ImportedTask {
+        id: id.to_owned(),
+        project,
+        language,
+        path: format!("programs/{name}.{extension}"),
+        kind,
+        contents: program_text.contents,
+        range: program_text.range,
+        origin: program_text.origin,
+        tests,
+        extent: None,
+        decided_by: Vec::new(),
+        repoexec_dependencies: None,
+        indent: None,
+    })
+}
+
+/// The cases, as a list or as a list that is written as a text.
+fn cases(record: &BenchmarkRecord<'_>) -> Result<Vec<Case>, RecordFault> {
+    if !record.has("unit_tests") {
+        return Ok(Vec::new());
+    }
+    let fault = |error: serde_json::Error| {
+        RecordFault::new(
+            "unit_tests",
+            format!("must be a list of an `input` and its `output`s: {error}"),
+        )
+    };
+    match record.required("unit_tests")? {
+        Value::String(text) if text.trim().is_empty() => Ok(Vec::new()),
+        Value::String(text) => serde_json::from_str(text).map_err(fault),
+        other => Vec::deserialize(other).map_err(fault),
+    }
+}
+
+/// The file of tests: one for each input.
+fn tests(name: &str, cases: &[Case]) -> String {
+    let cases: String = cases
+        .iter()
+        .map(|case| {
+            let text = |text: &String| Value::from(text.as_str()).to_string();
+            let outputs: Vec<String> = case.output.iter().map(text).collect();
+            // JSON's texts are Python's, too.
+            format!("    ({}, [{}]),\n", text(&case.input), outputs.join(", "))
+        })
+        .collect();
+    RUNNER
+        .replace("PROGRAM", &format!("programs/{name}.py"))
+        .replace("SECONDS", &TIMEOUT_OF_ONE.to_string())
+        .replace("    CASES\n", &cases)
+}
+
+/// Runs a program as the benchmark does.
+const RUNNER: &str = r#"import resource
+import subprocess
+import sys
+from decimal import Decimal, InvalidOperation
+
+import pytest
+
+CASES = [
+    CASES
+]
+WORDS = {"yes", "no", "true", "false"}
+
+
+def limit_processor_time():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+
+def same_word(one, other):
+    try:
+        return abs(Decimal(one) - Decimal(other)) <= Decimal("1e-12")
+    except InvalidOperation:
+        one, other = (w.lower() if w.lower() in WORDS else w for w in (one, other))
+        return one == other
+
+
+def same(one, other):
+    one, other = one.strip(), other.strip()
+    lines = [[line.strip() for line in text.split("\n")] for text in (one, other)]
+    if lines[0] == lines[1]:
+        return True
+    one, other = one.split(), other.split()
+    return len(one) == len(other) and all(map(same_word, one, other))
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_case(case):
+    given, right = CASES[case]
+    done = subprocess.run(
+        [sys.executable, "PROGRAM"],
+        input=given,
+        capture_output=True,
+        text=True,
+        preexec_fn=limit_processor_time,
+        timeout=10 * SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert any(same(done.stdout, text) for text in right), done.stdout
+"#;

@@ -1,0 +1,195 @@
+//! The order in which candidates are tried, so that holes spread over kinds, files, sizes and
+//! categories.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+
+use fillrate_language::task::{HoleKind, Topic, sha256_hex};
+use fillrate_syntax::text::LineIndex;
+
+use super::candidates::HoleCandidate;
+
+/// Candidates that are yet to be tried.
+///
+/// The next one is of the kind with the fewest holes so far. Among that kind's, the file that was
+/// used least comes first; then the size least used for the kind; then the category used least;
+/// then chance, by the seed. A use is a try: a file whose tests notice nothing is not tried over
+/// and over before others get their second turn. Of kinds only what was not rejected counts, so
+/// that there are as many of each as the candidates allow.
+pub(super) struct CandidateQueue {
+    /// By kind, after its place among the wanted ones.
+    waiting: BTreeMap<(usize, HoleKind), KindQueue>,
+    /// Holes of each kind, those under way included.
+    kinds: HashMap<HoleKind, usize>,
+    sizes: HashMap<(HoleKind, u32), usize>,
+    subjects: HashMap<Option<Topic>, usize>,
+    taken_lines: BTreeSet<(String, usize)>,
+}
+
+/// The candidates of one kind.
+#[derive(Default)]
+struct KindQueue {
+    /// By file and class, the next one last, each with the number that chance gave it. No class is
+    /// empty.
+    files: BTreeMap<String, BTreeMap<SizeAndSubject, Vec<(String, HoleCandidate)>>>,
+    /// By how often their file was used, the next one of each file and class: the numbers with
+    /// their files. What is to be taken is found here without a look at every class of every file.
+    next: BTreeMap<usize, BTreeMap<SizeAndSubject, BTreeMap<String, String>>>,
+}
+
+/// What candidates of a kind and a file have in common between which chance alone decides.
+type SizeAndSubject = (u32, Option<Topic>);
+
+impl KindQueue {
+    /// Lists what is next of a file that was used so often.
+    fn list(&mut self, path: &str, uses: usize) {
+        for (class, candidates) in self.files.get(path).into_iter().flatten() {
+            if let Some((chance, _)) = candidates.last() {
+                let listed = self
+                    .next
+                    .entry(uses)
+                    .or_default()
+                    .entry(*class)
+                    .or_default();
+                listed.insert(chance.clone(), path.to_owned());
+            }
+        }
+    }
+
+    /// Takes what is next of a file, which was used so often, off the lists.
+    fn unlist(&mut self, path: &str, uses: usize) {
+        let Some(listed) = self.next.get_mut(&uses) else {
+            return;
+        };
+        for (class, candidates) in self.files.get(path).into_iter().flatten() {
+            if let (Some((chance, _)), Some(numbers)) = (candidates.last(), listed.get_mut(class)) {
+                numbers.remove(chance);
+                if numbers.is_empty() {
+                    listed.remove(class);
+                }
+            }
+        }
+        if listed.is_empty() {
+            self.next.remove(&uses);
+        }
+    }
+
+    /// Takes the last one of a class, which is not listed.
+    fn pop(&mut self, path: &str, class: &SizeAndSubject) -> Option<HoleCandidate> {
+        let classes = self.files.get_mut(path)?;
+        let candidates = classes.get_mut(class)?;
+        let popped = candidates.pop();
+        if candidates.is_empty() {
+            classes.remove(class);
+        }
+        popped.map(|(_, candidate)| candidate)
+    }
+}
+
+impl CandidateQueue {
+    /// Queues the candidates of these kinds; `seed` orders candidates that are otherwise equal.
+    pub(super) fn new(candidates: Vec<HoleCandidate>, kinds: &[HoleKind], seed: u64) -> Self {
+        let mut waiting: BTreeMap<(usize, HoleKind), KindQueue> = BTreeMap::new();
+        for candidate in candidates {
+            let hole = &candidate.hole;
+            let Some(place) = kinds.iter().position(|kind| *kind == hole.kind) else {
+                continue;
+            };
+            let subject = hole.category.as_ref().map(|category| category.name);
+            let class = (size_class(&hole.reference), subject);
+            let chance = sha256_hex(format!("{}\0{}", seed, hole.id).as_bytes());
+            let queue = waiting.entry((place, hole.kind)).or_default();
+            let classes = match queue.files.get_mut(&hole.path) {
+                Some(classes) => classes,
+                None => queue.files.entry(hole.path.clone()).or_default(),
+            };
+            classes.entry(class).or_default().push((chance, candidate));
+        }
+        for queue in waiting.values_mut() {
+            for candidates in queue.files.values_mut().flat_map(BTreeMap::values_mut) {
+                candidates.sort_by(|a, b| b.0.cmp(&a.0));
+            }
+            let paths: Vec<String> = queue.files.keys().cloned().collect();
+            for path in paths {
+                queue.list(&path, 0);
+            }
+        }
+        Self {
+            waiting,
+            kinds: HashMap::new(),
+            sizes: HashMap::new(),
+            subjects: HashMap::new(),
+            taken_lines: BTreeSet::new(),
+        }
+    }
+
+    /// How many are waiting.
+    pub(super) fn len(&self) -> usize {
+        let queues = self.waiting.values();
+        let classes = queues.flat_map(|queue| queue.files.values().flat_map(BTreeMap::values));
+        classes.map(Vec::len).sum()
+    }
+
+    /// Takes the next one; no two that begin on one line. `contents` are the files by path.
+    pub(super) fn take(&mut self, contents: &HashMap<&str, &str>) -> Option<HoleCandidate> {
+        loop {
+            let (place, kind) = self
+                .waiting
+                .iter()
+                .filter(|(_, queue)| !queue.next.is_empty())
+                .map(|(kind, _)| *kind)
+                .min_by_key(|(place, kind)| (uses(&self.kinds, kind), *place))?;
+            let queue = self.waiting.get_mut(&(place, kind))?;
+            let (used, listed) = queue.next.first_key_value()?;
+            let used = *used;
+            let (class, path) = listed
+                .iter()
+                .filter_map(|(class, numbers)| Some((class, numbers.first_key_value()?)))
+                .min_by_key(|((size, subject), (chance, _))| {
+                    (
+                        uses(&self.sizes, &(kind, *size)),
+                        uses(&self.subjects, subject),
+                        *chance,
+                    )
+                })
+                .map(|(class, (_, path))| (*class, path.clone()))?;
+            queue.unlist(&path, used);
+            let next = queue.pop(&path, &class);
+            queue.list(&path, used);
+            let Some(candidate) = next else {
+                continue;
+            };
+            let text = contents.get(path.as_str()).copied();
+            let line = text.map_or(0, |text| LineIndex::new(text).line(candidate.hole.start.0));
+            if !self.taken_lines.insert((path.clone(), line)) {
+                continue;
+            }
+            for queue in self.waiting.values_mut() {
+                queue.unlist(&path, used);
+                queue.list(&path, used + 1);
+            }
+            *self.kinds.entry(kind).or_default() += 1;
+            *self.sizes.entry((kind, class.0)).or_default() += 1;
+            *self.subjects.entry(class.1).or_default() += 1;
+            return Some(candidate);
+        }
+    }
+
+    /// Gives back a kind's turn: one of its candidates was rejected.
+    pub(super) fn give_back(&mut self, kind: HoleKind) {
+        if let Some(count) = self.kinds.get_mut(&kind) {
+            *count = count.saturating_sub(1);
+        }
+    }
+}
+
+fn uses<K: Eq + Hash>(counts: &HashMap<K, usize>, of: &K) -> usize {
+    counts.get(of).copied().unwrap_or_default()
+}
+
+/// References of one class have numbers of characters that differ by a factor below four; white
+/// space does not count.
+fn size_class(reference: &str) -> u32 {
+    let ink = reference.chars().filter(|c| !c.is_whitespace()).count();
+    ink.max(1).ilog(4)
+}

@@ -1,0 +1,53 @@
+//! Tokens as the syntax tree has them: what sizes are counted in where no model's tokenizer is
+//! meant.
+
+use fillrate_syntax::Language;
+use tree_sitter::Node;
+
+/// How many tokens a text has: the leaves of its syntax tree, where a string and a comment count
+/// as one each. A text that is a part of a program, as what is cut out of one, is counted as if
+/// it stood alone.
+pub fn count(text: &str, language: &Language) -> usize {
+    leaves(language.parse(text).root_node())
+        .into_iter()
+        .filter(|leaf| !leaf.byte_range().is_empty())
+        .count()
+}
+
+/// The tokens of a node in order; a string counts as one.
+pub(super) fn leaves(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut found = Vec::new();
+    let mut pending = vec![node];
+    while let Some(current) = pending.pop() {
+        if current.child_count() == 0 || matches!(current.kind(), "string" | "template_string") {
+            found.push(current);
+            continue;
+        }
+        let mut cursor = current.walk();
+        let children: Vec<Node<'_>> = current.children(&mut cursor).collect();
+        pending.extend(children.into_iter().rev());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_the_leaves_of_the_syntax_tree() {
+        let count = |id: &str, text: &str| {
+            count(
+                text,
+                Language::by_id(id).expect("the language is in the table"),
+            )
+        };
+        assert_eq!(count("python", ""), 0);
+        assert_eq!(count("python", "result += item.price * rate"), 7);
+        assert_eq!(count("python", "log(f\"{a} and {b}\")  # told"), 5);
+        assert_eq!(count("typescript", "const a = `${b} c`;"), 5);
+        // Parts of programs: the end of a call, and a header without its block.
+        assert_eq!(count("typescript", ".sort();"), 5);
+        assert_eq!(count("python", "if item.free:"), 5);
+    }
+}

@@ -1,0 +1,201 @@
+//! The figures of a group of attempts, each with its interval and n.
+
+use std::collections::BTreeMap;
+
+use fillrate_metrics::metric::{
+    INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, SCRIPT_INVOCATION, TYPE_CHECK, WEIGHTED_PASS,
+};
+use fillrate_metrics::{
+    Estimate, Metric, clustered_proportion, clustered_share, median, pass_at_k,
+};
+use fillrate_mine::invocation::InvocationRates;
+use fillrate_verdict::Outcome;
+use serde::Serialize;
+
+use super::policies::PolicyFigures;
+use super::scored::{ScoredAttempt, TEXT_METRICS};
+
+/// The figures of one project under one model.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReportRow {
+    /// The project's name, or `*` for all.
+    pub project: String,
+    /// The language's name, or `*` where there are several.
+    pub language: String,
+    /// The model's name.
+    pub model: String,
+    /// Holes that were attempted.
+    pub holes: usize,
+    /// Attempts with a completion, except those left out.
+    pub completions: usize,
+    /// By variant. Rates are between 0 and 1, `es/*` between 0 and 100, latencies in
+    /// milliseconds.
+    pub metrics: BTreeMap<String, Estimate>,
+    /// Attempts by outcome, including those that no figure counts.
+    pub outcomes: BTreeMap<&'static str, usize>,
+    /// Attempts that failed by machinery or whose tests are flaky: no figure counts them.
+    pub left_out: usize,
+    /// Attempts whose failed tests run no line of the completion and were therefore rerun. If the
+    /// unchanged project fails them as well, the outcome is `flaky`.
+    pub again: usize,
+    /// Figures of simulated developers, by policy; empty if no policy was named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<PolicyFigures>,
+}
+
+/// The row of a group of attempts.
+pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt]) -> ReportRow {
+    let by_hole = by_hole(scored);
+    let mut metrics = BTreeMap::new();
+    let mut put = |name: &str, estimate: Option<Estimate>| {
+        if let Some(estimate) = estimate {
+            metrics.insert(name.to_owned(), estimate);
+        }
+    };
+
+    let samples = by_hole.values().map(|of_hole| passes(of_hole).len());
+    let (fewest, most) = (samples.clone().min(), samples.max().unwrap_or(0));
+    // As papers have it, and the largest that all holes have enough samples for. Holes with less
+    // than k are not in pass@k, as its n shows.
+    let usual = [5, 10, 100].into_iter().filter(|k| *k <= most);
+    for k in [1, fewest.unwrap_or(1).max(1)].into_iter().chain(usual) {
+        put(&format!("pass@{k}"), pass_at(&by_hole, k));
+    }
+    let weighted: Vec<(&str, f64, f64)> = by_hole
+        .values()
+        .filter_map(|of_hole| {
+            let weight = of_hole[0].mutation?;
+            Some((
+                of_hole[0].cluster.as_str(),
+                weight,
+                pass_probability(of_hole, 1)?,
+            ))
+        })
+        .collect();
+    put(WEIGHTED_PASS.name, clustered_share(&weighted));
+    for name in TEXT_METRICS {
+        let values: Vec<(&str, f64, f64)> = scored
+            .iter()
+            .filter_map(|one| Some((one.cluster.as_str(), 1.0, *one.text.get(name)?)))
+            .collect();
+        put(name, Metric::unit_of(name).mean(&values));
+    }
+    let mut put_invocation = |name: &str, of: fn(&InvocationRates) -> Option<f64>| {
+        let rates: Vec<(&str, f64, f64)> = scored
+            .iter()
+            .filter_map(|one| Some((one.cluster.as_str(), 1.0, of(&one.invocation)?)))
+            .collect();
+        put(name, clustered_share(&rates));
+    };
+    put_invocation(INVOCATION.name, |rates| rates.repository);
+    put_invocation(SCRIPT_INVOCATION.name, |rates| rates.repoexec);
+    let accepted: Vec<(&str, bool)> = scored
+        .iter()
+        .filter_map(|one| Some((one.cluster.as_str(), one.accepted?)))
+        .collect();
+    put(ORACLE_ACCEPTANCE.name, clustered_proportion(&accepted));
+    let typed: Vec<(&str, bool)> = scored
+        .iter()
+        .filter(|one| one.is_counted())
+        .filter_map(|one| {
+            let types = one.attempt.verdict.types.as_ref()?;
+            Some((one.cluster.as_str(), types.passes()))
+        })
+        .collect();
+    put(TYPE_CHECK.name, clustered_proportion(&typed));
+    let latencies: Vec<f64> = scored.iter().filter_map(|one| one.latency_ms).collect();
+    put(MEDIAN_LATENCY.name, median(&latencies));
+
+    let mut outcomes: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for one in scored {
+        *outcomes
+            .entry(one.attempt.verdict.outcome.name())
+            .or_default() += 1;
+    }
+    ReportRow {
+        project: project.to_owned(),
+        language: language.to_owned(),
+        model: scored
+            .first()
+            .map(|one| one.attempt.model.clone())
+            .unwrap_or_default(),
+        holes: by_hole.len(),
+        completions: accepted.len(),
+        metrics,
+        outcomes,
+        left_out: scored.iter().filter(|one| !one.is_counted()).count(),
+        again: scored
+            .iter()
+            .filter(|one| one.attempt.verdict.rerun)
+            .count(),
+        policies: Vec::new(),
+    }
+}
+
+/// The attempts at each hole.
+pub(super) fn by_hole<'a>(
+    scored: &[&'a ScoredAttempt],
+) -> BTreeMap<&'a str, Vec<&'a ScoredAttempt>> {
+    let mut by_hole: BTreeMap<&str, Vec<&ScoredAttempt>> = BTreeMap::new();
+    for one in scored {
+        by_hole.entry(&one.attempt.hole).or_default().push(one);
+    }
+    by_hole
+}
+
+/// pass@k, over the holes with as many verdicts.
+pub(super) fn pass_at(by_hole: &BTreeMap<&str, Vec<&ScoredAttempt>>, k: usize) -> Option<Estimate> {
+    let chances: Vec<(&str, f64, f64)> = by_hole
+        .values()
+        .filter_map(|of_hole| {
+            let chance = pass_probability(of_hole, k)?;
+            Some((of_hole[0].cluster.as_str(), 1.0, chance))
+        })
+        .collect();
+    clustered_share(&chances)
+}
+
+/// The probability that one of `k` of a hole's attempts passes; `None` if it has fewer verdicts.
+pub(super) fn pass_probability(of_hole: &[&ScoredAttempt], k: usize) -> Option<f64> {
+    let verdicts = passes(of_hole);
+    let correct = verdicts.iter().filter(|passed| **passed).count();
+    pass_at_k(verdicts.len() as u64, correct as u64, k as u64)
+}
+
+/// Whether each attempt passed, of those whose outcome says so.
+pub(super) fn passes(scored: &[&ScoredAttempt]) -> Vec<bool> {
+    scored
+        .iter()
+        .map(|one| one.attempt.verdict.outcome)
+        .filter(|outcome| outcome.is_evidence())
+        .map(|outcome| outcome == Outcome::Passed)
+        .collect()
+}
+
+/// The share of attempts that may be left out of the figures before a table begins with it.
+const QUIET_LEFT_OUT: f64 = 0.01;
+
+/// A table's first line where many attempts are left out of its figures, otherwise nothing.
+pub(super) fn left_out_line(row: &ReportRow) -> String {
+    let attempts: usize = row.outcomes.values().sum();
+    let share = row.left_out as f64 / attempts.max(1) as f64;
+    if share <= QUIET_LEFT_OUT {
+        return String::new();
+    }
+    let reasons: Vec<String> = row
+        .outcomes
+        .iter()
+        .filter(|(name, _)| {
+            [Outcome::Infrastructure, Outcome::Flaky]
+                .iter()
+                .any(|outcome| outcome.name() == **name)
+        })
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    format!(
+        "Warning: {} of {attempts} attempts ({:.1} %) are left out of every figure: {}\n",
+        row.left_out,
+        100.0 * share,
+        reasons.join(", ")
+    )
+}

@@ -1,0 +1,191 @@
+//! Two runs against each other in Markdown, for a pull request.
+
+use fillrate_engine::store::{Run, StoreError};
+use fillrate_metrics::{FigureText, Metric};
+
+use super::comparison::{COMPARED, ComparedRun, LoadedRun, PassConclusion, RunDifference};
+
+/// The most holes listed of each kind of flip.
+const LISTED: usize = 30;
+
+/// Compares the second of two runs with the first, each with its name: the conclusion, the figures
+/// with their paired differences and McNemar's test, and the holes that flip.
+///
+/// # Errors
+/// A run can't be read.
+pub fn compare_in_markdown(old: &(String, Run), new: &(String, Run)) -> Result<String, StoreError> {
+    let (old, new) = (LoadedRun::load(old)?, LoadedRun::load(new)?);
+    Ok(markdown(&old.compare(None), &new.compare(Some(&old))))
+}
+
+fn markdown(first: &ComparedRun, second: &ComparedRun) -> String {
+    let (old, new) = (code(&first.context), code(&second.context));
+    let PassConclusion {
+        conclusion,
+        grounds,
+    } = PassConclusion::new(second.against_first.get("pass@1"), &old, &new);
+    let mut text = format!("### {new} against {old}\n\n**{conclusion}**: {grounds}.\n\n");
+    text.push_str(&format!(
+        "| metric | {old} | {new} | difference | only {old} | only {new} | p |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    ));
+    for metric in COMPARED {
+        let figures = [first, second].map(|run| run.row.metrics.get(metric));
+        let [Some(one), Some(other)] = figures else {
+            continue;
+        };
+        let unit = Metric::unit_of(metric);
+        let cell =
+            |figure: FigureText| format!("{} {} {}", figure.value, figure.interval, figure.size());
+        let against = second.against_first.get(metric);
+        let difference = against.map_or_else(
+            || "–".to_owned(),
+            |against| cell(unit.format().with_sign().render(&against.difference)),
+        );
+        let [only_first, only_second, p] = test_cells(against);
+        text.push_str(&format!(
+            "| {metric} | {} | {} | {difference} | {only_first} | {only_second} | {p} |\n",
+            cell(unit.render(one)),
+            cell(unit.render(other)),
+        ));
+    }
+    text.push_str(
+        "\nRates in %, each with its 95 % interval and its n in so many files, its clusters. The \
+         difference is paired, on the holes that both runs have; p is of McNemar's exact test.\n",
+    );
+    for run in [first, second] {
+        if run.row.left_out > 0 {
+            text.push_str(&format!(
+                "\n{} leaves {} attempts out of every figure: they say nothing about the model.\n",
+                code(&run.context),
+                run.row.left_out
+            ));
+        }
+    }
+    if let Some(flips) = &second.flips {
+        text.push_str(&listed(&flips.only_this, &second.context));
+        text.push_str(&listed(&flips.only_first, &first.context));
+    }
+    text
+}
+
+fn test_cells(against: Option<&RunDifference>) -> [String; 3] {
+    let test = against.and_then(|against| against.mcnemar);
+    test.map_or_else(
+        || ["–", "–", "–"].map(str::to_owned),
+        |test| {
+            [
+                test.only_first.to_string(),
+                test.only_this.to_string(),
+                test.p_text(""),
+            ]
+        },
+    )
+}
+
+/// The holes that a run alone solves, or solves more often, folded.
+fn listed(holes: &[String], run: &str) -> String {
+    if holes.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "\n<details><summary>{} hole{} that {} passes more often</summary>\n\n",
+        holes.len(),
+        if holes.len() == 1 { "" } else { "s" },
+        escaped(run)
+    );
+    for hole in holes.iter().take(LISTED) {
+        text.push_str(&format!("- {}\n", code(hole)));
+    }
+    if holes.len() > LISTED {
+        text.push_str(&format!("- and {} more\n", holes.len() - LISTED));
+    }
+    text + "\n</details>\n"
+}
+
+/// A name as code, in which it ends neither the code nor a table's cell.
+fn code(name: &str) -> String {
+    let name = name.replace('`', "'").replace('|', "¦");
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("`{name}`")
+}
+
+fn escaped(name: &str) -> String {
+    let name = name.replace('&', "&amp;").replace('<', "&lt;");
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use fillrate_metrics::Estimate;
+
+    use super::*;
+    use crate::figures::report_row;
+
+    fn compared(context: &str, difference: Option<Estimate>) -> ComparedRun {
+        let against = difference.map(|difference| RunDifference {
+            difference,
+            mcnemar: None,
+        });
+        ComparedRun {
+            context: context.to_owned(),
+            run: context.to_owned(),
+            row: report_row("*", "*", &[]),
+            against_first: BTreeMap::from_iter(
+                against.map(|against| ("pass@1".to_owned(), against)),
+            ),
+            flips: None,
+            rounds: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn conclusion_needs_an_interval() {
+        let conclude = |bounds: Option<(f64, f64)>| {
+            let (low, high) = bounds.unzip();
+            let difference = Estimate {
+                value: 0.2,
+                low,
+                high,
+                n: 10,
+                clusters: Some(if bounds.is_some() { 4 } else { 1 }),
+            };
+            markdown(&compared("a", None), &compared("b", Some(difference)))
+        };
+        for (bounds, expected) in [
+            (
+                None,
+                "**Can't tell**: all holes are in one file, so the difference has no interval; \
+                 pass@1 differs by ",
+            ),
+            (
+                Some((-0.1, 0.5)),
+                "**No difference shown**: pass@1 differs by ",
+            ),
+            (
+                Some((0.1, 0.3)),
+                "**`b` passes more often**: pass@1 differs by ",
+            ),
+        ] {
+            let text = conclude(bounds);
+            let start = format!("### `b` against `a`\n\n{expected}");
+            assert!(text.starts_with(&start), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_cannot_leave_their_place() {
+        assert_eq!(code("a`b|c\n# d"), "`a'b¦c # d`");
+        let list = listed(&["h".to_owned()], "<b>&x");
+        assert!(list.contains("that &lt;b>&amp;x passes"), "{list}");
+        let many: Vec<String> = (0..40).map(|at| format!("h{at}")).collect();
+        let list = listed(&many, "r");
+        assert!(
+            list.contains("- and 10 more") && !list.contains("h30"),
+            "{list}"
+        );
+        assert_eq!(listed(&[], "r"), "");
+    }
+}

@@ -1,0 +1,807 @@
+//! The report as pages that a browser opens from the disk, with neither a server nor a network.
+//!
+//! The pages themselves are always the same and hold nothing of a run. What they show lies beside
+//! them in scripts that each hand one JSON text to `fillrate.put`, since a page from the disk may
+//! load scripts and nothing else:
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `data/summary.js` | figures, counts and the runs' manifests: all of the first page |
+//! | `data/plots.js` | the plots, as SVG, and the figures they draw |
+//! | `data/flips.js` | the holes that one run has right and another has not |
+//! | `data/holes.js` | all holes, column by column |
+//! | `data/attempts-N.js` | [`SHARD`] attempts, column by column |
+//! | `data/texts-N.js` | what they completed and why they ended so, for the search in texts |
+//! | `data/files.js` | all files in which holes are, column by column |
+//! | `data/file-N.js` | one of them, with its holes marked |
+//! | `data/hole-N.js` | some holes with all that is known of their attempts |
+//!
+//! Everything that a person or a model wrote is hostile. It reaches a page only as a string of
+//! such a text, in which no `<` stands, and is shown only as text; and the pages allow no script
+//! but their own.
+
+mod detail;
+mod files;
+mod plots;
+mod summary;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use fillrate_engine::developer::gate::GateFit;
+use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_name};
+use fillrate_language::task::Hole;
+use maud::html;
+use serde::Serialize;
+use serde_json::Value;
+
+use self::files::MarkedFile;
+use self::summary::GateFrontier;
+use super::developers::DeveloperFigures;
+use super::page::Page;
+use super::scored::ScoredAttempt;
+
+/// How many attempts a shard holds.
+pub const SHARD: usize = 10_000;
+
+/// About how many attempts one file describes in detail.
+const ATTEMPTS_IN_DETAIL: usize = 60;
+
+/// The names of the outcomes, in the order in which shards number them.
+const OUTCOMES: [&str; 10] = [
+    "passed",
+    "failed",
+    "syntax",
+    "timeout",
+    "memory",
+    "sandbox",
+    "infrastructure",
+    "flaky",
+    "unjudged",
+    "forged",
+];
+
+/// One of the report's pages.
+struct ReportPage {
+    /// Its file, with `.html`; its own script is the one of this name.
+    name: &'static str,
+    title: &'static str,
+    /// Whether every page links to it.
+    in_navigation: bool,
+}
+
+const PAGES: [ReportPage; 7] = [
+    ReportPage::new("index", "Overview"),
+    ReportPage::new("plots", "Plots"),
+    ReportPage::new("attempts", "Attempts"),
+    ReportPage::new("files", "Files"),
+    ReportPage::new("flips", "Flips"),
+    ReportPage::new("runs", "Runs"),
+    ReportPage {
+        in_navigation: false,
+        ..ReportPage::new("hole", "Hole")
+    },
+];
+
+/// Scripts and the style, by file.
+const ASSETS: [(&str, &str); 10] = [
+    ("style.css", include_str!("pages/style.css")),
+    ("common.js", include_str!("pages/common.js")),
+    ("table.js", include_str!("pages/table.js")),
+    ("index.js", include_str!("pages/index.js")),
+    ("plots.js", include_str!("pages/plots.js")),
+    ("attempts.js", include_str!("pages/attempts.js")),
+    ("files.js", include_str!("pages/files.js")),
+    ("flips.js", include_str!("pages/flips.js")),
+    ("runs.js", include_str!("pages/runs.js")),
+    ("hole.js", include_str!("pages/hole.js")),
+];
+
+/// Pages run their own scripts alone, from the disk too, and load nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; \
+                      img-src 'self' file: data:; connect-src 'self'; base-uri 'none'; \
+                      form-action 'none'";
+
+impl ReportPage {
+    const fn new(name: &'static str, title: &'static str) -> Self {
+        Self {
+            name,
+            title,
+            in_navigation: true,
+        }
+    }
+
+    fn file(&self) -> String {
+        format!("{}.html", self.name)
+    }
+
+    fn html(&self) -> String {
+        let current = |page: &Self| (page.name == self.name).then_some("page");
+        let page = Page {
+            title: &format!("{} – Fillrate", self.title),
+            policy: POLICY,
+            head: html! {
+                link rel="icon" href="data:,";
+                link rel="stylesheet" href="style.css";
+                script src="common.js" {}
+                script src="table.js" defer {}
+                script src={ (self.name) ".js" } defer {}
+            },
+            body: html! {
+                a.skip href="#main" { "To the content" }
+                header {
+                    nav aria-label="Pages" {
+                        @for page in PAGES.iter().filter(|page| page.in_navigation) {
+                            a href=(page.file()) aria-current=[current(page)] { (page.title) }
+                        }
+                    }
+                    p id="progress" role="status" {}
+                    button id="theme" type="button" { "Dark" }
+                }
+                main id="main" tabindex="-1" aria-busy="true" {
+                    h1 { (self.title) }
+                    p id="waiting" { "Reading the data …" }
+                    noscript {
+                        p {
+                            "These pages show their data by scripts of their own, which this \
+                             browser has switched off."
+                        }
+                    }
+                }
+            },
+        };
+        page.render()
+    }
+}
+
+/// The report on some runs, as files.
+pub struct HtmlReport {
+    reported_runs: Vec<ReportedRun>,
+    /// The holes of all runs, by id.
+    holes: Vec<Hole>,
+    /// The files that they are cut into.
+    files: Vec<MarkedFile>,
+    /// Each hole's place in `holes`.
+    places: HashMap<String, usize>,
+    live: bool,
+    /// Grows whenever something has changed.
+    revision: u64,
+    /// What a gate would hold back.
+    gate: Option<GateFrontier>,
+}
+
+/// One of the runs.
+struct ReportedRun {
+    /// What tells it from the others.
+    name: String,
+    model: String,
+    context: String,
+    run: Run,
+    identity: Value,
+    /// The places of its holes.
+    own: Vec<usize>,
+    /// Holes whose file is another one in this run than in an earlier, by place.
+    other_files: HashMap<usize, Hole>,
+    /// What simulated developers did, and the state of the run's table of it.
+    developers: DeveloperFigures,
+    typed: (i64, i64),
+    /// What judging attempts again came to, by key.
+    audits: BTreeMap<String, AuditRecord>,
+    /// Its attempts of all rounds, without traces and test outputs.
+    scored: Vec<ScoredAttempt>,
+    /// Of each attempt, by key, its place in `scored` and its outcome.
+    known: HashMap<String, (usize, String)>,
+    /// The places in `scored` of each hole's attempts.
+    by_hole: HashMap<usize, Vec<usize>>,
+}
+
+/// A file of the report.
+#[derive(Debug)]
+pub struct ReportFile {
+    /// Its media type, as HTTP names it.
+    pub media_type: &'static str,
+    /// Its contents.
+    pub contents: Cow<'static, str>,
+}
+
+/// Why a report can't be written.
+#[derive(Debug, thiserror::Error)]
+pub enum HtmlReportError {
+    /// A run can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder holds something else.
+    #[error(
+        "{0} holds files and is no report; name a folder with -o that is empty or not there yet"
+    )]
+    Occupied(PathBuf),
+    /// A file can't be written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A plot can't be drawn.
+    #[error("the plot `{plot}` can't be drawn: {reason}")]
+    Plot {
+        /// Its name.
+        plot: &'static str,
+        /// What the library said.
+        reason: String,
+    },
+}
+
+impl HtmlReport {
+    /// A report on runs that are there. Where it is `live`, its pages ask for what is new.
+    ///
+    /// # Errors
+    /// A run can't be read.
+    pub fn load(runs: Vec<Run>, live: bool) -> Result<Self, HtmlReportError> {
+        let mut holes = BTreeMap::new();
+        let mut reported_runs = Vec::new();
+        for run in runs {
+            let identity = run.identity()?;
+            let text = |value: &Value| value.as_str().map(str::to_owned);
+            let model = text(&identity["model"]).unwrap_or_else(|| "?".to_owned());
+            let context = context_name(&identity).unwrap_or("?").to_owned();
+            reported_runs.push(ReportedRun {
+                developers: DeveloperFigures::load(&run)?,
+                typed: run.typings_state()?,
+                name: String::new(),
+                model,
+                context,
+                run,
+                identity,
+                own: Vec::new(),
+                other_files: HashMap::new(),
+                audits: BTreeMap::new(),
+                scored: Vec::new(),
+                known: HashMap::new(),
+                by_hole: HashMap::new(),
+            });
+        }
+        name(&mut reported_runs);
+        for reported in &reported_runs {
+            for (id, hole) in reported.run.holes()? {
+                holes.entry(id).or_insert(hole);
+            }
+        }
+        let holes: Vec<Hole> = holes.into_values().collect();
+        let places = holes.iter().enumerate();
+        let places = places.map(|(place, hole)| (hole.id.clone(), place));
+        let mut report = Self {
+            places: places.collect(),
+            reported_runs,
+            holes,
+            files: Vec::new(),
+            live,
+            revision: 0,
+            gate: None,
+        };
+        report.refresh()?;
+        Ok(report)
+    }
+
+    /// Shows on the first page what a gate holds back, and what others would.
+    pub fn show_gate(&mut self, fit: &GateFit) {
+        self.gate = Some(GateFrontier::from_fit(fit));
+    }
+
+    /// Reads what has come to the runs since the last time, and says whether something has.
+    ///
+    /// # Errors
+    /// A run can't be read.
+    pub fn refresh(&mut self) -> Result<bool, HtmlReportError> {
+        let mut changed = false;
+        for reported in &mut self.reported_runs {
+            // A run that had no holes yet may have been given them since.
+            if reported.own.is_empty() {
+                for (id, hole) in reported.run.holes()? {
+                    let next = self.holes.len();
+                    let place = *self.places.entry(id).or_insert(next);
+                    if place == next {
+                        self.holes.push(hole);
+                    } else if self.holes[place].file_sha256 != hole.file_sha256 {
+                        reported.other_files.insert(place, hole);
+                    }
+                    reported.own.push(place);
+                    changed = true;
+                }
+            }
+            changed |= reported.refresh(&self.holes, &self.places)?;
+        }
+        if changed {
+            self.revision += 1;
+            self.files = files::files(&self.holes);
+        }
+        Ok(changed)
+    }
+
+    /// Writes all files into a folder.
+    ///
+    /// # Errors
+    /// The folder holds something that is no report, or can't be written to.
+    pub fn write(&self, folder: &Path) -> Result<(), HtmlReportError> {
+        let data = folder.join("data");
+        let fault = |path: &Path| {
+            let path = path.to_owned();
+            |source| HtmlReportError::File { path, source }
+        };
+        let occupied = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied {
+            if !data.join("summary.js").is_file() {
+                return Err(HtmlReportError::Occupied(folder.to_owned()));
+            }
+            std::fs::remove_dir_all(&data).map_err(fault(&data))?;
+        }
+        std::fs::create_dir_all(&data).map_err(fault(&data))?;
+        // What tells a report comes last, or a half-written one would look whole.
+        for path in self.paths().iter().rev() {
+            let Some(file) = self.file(path)? else {
+                continue;
+            };
+            let path = folder.join(path);
+            std::fs::write(&path, file.contents.as_bytes()).map_err(fault(&path))?;
+        }
+        Ok(())
+    }
+
+    /// The paths of all files, with `/`.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = vec!["data/summary.js".to_owned()];
+        paths.extend(PAGES.iter().map(ReportPage::file));
+        paths.extend(ASSETS.iter().map(|(file, _)| (*file).to_owned()));
+        paths.extend(["plots", "flips", "holes", "files"].map(|name| format!("data/{name}.js")));
+        for shard in 0..self.shards() {
+            paths.push(format!("data/attempts-{shard}.js"));
+            paths.push(format!("data/texts-{shard}.js"));
+        }
+        let details = self.holes.len().div_ceil(self.holes_in_detail());
+        paths.extend((0..details).map(|shard| format!("data/hole-{shard}.js")));
+        paths.extend((0..self.files.len()).map(|file| format!("data/file-{file}.js")));
+        paths
+    }
+
+    /// One file; nothing where there is none at this path.
+    ///
+    /// # Errors
+    /// A run can't be read.
+    pub fn file(&self, path: &str) -> Result<Option<ReportFile>, HtmlReportError> {
+        if let Some(page) = PAGES.iter().find(|page| page.file() == path) {
+            return Ok(Some(ReportFile {
+                media_type: "text/html; charset=utf-8",
+                contents: page.html().into(),
+            }));
+        }
+        if let Some((file, contents)) = ASSETS.iter().find(|(file, _)| *file == path) {
+            let media_type = match file.rsplit_once('.') {
+                Some((_, "css")) => "text/css; charset=utf-8",
+                _ => "text/javascript; charset=utf-8",
+            };
+            return Ok(Some(ReportFile {
+                media_type,
+                contents: (*contents).into(),
+            }));
+        }
+        let name = path
+            .strip_prefix("data/")
+            .and_then(|name| name.strip_suffix(".js"));
+        let Some(name) = name else {
+            return Ok(None);
+        };
+        let numbered = name
+            .rsplit_once('-')
+            .and_then(|(what, number)| Some((what, number.parse::<usize>().ok()?)));
+        let text = match (name, numbered) {
+            ("summary", _) => json(&self.summary()?),
+            ("plots", _) => json(&self.plots()?),
+            ("flips", _) => json(&self.flips()),
+            ("holes", _) => json(&self.hole_columns()),
+            ("files", _) => json(&self.file_columns()),
+            (_, Some(("file", file))) if file < self.files.len() => json(&self.file_view(file)?),
+            (_, Some(("attempts", shard))) if shard < self.shards() => {
+                json(&self.attempt_columns(shard))
+            }
+            (_, Some(("texts", shard))) if shard < self.shards() => json(&self.texts(shard)),
+            (_, Some(("hole", shard))) if shard * self.holes_in_detail() < self.holes.len() => {
+                json(&self.details(shard)?)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(ReportFile {
+            media_type: "text/javascript; charset=utf-8",
+            contents: format!("fillrate.put({}, {});\n", literal(name), literal(&text)).into(),
+        }))
+    }
+
+    /// How far the runs are.
+    pub fn progress(&self) -> ReportProgress {
+        ReportProgress {
+            revision: self.revision,
+            done: self.attempts().count(),
+            of: self.expected(),
+            finished: self.reported_runs.iter().all(ReportedRun::is_finished),
+        }
+    }
+
+    /// How many attempts there will be, where all runs say how many samples they ask for.
+    fn expected(&self) -> Option<usize> {
+        let of_runs = self.reported_runs.iter().map(ReportedRun::expected);
+        of_runs.sum()
+    }
+
+    /// Every attempt with its run's number.
+    fn attempts(&self) -> impl Iterator<Item = (usize, &ScoredAttempt)> {
+        let runs = self.reported_runs.iter().enumerate();
+        runs.flat_map(|(run, reported)| reported.scored.iter().map(move |one| (run, one)))
+    }
+
+    fn shard(&self, shard: usize) -> impl Iterator<Item = (usize, &ScoredAttempt)> {
+        self.attempts().skip(shard * SHARD).take(SHARD)
+    }
+
+    fn shards(&self) -> usize {
+        self.attempts().count().div_ceil(SHARD)
+    }
+
+    /// How many holes a file tells of in detail: so many that files are neither many nor large.
+    fn holes_in_detail(&self) -> usize {
+        if self.live {
+            // More attempts are to come, and a hole's place must stay.
+            return 1;
+        }
+        let attempts = self.attempts().count().max(1);
+        (ATTEMPTS_IN_DETAIL * self.holes.len() / attempts).clamp(1, ATTEMPTS_IN_DETAIL)
+    }
+
+    fn attempt_columns(&self, shard: usize) -> AttemptColumns {
+        let mut columns = AttemptColumns::default();
+        for (run, one) in self.shard(shard) {
+            let attempt = &one.attempt;
+            let verdict = &attempt.verdict;
+            let outcome = OUTCOMES
+                .iter()
+                .position(|name| *name == verdict.outcome.name());
+            columns.run.push(run);
+            columns.hole.push(self.places[&attempt.hole]);
+            columns.sample.push(attempt.sample);
+            columns.round.push(attempt.repair_round);
+            columns.outcome.push(outcome.unwrap_or_default());
+            columns
+                .latency
+                .push(one.latency_ms.map(|value| rounded(value, 10.0)));
+            columns.offered.push(attempt.offered.len());
+            columns.accepted.push(one.accepted.map(u8::from));
+            columns
+                .exact
+                .push(one.text.get("em/cceval").map(|value| *value as u8));
+            columns.similarity.push(
+                one.text
+                    .get("es/cceval-levenshtein")
+                    .map(|value| rounded(*value, 10.0)),
+            );
+            columns
+                .probability
+                .push(one.probability.map(|value| rounded(value, 1000.0)));
+            columns
+                .characters
+                .push(attempt.completion().chars().count());
+            columns.seconds.push(rounded(verdict.seconds, 100.0));
+        }
+        columns
+    }
+
+    fn texts(&self, shard: usize) -> Texts {
+        let cut = |text: &str| text.chars().take(LONGEST_TEXT).collect::<String>();
+        let attempts = self.shard(shard).map(|(_, one)| &one.attempt);
+        let (completion, reason) = attempts
+            .map(|attempt| (cut(attempt.completion()), cut(&attempt.verdict.reason)))
+            .unzip();
+        Texts { completion, reason }
+    }
+
+    fn hole_columns(&self) -> HoleColumns<'_> {
+        let scores = self.holes.iter().map(|hole| {
+            let mutation = hole.mutation.as_ref()?;
+            let score = fillrate_language::mutate::MutationScore::from(mutation).score()?;
+            Some(rounded(score, 1000.0))
+        });
+        HoleColumns {
+            id: self.holes.iter().map(|hole| hole.id.as_str()).collect(),
+            project: self.holes.iter().map(|hole| &*hole.project).collect(),
+            language: self.holes.iter().map(|hole| &*hole.language).collect(),
+            kind: self.holes.iter().map(|hole| hole.kind.name()).collect(),
+            category: self
+                .holes
+                .iter()
+                .map(|hole| hole.category.as_ref().map(|category| category.name.name()))
+                .collect(),
+            mutation: scores.collect(),
+        }
+    }
+}
+
+/// The most characters of a completion that the search in texts goes through.
+const LONGEST_TEXT: usize = 2000;
+
+impl ReportedRun {
+    fn refresh(
+        &mut self,
+        holes: &[Hole],
+        places: &HashMap<String, usize>,
+    ) -> Result<bool, StoreError> {
+        let audits = self.run.audits()?;
+        let mut changed = audits != self.audits;
+        self.audits = audits;
+        let typed = self.run.typings_state()?;
+        if typed != self.typed {
+            self.typed = typed;
+            self.developers = DeveloperFigures::load(&self.run)?;
+            changed = true;
+        }
+        // Holes of one file follow each other, so the last file is kept at hand.
+        let mut file: Option<(String, String)> = None;
+        for (key, outcome) in self.run.outcomes()? {
+            let known = self.known.get(&key);
+            if known.is_some_and(|(_, before)| *before == outcome) {
+                continue;
+            }
+            let attempt = self.run.attempt(&key)?;
+            // As in every other figure: what has no hole in the run takes no part.
+            let Some(at) = places.get(&attempt.hole).copied() else {
+                continue;
+            };
+            let hole = self.other_files.get(&at).unwrap_or(&holes[at]);
+            let contents = match file {
+                Some((sha256, contents)) if sha256 == hole.file_sha256 => contents,
+                _ => self.run.source(hole)?,
+            };
+            // Samples are often alike, and then their figures are.
+            let of_hole = self.by_hole.get(&at).into_iter().flatten();
+            let alike = of_hole
+                .map(|place| &self.scored[*place])
+                .find(|one| one.is_alike(&attempt));
+            let scored = match alike {
+                Some(one) => one.with_verdict_of(attempt),
+                None => ScoredAttempt::score(hole, &contents, attempt),
+            };
+            let scored = slim(scored);
+            file = Some((hole.file_sha256.clone(), contents));
+            let place = known.map_or(self.scored.len(), |(place, _)| *place);
+            match self.scored.get_mut(place) {
+                Some(before) => *before = scored,
+                None => {
+                    self.scored.push(scored);
+                    self.by_hole.entry(at).or_default().push(place);
+                }
+            }
+            self.known.insert(key, (place, outcome));
+            changed = true;
+        }
+        Ok(changed)
+    }
+
+    /// First answers: those that all figures but those by round are of.
+    fn first_attempts(&self) -> Vec<&ScoredAttempt> {
+        let first = self
+            .scored
+            .iter()
+            .filter(|one| one.attempt.repair_round == 0);
+        first.collect()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.run.is_finished().unwrap_or(false)
+    }
+
+    fn expected(&self) -> Option<usize> {
+        let samples = self.identity["samples"].as_u64()?;
+        let rounds = self.identity["debug_rounds"].as_u64().unwrap_or(0);
+        let samples = usize::try_from(samples).ok()?;
+        (rounds == 0).then_some(self.own.len() * samples)
+    }
+}
+
+/// Names each run by its model, its context where models are the same, and its folder where both
+/// are.
+fn name(reported_runs: &mut [ReportedRun]) {
+    let alike = |of: &dyn Fn(&ReportedRun) -> String| {
+        let names: Vec<String> = reported_runs.iter().map(of).collect();
+        let counts = names
+            .iter()
+            .map(|name| names.iter().filter(|n| *n == name).count());
+        (counts.max() <= Some(1)).then_some(names)
+    };
+    let folder = |reported: &ReportedRun| {
+        let folder = reported.run.folder();
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        folder
+            .file_name()
+            .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    };
+    let model = |one: &ReportedRun| one.model.clone();
+    let context = |one: &ReportedRun| format!("{} · {}", one.model, one.context);
+    let place = |one: &ReportedRun| format!("{} · {} · {}", one.model, one.context, folder(one));
+    let names = alike(&model)
+        .or_else(|| alike(&context))
+        .or_else(|| alike(&place))
+        .unwrap_or_else(|| {
+            let numbered = reported_runs.iter().enumerate();
+            numbered
+                .map(|(index, one)| format!("{} · {}", place(one), index + 1))
+                .collect()
+        });
+    for (reported, name) in reported_runs.iter_mut().zip(names) {
+        reported.name = name;
+    }
+}
+
+/// An attempt without what only its own page shows, which is most of it.
+fn slim(scored: ScoredAttempt) -> ScoredAttempt {
+    let Attempt {
+        trace: _, verdict, ..
+    } = &scored.attempt;
+    let verdict = fillrate_verdict::Verdict {
+        output: String::new(),
+        ..verdict.clone()
+    };
+    ScoredAttempt {
+        attempt: Attempt {
+            trace: None,
+            verdict,
+            ..scored.attempt
+        },
+        ..scored
+    }
+}
+
+/// How far runs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReportProgress {
+    /// Grows whenever something has changed.
+    pub revision: u64,
+    /// Attempts that were made.
+    pub done: usize,
+    /// Attempts that there will be, where that is known.
+    pub of: Option<usize>,
+    /// Whether all runs have come to their end.
+    pub finished: bool,
+}
+
+/// Attempts, column by column. What is absent is `null`.
+#[derive(Default, Serialize)]
+struct AttemptColumns {
+    /// The run's number.
+    run: Vec<usize>,
+    /// The hole's number.
+    hole: Vec<usize>,
+    sample: Vec<u32>,
+    round: Vec<u32>,
+    /// Its number in [`OUTCOMES`].
+    outcome: Vec<usize>,
+    /// Milliseconds; nothing where no answer came.
+    latency: Vec<Option<f64>>,
+    /// How many candidates.
+    offered: Vec<usize>,
+    accepted: Vec<Option<u8>>,
+    /// `em/cceval`.
+    exact: Vec<Option<u8>>,
+    /// `es/cceval-levenshtein`.
+    similarity: Vec<Option<f64>>,
+    probability: Vec<Option<f64>>,
+    /// Of the completion.
+    characters: Vec<usize>,
+    /// That the verdict took.
+    seconds: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct Texts {
+    completion: Vec<String>,
+    reason: Vec<String>,
+}
+
+/// Holes, column by column.
+#[derive(Serialize)]
+struct HoleColumns<'a> {
+    id: Vec<&'a str>,
+    project: Vec<&'a str>,
+    language: Vec<&'a str>,
+    kind: Vec<&'static str>,
+    category: Vec<Option<&'static str>>,
+    mutation: Vec<Option<f64>>,
+}
+
+/// A number with as many steps between whole numbers as `steps` says, so that it is short.
+fn rounded(value: f64, steps: f64) -> f64 {
+    (value * steps).round() / steps
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// A text as a string of JavaScript that no HTML parser and no old JavaScript can misread: neither
+/// `<`, `>` nor `&` stands in it, and no line break of Unicode.
+fn literal(text: &str) -> String {
+    let quoted = Value::String(text.to_owned()).to_string();
+    let mut literal = String::with_capacity(quoted.len() + quoted.len() / 8);
+    for character in quoted.chars() {
+        match character {
+            '<' => literal.push_str("\\u003c"),
+            '>' => literal.push_str("\\u003e"),
+            '&' => literal.push_str("\\u0026"),
+            '\u{2028}' => literal.push_str("\\u2028"),
+            '\u{2029}' => literal.push_str("\\u2029"),
+            other => literal.push(other),
+        }
+    }
+    literal
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_verdict::Outcome;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_outcome_has_a_number() {
+        for outcome in [
+            Outcome::Passed,
+            Outcome::Failed,
+            Outcome::Syntax,
+            Outcome::Timeout,
+            Outcome::Memory,
+            Outcome::Sandbox,
+            Outcome::Forged,
+            Outcome::Infrastructure,
+            Outcome::Flaky,
+            Outcome::Unjudged,
+        ] {
+            assert!(OUTCOMES.contains(&outcome.name()), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_literal_ends_no_script() {
+        let text = "</script><script>alert(1)</script><!-- & \u{2028}\u{2029}\"\\";
+        let literal = literal(text);
+        insta::assert_snapshot!(literal, @r#""\u003c/script\u003e\u003cscript\u003ealert(1)\u003c/script\u003e\u003c!-- \u0026 \u2028\u2029\"\\""#);
+    }
+
+    proptest! {
+        #[test]
+        fn a_literal_is_read_as_what_it_was(text: String) {
+            let literal = literal(&text);
+            let special = ['<', '>', '&', '\n', '\u{2028}'];
+            prop_assert!(!literal.contains(special));
+            prop_assert_eq!(serde_json::from_str::<String>(&literal).ok(), Some(text));
+        }
+    }
+
+    #[test]
+    fn every_page_names_only_files_that_are_there() {
+        let mut known: Vec<String> = PAGES.iter().map(ReportPage::file).collect();
+        known.extend(ASSETS.iter().map(|(file, _)| (*file).to_owned()));
+        for page in &PAGES {
+            let html = page.html();
+            let named: Vec<&str> = html
+                .split('"')
+                .filter(|part| {
+                    [".js", ".css", ".html"]
+                        .iter()
+                        .any(|end| part.ends_with(end))
+                })
+                .collect();
+            assert!(named.len() > PAGES.len(), "{named:?}");
+            for name in named {
+                assert!(known.iter().any(|file| file == name), "{name}");
+            }
+        }
+    }
+}

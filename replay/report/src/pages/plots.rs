@@ -1,0 +1,622 @@
+//! The plots, as SVG, with the figures they draw.
+//!
+//! Colours in the drawings only stand for what they mean; the style of the pages replaces each by
+//! one that fits a light or a dark ground.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, ORACLE_ACCEPTANCE};
+use fillrate_metrics::{Estimate, NumberFormat, Unit, clustered_share};
+use fillrate_verdict::Outcome;
+use plotters::coord::ranged1d::ValueFormatter;
+use plotters::prelude::*;
+use serde::Serialize;
+
+use super::{HtmlReport, HtmlReportError, ReportedRun};
+use crate::figures::{by_hole, pass_at, pass_probability, passes, report_row};
+use crate::scored::ScoredAttempt;
+
+/// What `data/plots.js` holds.
+#[derive(Serialize)]
+pub(super) struct Plots {
+    plots: Vec<Plot>,
+}
+
+#[derive(Serialize)]
+struct Plot {
+    /// Names it in addresses.
+    name: &'static str,
+    title: &'static str,
+    /// What it shows, of what, and how sure it is.
+    about: String,
+    /// What there is to see, where there is something.
+    svg: Option<String>,
+    /// The names of the runs in it, in the order of their colours.
+    series: Vec<String>,
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<PlotCell>>,
+}
+
+/// A cell of the table below a plot.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PlotCell {
+    Text(String),
+    Number(f64),
+    Count(usize),
+    /// A fraction with its interval and n.
+    Estimate {
+        #[serde(flatten)]
+        estimate: Estimate,
+        /// How it is written.
+        unit: NumberFormat,
+    },
+}
+
+impl PlotCell {
+    fn fraction(estimate: Estimate) -> Self {
+        let unit = Unit::Fraction.format();
+        Self::Estimate { estimate, unit }
+    }
+}
+
+/// Where something is in a plot, and between where it may truly be.
+#[derive(Clone, Copy)]
+struct Point {
+    x: f64,
+    y: f64,
+    within_x: Option<(f64, f64)>,
+    within_y: Option<(f64, f64)>,
+}
+
+impl Point {
+    fn at(x: f64, y: f64) -> Self {
+        Self {
+            x,
+            y,
+            within_x: None,
+            within_y: None,
+        }
+    }
+
+    fn estimated(x: f64, y: &Estimate) -> Self {
+        Self {
+            within_y: y.low.zip(y.high),
+            ..Self::at(x, y.value)
+        }
+    }
+}
+
+/// One run's part of a plot.
+struct Series {
+    name: String,
+    points: Vec<Point>,
+}
+
+/// What a plot looks like.
+struct Frame {
+    x: Axis,
+    y: Axis,
+    /// Whether points are joined by a line.
+    lines: bool,
+    /// Whether points have a mark.
+    marks: bool,
+    /// Whether the line is drawn on which both axes are equal.
+    diagonal: bool,
+}
+
+struct Axis {
+    name: &'static str,
+    range: Range<f64>,
+    scale: Scale,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Scale {
+    /// From 0 to 1, shown as per cent.
+    Share,
+    /// Whole numbers.
+    Count,
+    /// Milliseconds, by their logarithm.
+    Milliseconds,
+}
+
+impl Axis {
+    fn share(name: &'static str) -> Self {
+        Self {
+            name,
+            // A little room, so that marks at the ends are whole.
+            range: -0.02..1.02,
+            scale: Scale::Share,
+        }
+    }
+}
+
+impl Scale {
+    fn label(self, value: f64) -> String {
+        match self {
+            Self::Share => format!("{:.0} %", 100.0 * value),
+            Self::Count if value.fract() == 0.0 => format!("{value:.0}"),
+            Self::Count => String::new(),
+            Self::Milliseconds if value < 1.0 => format!("{value}"),
+            Self::Milliseconds => format!("{value:.0}"),
+        }
+    }
+}
+
+const INK: RGBColor = RGBColor(1, 1, 1);
+const GRID: RGBColor = RGBColor(2, 2, 2);
+const MUTED: RGBColor = RGBColor(3, 3, 3);
+/// How many colours there are for runs; then they begin again, with other marks.
+const COLOURS: usize = 8;
+
+/// The colour that stands for a run.
+fn colour(series: usize) -> RGBColor {
+    RGBColor(10, 0, (series % COLOURS) as u8)
+}
+
+/// A drawing's size in pixels, which the pages stretch.
+const SIZE: (u32, u32) = (720, 420);
+
+impl HtmlReport {
+    pub(super) fn plots(&self) -> Result<Plots, HtmlReportError> {
+        Ok(Plots {
+            plots: vec![
+                self.pass_at_k()?,
+                self.acceptance()?,
+                self.policies()?,
+                self.latency()?,
+                self.mutation()?,
+                self.calibration()?,
+            ],
+        })
+    }
+
+    fn pass_at_k(&self) -> Result<Plot, HtmlReportError> {
+        let mut rows = Vec::new();
+        let mut most = 1;
+        let series = self.series(|reported| {
+            let first = reported.first_attempts();
+            let by_hole = by_hole(&first);
+            let verdicts = by_hole.values().map(|of_hole| passes(of_hole).len());
+            let own_most = verdicts.max().unwrap_or(0);
+            most = most.max(own_most);
+            // Each k up to 20, and some of those beyond.
+            let ks = (1..=own_most).filter(|k| *k <= 20 || k % 10 == 0 || *k == own_most);
+            let mut points = Vec::new();
+            for k in ks {
+                if let Some(estimate) = pass_at(&by_hole, k) {
+                    rows.push(vec![
+                        PlotCell::Text(reported.name.clone()),
+                        PlotCell::Count(k),
+                        PlotCell::fraction(estimate),
+                    ]);
+                    points.push(Point::estimated(k as f64, &estimate));
+                }
+            }
+            points
+        });
+        let frame = Frame {
+            x: Axis {
+                name: "k: completions drawn at each hole",
+                range: 0.5..most as f64 + 0.5,
+                scale: Scale::Count,
+            },
+            y: Axis::share("pass@k"),
+            lines: true,
+            marks: most <= 20,
+            diagonal: false,
+        };
+        plot(
+            Plot {
+                name: "pass-at-k",
+                title: "pass@k",
+                about: "The probability that one of k completions makes all tests pass, mean over the holes with as many verdicts, which n counts. Bars are 95 % intervals, clustered by file.".to_owned(),
+                svg: None,
+                series: Vec::new(),
+                columns: vec!["run", "k", "pass@k"],
+                rows,
+            },
+            &frame,
+            series,
+        )
+    }
+
+    fn acceptance(&self) -> Result<Plot, HtmlReportError> {
+        let mut rows = Vec::new();
+        let series = self.series(|reported| {
+            let mut groups: BTreeMap<&str, Vec<&ScoredAttempt>> = BTreeMap::new();
+            for one in reported.first_attempts() {
+                let hole = &self.holes[self.places[&one.attempt.hole]];
+                groups.entry(&hole.language).or_default().push(one);
+            }
+            let mut points = Vec::new();
+            for (language, scored) in groups {
+                let figures = report_row("*", language, &scored);
+                let (Some(pass), Some(accepted)) = (
+                    figures.metrics.get("pass@1"),
+                    figures.metrics.get(ORACLE_ACCEPTANCE.name),
+                ) else {
+                    continue;
+                };
+                rows.push(vec![
+                    PlotCell::Text(reported.name.clone()),
+                    PlotCell::Text(language.to_owned()),
+                    PlotCell::fraction(*pass),
+                    PlotCell::fraction(*accepted),
+                ]);
+                points.push(Point {
+                    within_x: pass.low.zip(pass.high),
+                    ..Point::estimated(pass.value, accepted)
+                });
+            }
+            points
+        });
+        let frame = Frame {
+            x: Axis::share("pass@1"),
+            y: Axis::share(ORACLE_ACCEPTANCE.name),
+            lines: false,
+            marks: true,
+            diagonal: true,
+        };
+        plot(
+            Plot {
+                name: "acceptance",
+                title: "Acceptance against pass rate",
+                about: "A point for each run and language: what a simulated developer accepts of the completions offered, against what the tests accept. A simulation, not people. Bars are 95 % intervals, clustered by file.".to_owned(),
+                svg: None,
+                series: Vec::new(),
+                columns: vec!["run", "language", "pass@1", ORACLE_ACCEPTANCE.name],
+                rows,
+            },
+            &frame,
+            series,
+        )
+    }
+
+    /// A point for each run under each policy; a policy is a series.
+    fn policies(&self) -> Result<Plot, HtmlReportError> {
+        let mut rows = Vec::new();
+        let mut by_policy: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+        for reported in &self.reported_runs {
+            let first = reported.first_attempts();
+            let Some(pass) = pass_at(&by_hole(&first), 1) else {
+                continue;
+            };
+            for figures in reported.developers.figures(None, &first) {
+                let Some(accepted) = figures.figure(ACCEPTANCE_SHOWN) else {
+                    continue;
+                };
+                rows.push(vec![
+                    PlotCell::Text(figures.policy.clone()),
+                    PlotCell::Text(reported.name.clone()),
+                    PlotCell::fraction(pass),
+                    PlotCell::fraction(*accepted),
+                ]);
+                let point = Point {
+                    within_x: pass.low.zip(pass.high),
+                    ..Point::estimated(pass.value, accepted)
+                };
+                by_policy.entry(figures.policy).or_default().push(point);
+            }
+        }
+        let series = by_policy.into_iter();
+        let series = series.map(|(name, points)| Series { name, points });
+        let frame = Frame {
+            x: Axis::share("pass@1"),
+            y: Axis::share("acceptance/shown, simulated"),
+            lines: false,
+            marks: true,
+            diagonal: true,
+        };
+        plot(
+            Plot {
+                name: "policies",
+                title: "Simulated acceptance by policy against pass rate",
+                about: "A point for each run under each policy: of the completions that a simulated developer was shown, those it accepted, against pass@1. What to look for is whether runs stand in the same order under every policy. Bars are 95 % intervals, clustered by file.".to_owned(),
+                svg: None,
+                series: Vec::new(),
+                columns: vec!["policy", "run", "pass@1", ACCEPTANCE_SHOWN.name],
+                rows,
+            },
+            &frame,
+            series.collect(),
+        )
+    }
+
+    fn latency(&self) -> Result<Plot, HtmlReportError> {
+        let mut rows = Vec::new();
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        let series = self.series(|reported| {
+            let answered = reported.first_attempts().into_iter();
+            let mut latencies: Vec<f64> = answered
+                .filter_map(|one| one.latency_ms)
+                .filter(|latency| *latency > 0.0)
+                .collect();
+            latencies.sort_by(f64::total_cmp);
+            let (Some(first), Some(last)) = (latencies.first(), latencies.last()) else {
+                return Vec::new();
+            };
+            (least, most) = (least.min(*first), most.max(*last));
+            let mut figures = vec![
+                PlotCell::Text(reported.name.clone()),
+                PlotCell::Count(latencies.len()),
+            ];
+            for p in [0.5, 0.9, 0.95, 0.99] {
+                let value = fillrate_metrics::quantile(&latencies, p)
+                    .map_or(0.0, |quantile| quantile.value);
+                figures.push(PlotCell::Number((value * 10.0).round() / 10.0));
+            }
+            rows.push(figures);
+            // So many steps as can be seen.
+            let steps = latencies.len().min(200);
+            let of = latencies.len() as f64;
+            let places = (1..=steps).map(|step| step * latencies.len() / steps);
+            places
+                .map(|place| Point::at(latencies[place - 1], place as f64 / of))
+                .collect()
+        });
+        let range = if least < most {
+            least * 0.9..most * 1.1
+        } else {
+            1.0..10.0
+        };
+        let frame = Frame {
+            x: Axis {
+                name: "milliseconds from request to answer",
+                range,
+                scale: Scale::Milliseconds,
+            },
+            y: Axis::share("share of answers that were there"),
+            lines: true,
+            marks: false,
+            diagonal: false,
+        };
+        plot(
+            Plot {
+                name: "latency",
+                title: "Latency",
+                about: "How many of the answers were there after how long, as the editor saw it; the scale is logarithmic. Requests without an answer are left out, n counts answers.".to_owned(),
+                svg: None,
+                series: Vec::new(),
+                columns: vec!["run", "n", "median, ms", "90 %, ms", "95 %, ms", "99 %, ms"],
+                rows,
+            },
+            &frame,
+            series,
+        )
+    }
+
+    fn mutation(&self) -> Result<Plot, HtmlReportError> {
+        const BINS: usize = 5;
+        let mut rows = Vec::new();
+        let series = self.series(|reported| {
+            let first = reported.first_attempts();
+            let by_hole = by_hole(&first);
+            let mut bins: [Vec<(&str, f64, f64)>; BINS] = Default::default();
+            for of_hole in by_hole.values() {
+                let chance = pass_probability(of_hole, 1);
+                if let (Some(score), Some(chance)) = (of_hole[0].mutation, chance) {
+                    bins[bin(score, BINS)].push((of_hole[0].cluster.as_str(), score, chance));
+                }
+            }
+            let name = &reported.name;
+            binned(&bins, name, &mut rows)
+        });
+        let frame = Frame {
+            x: Axis::share("mutation score of the hole"),
+            y: Axis::share("pass@1"),
+            lines: false,
+            marks: true,
+            diagonal: false,
+        };
+        plot(
+            Plot {
+                name: "mutation",
+                title: "Mutation score against pass rate",
+                about: "Whether completions pass more often where tests notice fewer faults. The holes that have a mutation score (fillrate mutate, or --min-mutation-score) are put into fifths of the scale; a point is the mean score and the mean pass@1 of one, n counts its holes. Bars are 95 % intervals, clustered by file.".to_owned(),
+                svg: None,
+                series: Vec::new(),
+                columns: vec!["run", "scores", "mean score", "pass@1"],
+                rows,
+            },
+            &frame,
+            series,
+        )
+    }
+
+    fn calibration(&self) -> Result<Plot, HtmlReportError> {
+        const BINS: usize = 10;
+        let mut rows = Vec::new();
+        let series = self.series(|reported| {
+            let mut bins: [Vec<(&str, f64, f64)>; BINS] = Default::default();
+            for one in reported.first_attempts() {
+                let outcome = one.attempt.verdict.outcome;
+                let judged = outcome.is_evidence() && !one.attempt.offered.is_empty();
+                if let Some(probability) = one.probability.filter(|_| judged) {
+                    let passed = f64::from(u8::from(outcome == Outcome::Passed));
+                    let entry = (one.cluster.as_str(), probability, passed);
+                    bins[bin(probability, BINS)].push(entry);
+                }
+            }
+            binned(&bins, &reported.name, &mut rows)
+        });
+        let frame = Frame {
+            x: Axis::share("the model's mean probability of a token"),
+            y: Axis::share("completions that pass"),
+            lines: true,
+            marks: true,
+            diagonal: true,
+        };
+        plot(
+            Plot {
+                name: "calibration",
+                title: "Calibration",
+                about: "Whether the model's own confidence tells what passes. Completions are put into tenths by the geometric mean of the probabilities that the model gave their tokens; a point is a tenth's mean and the share that passes, n counts completions. Only models that tell probabilities are here. Bars are 95 % intervals, clustered by file.".to_owned(),
+                svg: None,
+                series: Vec::new(),
+                columns: vec!["run", "probabilities", "mean probability", "passed"],
+                rows,
+            },
+            &frame,
+            series,
+        )
+    }
+
+    fn series(&self, mut points: impl FnMut(&ReportedRun) -> Vec<Point>) -> Vec<Series> {
+        let reported_runs = self.reported_runs.iter();
+        reported_runs
+            .map(|reported| Series {
+                name: reported.name.clone(),
+                points: points(reported),
+            })
+            .collect()
+    }
+}
+
+/// Which of so many equal parts of the scale from 0 to 1 a value is in.
+fn bin(value: f64, bins: usize) -> usize {
+    ((value * bins as f64) as usize).min(bins - 1)
+}
+
+/// A point and a row for each part that something is in: of each entry its cluster, and the value
+/// along either axis.
+fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<PlotCell>>) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (index, bin) in bins.iter().enumerate() {
+        let values: Vec<(&str, f64, f64)> = bin
+            .iter()
+            .map(|(cluster, _, y)| (*cluster, 1.0, *y))
+            .collect();
+        let Some(estimate) = clustered_share(&values) else {
+            continue;
+        };
+        let mean = bin.iter().map(|(_, x, _)| x).sum::<f64>() / bin.len() as f64;
+        let edge = |index: usize| 100 * index / bins.len();
+        rows.push(vec![
+            PlotCell::Text(name.to_owned()),
+            PlotCell::Text(format!("{}–{} %", edge(index), edge(index + 1))),
+            PlotCell::Number((mean * 1000.0).round() / 1000.0),
+            PlotCell::fraction(estimate),
+        ]);
+        points.push(Point::estimated(mean, &estimate));
+    }
+    points
+}
+
+/// Draws what there is.
+fn plot(mut plot: Plot, frame: &Frame, series: Vec<Series>) -> Result<Plot, HtmlReportError> {
+    if series.iter().any(|series| !series.points.is_empty()) {
+        let svg = draw(frame, &series).map_err(|reason| HtmlReportError::Plot {
+            plot: plot.name,
+            reason,
+        })?;
+        plot.svg = Some(svg);
+    }
+    plot.series = series.into_iter().map(|series| series.name).collect();
+    Ok(plot)
+}
+
+fn draw(frame: &Frame, series: &[Series]) -> Result<String, String> {
+    let mut svg = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let mut builder = ChartBuilder::on(&root);
+        builder
+            .margin(12)
+            .x_label_area_size(48)
+            .y_label_area_size(64);
+        let (x, y) = (frame.x.range.clone(), frame.y.range.clone());
+        if frame.x.scale == Scale::Milliseconds {
+            let chart = builder.build_cartesian_2d(x.log_scale(), y);
+            fill(chart.map_err(|error| error.to_string())?, frame, series)?;
+        } else {
+            let chart = builder.build_cartesian_2d(x, y);
+            fill(chart.map_err(|error| error.to_string())?, frame, series)?;
+        }
+        root.present().map_err(|error| error.to_string())?;
+    }
+    Ok(svg)
+}
+
+type Chart<'a, 'b, X> =
+    ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, plotters::coord::types::RangedCoordf64>>;
+
+fn fill<X>(mut chart: Chart<'_, '_, X>, frame: &Frame, series: &[Series]) -> Result<(), String>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let fault = |error: DrawingAreaErrorKind<_>| error.to_string();
+    let font = |size: i32, colour: &RGBColor| ("sans-serif", size).into_font().color(colour);
+    chart
+        .configure_mesh()
+        .axis_style(MUTED)
+        .bold_line_style(GRID)
+        .light_line_style(TRANSPARENT)
+        .label_style(font(15, &MUTED))
+        .axis_desc_style(font(16, &INK))
+        .x_desc(frame.x.name)
+        .y_desc(frame.y.name)
+        .x_labels(labels(&frame.x))
+        .y_labels(6)
+        .x_label_formatter(&|value| frame.x.scale.label(*value))
+        .y_label_formatter(&|value| frame.y.scale.label(*value))
+        .draw()
+        .map_err(fault)?;
+    if frame.diagonal {
+        let diagonal = PathElement::new([(0.0, 0.0), (1.0, 1.0)], MUTED);
+        chart.draw_series([diagonal]).map_err(fault)?;
+    }
+    for (number, series) in series.iter().enumerate() {
+        let colour = colour(number);
+        let points = &series.points;
+        if frame.lines {
+            let line = points.iter().map(|point| (point.x, point.y));
+            let line = LineSeries::new(line, colour.stroke_width(2));
+            chart.draw_series(line).map_err(fault)?;
+        }
+        let bars = points.iter().flat_map(|point| {
+            let across = point
+                .within_x
+                .map(|(low, high)| [(low, point.y), (high, point.y)]);
+            let up = point
+                .within_y
+                .map(|(low, high)| [(point.x, low), (point.x, high)]);
+            across.into_iter().chain(up)
+        });
+        let bars = bars.map(|ends| PathElement::new(ends, colour.mix(0.5).stroke_width(1)));
+        chart.draw_series(bars).map_err(fault)?;
+        if !frame.marks {
+            continue;
+        }
+        let at = points.iter().map(|point| (point.x, point.y));
+        match number % MARKS {
+            0 => {
+                let marks = at.map(|at| Circle::new(at, 5, colour.filled()));
+                chart.draw_series(marks).map_err(fault)?;
+            }
+            1 => {
+                let marks = at.map(|at| TriangleMarker::new(at, 6, colour.filled()));
+                chart.draw_series(marks).map_err(fault)?;
+            }
+            _ => {
+                let marks = at.map(|at| Cross::new(at, 5, colour.stroke_width(2)));
+                chart.draw_series(marks).map_err(fault)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many marks there are for runs: ●, ▲ and ✕.
+const MARKS: usize = 3;
+
+/// How many labels an axis has.
+fn labels(axis: &Axis) -> usize {
+    match axis.scale {
+        Scale::Count => (axis.range.end as usize).clamp(2, 10),
+        Scale::Share => 6,
+        Scale::Milliseconds => 8,
+    }
+}

@@ -1,0 +1,518 @@
+//! Figures, counts and the runs' manifests: all of the first page.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fillrate_engine::developer::gate::{FrontierPoint, GateFit};
+use fillrate_engine::store::{AuditRecord, Machine, ProjectState};
+use fillrate_language::task::HoleKind;
+use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, INVOCATION, KEYSTROKES_SAVED, PASS_AT_1};
+use fillrate_metrics::{CONFIDENCE, METRICS, Metric, NumberFormat};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{HtmlReport, HtmlReportError, OUTCOMES, ReportProgress, ReportedRun, SHARD};
+use crate::comparison::{PassConclusion, RunDifference, against, by_hole, standings};
+use crate::figures::{ReportRow, report_row};
+use crate::policies::POLICY_METRICS;
+use crate::rounds::{RepairRound, rounds};
+use crate::scored::ScoredAttempt;
+use crate::sensitivity::Sensitivity;
+
+/// What `data/summary.js` holds.
+#[derive(Serialize)]
+pub(super) struct SummaryData<'a> {
+    /// The version of the program that wrote it.
+    program: &'static str,
+    /// Whether the pages ask for what is new.
+    live: bool,
+    progress: ReportProgress,
+    /// The probability with which an interval's method covers the true value.
+    confidence: f64,
+    outcomes: [&'static str; 10],
+    /// How many attempts a shard holds, and how many shards there are.
+    shard: usize,
+    shards: usize,
+    holes: usize,
+    /// How many of them are in all runs.
+    shared: usize,
+    holes_in_detail: usize,
+    runs: Vec<RunSummary<'a>>,
+    metrics: Vec<Note>,
+    /// Those of repair rounds.
+    round_metrics: [Note; 2],
+    /// Of the figures of simulated developers, by policy.
+    policy_metrics: Vec<Note>,
+    rows: Vec<Cell>,
+    /// The two best runs; `None` for one run, or without verdicts.
+    best: Option<BestRuns>,
+    /// How the runs rank under every policy, a text for each metric that ranks them.
+    rankings: Vec<String>,
+    /// What a gate would hold back, if the report is given telemetry to fit one to.
+    gate: Option<&'a GateFrontier>,
+}
+
+/// A gate fitted to shown completions, and what its threshold and others do.
+#[derive(Serialize)]
+pub(super) struct GateFrontier {
+    /// Whether no person was there.
+    simulated: bool,
+    shown: usize,
+    accepted: usize,
+    sessions: usize,
+    /// What each threshold does on sessions left out of the fit.
+    points: Vec<FrontierPoint>,
+    /// The gate's own; `None` if no threshold loses as little as it may.
+    chosen: Option<FrontierPoint>,
+}
+
+impl GateFrontier {
+    pub(super) fn from_fit(fit: &GateFit) -> Self {
+        let evidence = &fit.gate.evidence;
+        Self {
+            simulated: fit.gate.simulated,
+            shown: evidence.shown,
+            accepted: evidence.accepted,
+            sessions: evidence.sessions,
+            points: fit.tenths(),
+            chosen: fit.chosen(),
+        }
+    }
+}
+
+/// One run.
+#[derive(Serialize)]
+struct RunSummary<'a> {
+    name: &'a str,
+    model: &'a str,
+    context: &'a str,
+    folder: String,
+    finished: bool,
+    holes: usize,
+    /// What the run is of, without what could be a secret.
+    identity: Value,
+    machines: Vec<Machine>,
+    /// Where its time went, in a line, if that is known.
+    time_spent: Option<String>,
+    /// How many verdicts came about at which level of isolation.
+    sandboxes: BTreeMap<&'a str, usize>,
+    projects: BTreeMap<String, ProjectState>,
+    funnel: Funnel,
+    /// Holes whose file is another one than in an earlier run.
+    other_files: usize,
+    /// Verdicts for which tests were run again.
+    again: usize,
+    /// Verdicts that the naive engine judged again, and those that differ.
+    audited: usize,
+    differing: Vec<AuditRecord>,
+    rounds: Vec<RepairRound>,
+}
+
+/// From asking to passing, of first answers; each number counts some of those before it.
+#[derive(Default, Serialize)]
+struct Funnel {
+    /// Attempts there will be, where that is known.
+    expected: Option<usize>,
+    /// Attempts that were made.
+    asked: usize,
+    /// The server answered in time.
+    answered: usize,
+    /// It had a completion.
+    offered: usize,
+    /// The outcome says whether the completion was right.
+    judged: usize,
+    /// It was.
+    passed: usize,
+}
+
+/// The two runs with the highest pass@1, and whether they differ.
+#[derive(Serialize)]
+struct BestRuns {
+    /// The best run's number; `None` if both are.
+    best: Option<usize>,
+    /// The two runs' numbers, as they are paired on the page of flips.
+    first: usize,
+    second: usize,
+    #[serde(flatten)]
+    conclusion: PassConclusion,
+}
+
+/// What a metric means, below the table.
+#[derive(Serialize)]
+struct Note {
+    name: String,
+    /// How its values are written.
+    unit: NumberFormat,
+    about: String,
+}
+
+/// The figures of some of a run's attempts.
+#[derive(Serialize)]
+struct Cell {
+    /// The run's number.
+    run: usize,
+    /// The kind of holes, or `*`.
+    kind: &'static str,
+    #[serde(flatten)]
+    row: ReportRow,
+}
+
+impl Cell {
+    /// Whether it is of all of a run's attempts.
+    fn is_of_all(&self) -> bool {
+        [self.kind, &self.row.project, &self.row.language] == ["*"; 3]
+    }
+}
+
+/// What `data/flips.js` holds: every two runs, the later held against the earlier.
+#[derive(Serialize)]
+pub(super) struct FlipsData {
+    pairs: Vec<RunPair>,
+}
+
+#[derive(Serialize)]
+struct RunPair {
+    first: usize,
+    second: usize,
+    /// By variant, the second minus the first on the holes that both have, and how that is
+    /// written.
+    against: Vec<(&'static str, RunDifference, NumberFormat)>,
+    /// The numbers of the holes whose pass rates differ, and the pass rates.
+    holes: Vec<usize>,
+    rates: Vec<(f64, f64)>,
+}
+
+/// The metrics whose flips are listed.
+const COMPARED: [&str; 4] = [
+    "pass@1",
+    "em/cceval",
+    "es/cceval-levenshtein",
+    "id_f1/cceval",
+];
+
+impl HtmlReport {
+    pub(super) fn summary(&self) -> Result<SummaryData<'_>, HtmlReportError> {
+        let mut runs = Vec::new();
+        let mut rows = Vec::new();
+        for (number, reported) in self.reported_runs.iter().enumerate() {
+            runs.push(run(reported)?);
+            rows.extend(self.cells(number, reported)?);
+        }
+        let own = self.reported_runs.iter().map(|reported| {
+            let own: BTreeSet<usize> = reported.own.iter().copied().collect();
+            own
+        });
+        let shared = own.reduce(|a, b| &a & &b).map_or(0, |shared| shared.len());
+        let names: BTreeSet<&String> = rows
+            .iter()
+            .flat_map(|cell| cell.row.metrics.keys())
+            .collect();
+        let notes = names.into_iter();
+        let notes = notes.filter_map(|name| Some(Note::new(name, Metric::find(name)?)));
+        let mut metrics: Vec<Note> = notes.collect();
+        metrics.sort_by_key(|note| order(&note.name));
+        let policy_metrics = POLICY_METRICS.iter().filter(|metric| {
+            let mut figures = rows.iter().flat_map(|cell| &cell.row.policies);
+            figures.any(|one| one.figure(**metric).is_some())
+        });
+        let policy_metrics = policy_metrics
+            .map(|metric| Note::new(metric.name, *metric))
+            .collect();
+        Ok(SummaryData {
+            program: env!("CARGO_PKG_VERSION"),
+            live: self.live,
+            progress: self.progress(),
+            confidence: CONFIDENCE,
+            outcomes: OUTCOMES,
+            shard: SHARD,
+            shards: self.shards(),
+            holes: self.holes.len(),
+            shared,
+            holes_in_detail: self.holes_in_detail(),
+            runs,
+            metrics,
+            round_metrics: [PASS_AT_1, INVOCATION].map(|metric| Note::new(metric.name, metric)),
+            policy_metrics,
+            best: self.best(&rows),
+            rankings: self.rankings(&rows),
+            rows,
+            gate: self.gate.as_ref(),
+        })
+    }
+
+    /// A run's figures over all, by language, by kind, by both, by project, and by project and
+    /// kind.
+    fn cells(&self, number: usize, reported: &ReportedRun) -> Result<Vec<Cell>, HtmlReportError> {
+        let mut groups: BTreeMap<(&str, &str, Option<HoleKind>), Vec<&ScoredAttempt>> =
+            BTreeMap::new();
+        let all = reported.first_attempts();
+        for one in &all {
+            let hole = &self.holes[self.places[&one.attempt.hole]];
+            let (project, language) = (hole.project.as_str(), hole.language.as_str());
+            for place in [("*", "*"), ("*", language), (project, language)] {
+                for kind in [None, Some(hole.kind)] {
+                    let group = groups.entry((place.0, place.1, kind));
+                    group.or_default().push(one);
+                }
+            }
+        }
+        // A run without attempts has its row, too.
+        groups.entry(("*", "*", None)).or_default();
+        let cells = groups
+            .into_iter()
+            .map(|((project, language, kind), scored)| {
+                let mut row = report_row(project, language, &scored);
+                row.policies = reported.developers.figures_where(&scored, |typing| {
+                    let hole = &self.holes[self.places[&typing.hole]];
+                    (project == "*" || hole.project == project)
+                        && (language == "*" || hole.language == language)
+                        && kind.is_none_or(|kind| hole.kind == kind)
+                });
+                Cell {
+                    run: number,
+                    kind: kind.map_or("*", HoleKind::name),
+                    row,
+                }
+            });
+        Ok(cells.collect())
+    }
+
+    fn best(&self, rows: &[Cell]) -> Option<BestRuns> {
+        let rows = rows.iter().filter(|cell| cell.is_of_all());
+        let mut rates: Vec<(usize, f64)> = rows
+            .filter_map(|cell| Some((cell.run, cell.row.metrics.get("pass@1")?.value)))
+            .collect();
+        rates.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        let [(best, rate), (other, least), ..] = rates[..] else {
+            return None;
+        };
+        let (first, second) = (best.min(other), best.max(other));
+        let [earlier, later] = [first, second].map(|number| &self.reported_runs[number]);
+        let [those, these] =
+            [earlier, later].map(|reported| by_hole("pass@1", reported.first_attempts()));
+        let difference = against("pass@1", &these, &those);
+        Some(BestRuns {
+            best: (rate > least).then_some(best),
+            first,
+            second,
+            conclusion: PassConclusion::new(difference.as_ref(), &earlier.name, &later.name),
+        })
+    }
+
+    /// How the runs rank under every policy.
+    fn rankings(&self, rows: &[Cell]) -> Vec<String> {
+        let metrics = [ACCEPTANCE_SHOWN, KEYSTROKES_SAVED].into_iter();
+        let rankings = metrics.filter_map(|metric| {
+            let mut of_runs = Vec::new();
+            for (number, reported) in self.reported_runs.iter().enumerate() {
+                let all = rows
+                    .iter()
+                    .find(|cell| cell.run == number && cell.is_of_all());
+                let policies = all.map_or(&[][..], |cell| cell.row.policies.as_slice());
+                let developers = &reported.developers;
+                of_runs.extend(standings(metric, &reported.name, policies, developers));
+            }
+            Sensitivity::rank(metric, &of_runs)
+        });
+        rankings.map(|ranking| ranking.text()).collect()
+    }
+
+    pub(super) fn flips(&self) -> FlipsData {
+        let mut pairs = Vec::new();
+        for (second, later) in self.reported_runs.iter().enumerate() {
+            for (first, earlier) in self.reported_runs[..second].iter().enumerate() {
+                let mut held = Vec::new();
+                let mut differing = Vec::new();
+                for metric in COMPARED {
+                    let these = by_hole(metric, later.first_attempts());
+                    let those = by_hole(metric, earlier.first_attempts());
+                    if let Some(against) = against(metric, &these, &those) {
+                        let format = Metric::unit_of(metric).format().with_sign();
+                        held.push((metric, against, format));
+                    }
+                    if metric == "pass@1" {
+                        for (hole, (_, this)) in &these {
+                            if let Some((_, that)) = those.get(hole)
+                                && this != that
+                            {
+                                differing.push((self.places[*hole], (*that, *this)));
+                            }
+                        }
+                    }
+                }
+                let (holes, rates) = differing.into_iter().unzip();
+                pairs.push(RunPair {
+                    first,
+                    second,
+                    against: held,
+                    holes,
+                    rates,
+                });
+            }
+        }
+        FlipsData { pairs }
+    }
+}
+
+fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
+    let run = &reported.run;
+    let first = reported.first_attempts();
+    let mut funnel = Funnel {
+        expected: reported.expected(),
+        ..Funnel::default()
+    };
+    let mut sandboxes: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in &reported.scored {
+        *sandboxes.entry(&one.attempt.verdict.sandbox).or_default() += 1;
+    }
+    for one in &first {
+        let attempt = &one.attempt;
+        let outcome = attempt.verdict.outcome;
+        funnel.asked += 1;
+        let answered = attempt.answered && one.is_counted();
+        let offered = answered && !attempt.offered.is_empty();
+        let judged = offered && outcome.is_evidence();
+        funnel.answered += usize::from(answered);
+        funnel.offered += usize::from(offered);
+        funnel.judged += usize::from(judged);
+        funnel.passed += usize::from(judged && outcome == fillrate_verdict::Outcome::Passed);
+    }
+    let audits = &reported.audits;
+    Ok(RunSummary {
+        name: &reported.name,
+        model: &reported.model,
+        context: &reported.context,
+        folder: run.folder().display().to_string(),
+        finished: reported.is_finished(),
+        holes: reported.own.len(),
+        other_files: reported.other_files.len(),
+        identity: without_secrets(&reported.identity),
+        machines: run.machines()?,
+        time_spent: run.time_spent()?.map(|spent| spent.to_string()),
+        sandboxes,
+        projects: run.projects()?,
+        again: first.iter().filter(|one| one.attempt.verdict.rerun).count(),
+        audited: audits.len(),
+        differing: audits
+            .values()
+            .filter(|audit| audit.differs())
+            .cloned()
+            .collect(),
+        rounds: rounds(&reported.scored),
+        funnel,
+    })
+}
+
+/// Settings without what could be a secret: the values of headers, commands that print keys, and
+/// what stands in an address beside its host and path.
+fn without_secrets(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| {
+                let value = match name.as_str() {
+                    _ if value.is_null() => Value::Null,
+                    "headers" | "key_command" | "key" => Value::from("(left out)"),
+                    _ => without_secrets(value),
+                };
+                (name.clone(), value)
+            });
+            Value::Object(members.collect())
+        }
+        Value::Array(values) => values.iter().map(without_secrets).collect(),
+        Value::String(text) if text.contains("://") => Value::from(bare_address(text)),
+        other => other.clone(),
+    }
+}
+
+/// An address without name, password and query, in which keys are handed over.
+fn bare_address(address: &str) -> String {
+    let Ok(mut url) = reqwest::Url::parse(address) else {
+        return "(left out)".to_owned();
+    };
+    let fits = url.set_username("").and_then(|()| url.set_password(None));
+    if fits.is_err() && (!url.username().is_empty() || url.password().is_some()) {
+        return "(left out)".to_owned();
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
+}
+
+/// Where a metric stands among the columns: by its family's place in [`METRICS`], then by its
+/// parameter.
+fn order(name: &str) -> (usize, u64) {
+    let found = Metric::find(name);
+    let place = METRICS.iter().position(|metric| Some(*metric) == found);
+    let parameter = name
+        .split_once('@')
+        .and_then(|(_, number)| number.parse().ok());
+    (place.unwrap_or(METRICS.len()), parameter.unwrap_or(0))
+}
+
+impl Note {
+    /// What a metric measures and what its n counts; `name` may be that of a family's member.
+    fn new(name: &str, metric: Metric) -> Self {
+        let Metric {
+            unit,
+            meaning,
+            denominator,
+            ..
+        } = metric;
+        Self {
+            name: name.to_owned(),
+            unit: unit.format(),
+            about: format!("{meaning}; n counts {denominator}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_metrics::metric::{MEDIAN_LATENCY, ORACLE_ACCEPTANCE, WEIGHTED_PASS};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_could_be_a_secret_is_left_out() {
+        let identity = json!({
+            "model": {
+                "url": "https://me:hunter2@example.org/v1?api-key=hunter2#hunter2",
+                "proxy": "socks5://me:hunter2@example.org:99",
+                "headers": {"Authorization": "Bearer hunter2"},
+                "key_command": ["echo", "hunter2"],
+                "key_env": "MY_KEY",
+            },
+            "list": [{"url": "http://hunter2@[::1"}],
+        });
+        let shown = without_secrets(&identity);
+        assert!(!shown.to_string().contains("hunter2"), "{shown}");
+        assert_eq!(shown["model"]["url"], "https://example.org/v1");
+        assert_eq!(shown["model"]["key_env"], "MY_KEY");
+    }
+
+    #[test]
+    fn metrics_stand_in_the_order_of_reading() {
+        let mut names = vec![
+            MEDIAN_LATENCY.name,
+            "em/cceval",
+            "pass@10",
+            ORACLE_ACCEPTANCE.name,
+            "pass@1",
+            WEIGHTED_PASS.name,
+            "pass@5",
+        ];
+        names.sort_by_key(|name| order(name));
+        assert_eq!(
+            names,
+            [
+                "pass@1",
+                "pass@5",
+                "pass@10",
+                WEIGHTED_PASS.name,
+                ORACLE_ACCEPTANCE.name,
+                "em/cceval",
+                MEDIAN_LATENCY.name
+            ]
+        );
+    }
+}

@@ -1,0 +1,340 @@
+//! Figures of simulated developers in a run, by policy. None of it is a person's: every figure's
+//! name has its policy's.
+
+use std::collections::BTreeMap;
+
+use comfy_table::Cell;
+use fillrate_engine::developer::policy::DisplayedCompletion;
+use fillrate_engine::developer::typing::{EDITOR_DELAY_MS, RequestResult, TypingRequest};
+use fillrate_engine::store::{DeveloperSettings, TypingAttempt};
+use fillrate_language::task::Hole;
+use fillrate_metrics::metric::{
+    ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, ACCEPTED_GIVEN_PASS, COMPLETED_CODE,
+    KEYSTROKES_SAVED, LATE, MEDIAN_LATENCY, PASS_GIVEN_ACCEPTED, REPAIRED, WASTED_ACCEPT,
+};
+use fillrate_metrics::{Estimate, Metric, READ_MS, clustered_proportion, median};
+use fillrate_verdict::Outcome;
+use serde::Serialize;
+
+use super::scored::ScoredAttempt;
+use super::table::{TextTable, figure, right};
+
+/// A developer's figures under one policy.
+#[derive(Clone, Debug, Serialize)]
+pub struct PolicyFigures {
+    /// The policy's name.
+    pub policy: String,
+    /// Its version.
+    pub version: u32,
+    /// Holes that were typed, or completed at once in a run without typing.
+    pub holes: usize,
+    /// By `METRIC(POLICY)`, the metrics of [`POLICY_METRICS`] that apply. Rates are between 0 and
+    /// 1, `keystrokes-saved` at most 1, latencies in milliseconds.
+    pub metrics: BTreeMap<String, Estimate>,
+}
+
+/// Every metric of a policy, in the order of the tables.
+pub const POLICY_METRICS: [Metric; 11] = [
+    ACCEPTANCE_SHOWN,
+    ACCEPTANCE_READ,
+    ACCEPTANCE_CHARACTERS,
+    COMPLETED_CODE,
+    KEYSTROKES_SAVED,
+    PASS_GIVEN_ACCEPTED,
+    ACCEPTED_GIVEN_PASS,
+    WASTED_ACCEPT,
+    REPAIRED,
+    LATE,
+    MEDIAN_LATENCY,
+];
+
+impl PolicyFigures {
+    /// A metric's figure.
+    pub fn figure(&self, metric: Metric) -> Option<&Estimate> {
+        self.metrics.get(&named(metric.name, &self.policy))
+    }
+}
+
+/// The name of a policy's figure.
+pub fn named(metric: &str, policy: &str) -> String {
+    format!("{metric}({policy})")
+}
+
+/// A hole that a simulated developer typed.
+#[derive(Clone, Copy, Debug)]
+pub struct TypedHole<'a> {
+    /// The cluster of its samples.
+    pub cluster: &'a str,
+    /// The characters of the reference.
+    pub characters: usize,
+    /// How it was typed.
+    pub typing: &'a TypingAttempt,
+}
+
+impl<'a> TypedHole<'a> {
+    /// The requests whose completion was displayed.
+    fn displayed(self) -> impl Iterator<Item = &'a TypingRequest> {
+        let requests = self.typing.session.requests.iter();
+        requests.filter(|request| request.result == RequestResult::Shown)
+    }
+
+    /// The accepted characters, those deleted again included.
+    fn accepted_characters(self) -> usize {
+        let requests = self.typing.session.requests.iter();
+        let accepted = requests.filter_map(|request| request.accepted);
+        accepted.map(|one| one.kept + one.removed).sum()
+    }
+}
+
+/// A sample: its cluster, its weight and its value.
+pub type PolicySample<'a> = (&'a str, f64, f64);
+
+/// The samples of the metrics that compare accepts with what was shown or typed, the main one
+/// first: `acceptance/shown` and `acceptance/read`, whose weights are 1 and values 0 or 1;
+/// `acceptance/chars`, `completed-code` and `keystrokes-saved`, weighted by characters.
+pub fn typing_samples<'a>(typed: &[TypedHole<'a>]) -> [(Metric, Vec<PolicySample<'a>>); 5] {
+    let (mut shown, mut read, mut characters) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut completed, mut saved) = (Vec::new(), Vec::new());
+    for hole in typed {
+        for request in hole.displayed() {
+            let accepted = f64::from(u8::from(request.accepted.is_some()));
+            shown.push((hole.cluster, 1.0, accepted));
+            if request.accepted.is_some() || request.shown_ms >= READ_MS {
+                let length = request.text().map_or(0, |text| text.chars().count());
+                read.push((hole.cluster, 1.0, accepted));
+                characters.push((hole.cluster, length as f64, accepted));
+            }
+        }
+        let accepted = hole.accepted_characters();
+        let entered = (accepted + hole.typing.session.keys.typed) as f64;
+        completed.push((hole.cluster, entered, accepted as f64 / entered.max(1.0)));
+        saved.push((hole.cluster, hole.characters as f64, keystrokes_saved(hole)));
+    }
+    [
+        (ACCEPTANCE_SHOWN, shown),
+        (ACCEPTANCE_READ, read),
+        (ACCEPTANCE_CHARACTERS, characters),
+        (COMPLETED_CODE, completed),
+        (KEYSTROKES_SAVED, saved),
+    ]
+}
+
+/// The estimate of a metric of [`typing_samples`].
+fn estimate_samples(metric: Metric, samples: &[PolicySample<'_>]) -> Option<Estimate> {
+    metric.unit.mean(samples)
+}
+
+/// A completion that a developer saw, or would have seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct JudgedCompletion {
+    accepted: bool,
+    /// Whether it passes the tests, if it was judged.
+    passes: Option<bool>,
+    /// Whether the hole was still empty.
+    opening: bool,
+}
+
+/// Estimates the figures of typed holes, one object for each policy, in the order of their names.
+pub(super) fn estimate_typed(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
+    let mut by_policy: BTreeMap<&str, Vec<TypedHole<'_>>> = BTreeMap::new();
+    for one in typed {
+        by_policy.entry(&one.typing.policy).or_default().push(*one);
+    }
+    let figures = by_policy.into_iter().map(|(policy, typed)| {
+        let mut metrics = BTreeMap::new();
+        let mut put = |metric: Metric, estimate: Option<Estimate>| {
+            if let Some(estimate) = estimate {
+                metrics.insert(named(metric.name, policy), estimate);
+            }
+        };
+        for (metric, samples) in typing_samples(&typed) {
+            put(metric, estimate_samples(metric, &samples));
+        }
+        let displayed = || {
+            typed
+                .iter()
+                .flat_map(|hole| hole.displayed().map(|one| (hole.cluster, one)))
+        };
+        let judged: Vec<(&str, JudgedCompletion)> = displayed()
+            .map(|(cluster, one)| {
+                let judged = JudgedCompletion {
+                    accepted: one.accepted.is_some(),
+                    passes: one.outcome.and_then(passes),
+                    opening: one.written == 0,
+                };
+                (cluster, judged)
+            })
+            .collect();
+        for (metric, estimate) in estimate_judged(&judged) {
+            put(metric, estimate);
+        }
+        let repaired = displayed().filter_map(|(cluster, one)| {
+            let accepted = one.accepted?;
+            Some((cluster.to_owned(), accepted.removed > 0))
+        });
+        put(REPAIRED, proportion(repaired));
+        let late = typed.iter().flat_map(|hole| {
+            let requests = hole.typing.session.requests.iter();
+            requests.map(|one| {
+                let late = matches!(one.result, RequestResult::Late | RequestResult::Cancelled);
+                (hole.cluster.to_owned(), late)
+            })
+        });
+        put(LATE, proportion(late));
+        let latencies: Vec<f64> = displayed().filter_map(|(_, one)| one.latency_ms).collect();
+        put(MEDIAN_LATENCY, median(&latencies));
+        PolicyFigures {
+            policy: policy.to_owned(),
+            version: typed[0].typing.policy_version,
+            holes: typed.len(),
+            metrics,
+        }
+    });
+    figures.collect()
+}
+
+/// Estimates, for a run without typing, which of the offered completions a developer of each policy
+/// accepts who is about to type the reference.
+pub(super) fn estimate_attempts(
+    scored: &[&ScoredAttempt],
+    behaviour: &DeveloperSettings,
+) -> Vec<PolicyFigures> {
+    let figures = behaviour.policies.iter().map(|policy| {
+        let name = policy.name();
+        let hands = &behaviour.typing;
+        let judged: Vec<(&str, JudgedCompletion, f64)> = scored
+            .iter()
+            .filter(|one| one.is_counted())
+            .filter_map(|one| {
+                let attempt = &one.attempt;
+                let latency = attempt.latency_ms + EDITOR_DELAY_MS;
+                let late = policy.latency && latency > hands.first_pause_ms(&attempt.hole);
+                if attempt.offered.is_empty() || late {
+                    return None;
+                }
+                let view = DisplayedCompletion {
+                    remaining: &one.reference,
+                    candidates: &attempt.offered,
+                    latency_ms: attempt.latency_ms,
+                    place: one.position,
+                };
+                let chance = hands.chance(policy, &attempt.hole, attempt.sample as usize);
+                let choice = policy.choose(view, chance);
+                // Only the first candidate was judged.
+                let has_verdict = choice.unwrap_or(0) == 0;
+                let judged = JudgedCompletion {
+                    accepted: choice.is_some(),
+                    passes: passes(attempt.verdict.outcome).filter(|_| has_verdict),
+                    opening: true,
+                };
+                Some((one.cluster.as_str(), judged, attempt.latency_ms))
+            })
+            .collect();
+        let mut metrics = BTreeMap::new();
+        let mut put = |metric: Metric, estimate: Option<Estimate>| {
+            if let Some(estimate) = estimate {
+                metrics.insert(named(metric.name, &name), estimate);
+            }
+        };
+        let accepted = judged
+            .iter()
+            .map(|(cluster, one, _)| ((*cluster).to_owned(), one.accepted));
+        put(ACCEPTANCE_SHOWN, proportion(accepted));
+        let latencies: Vec<f64> = judged.iter().map(|(_, _, latency)| *latency).collect();
+        put(MEDIAN_LATENCY, median(&latencies));
+        let judged: Vec<(&str, JudgedCompletion)> = judged
+            .into_iter()
+            .map(|(cluster, one, _)| (cluster, one))
+            .collect();
+        for (metric, estimate) in estimate_judged(&judged) {
+            put(metric, estimate);
+        }
+        let holes: std::collections::BTreeSet<&str> = scored
+            .iter()
+            .filter(|one| one.is_counted())
+            .map(|one| &*one.attempt.hole)
+            .collect();
+        PolicyFigures {
+            policy: name.clone(),
+            version: policy.version(),
+            holes: holes.len(),
+            metrics,
+        }
+    });
+    figures.collect()
+}
+
+/// The metrics that join accepts with verdicts on the same completions.
+fn estimate_judged(judged: &[(&str, JudgedCompletion)]) -> [(Metric, Option<Estimate>); 3] {
+    let accepted = || judged.iter().filter(|(_, one)| one.accepted);
+    let passing =
+        |wanted: bool| {
+            proportion(accepted().filter_map(move |(cluster, one)| {
+                Some(((*cluster).to_owned(), one.passes? == wanted))
+            }))
+        };
+    let at_passing = proportion(
+        judged
+            .iter()
+            .filter(|(_, one)| one.opening && one.passes == Some(true))
+            .map(|(cluster, one)| ((*cluster).to_owned(), one.accepted)),
+    );
+    [
+        (PASS_GIVEN_ACCEPTED, passing(true)),
+        (ACCEPTED_GIVEN_PASS, at_passing),
+        (WASTED_ACCEPT, passing(false)),
+    ]
+}
+
+/// 1 − keys / characters of the reference at one hole.
+pub(super) fn keystrokes_saved(typed: &TypedHole<'_>) -> f64 {
+    1.0 - typed.typing.session.keys.total() as f64 / typed.characters.max(1) as f64
+}
+
+/// The share of the completions shown at one hole that was accepted; `None` if none was shown.
+pub(super) fn acceptance(typed: &TypedHole<'_>) -> Option<f64> {
+    let shown = typed.displayed().count();
+    let accepted = typed
+        .displayed()
+        .filter(|request| request.accepted.is_some());
+    (shown > 0).then(|| accepted.count() as f64 / shown as f64)
+}
+
+/// The characters of a hole's reference.
+pub(super) fn characters(hole: &Hole) -> usize {
+    hole.reference.chars().count()
+}
+
+/// Whether an outcome is a pass; `None` if it says nothing about the completion.
+fn passes(outcome: Outcome) -> Option<bool> {
+    outcome.is_evidence().then_some(outcome == Outcome::Passed)
+}
+
+fn proportion(outcomes: impl Iterator<Item = (String, bool)>) -> Option<Estimate> {
+    clustered_proportion(&outcomes.collect::<Vec<_>>())
+}
+
+/// The table of all policies; empty without figures.
+pub(super) fn table(figures: &[PolicyFigures]) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
+    let there: Vec<Metric> = POLICY_METRICS
+        .into_iter()
+        .filter(|metric| figures.iter().any(|one| one.figure(*metric).is_some()))
+        .collect();
+    let mut header = vec!["policy", "holes"];
+    header.extend(there.iter().map(|metric| metric.name));
+    let mut table = TextTable::new(header);
+    for one in figures {
+        let mut cells = vec![Cell::new(&one.policy), right(one.holes)];
+        let figures = there.iter();
+        cells.extend(figures.map(|metric| figure(metric.name, one.figure(*metric))));
+        table.add_row(cells);
+    }
+    format!(
+        "{table}\nSimulated: accepts of a developer of each policy, not of a person. \
+         P(pass|accepted) and wasted-accept are over accepts, each judged\nas the rest of the \
+         hole; P(accepted|pass) over completions that are shown at an empty hole and pass.\n"
+    )
+}

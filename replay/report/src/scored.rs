@@ -1,0 +1,189 @@
+//! A run's attempts with what can be calculated of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use fillrate_engine::developer::policy::LinePosition;
+use fillrate_engine::store::{Attempt, Run, StoreError};
+use fillrate_language::mutate::MutationScore;
+use fillrate_language::scoring::ScoringLanguage;
+use fillrate_language::task::Hole;
+use fillrate_metrics::{Sample, TextMetric, oracle_prefix, text_scores};
+use fillrate_mine::invocation::InvocationRates;
+use fillrate_syntax::Language;
+
+/// One attempt with its scores, which are absent if its outcome
+/// [is not counted](fillrate_verdict::Outcome::is_counted).
+pub(super) struct ScoredAttempt {
+    pub(super) attempt: Attempt,
+    /// Holes of one file stand or fall together, so intervals are clustered by it.
+    pub(super) cluster: String,
+    pub(super) text: BTreeMap<&'static str, f64>,
+    /// The shares of the hole's dependencies that the completion names.
+    pub(super) invocation: InvocationRates,
+    /// Whether a simulated developer accepts a candidate; `None` if none was offered.
+    pub(super) accepted: Option<bool>,
+    /// Milliseconds from request to response; `None` without a response.
+    pub(super) latency_ms: Option<f64>,
+    pub(super) reference: String,
+    /// The cursor position at the hole.
+    pub(super) position: LinePosition,
+    /// The hole's mutation score.
+    pub(super) mutation: Option<f64>,
+    /// The geometric mean of the probabilities that the model gave the tokens of the completion, if
+    /// it reports them and clean-up only cut its text.
+    pub(super) probability: Option<f64>,
+}
+
+/// Text metrics of the report.
+pub(super) const TEXT_METRICS: [&str; 4] = [
+    "em/cceval",
+    "em/tokens",
+    "es/cceval-levenshtein",
+    "id_f1/cceval",
+];
+
+impl ScoredAttempt {
+    pub(super) fn score(hole: &Hole, contents: &str, attempt: Attempt) -> Self {
+        let mut text = BTreeMap::new();
+        let is_counted = attempt.verdict.outcome.is_counted();
+        let language = Language::for_path(Path::new(&hole.path)).filter(|_| is_counted);
+        if let (Some(language), Ok((prefix, _))) = (language, hole.cut(contents)) {
+            let sample = Sample {
+                syntax: &ScoringLanguage::from(language),
+                prompt: prefix,
+                prediction: attempt.completion(),
+                reference: &hole.reference,
+            };
+            for (TextMetric { metric, .. }, value) in text_scores(&sample) {
+                if TEXT_METRICS.contains(&metric.name) {
+                    text.insert(metric.name, value);
+                }
+            }
+        }
+        let invocation = if is_counted {
+            InvocationRates::score(hole, attempt.completion())
+        } else {
+            InvocationRates::default()
+        };
+        let has_offer = is_counted && !attempt.offered.is_empty();
+        let accepted = has_offer.then(|| {
+            let mut offered = attempt.offered.iter();
+            offered.any(|candidate| oracle_prefix(&hole.reference, candidate).is_some())
+        });
+        Self {
+            cluster: cluster(hole),
+            text,
+            invocation,
+            accepted,
+            latency_ms: latency_ms(&attempt),
+            reference: hole.reference.clone(),
+            position: position(hole, contents),
+            mutation: hole
+                .mutation
+                .as_ref()
+                .and_then(|mutation| MutationScore::from(mutation).score()),
+            probability: probability(&attempt),
+            attempt,
+        }
+    }
+}
+
+impl ScoredAttempt {
+    /// Whether any figure counts the attempt.
+    pub(super) fn is_counted(&self) -> bool {
+        self.attempt.verdict.outcome.is_counted()
+    }
+
+    /// Whether an attempt at the same hole has the same figures, those of its verdict left out.
+    pub(super) fn is_alike(&self, attempt: &Attempt) -> bool {
+        self.attempt.offered == attempt.offered
+            && self.is_counted() == attempt.verdict.outcome.is_counted()
+    }
+
+    /// The figures of an attempt that [is alike](Self::is_alike).
+    pub(super) fn with_verdict_of(&self, attempt: Attempt) -> Self {
+        Self {
+            cluster: self.cluster.clone(),
+            text: self.text.clone(),
+            invocation: self.invocation,
+            accepted: self.accepted,
+            latency_ms: latency_ms(&attempt),
+            reference: self.reference.clone(),
+            position: self.position,
+            mutation: self.mutation,
+            probability: probability(&attempt),
+            attempt,
+        }
+    }
+}
+
+/// See [`ScoredAttempt::latency_ms`].
+fn latency_ms(attempt: &Attempt) -> Option<f64> {
+    let has_latency = attempt.answered && attempt.verdict.outcome.is_counted();
+    has_latency.then_some(attempt.latency_ms)
+}
+
+/// See [`ScoredAttempt::probability`].
+fn probability(attempt: &Attempt) -> Option<f64> {
+    if !attempt.verdict.outcome.is_counted() {
+        return None;
+    }
+    let completion = attempt.offered.first()?;
+    let steps = &attempt.trace.as_ref()?.steps;
+    let step = steps.iter().find(|step| step.raw.contains(completion))?;
+    step.mean_log_probability.map(f64::exp)
+}
+
+/// A run's attempts with what can be calculated of them.
+pub(super) fn load_scored(run: &Run) -> Result<Vec<ScoredAttempt>, StoreError> {
+    let holes = run.holes()?;
+    let mut scored = Vec::new();
+    for attempt in run.attempts()? {
+        if let Some(hole) = holes.get(&attempt.hole) {
+            let contents = run.source(hole)?;
+            scored.push(ScoredAttempt::score(hole, &contents, attempt));
+        }
+    }
+    Ok(scored)
+}
+
+/// How many attempts of a run were made without being shown another file, and the holes for which
+/// one of these has the reference, as `em/cceval` compares them.
+///
+/// # Errors
+/// The run can't be read.
+pub fn solved_alone(run: &Run) -> Result<(usize, BTreeSet<String>), StoreError> {
+    let mut alone = 0;
+    let mut solved = BTreeSet::new();
+    for one in without_repairs(load_scored(run)?) {
+        let trace = one.attempt.trace.as_ref();
+        if !trace.is_some_and(|trace| trace.windows.is_empty()) {
+            continue;
+        }
+        alone += 1;
+        if one.text.get("em/cceval") == Some(&1.0) {
+            solved.insert(one.attempt.hole);
+        }
+    }
+    Ok((alone, solved))
+}
+
+/// Removes the attempts of repair rounds, which count only in the figures by round.
+pub(super) fn without_repairs(mut scored: Vec<ScoredAttempt>) -> Vec<ScoredAttempt> {
+    scored.retain(|one| one.attempt.repair_round == 0);
+    scored
+}
+
+/// Holes of one file stand or fall together, so intervals are clustered by it.
+pub(super) fn cluster(hole: &Hole) -> String {
+    format!("{}\0{}", hole.project, hole.path)
+}
+
+/// The cursor position at a hole.
+fn position(hole: &Hole, contents: &str) -> LinePosition {
+    hole.cut(contents)
+        .map_or(LinePosition::LineEnd, |(prefix, suffix)| {
+            LinePosition::between(prefix, suffix)
+        })
+}

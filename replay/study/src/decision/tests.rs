@@ -1,0 +1,227 @@
+use super::*;
+use crate::input::{Observation, SampleDimension, SampleMix, Stratum};
+use crate::{Figure, Study, StudyOptions, StudySide, table};
+
+fn side(rows: &[(&str, f64)], metric: &str) -> StudySide {
+    let rows: String = rows
+        .iter()
+        .map(|(version, value)| format!("{version},,{metric},{value},400\n"))
+        .collect();
+    let text = format!("version,language,metric,value,n\n{rows}");
+    StudySide {
+        observations: table::parse_table(&text, "t.csv").unwrap(),
+        ..StudySide::default()
+    }
+}
+
+fn study(offline: &StudySide, online: &StudySide) -> Study {
+    let options = StudyOptions {
+        draws: 500,
+        bootstrap_draws: 100,
+        simulations: 50,
+        ..StudyOptions::default()
+    };
+    Study::new(offline, online, SecondSide::Online, &options).unwrap()
+}
+
+const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+fn versions(values: impl Fn(usize) -> f64) -> Vec<(&'static str, f64)> {
+    NAMES
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (*name, values(at)))
+        .collect()
+}
+
+#[test]
+fn a_close_connection_is_trusted_from_a_gap_on() {
+    let mut offline = versions(|at| 0.3 + 0.05 * at as f64);
+    offline.push(("next", 0.52));
+    offline.push(("far", 0.9));
+    let wave = [0.01, -0.01, 0.008, 0.0, -0.012, 0.01, -0.006, 0.0];
+    let online = versions(|at| 0.2 + 0.03 * at as f64 + wave[at]);
+    let study = study(
+        &side(&offline, "pass@1"),
+        &side(&online, "acceptance/shown"),
+    );
+    let decision = study.decision.as_ref().unwrap();
+    assert_eq!(decision.trust, Trust::Trust);
+    let gap = decision.smallest_gap.unwrap();
+    assert!((0.01..0.06).contains(&gap), "{gap}");
+    // h has the best figures on both sides.
+    let selection = decision.selection.unwrap();
+    assert_eq!(selection.chosen, 7);
+    assert!(selection.probability > 0.6, "{selection:?}");
+    assert!(selection.regret.value < 0.02, "{selection:?}");
+    let [next, far] = decision.predictions.as_slice() else {
+        panic!("{:?}", decision.predictions);
+    };
+    assert_eq!((next.version.as_str(), next.extrapolated), ("next", false));
+    assert_eq!((far.version.as_str(), far.extrapolated), ("far", true));
+    assert!((next.second.value - 0.332).abs() < 0.01, "{next:?}");
+    let width = |one: &VersionPrediction| one.second.high.unwrap() - one.second.low.unwrap();
+    assert!(width(far) > width(next));
+    let text = study.text();
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("[TRUST] pass@1 may choose"), "{first}");
+    assert!(text.contains("Smallest gap worth trusting"), "{text}");
+    // The page begins with the same, and all else is closed until it is opened.
+    let page = study.page();
+    let answer = page.find(&decision.sentence).unwrap();
+    assert!(page.find("<p class=\"badge trust\">Trust</p>").unwrap() < answer);
+    let first_section = page.find("<details>").unwrap();
+    assert!(answer < first_section && page.find("<svg").unwrap() < first_section);
+    assert!(!page.contains("<details open"));
+    for link in [
+        "evidence", "left-out", "versions", "trend", "pairs", "method",
+    ] {
+        assert!(page.contains(&format!("<a href=\"#{link}\">")), "{link}");
+        assert!(page.contains(&format!("<div id=\"{link}\">")), "{link}");
+    }
+    assert!(
+        text.contains("next (pass@1 52.0 %) is predicted to measure"),
+        "{text}"
+    );
+}
+
+#[test]
+fn opposed_figures_are_not_trusted_and_few_versions_cant_tell() {
+    let up = side(&versions(|at| 0.3 + 0.05 * at as f64), "pass@1");
+    let down = side(&versions(|at| 0.6 - 0.04 * at as f64), "acceptance/shown");
+    let opposed = study(&up, &down).decision.unwrap();
+    assert_eq!((opposed.trust, opposed.smallest_gap), (Trust::Dont, None));
+
+    let three = |side: &StudySide| StudySide {
+        observations: side.observations[..3].to_vec(),
+        ..StudySide::default()
+    };
+    let few = study(&three(&up), &three(&up)).decision.unwrap();
+    assert_eq!(few.trust, Trust::CantTell);
+    // Four versions that agree with p = 1/24 are a hint.
+    let four = |values: [f64; 4], metric| {
+        let rows: Vec<_> = NAMES.into_iter().zip(values).collect();
+        side(&rows, metric)
+    };
+    let hint = study(
+        &four([0.5, 0.491, 0.563, 0.551], "pass@1"),
+        &four([0.3, 0.299, 0.314, 0.312], "acceptance/shown"),
+    );
+    assert_eq!(hint.pairs[0].conclusion, Conclusion::Together);
+    let hint = hint.decision.unwrap();
+    assert_eq!((hint.trust, hint.smallest_gap), (Trust::CantTell, None));
+    assert!(
+        hint.sentence.contains("a hint, not yet a reason"),
+        "{hint:?}"
+    );
+    let two = StudySide {
+        observations: up.observations[..2].to_vec(),
+        ..StudySide::default()
+    };
+    let two = study(&two, &two).decision.unwrap();
+    assert_eq!((two.trust, two.selection), (Trust::CantTell, None));
+    assert!(
+        two.next_step.starts_with("Measure at least 4 versions"),
+        "{two:?}"
+    );
+}
+
+#[test]
+fn the_best_metric_is_named_with_what_choosing_it_costs() {
+    let mut offline = side(
+        &versions(|at| [0.5, 0.3, 0.6, 0.2, 0.4, 0.7, 0.35, 0.45][at]),
+        "pass@1",
+    );
+    let better = side(&versions(|at| 0.3 + 0.05 * at as f64), "em/tokens");
+    offline.observations.extend(better.observations);
+    let online = side(&versions(|at| 0.2 + 0.03 * at as f64), "acceptance/shown");
+    let decision = study(&offline, &online).decision.unwrap();
+    let best = decision.best.unwrap();
+    assert_eq!(
+        (best.offline.as_str(), best.pairs, best.versions),
+        ("em/tokens", 2, 8)
+    );
+    assert!(best.share > 0.99 && best.nested_share > 0.99, "{best:?}");
+    assert!(best.rises, "{best:?}");
+}
+
+#[test]
+fn an_opposed_metric_is_not_advised() {
+    let wave = [0.01, -0.01, 0.008, 0.0, -0.012, 0.01, -0.006, 0.0];
+    let mut offline = side(&versions(|at| 0.3 + 0.05 * at as f64 + wave[at]), "pass@1");
+    let closer = side(&versions(|at| 0.3 + 0.05 * at as f64), "em/tokens");
+    offline.observations.extend(closer.observations);
+    let online = side(&versions(|at| 0.6 - 0.04 * at as f64), "acceptance/shown");
+    let decision = study(&offline, &online).decision.unwrap();
+    assert_eq!(decision.trust, Trust::Dont);
+    let best = decision.best.unwrap();
+    assert_eq!((best.offline.as_str(), best.rises), ("em/tokens", false));
+    assert!(best.nested_share > 0.9, "{best:?}");
+    assert!(
+        decision
+            .next_step
+            .starts_with("Choose by the second side's figure"),
+        "{}",
+        decision.next_step
+    );
+}
+
+/// Version b is better in long holes, which are few offline and most of what people see.
+#[test]
+fn holes_are_weighted_to_the_mix_that_people_see() {
+    let mut offline = side(&versions(|at| 0.5 - 0.01 * at as f64), "pass@1");
+    let mut online = side(&versions(|at| 0.2 + 0.03 * at as f64), "acceptance/shown");
+    for (at, name) in NAMES.iter().enumerate() {
+        for (stratum, passing, holes) in [("mid_line", 30 - at, 50), ("line_end", 4 + at, 20)] {
+            let rows = (0..holes).map(|hole| {
+                let passed = f64::from(u8::from(hole < passing));
+                (format!("{stratum}{}", hole % 5), 1.0, passed)
+            });
+            offline.observations.push(Observation {
+                version: (*name).to_owned(),
+                configuration: None,
+                label: None,
+                language: None,
+                stratum: Some(Stratum {
+                    dimension: SampleDimension::Place,
+                    name: stratum.to_owned(),
+                }),
+                metric: "pass@1".to_owned(),
+                unit: FigureUnit::Share,
+                figure: Figure::from_rows(rows),
+                source: String::new(),
+            });
+        }
+        online.mixes.push(SampleMix {
+            dimension: SampleDimension::Place,
+            version: (*name).to_owned(),
+            configuration: None,
+            counts: [("mid_line", 10), ("line_end", 80), ("new_block", 10)]
+                .map(|(place, count)| (place.to_owned(), count))
+                .into(),
+        });
+    }
+    let decision = study(&offline, &online).decision.unwrap();
+    let [weighted] = decision.weighted.as_slice() else {
+        panic!("{:?}", decision.weighted);
+    };
+    assert_eq!(weighted.dimension, SampleDimension::Place);
+    assert!((weighted.shares["line_end"] - 8.0 / 9.0).abs() < 1e-12);
+    assert!((weighted.uncovered - 0.1).abs() < 1e-12);
+    // 1/9 · 30/50 + 8/9 · 4/20 for the first version.
+    let (version, first) = weighted.figures[0];
+    assert_eq!(version, 0);
+    assert!(
+        (first.value - (0.6 + 8.0 * 0.2) / 9.0).abs() < 1e-12,
+        "{first:?}"
+    );
+    assert!(
+        weighted.raw_r < -0.99 && weighted.weighted_r > 0.99,
+        "{weighted:?}"
+    );
+    let sentence = weighted.sentence("pass@1", "online");
+    assert!(
+        sentence.contains("10 % of the online samples are in strata without holes"),
+        "{sentence}"
+    );
+}

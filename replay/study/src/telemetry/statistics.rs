@@ -1,0 +1,213 @@
+//! Telemetry statistics: acceptance, retention and latency by model, language or day, and the
+//! results of a trial.
+//!
+//! Each figure is a named variant with its denominator in the name; see [`VARIANTS`].
+
+use std::collections::BTreeMap;
+
+use fillrate_engine::developer::fit::utc_day;
+use fillrate_metrics::metric::{LATENCY_P90, MEDIAN_LATENCY};
+use fillrate_metrics::{Estimate, median, quantile};
+use fillrate_server::telemetry::{Certainty, EnteredCharacters, RecordedCompletion, StoreContents};
+use serde::Serialize;
+
+use super::impression::{Impression, collect_impressions};
+use super::trial::{BlindTrial, TrialStatistics};
+use super::variant::VariantSamples;
+
+/// The version of the statistics' format.
+pub const SCHEMA: u32 = 1;
+
+/// Statistics of a telemetry store.
+#[derive(Clone, Debug, Serialize)]
+pub struct TelemetryStatistics {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// One row for each group, grouping by grouping.
+    pub rows: Vec<StatisticsRow>,
+    /// The last trial, if there is one.
+    pub trial: Option<TrialStatistics>,
+}
+
+/// The figures of one group.
+#[derive(Clone, Debug, Serialize)]
+pub struct StatisticsRow {
+    /// The group's value of each [`Dimension`], by the dimension's name.
+    pub by: BTreeMap<&'static str, String>,
+    /// Completions that were offered. The same text at the same position twice in a row counts
+    /// once, also if its beginning was typed in between.
+    pub offered: usize,
+    /// How many of them were displayed, by how surely the editor knows: `confirmed` and
+    /// `estimated`.
+    pub shown: BTreeMap<&'static str, usize>,
+    /// How many of those shown were accepted whole.
+    pub accepted: usize,
+    /// How many more were accepted in editors that never report what they display: only
+    /// `completed-code` and retention count them.
+    #[serde(rename = "untold")]
+    pub accepted_unreported: usize,
+    /// By variant.
+    pub figures: VariantEstimates,
+}
+
+/// Estimates by the names of their [`VARIANTS`]. A variant without a sample is absent.
+pub type VariantEstimates = BTreeMap<String, Estimate>;
+
+/// Every variant's name, `t` being a horizon in seconds; the reference page defines them. A trial in
+/// pairs has `acceptance/pairs` in place of the first three.
+pub const VARIANTS: [&str; 8] = [
+    "acceptance/shown",
+    "acceptance/read",
+    "acceptance/chars",
+    "completed-code",
+    "retained@t",
+    "still-in-code@t",
+    "latency_ms/median",
+    "latency_ms/p90",
+];
+
+/// What statistics are grouped by.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::EnumString,
+)]
+#[strum(
+    serialize_all = "lowercase",
+    parse_err_ty = String,
+    parse_err_fn = unknown_dimension
+)]
+pub enum Dimension {
+    /// The model: its name in the configuration, or the model's own for `[model]`.
+    Model,
+    /// The file's language.
+    Language,
+    /// The day in UTC, as `YYYY-MM-DD`.
+    Day,
+}
+
+fn unknown_dimension(_: &str) -> String {
+    "statistics are by model, language and day".to_owned()
+}
+
+/// What statistics count.
+#[derive(Clone, Debug, Default)]
+pub struct StatisticsOptions {
+    /// Each grouping has rows of its own.
+    pub groupings: Vec<Vec<Dimension>>,
+    /// Counts nothing older than this, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// Counts sessions of a simulated developer in place of people's. The two are never mixed.
+    pub simulated: bool,
+    /// Counts only what an editor confirms to have displayed as shown.
+    pub confirmed: bool,
+    /// Names the models of a blind trial that is still running.
+    pub unblind: bool,
+}
+
+impl TelemetryStatistics {
+    /// Calculates the statistics of a store's contents.
+    pub fn new(contents: &StoreContents, options: &StatisticsOptions) -> Self {
+        let counted = |at_ms: i64, simulated: bool| {
+            simulated == options.simulated && options.since_ms.is_none_or(|since| at_ms >= since)
+        };
+        let recorded: Vec<&RecordedCompletion> = contents
+            .completions
+            .iter()
+            .filter(|one| counted(one.answered.at_ms, one.answered.simulated))
+            .collect();
+        let entered: Vec<&EnteredCharacters> = contents
+            .entered
+            .iter()
+            .filter(|one| counted(one.at_ms, one.simulated))
+            .collect();
+        let blind = BlindTrial::find(&recorded, options.unblind);
+        let impressions = collect_impressions(&recorded, options.confirmed);
+        let groupings = options.groupings.iter();
+        Self {
+            schema: SCHEMA,
+            rows: groupings
+                .flat_map(|grouping| group_rows(grouping, &impressions, &entered, &blind))
+                .collect(),
+            trial: TrialStatistics::from_last_trial(&impressions, &blind),
+        }
+    }
+}
+
+/// The rows of one grouping.
+fn group_rows(
+    grouping: &[Dimension],
+    impressions: &[Impression<'_>],
+    entered: &[&EnteredCharacters],
+    blind: &BlindTrial,
+) -> Vec<StatisticsRow> {
+    let key = |model: String, language: Option<&String>, at_ms: i64| -> Vec<String> {
+        let value = |dimension: &Dimension| match dimension {
+            Dimension::Model => model.clone(),
+            Dimension::Language => language.cloned().unwrap_or_else(|| "other".to_owned()),
+            Dimension::Day => utc_day(at_ms),
+        };
+        grouping.iter().map(value).collect()
+    };
+    let mut groups: BTreeMap<Vec<String>, (Vec<&Impression<'_>>, Vec<&EnteredCharacters>)> =
+        BTreeMap::new();
+    // Each model of a pair had half of the person's attention: the trial's statistics count it.
+    for impression in impressions.iter().filter(|one| !one.answered.is_pair()) {
+        let answered = impression.answered;
+        let model = blind.model_name(answered);
+        let key = key(model, answered.language.as_ref(), answered.at_ms);
+        groups.entry(key).or_default().0.push(impression);
+    }
+    for one in entered {
+        let Some(model) = blind.model_name_of_entered(one) else {
+            continue;
+        };
+        let key = key(model, one.language.as_ref(), one.at_ms);
+        // Where nothing was offered there is nothing to compare.
+        if let Some(group) = groups.get_mut(&key) {
+            group.1.push(*one);
+        }
+    }
+    let rows = groups.into_iter().map(|(key, (impressions, entered))| {
+        let names = grouping.iter().map(<&'static str>::from);
+        StatisticsRow {
+            by: names.zip(key).collect(),
+            offered: impressions.len(),
+            shown: count_by_certainty(&impressions),
+            accepted: impressions.iter().filter(|one| one.is_accepted()).count(),
+            accepted_unreported: impressions
+                .iter()
+                .filter(|one| one.accepted.is_some() && one.shown.is_none())
+                .count(),
+            figures: estimates(&impressions, &entered),
+        }
+    });
+    rows.collect()
+}
+
+/// How many were displayed, by how surely the editor knows.
+fn count_by_certainty(impressions: &[&Impression<'_>]) -> BTreeMap<&'static str, usize> {
+    let mut shown = BTreeMap::from([("confirmed", 0), ("estimated", 0)]);
+    for one in impressions.iter().filter_map(|one| one.shown) {
+        let certainty = match one.certainty {
+            Certainty::Confirmed => "confirmed",
+            Certainty::Estimated => "estimated",
+        };
+        *shown.entry(certainty).or_default() += 1;
+    }
+    shown
+}
+
+/// All figures of a group.
+fn estimates(impressions: &[&Impression<'_>], entered: &[&EnteredCharacters]) -> VariantEstimates {
+    let samples =
+        VariantSamples::from_impressions(impressions, &|one: &Impression<'_>| one.cluster());
+    let mut estimates = samples.with_entered(impressions, entered).estimates();
+    let latencies: Vec<f64> = impressions
+        .iter()
+        .map(|one| one.answered.timings.latency_ms)
+        .collect();
+    let median = (MEDIAN_LATENCY.name, median(&latencies));
+    for (name, estimate) in [median, (LATENCY_P90.name, quantile(&latencies, 0.9))] {
+        estimates.extend(estimate.map(|estimate| (name.to_owned(), estimate)));
+    }
+    estimates
+}

@@ -1,0 +1,520 @@
+//! The baseline: the results of a project's own tests before any change, from `RUNS` runs, one of
+//! which records the lines that each test runs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::VerdictError;
+use super::runner::report::TestOutcome;
+use super::runner::{LoadedCode, TestRunResult};
+
+/// How often the tests run.
+pub(super) const RUNS: usize = 5;
+
+/// The version of the file in the cache.
+pub(super) const SCHEMA: u32 = 5;
+
+/// The results of a project's own tests.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Baseline {
+    pub(super) schema: u32,
+    /// Every test by id.
+    tests: BTreeMap<String, TestInfo>,
+    /// By file: the lines each test runs, as ranges.
+    coverage: BTreeMap<String, Vec<CoveredRanges>>,
+    /// The files of tests that can't be collected, and why.
+    pub(super) uncollected: BTreeMap<String, String>,
+    /// Options of the project that can't be honoured and had no effect.
+    neutralised: BTreeSet<String>,
+    /// Wall-clock seconds of each run that records no lines.
+    seconds: Vec<f64>,
+    /// The peak memory of all runs, in bytes.
+    pub(super) peak_memory: u64,
+    /// What the unchanged project's own tests do to their process, see
+    /// [`TestReport::marks`](super::runner::report::TestReport::marks).
+    pub(super) marks: BTreeSet<String>,
+    /// The project's files that the tests make or write to.
+    pub(super) changed: BTreeSet<String>,
+    /// What the tests load.
+    loaded: LoadedCode,
+    /// Why a warm worker that has loaded this can't run the tests; `None` if it can.
+    pub(super) unfit: Option<String>,
+    /// Why a warm worker that has collected the tests can't run them; `None` if it can.
+    pub(super) uncollectable: Option<String>,
+    /// Whether the runner records no lines: every test counts as running every line.
+    #[serde(default, rename = "blind")]
+    pub(super) lacks_coverage: bool,
+}
+
+/// A test, `""` for import time, and the lines it runs as ranges with both ends included.
+type CoveredRanges = (String, Vec<(usize, usize)>);
+
+/// One test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct TestInfo {
+    /// Its outcome in every run; `None` if the runs differ: the test is flaky and quarantined.
+    outcome: Option<TestOutcome>,
+    /// Of its slowest run.
+    seconds: f64,
+    /// Why it fails, if it always does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    message: String,
+}
+
+impl TestInfo {
+    /// Whether it fails in every run.
+    fn is_set_aside(&self) -> bool {
+        self.outcome.is_some_and(TestOutcome::is_failure)
+    }
+}
+
+/// How many reasons for failing tests a message lists.
+const REASONS_LISTED: usize = 5;
+
+/// One run of all tests of the unchanged project.
+pub(super) struct BaselineRun {
+    /// Whether it records lines.
+    pub(super) with_coverage: bool,
+    pub(super) result: TestRunResult,
+}
+
+impl Baseline {
+    /// The baseline from runs of all tests, of which at least one records no lines; `uncollected`
+    /// has the files of tests that can't be collected, with the reasons. Tests that always fail are
+    /// set aside.
+    ///
+    /// # Errors
+    /// Fewer than `min_share` of the tests pass.
+    pub(super) fn from_runs(
+        project: &str,
+        runs: &[BaselineRun],
+        uncollected: BTreeMap<String, String>,
+        min_share: f64,
+    ) -> Result<Self, VerdictError> {
+        let results = || runs.iter().map(|run| &run.result);
+        let tests = merge_tests(runs);
+        let loaded = runs
+            .iter()
+            .find(|run| !run.with_coverage)
+            .map(|run| &run.result.report)
+            .map(|report| LoadedCode {
+                modules: report.modules.clone(),
+                sources: report.sources.clone(),
+                read: results()
+                    .flat_map(|result| result.report.read.iter().cloned())
+                    .collect(),
+                plain_names: report.plain_names,
+            });
+        let baseline = Self {
+            schema: SCHEMA,
+            tests,
+            uncollected,
+            neutralised: results()
+                .flat_map(|result| result.report.neutralised.iter().cloned())
+                .collect(),
+            coverage: merge_coverage(runs),
+            seconds: runs
+                .iter()
+                .filter(|run| !run.with_coverage)
+                .map(|run| run.result.wall.as_secs_f64())
+                .collect(),
+            peak_memory: results()
+                .map(|result| result.peak_memory)
+                .max()
+                .unwrap_or_default(),
+            marks: results()
+                .flat_map(|result| result.report.marks.iter().chain(&result.report.broken))
+                .cloned()
+                .collect(),
+            changed: results()
+                .flat_map(|result| result.changed.iter().chain(&result.unreadable))
+                .cloned()
+                .collect(),
+            loaded: loaded.unwrap_or_default(),
+            unfit: Some("it was not tried".to_owned()),
+            uncollectable: Some("it was not tried".to_owned()),
+            lacks_coverage: false,
+        };
+        baseline.check_share(project, min_share)?;
+        Ok(baseline)
+    }
+
+    /// Refuses a project of whose tests too few pass.
+    fn check_share(&self, project: &str, min_share: f64) -> Result<(), VerdictError> {
+        let count = |outcome: TestOutcome| {
+            let tests = self.tests.values();
+            tests.filter(|test| test.outcome == Some(outcome)).count()
+        };
+        let passing = count(TestOutcome::Passed);
+        let tests = self.tests.len() - count(TestOutcome::Skipped) + self.uncollected.len();
+        if passing > 0 && passing as f64 >= min_share * tests as f64 {
+            return Ok(());
+        }
+        Err(self.tests_fail(project, format!("{:.0} %", 100.0 * min_share)))
+    }
+
+    /// The error that lists why tests are set aside; `least` is the share that must pass.
+    pub(super) fn tests_fail(&self, project: &str, least: String) -> VerdictError {
+        let passed = |test: &&TestInfo| test.outcome == Some(TestOutcome::Passed);
+        let skipped = |test: &&TestInfo| test.outcome == Some(TestOutcome::Skipped);
+        VerdictError::TestsFail {
+            project: project.to_owned(),
+            passing: self.tests.values().filter(passed).count(),
+            tests: self.tests.len() - self.tests.values().filter(skipped).count()
+                + self.uncollected.len(),
+            least,
+            reasons: self.reasons(),
+        }
+    }
+
+    /// Why tests are set aside: the most frequent reasons first, each with its number of tests and
+    /// the first of them.
+    fn reasons(&self) -> String {
+        let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (id, reason) in self.set_aside() {
+            by_reason.entry(reason).or_default().push(id);
+        }
+        let mut reasons: Vec<(String, Vec<String>)> = by_reason.into_iter().collect();
+        reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+        let more = reasons.len().saturating_sub(REASONS_LISTED);
+        let mut listed: Vec<String> = reasons
+            .iter()
+            .take(REASONS_LISTED)
+            .map(|(reason, ids)| match ids.len() {
+                1 => format!("{}: {reason}", ids[0]),
+                count => format!("{count} such as {}: {reason}", ids[0]),
+            })
+            .collect();
+        if more > 0 {
+            listed.push(format!("{more} other reasons"));
+        }
+        if listed.is_empty() {
+            listed.push("the others are flaky".to_owned());
+        }
+        listed.join("; ")
+    }
+
+    /// The tests that take no part because they always fail, and the files that can't be
+    /// collected, each with the reason, sorted.
+    pub fn set_aside(&self) -> Vec<(String, String)> {
+        let failing = self.tests.iter().filter(|(_, info)| info.is_set_aside());
+        let files = self.uncollected.iter();
+        failing
+            .map(|(id, info)| (id.clone(), info.message.clone()))
+            .chain(files.map(|(file, reason)| (file.clone(), reason.clone())))
+            .collect()
+    }
+
+    /// The project's options that can't be honoured and had no effect, sorted.
+    pub fn neutralised(&self) -> Vec<&str> {
+        self.neutralised.iter().map(String::as_str).collect()
+    }
+
+    /// The ids of the tests that pass in every run, or are skipped in every run, sorted.
+    pub fn stable(&self) -> Vec<&str> {
+        self.tests
+            .iter()
+            .filter(|(_, info)| info.outcome.is_some() && !info.is_set_aside())
+            .map(|(id, _)| id.as_str())
+            .collect()
+    }
+
+    /// The ids of the flaky tests, sorted.
+    pub fn quarantined(&self) -> Vec<&str> {
+        self.tests
+            .iter()
+            .filter(|(_, info)| info.outcome.is_none())
+            .map(|(id, _)| id.as_str())
+            .collect()
+    }
+
+    /// What the tests load.
+    pub(super) fn loaded(&self) -> &LoadedCode {
+        &self.loaded
+    }
+
+    /// Why every run of the tests starts from scratch; `None` if warm workers can run them.
+    pub fn unfit(&self) -> Option<&str> {
+        self.unfit.as_deref()
+    }
+
+    /// Whether a warm worker that has loaded the libraries can run the tests.
+    pub fn is_warm(&self) -> bool {
+        self.unfit.is_none()
+    }
+
+    /// Whether a warm worker that has collected the tests can run them.
+    pub fn is_collectable(&self) -> bool {
+        self.uncollectable.is_none()
+    }
+
+    /// Whether a test takes no part: it is flaky or always fails.
+    pub fn leaves_out(&self, id: &str) -> bool {
+        self.tests
+            .get(id)
+            .is_some_and(|test| test.outcome.is_none() || test.is_set_aside())
+    }
+
+    /// Whether the project's own tests leave this mark on their process.
+    pub(super) fn leaves_mark(&self, mark: &str) -> bool {
+        self.marks.contains(mark)
+    }
+
+    /// Whether the project's own tests make or write to this file of the project.
+    pub(super) fn changes_file(&self, path: &str) -> bool {
+        self.changed.contains(path)
+    }
+
+    /// The outcome of a stable test.
+    pub(super) fn outcome(&self, id: &str) -> Option<TestOutcome> {
+        self.tests.get(id)?.outcome
+    }
+
+    /// Wall-clock time of the slowest run of all tests.
+    pub fn slowest(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds.iter().copied().fold(0.0, f64::max))
+    }
+
+    /// Time that these tests take, start-up excluded.
+    pub fn seconds(&self, ids: &[&str]) -> Duration {
+        let seconds = ids
+            .iter()
+            .filter_map(|id| self.tests.get(*id))
+            .map(|info| info.seconds)
+            .sum();
+        Duration::from_secs_f64(seconds)
+    }
+
+    /// The stable tests that run any of these one-based lines; all of them if such a line runs at
+    /// import, which every test needs.
+    pub fn covering(&self, file: &str, lines: RangeInclusive<usize>) -> BTreeSet<&str> {
+        let touching: BTreeSet<&str> = self
+            .coverage
+            .get(file)
+            .into_iter()
+            .flatten()
+            .filter(|(_, ranges)| {
+                ranges
+                    .iter()
+                    .any(|(first, last)| first <= lines.end() && lines.start() <= last)
+            })
+            .map(|(test, _)| test.as_str())
+            .collect();
+        let stable = self.stable().into_iter();
+        if self.lacks_coverage || touching.contains("") {
+            stable.collect()
+        } else {
+            stable.filter(|id| touching.contains(id)).collect()
+        }
+    }
+
+    /// The file of which the most tests run lines.
+    pub(super) fn most_covered_file(&self) -> Option<&str> {
+        let most = self.coverage.iter().max_by_key(|(_, ranges)| ranges.len());
+        most.map(|(path, _)| path.as_str())
+    }
+
+    /// How many lines of the project each test runs.
+    pub(super) fn line_counts(&self) -> HashMap<String, usize> {
+        let mut lines: HashMap<String, usize> = HashMap::new();
+        for (test, ranges) in self.coverage.values().flatten() {
+            let count: usize = ranges.iter().map(|(first, last)| last - first + 1).sum();
+            match lines.get_mut(test) {
+                Some(lines) => *lines += count,
+                None => drop(lines.insert(test.clone(), count)),
+            }
+        }
+        lines
+    }
+
+    /// Whether importing a file runs a one-based line of it.
+    pub fn runs_at_import(&self, file: &str, line: usize) -> bool {
+        self.coverage
+            .get(file)
+            .into_iter()
+            .flatten()
+            .filter(|(test, _)| test.is_empty())
+            .flat_map(|(_, ranges)| ranges)
+            .any(|(first, last)| (*first..=*last).contains(&line))
+    }
+
+    /// Whether a stable test, and not only an import, runs a one-based line of a file.
+    pub fn covers(&self, file: &str, line: usize) -> bool {
+        let passes = |test: &TestInfo| test.outcome == Some(TestOutcome::Passed);
+        if self.lacks_coverage {
+            return self.tests.values().any(passes);
+        }
+        self.coverage
+            .get(file)
+            .into_iter()
+            .flatten()
+            .any(|(test, ranges)| {
+                ranges
+                    .iter()
+                    .any(|(first, last)| (*first..=*last).contains(&line))
+                    && self.outcome(test) == Some(TestOutcome::Passed)
+            })
+    }
+}
+
+/// Merges the results of each test.
+fn merge_tests(runs: &[BaselineRun]) -> BTreeMap<String, TestInfo> {
+    let ids: BTreeSet<&String> = runs
+        .iter()
+        .flat_map(|run| run.result.report.tests.keys())
+        .collect();
+    let mut tests = BTreeMap::new();
+    for id in ids {
+        let results: Vec<_> = runs
+            .iter()
+            .map(|run| run.result.report.tests.get(id))
+            .collect();
+        let first = results[0].map(|result| result.outcome);
+        let agree = results
+            .iter()
+            .all(|result| result.map(|result| result.outcome) == first);
+        let seconds = results
+            .iter()
+            .flatten()
+            .map(|result| result.seconds)
+            .fold(0.0, f64::max);
+        let outcome = first.filter(|_| agree);
+        let message = match (outcome, results[0]) {
+            (Some(outcome), Some(result)) if outcome.is_failure() => key_line(&result.message),
+            _ => String::new(),
+        };
+        let info = TestInfo {
+            outcome,
+            seconds,
+            message,
+        };
+        tests.insert(id.clone(), info);
+    }
+    tests
+}
+
+/// The lines that each test runs, by file.
+fn merge_coverage(runs: &[BaselineRun]) -> BTreeMap<String, Vec<CoveredRanges>> {
+    let mut coverage: BTreeMap<String, Vec<CoveredRanges>> = BTreeMap::new();
+    for covered in runs.iter().flat_map(|run| &run.result.report.coverage) {
+        coverage
+            .entry(covered.file.clone())
+            .or_default()
+            .push((covered.test.clone(), ranges(&covered.lines)));
+    }
+    for ranges in coverage.values_mut() {
+        ranges.sort();
+    }
+    coverage
+}
+
+/// Sorted lines as ranges, both ends included.
+fn ranges(lines: &[usize]) -> Vec<(usize, usize)> {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &line in lines {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == line => *last = line,
+            _ => ranges.push((line, line)),
+        }
+    }
+    ranges
+}
+
+/// The most informative line of a failure's message: after Python's last traceback the first that
+/// is not indented, elsewhere the first.
+pub(super) fn key_line(message: &str) -> String {
+    let lines: Vec<&str> = message
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let traceback = lines
+        .iter()
+        .rposition(|line| line.starts_with("Traceback "));
+    let mut after = lines[traceback.map_or(0, |index| index + 1)..].iter();
+    let line = after.find(|line| !line.starts_with(' '));
+    line.map_or("no message", |line| line.trim()).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_sandbox::End;
+
+    use super::super::runner::report::TestReport;
+    use super::*;
+
+    fn run(report: &str) -> BaselineRun {
+        let signed = report.replace("{\"event\"", "{\"nonce\":\"w\",\"event\"");
+        let result = TestRunResult {
+            end: End::Exited(1),
+            report: TestReport::parse(signed.as_bytes(), "w"),
+            changed: Vec::new(),
+            unreadable: Vec::new(),
+            output: String::new(),
+            wall: Duration::from_secs(1),
+            peak_memory: 1,
+            level: String::new(),
+        };
+        BaselineRun {
+            with_coverage: false,
+            result,
+        }
+    }
+
+    const BOTH: &str = r#"{"event":"test","id":"a","outcome":"passed"}
+{"event":"test","id":"b","outcome":"passed"}
+{"event":"coverage","test":"a","file":"m.py","lines":[3,4,5,9]}
+{"event":"coverage","test":"","file":"m.py","lines":[1]}"#;
+
+    #[test]
+    fn flaky_tests_are_quarantined() {
+        let failing = BOTH.replace(r#""b","outcome":"passed""#, r#""b","outcome":"failed""#);
+        let runs = [run(BOTH), run(&failing)];
+        let baseline = from_runs(&runs, 0.5).expect("enough tests pass");
+        assert_eq!(baseline.stable(), ["a"]);
+        assert_eq!(baseline.quarantined(), ["b"]);
+        let missing = [
+            run(BOTH),
+            run(r#"{"event":"test","id":"a","outcome":"passed"}"#),
+        ];
+        let baseline = from_runs(&missing, 0.5).expect("enough tests pass");
+        assert_eq!(baseline.quarantined(), ["b"]);
+    }
+
+    fn from_runs(runs: &[BaselineRun], min_share: f64) -> Result<Baseline, VerdictError> {
+        Baseline::from_runs("demo", runs, BTreeMap::new(), min_share)
+    }
+
+    #[test]
+    fn a_test_that_always_fails_is_set_aside_unless_too_few_are_left() {
+        let failing = BOTH.replace(
+            r#""b","outcome":"passed""#,
+            r#""b","outcome":"failed","message":"Traceback (most recent call last):\n  File \"a.py\", line 1, in test\nAssertionError: assert 1 == 2\n  where 1 = f()\n""#,
+        );
+        let runs = [run(&failing), run(&failing)];
+        let baseline = from_runs(&runs, 0.5).expect("half of the tests pass");
+        assert_eq!(baseline.stable(), ["a"]);
+        assert!(baseline.quarantined().is_empty() && baseline.leaves_out("b"));
+        let reason = "AssertionError: assert 1 == 2".to_owned();
+        assert_eq!(baseline.set_aside(), [("b".to_owned(), reason)]);
+        let error = from_runs(&runs, 0.6).expect_err("fewer than 60 % pass");
+        insta::assert_snapshot!(error, @"`demo` passes 1 of its own 2 tests, and at least 60 % must pass: b: AssertionError: assert 1 == 2; correct the project's environment in the manifest (`fillrate init` writes one), leave tests out by its `args`, or lower `min_share`");
+    }
+
+    #[test]
+    fn covering_tests_are_those_that_run_a_changed_line() {
+        let baseline = from_runs(&[run(BOTH)], 0.5).expect("no test fails");
+        let covering = |lines| {
+            baseline
+                .covering("m.py", lines)
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(covering(4..=7), ["a"]);
+        assert_eq!(covering(6..=8), Vec::<&str>::new());
+        assert_eq!(covering(1..=3), ["a", "b"]);
+        assert!(baseline.covers("m.py", 9) && !baseline.covers("m.py", 1));
+    }
+}

@@ -1,0 +1,332 @@
+//! Measures a project's baseline, or loads it from the cache.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fillrate_sandbox::{End, Limits, SandboxError};
+
+use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA, key_line};
+use super::error::VerdictError;
+use super::runner::report::{CollectError, TestReport};
+use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
+use crate::queue::run_jobs;
+
+/// The time limit for a run of all tests.
+const RUN_TIME: Duration = Duration::from_secs(900);
+/// The time after which a test counts as one that does not end. A test of this length would cost
+/// as much in each of its verdicts.
+const TEST_TIME: Duration = Duration::from_secs(60);
+/// Most runs in which a test may not end, or files not compile.
+const MOST_REPEATS: usize = 8;
+
+/// The file of the baseline with this key, relative to the cache.
+pub(super) fn baseline_file(key: &str) -> PathBuf {
+    Path::new("baselines").join(format!("{key}.json"))
+}
+
+/// Loads the baseline for this source and environment from the cache, or runs the tests and stores
+/// it there. `progress` gets the number of finished runs and of all runs.
+///
+/// # Errors
+/// The tests can't be run, or fail; the cache can't be written.
+pub(super) fn load_or_measure(
+    runner: &mut ProjectRunner,
+    warm: &WarmWorkers,
+    cache: &Path,
+    threads: usize,
+    progress: impl Fn(usize, usize) + Sync,
+) -> Result<Baseline, VerdictError> {
+    let path = cache.join(baseline_file(&runner.key()));
+    let folder = path.parent().unwrap_or(cache).to_owned();
+    let cached = std::fs::read(&path)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Baseline>(&bytes).ok())
+        .filter(|baseline| baseline.schema == SCHEMA);
+    if let Some(baseline) = cached {
+        let files: Vec<String> = baseline.uncollected.keys().cloned().collect();
+        runner.leave_out(&files);
+        return Ok(baseline);
+    }
+    let baseline = measure(runner, warm, threads, progress)?;
+    let cache_error = |source| VerdictError::Cache {
+        path: path.clone(),
+        source,
+    };
+    std::fs::create_dir_all(&folder).map_err(cache_error)?;
+    // Written atomically: a killed process leaves no partial file under the name.
+    let file = tempfile::NamedTempFile::new_in(&folder).map_err(cache_error)?;
+    serde_json::to_writer(std::io::BufWriter::new(&file), &baseline)
+        .map_err(|error| cache_error(error.into()))?;
+    file.persist(&path)
+        .map_err(|error| cache_error(error.error))?;
+    Ok(baseline)
+}
+
+fn measure(
+    runner: &mut ProjectRunner,
+    warm: &WarmWorkers,
+    threads: usize,
+    progress: impl Fn(usize, usize) + Sync,
+) -> Result<Baseline, VerdictError> {
+    let prepared = runner.prepared();
+    let project = prepared.project.name.clone();
+    let files = prepared
+        .hole_files()
+        .map_err(|error| VerdictError::NotRunnable {
+            project: project.clone(),
+            reason: error.to_string(),
+        })?;
+    let plain = TestRun {
+        replaced: &[],
+        select: None,
+        coverage: None,
+        first_failure_ends: false,
+        test_time: None,
+        limits: Limits {
+            wall: RUN_TIME,
+            cpu: RUN_TIME * 2,
+            memory: 4 << 30,
+            // The lines of every test are reported in one file.
+            file_size: 1 << 30,
+            disk: 2 << 30,
+            collect: 1 << 30,
+            ..Limits::default()
+        },
+    };
+    progress(0, RUNS);
+    // If the first run fails, the others are pointless.
+    let (first, uncollected) = run_first(runner, &plain, &files)?;
+    let first = check_complete(first, &project)?;
+    let runner = &*runner;
+    progress(1, RUNS);
+    let with_coverage = TestRun {
+        coverage: Some(&files),
+        ..plain.clone()
+    };
+    let mut runs = vec![BaselineRun {
+        with_coverage: false,
+        result: first,
+    }];
+    // One of the other runs records lines.
+    let jobs: Vec<bool> = (1..RUNS).map(|index| index == 1).collect();
+    runs.extend(run_jobs(
+        &jobs,
+        threads,
+        || (),
+        |(), records| {
+            let run = if *records { &with_coverage } else { &plain };
+            let result = check_complete(runner.run(run)?, &project)?;
+            Ok::<_, VerdictError>(BaselineRun {
+                with_coverage: *records,
+                result,
+            })
+        },
+        |done| progress(done + 1, RUNS),
+    )?);
+    let mut baseline = Baseline::from_runs(&project, &runs, uncollected, runner.min_share())?;
+    if !runner.can_select() && !baseline.set_aside().is_empty() {
+        // Its command runs all tests, so that it can't succeed.
+        return Err(baseline.tests_fail(&project, "100 %".to_owned()));
+    }
+    baseline.lacks_coverage = !runner.can_select();
+    baseline.unfit = try_warm(runner, warm, &mut baseline, &plain, Readiness::Loaded)?;
+    baseline.uncollectable = match &baseline.unfit {
+        Some(reason) => Some(reason.clone()),
+        None => try_warm(runner, warm, &mut baseline, &plain, Readiness::Collected)?,
+    };
+    Ok(baseline)
+}
+
+/// Runs all tests, and again without a test that does not end or a file of tests that keeps the
+/// others from being compiled. Returns the last run and, by name, why tests or files of tests are
+/// left out from now on. `sources` are the files with holes: if one does not compile, nothing is
+/// left out.
+fn run_first(
+    runner: &mut ProjectRunner,
+    plain: &TestRun<'_>,
+    sources: &[String],
+) -> Result<(TestRunResult, BTreeMap<String, String>), VerdictError> {
+    let run = TestRun {
+        test_time: Some(TEST_TIME),
+        ..plain.clone()
+    };
+    let mut uncollected = BTreeMap::new();
+    for _ in 0..MOST_REPEATS {
+        let mut result = runner.run(&run)?;
+        let more = leave_out_uncollected(runner, &mut result.report, sources);
+        let none_ran = result.report.ended && result.report.tests.is_empty();
+        let repeat = !more.is_empty() && (!result.report.ended || none_ran);
+        uncollected.extend(more);
+        if repeat {
+            continue;
+        }
+        // If nothing is left, what was left out is the reason.
+        if none_ran && let Some((id, message)) = uncollected.first_key_value() {
+            result.report.collect_errors.push(CollectError {
+                id: id.clone(),
+                message: message.clone(),
+                compile: true,
+            });
+        }
+        return Ok((result, uncollected));
+    }
+    Ok((runner.run(&run)?, uncollected))
+}
+
+/// Runs the unchanged project's tests twice with a warm worker, the second time with the file that
+/// most tests run replaced by itself. Returns why the results differ from those of the other runs;
+/// `None` if they don't. Adds the marks and changed files of these runs to the baseline.
+fn try_warm(
+    runner: &ProjectRunner,
+    warm: &WarmWorkers,
+    baseline: &mut Baseline,
+    plain: &TestRun<'_>,
+    readiness: Readiness,
+) -> Result<Option<String>, VerdictError> {
+    let unchanged = match baseline.most_covered_file() {
+        Some(path) => Some((path.to_owned(), runner.read(path)?)),
+        None => None,
+    };
+    let unchanged: Vec<(&str, &str)> = unchanged
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    for replaced in [&[][..], &unchanged] {
+        let run = TestRun {
+            replaced,
+            ..plain.clone()
+        };
+        let memory = plain.limits.memory;
+        let result = match warm.run(
+            runner,
+            &run,
+            baseline.loaded(),
+            (readiness, memory),
+            Vec::new(),
+        ) {
+            Ok(Some(result)) => result,
+            Ok(None) => return Ok(Some("its framework supports no warm workers".to_owned())),
+            Err(VerdictError::Sandbox(
+                error @ (SandboxError::Program { .. } | SandboxError::BelowLevel { .. }),
+            )) => return Ok(Some(error.to_string())),
+            Err(error) => return Err(error),
+        };
+        if let Some(reason) = difference(baseline, &result) {
+            return Ok(Some(reason));
+        }
+        let report = result.report;
+        baseline.marks.extend(report.marks);
+        baseline.marks.extend(report.broken);
+        baseline.changed.extend(result.changed);
+        baseline.changed.extend(result.unreadable);
+    }
+    Ok(None)
+}
+
+/// How the result of a warm worker differs from the baseline; `None` if it doesn't.
+fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
+    let report = &result.report;
+    let complete = report.ended && report.sentinel_fault.is_none();
+    if result.end != End::Exited(FAILED_STATUS) || !complete {
+        let output = result.output.lines().last().unwrap_or_default();
+        let end = result.end;
+        return Some(format!("with a warm worker it {end}: {output}"));
+    }
+    let differs = |id: &&str| {
+        let outcome = report.tests.get(*id).map(|test| test.outcome);
+        outcome != baseline.outcome(id)
+    };
+    let id = baseline.stable().into_iter().find(differs)?;
+    Some(format!("with a warm worker {id} has another outcome"))
+}
+
+/// Takes the files of tests that can't be collected, and tests that don't end, out of a report and
+/// of all further runs, if the framework can do that; returns why, by name.
+fn leave_out_uncollected(
+    runner: &mut ProjectRunner,
+    report: &mut TestReport,
+    sources: &[String],
+) -> BTreeMap<String, String> {
+    let errors = &report.collect_errors;
+    let uncollected: BTreeMap<String, String> = errors
+        .iter()
+        .map(|error| (error.id.clone(), key_line(&error.message)))
+        .collect();
+    let files: Vec<String> = uncollected.keys().cloned().collect();
+    // If no test can be collected, the reason is worth more than a list; but where all files are
+    // compiled together, one that lacks a package keeps back all.
+    let hopeless = report.tests.is_empty()
+        && report.ended
+        && !errors
+            .iter()
+            .all(|error| error.compile && !has_source(sources, &error.id));
+    if hopeless || uncollected.contains_key("") || !runner.leave_out(&files) {
+        return BTreeMap::new();
+    }
+    report.collect_errors.clear();
+    uncollected
+}
+
+/// Whether a file, or a folder of a package, is or has one of the sources.
+fn has_source(sources: &[String], name: &str) -> bool {
+    let within = |source: &String| {
+        let rest = source.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    name == "." || sources.iter().any(within)
+}
+
+/// Checks that a run is complete and has tests in it.
+fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult, VerdictError> {
+    let refuse = |reason: String| {
+        Err(VerdictError::NotRunnable {
+            project: project.to_owned(),
+            reason,
+        })
+    };
+    let tail = || {
+        // Frames of JavaScript and Java say less than the line above them.
+        let said = result
+            .output
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("at "));
+        let lines: Vec<&str> = said.rev().take(15).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    };
+    let report = &result.report;
+    if let Some(message) = &report.harness_error {
+        return refuse(message.clone());
+    }
+    if let Some(error) = report.collect_errors.first() {
+        let name = match error.id.as_str() {
+            "" => "its configuration can't be loaded".to_owned(),
+            test if test.contains("::") => test.to_owned(),
+            file => format!("{file} can't be loaded"),
+        };
+        return refuse(format!("{name}: {}", key_line(&error.message)));
+    }
+    if matches!(result.end, End::TimedOut | End::OutOfProcessor) {
+        return refuse(format!(
+            "one run of all of them takes more than {} s; leave slow ones out by `args`",
+            RUN_TIME.as_secs()
+        ));
+    }
+    if !matches!(result.end, End::Exited(_)) || !report.ended {
+        let (end, output) = (result.end, tail());
+        return refuse(format!(
+            "what runs them {end}: {}\n{output}",
+            key_line(&output)
+        ));
+    }
+    if report.tests.is_empty() {
+        return refuse(format!("no test was found\n{}", tail()));
+    }
+    if let Some(fault) = &report.sentinel_fault {
+        return refuse(format!(
+            "among its tests, one that must fail does not say so: {fault}\n{}",
+            tail()
+        ));
+    }
+    Ok(result)
+}

@@ -1,0 +1,260 @@
+//! The environment that a project's tests run in, built once in the cache and never in a
+//! repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fillrate_language::environment::{
+    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
+    ProgramProbe, Toolchain,
+};
+use fillrate_language::programs::answer;
+use fillrate_language::{LANGUAGES, LanguageSupport, package_manager};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::cache::{Cache, ENVIRONMENTS, entry_name, hex};
+use super::error::CorpusError;
+use super::manifest::Project;
+use super::step::CorpusStep;
+use super::tree;
+
+/// An environment that is ready to run tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// What it is made for.
+    pub kind: EnvironmentKind,
+    /// The virtual environment's folder, or the folder that holds `node_modules`. Shared between
+    /// runs, so only ever read.
+    pub root: PathBuf,
+    /// The folder of files that building the project added to its source, which tests need there;
+    /// `None` if there are none.
+    pub generated: Option<PathBuf>,
+    /// The real path of the interpreter. For Python this is the base interpreter, which knows
+    /// nothing of the environment; see [`Environment::program`].
+    pub interpreter: PathBuf,
+    /// Absolute paths beyond `/usr` that must be readable for the interpreter to start, e.g. the
+    /// prefix of a Python that somebody built. Empty for a distribution's own.
+    pub interpreter_roots: Vec<PathBuf>,
+    /// The interpreter's version, e.g. `3.11.7`.
+    pub version: String,
+    /// The name of the environment in the cache: differs whenever what was asked for differs.
+    pub key: String,
+    /// SHA-256 of the exact versions of everything that was installed: differs whenever what was
+    /// got differs, and is equal on two machines that got the same.
+    pub lock: String,
+    /// The names of packages for development that the repository asks for and the registry lacks.
+    pub left_out: Vec<String>,
+}
+
+impl Environment {
+    /// What a project has that has no tests: nothing ever runs in it.
+    pub fn none(language: &LanguageSupport) -> Self {
+        Self {
+            kind: language.packages.kind(),
+            generated: None,
+            root: PathBuf::new(),
+            interpreter: PathBuf::new(),
+            interpreter_roots: Vec::new(),
+            version: String::new(),
+            key: "none".to_owned(),
+            lock: "none".to_owned(),
+            left_out: Vec::new(),
+        }
+    }
+
+    /// The program that runs code in this environment. Outside of its place in the cache, the
+    /// same path relative to wherever [`Environment::root`] is then.
+    pub fn program(&self) -> PathBuf {
+        package_manager(self.kind).program(&self.root, &self.interpreter)
+    }
+}
+
+/// Looks for every outside program. Costs a few process starts.
+pub fn probe(toolchain: &Toolchain) -> Vec<ProgramProbe> {
+    let mut kinds = Vec::new();
+    let mut probes = Vec::new();
+    for language in LANGUAGES {
+        let kind = language.packages.kind();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+            probes.extend(language.packages.probes(toolchain));
+        }
+    }
+    probes.push(ProgramProbe {
+        program: "git",
+        version: git(toolchain),
+    });
+    probes
+}
+
+/// What the cache remembers of an environment.
+#[derive(Serialize, Deserialize)]
+struct EnvironmentRecord {
+    schema: u32,
+    kind: EnvironmentKind,
+    interpreter: PathBuf,
+    version: String,
+    /// What was asked for.
+    packages: Vec<String>,
+    /// What was installed.
+    lock: Vec<String>,
+    /// What the registry lacks; absent in older records, which had all.
+    #[serde(default)]
+    left_out: Vec<String>,
+}
+
+/// Counts up when an environment would come out differently from the same request.
+const SCHEMA: u32 = 2;
+
+/// Builds a project's environment, or finds it in the cache. `source` is the project's source,
+/// for the lock or requirements file in it.
+///
+/// # Errors
+/// See [`CorpusError`].
+pub fn build(
+    cache: &Cache,
+    toolchain: &Toolchain,
+    interpreter: &Interpreter,
+    project: &Project,
+    source: &Path,
+    report_step: &dyn Fn(CorpusStep),
+) -> Result<Environment, CorpusError> {
+    let packages = &project.environment;
+    let manager = project.language.packages;
+    let files = requested_files(project, source)?;
+    let label = format!("{}-{}", project.language, interpreter.version);
+    let mut asked = packages.packages.clone();
+    asked.sort();
+    asked.dedup();
+    let path = interpreter.path.to_string_lossy();
+    let mut parts = vec![interpreter.version.as_str(), &interpreter.platform];
+    let schema = SCHEMA.to_string();
+    parts.push(&schema);
+    if manager.binds_interpreter() {
+        parts.push(&path);
+    }
+    parts.extend(files.iter().map(|(_, text)| text.as_str()));
+    parts.push("packages");
+    parts.extend(asked.iter().map(String::as_str));
+    let more = further_parts(project, source)?;
+    parts.extend(more.iter().map(String::as_str));
+    let key = entry_name(&label, &parts);
+    let module_path = match &project.test {
+        Some(test) => test.path.as_slice(),
+        None => &[],
+    };
+    let (folder, record) = cache.entry(
+        ENVIRONMENTS,
+        &key,
+        report_step,
+        |folder, _: &EnvironmentRecord| manager.is_intact(&folder.join("root")),
+        |folder| {
+            let root = folder.join("root");
+            fs::create_dir(&root).map_err(CorpusError::io("creating", &root))?;
+            let copy = folder.join("build");
+            if packages.install.is_some() {
+                // A build writes beside its sources.
+                tree::copy(source, &tree::entries(source)?, &copy)?;
+            }
+            let request = InstallRequest {
+                toolchain,
+                interpreter,
+                project: &project.name,
+                packages,
+                files: &files,
+                source,
+                build: &copy,
+                generated: &folder.join(GENERATED),
+                module_path,
+            };
+            let InstalledPackages { lock, left_out } = manager.install(&request, &root)?;
+            if copy.is_dir() {
+                fs::remove_dir_all(&copy).map_err(CorpusError::io("removing", &copy))?;
+            }
+            Ok(EnvironmentRecord {
+                schema: SCHEMA,
+                kind: interpreter.kind,
+                interpreter: interpreter.path.clone(),
+                version: interpreter.version.clone(),
+                packages: asked.clone(),
+                lock,
+                left_out,
+            })
+        },
+    )?;
+    let generated = folder.join(GENERATED);
+    Ok(Environment {
+        kind: interpreter.kind,
+        generated: generated.is_dir().then_some(generated),
+        root: folder.join("root"),
+        interpreter: interpreter.path.clone(),
+        interpreter_roots: interpreter.roots.clone(),
+        version: interpreter.version.clone(),
+        key,
+        lock: hex(&Sha256::digest(record.lock.join("\n").as_bytes())),
+        left_out: record.left_out,
+    })
+}
+
+/// The folder of an environment's entry with the files that building the project added.
+const GENERATED: &str = "generated";
+
+/// What else an environment depends on, in a form that differs whenever it does; empty if the
+/// project asks for pins and a file only.
+fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, CorpusError> {
+    let packages = &project.environment;
+    let manager = project.language.packages;
+    let mut parts = Vec::new();
+    let lists = [
+        ("requires", &packages.requires),
+        ("extras", &packages.extras),
+        ("groups", &packages.groups),
+    ];
+    for (name, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+        parts.push(name.to_owned());
+        parts.extend(list.iter().cloned());
+    }
+    if packages.install.is_some() || manager.compiles_project() {
+        let mut inputs = tree::entries(source)?;
+        inputs.retain(|entry| manager.is_build_input(&entry.path));
+        let folder = packages.install.as_deref().unwrap_or_default();
+        parts.push(format!("install {folder}"));
+        parts.push(tree::digest_of(source, &inputs)?);
+        let test = project.test.as_ref();
+        parts.extend(test.into_iter().flat_map(|test| test.path.iter().cloned()));
+    } else if !packages.groups.is_empty() {
+        let text = fs::read_to_string(source.join("pyproject.toml")).unwrap_or_default();
+        parts.push(text);
+    }
+    Ok(parts)
+}
+
+/// The files of the repository that say what to install, with their names and texts.
+pub(super) fn requested_files(
+    project: &Project,
+    source: &Path,
+) -> Result<Vec<NamedText>, EnvironmentError> {
+    match &project.environment.file {
+        Some(file) => {
+            let manager = project.language.packages;
+            manager.requested_files(&project.name, file, source)
+        }
+        None => Ok(Vec::new()),
+    }
+}
+
+/// git's version.
+pub(super) fn git(toolchain: &Toolchain) -> Result<String, EnvironmentError> {
+    let mut ask = Command::new(&toolchain.git);
+    ask.arg("--version");
+    answer(&mut ask)
+        .map(|version| version.trim().trim_start_matches("git version ").to_owned())
+        .map_err(|found| {
+            let how_to_get = format!(
+                "it could not be run ({found}), so install git from your system's packages"
+            );
+            EnvironmentError::missing("git", "projects whose source is a git revision", how_to_get)
+        })
+}

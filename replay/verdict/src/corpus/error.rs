@@ -1,0 +1,79 @@
+//! Why a project could not be prepared.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fillrate_language::environment::EnvironmentError;
+
+use super::manifest::ManifestError;
+
+/// Why a project could not be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum CorpusError {
+    /// Nothing stands where a corpus was named.
+    #[error(
+        "{} does not exist; name a manifest, a repository's folder or its address", path.display()
+    )]
+    Missing {
+        /// The path as it was named.
+        path: PathBuf,
+    },
+    /// The manifest is not valid.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// An outside program is missing or failed, the file system refused something, or a source
+    /// or an environment can't be used.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+    /// What arrived is not what the manifest pins.
+    #[error(
+        "the source of `{project}` has the hash {actual}, but the manifest pins {expected}; \
+         nothing of it was unpacked"
+    )]
+    HashMismatch {
+        /// The project's name.
+        project: String,
+        /// The hash in the manifest.
+        expected: String,
+        /// The hash of what arrived.
+        actual: String,
+    },
+    /// An archive or a tree has an entry that no source has a need for.
+    #[error("the source of `{project}` was refused: `{entry}` {reason}")]
+    Refused {
+        /// The project's name.
+        project: String,
+        /// The entry's path, as it stands in the archive or tree.
+        entry: String,
+        /// What is wrong with it, as the rest of a sentence.
+        reason: String,
+    },
+    /// A download failed.
+    #[error(
+        "{url} could not be fetched for `{project}`: {message}; check the network and the address"
+    )]
+    Download {
+        /// The project's name.
+        project: String,
+        /// The address.
+        url: String,
+        /// The client's own words.
+        message: String,
+    },
+}
+
+impl CorpusError {
+    /// Turns an [`io::Error`] into an error that says what was being done to which path.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Environment(EnvironmentError::io(action, path)(source))
+    }
+
+    /// A project whose source or settings can't be used; `message` says what is wrong and what to
+    /// do.
+    pub(crate) fn unusable(project: &str, message: String) -> Self {
+        Self::Environment(EnvironmentError::Unusable {
+            project: project.to_owned(),
+            message,
+        })
+    }
+}

@@ -1,0 +1,273 @@
+//! What a repository consists of: its files in one order, and a digest over them.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path};
+use std::time::{Duration, SystemTime};
+
+use fillrate_language::SourceFile;
+use fillrate_syntax::Language;
+use ignore::WalkBuilder;
+use sha2::{Digest, Sha256};
+
+use super::cache::hex;
+use super::error::CorpusError;
+
+/// Folders that no source keeps: they are made by tools and differ between machines.
+const MADE_BY_TOOLS: [&str; 8] = [
+    ".git",
+    ".hg",
+    ".venv",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    "__pycache__",
+    "node_modules",
+];
+
+/// One file or link of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TreeEntry {
+    /// Relative to the tree's root, with `/` between names.
+    pub(super) path: String,
+    pub(super) kind: EntryKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum EntryKind {
+    File {
+        executable: bool,
+    },
+    /// A symbolic link and where it points to, as it stands in the link.
+    Link(String),
+}
+
+/// Copies what of a person's folder belongs to a project into a folder that does not exist yet.
+///
+/// # Errors
+/// If one of the two can't be read or written.
+pub fn copy_folder(from: &Path, into: &Path) -> Result<(), CorpusError> {
+    fs::create_dir_all(into).map_err(CorpusError::io("creating", into))?;
+    copy(from, &kept_entries(from)?, into)
+}
+
+/// The source files of a person's folder in the languages there are, sorted by path. A file that is
+/// not UTF-8 is none.
+///
+/// # Errors
+/// If the folder can't be read.
+pub fn source_files(root: &Path) -> Result<Vec<SourceFile>, CorpusError> {
+    let mut files = Vec::new();
+    for entry in kept_entries(root)? {
+        let Some(language) = Language::for_path(Path::new(&entry.path)) else {
+            continue;
+        };
+        if let Ok(contents) = fs::read_to_string(root.join(&entry.path)) {
+            files.push(SourceFile {
+                path: entry.path,
+                contents,
+                language,
+            });
+        }
+    }
+    Ok(files)
+}
+
+/// The digest of a tree: SHA-256 over its files and links, sorted by path, each as its kind
+/// (`f`, `x` for an executable file, `l` for a link), the length of its path and the path, the
+/// length of its contents (of a link: its target) and these; lengths are 64-bit little-endian.
+/// Empty folders, times and owners do not count.
+///
+/// # Errors
+/// If a file cannot be read or a path is not UTF-8.
+pub fn digest(root: &Path) -> Result<String, CorpusError> {
+    digest_of(root, &entries(root)?)
+}
+
+/// Everything in a tree, sorted by path. Folders made by tools are included: a source in the
+/// cache has none but those its publisher shipped.
+pub(super) fn entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
+    let mut walk = WalkBuilder::new(root);
+    walk.standard_filters(false);
+    collect(root, &walk)
+}
+
+/// What of a person's folder belongs to the project: not what its ignore files leave out, nor
+/// what tools made. Ignore files outside the folder do not count, so that the same folder gives
+/// the same source everywhere.
+pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
+    let mut walk = WalkBuilder::new(root);
+    walk.hidden(false)
+        .parents(false)
+        .git_global(false)
+        .git_exclude(false)
+        .require_git(false)
+        .filter_entry(|entry| {
+            entry.depth() == 0
+                || !entry
+                    .file_name()
+                    .to_str()
+                    .is_some_and(|name| MADE_BY_TOOLS.contains(&name))
+        });
+    collect(root, &walk)
+}
+
+fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<TreeEntry>, CorpusError> {
+    let mut entries = Vec::new();
+    for found in walk.build() {
+        let found = found.map_err(|error| {
+            let error = error
+                .into_io_error()
+                .unwrap_or_else(|| io::Error::other("loop"));
+            CorpusError::io("reading", root)(error)
+        })?;
+        let path = found.path();
+        let Some(kind) = found.file_type().filter(|kind| !kind.is_dir()) else {
+            continue;
+        };
+        let utf8 = |path: &Path| {
+            path.to_str().map(str::to_owned).ok_or_else(|| {
+                let error = io::Error::other("its name is not UTF-8, so no protocol can carry it");
+                CorpusError::io("reading", path)(error)
+            })
+        };
+        let kind = if kind.is_symlink() {
+            let target = fs::read_link(path).map_err(CorpusError::io("reading", path))?;
+            EntryKind::Link(utf8(&target)?)
+        } else if kind.is_file() {
+            let metadata = found.metadata().map_err(|error| {
+                let error = error
+                    .into_io_error()
+                    .unwrap_or_else(|| io::Error::other("gone"));
+                CorpusError::io("reading", path)(error)
+            })?;
+            EntryKind::File {
+                executable: metadata.permissions().mode() & 0o111 != 0,
+            }
+        } else {
+            // A socket or a pipe is no source.
+            continue;
+        };
+        let relative = path.strip_prefix(root).unwrap_or(path);
+        entries.push(TreeEntry {
+            path: utf8(relative)?,
+            kind,
+        });
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+pub(super) fn digest_of(root: &Path, entries: &[TreeEntry]) -> Result<String, CorpusError> {
+    let mut hasher = Sha256::new();
+    let mut contents = Vec::new();
+    for TreeEntry { path, kind } in entries {
+        contents.clear();
+        let kind = match kind {
+            EntryKind::Link(target) => {
+                contents.extend_from_slice(target.as_bytes());
+                b"l"
+            }
+            EntryKind::File { executable } => {
+                let file = root.join(path);
+                File::open(&file)
+                    .and_then(|mut file| file.read_to_end(&mut contents))
+                    .map_err(CorpusError::io("reading", &file))?;
+                if *executable { b"x" } else { b"f" }
+            }
+        };
+        hasher.update(kind);
+        for part in [path.as_bytes(), &contents] {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    Ok(hex(&hasher.finalize()))
+}
+
+/// Copies entries of `from` into `into`, with the permissions and times of [`write_file`].
+pub(super) fn copy(from: &Path, entries: &[TreeEntry], into: &Path) -> Result<(), CorpusError> {
+    for TreeEntry { path, kind } in entries {
+        let target = into.join(path);
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(CorpusError::io("creating", parent))?;
+        }
+        match kind {
+            EntryKind::Link(points_to) => std::os::unix::fs::symlink(points_to, &target)
+                .map_err(CorpusError::io("linking", &target))?,
+            EntryKind::File { executable } => {
+                let source = from.join(path);
+                let mut file = File::open(&source).map_err(CorpusError::io("reading", &source))?;
+                write_file(&target, &mut file, *executable)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file with mode 644, or 755 if it is executable, and a fixed time, so that nothing
+/// of the machine it came from remains.
+pub(super) fn write_file(
+    path: &Path,
+    contents: &mut dyn Read,
+    executable: bool,
+) -> Result<(), CorpusError> {
+    // The first moment that every archive format can express.
+    let fixed = SystemTime::UNIX_EPOCH + Duration::from_secs(315_532_800);
+    let mode = if executable { 0o755 } else { 0o644 };
+    let mut write = || {
+        let mut file = File::create(path)?;
+        io::copy(contents, &mut file)?;
+        file.flush()?;
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.set_modified(fixed)
+    };
+    write().map_err(CorpusError::io("writing", path))
+}
+
+/// Makes a tree's links safe to keep: one that leads out of the tree is an error, one that leads
+/// nowhere is removed, because what it names could come to stand outside the tree later.
+pub(super) fn check_links(project: &str, root: &Path) -> Result<(), CorpusError> {
+    let real_root = root
+        .canonicalize()
+        .map_err(CorpusError::io("reading", root))?;
+    let refuse = |entry: &str, target: &str| CorpusError::Refused {
+        project: project.to_owned(),
+        entry: entry.to_owned(),
+        reason: format!("is a link to `{target}`, which is outside of the source"),
+    };
+    for TreeEntry { path, kind } in entries(root)? {
+        let EntryKind::Link(target) = kind else {
+            continue;
+        };
+        let link = root.join(&path);
+        if Path::new(&target).is_absolute() || leaves(&path, &target) {
+            return Err(refuse(&path, &target));
+        }
+        match link.canonicalize() {
+            Ok(real) if real.starts_with(&real_root) => {}
+            Ok(_) => return Err(refuse(&path, &target)),
+            Err(_) => fs::remove_file(&link).map_err(CorpusError::io("removing", &link))?,
+        }
+    }
+    Ok(())
+}
+
+/// Whether a link's target, taken by its words, is outside of the tree. Other links on the way
+/// can still lead out, so this is only the first of two checks.
+fn leaves(link: &str, target: &str) -> bool {
+    let mut depth = Path::new(link).components().count().saturating_sub(1);
+    for part in Path::new(target).components() {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir => match depth.checked_sub(1) {
+                Some(less) => depth = less,
+                None => return true,
+            },
+            Component::RootDir | Component::Prefix(_) => return true,
+        }
+    }
+    false
+}

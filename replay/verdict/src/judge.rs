@@ -1,0 +1,487 @@
+//! Judges changes to one project.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fillrate_language::task::sha256_hex;
+use fillrate_syntax::Language;
+use parking_lot::Mutex;
+
+use super::baseline::Baseline;
+use super::baseline_runs::{baseline_file, load_or_measure};
+use super::cache::VerdictCache;
+use super::engine::Engine;
+use super::error::VerdictError;
+use super::executor::Executor;
+use super::flaky::FlakyTests;
+use super::judged_code::{CodeOrigin, JudgedCode};
+use super::outcome::{Outcome, Verdict};
+use super::runner::{ProjectRunner, TestRun, WarmWorkers};
+use super::twin_check::TwinCheck;
+use super::type_checker::TypeChecker;
+use crate::corpus::Prepared;
+
+/// Judges changes to one project.
+pub struct Judge {
+    pub(super) executor: Executor,
+    pub(super) engine: Engine,
+    /// Verdicts by change, so that identical text runs once. The inner lock is held during a run,
+    /// so that a second caller waits for it instead of running it again.
+    verdicts: Mutex<HashMap<String, Arc<Mutex<Option<Verdict>>>>>,
+    /// `None` disables reading and storing verdicts.
+    cache: Option<VerdictCache>,
+    pub(super) flaky: FlakyTests,
+    /// How many versions got their verdict from a process that had others before or after.
+    pub(super) judged_in_turn: AtomicUsize,
+    twins: TwinCheck,
+    /// `None` disables type checks.
+    type_checker: Option<TypeChecker>,
+}
+
+/// Identifiers of the compiled forms of a file's versions: two versions that compile to the same
+/// have the same identifier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompiledForms {
+    /// The original's.
+    pub original: String,
+    /// The others', in their order; `None` for one that does not compile.
+    pub others: Vec<Option<String>>,
+}
+
+impl Judge {
+    /// A judge for a project. Runs the project's own tests first, or reads their results in the
+    /// cache.
+    ///
+    /// # Errors
+    /// The tests can't be run, or fail.
+    pub fn new(
+        prepared: &Prepared,
+        cache: &Path,
+        engine: Engine,
+        jobs: usize,
+        progress: impl Fn(usize, usize) + Sync,
+    ) -> Result<Self, VerdictError> {
+        let mut runner = ProjectRunner::new(prepared, cache)?;
+        let warm = WarmWorkers::default();
+        let baseline = load_or_measure(&mut runner, &warm, cache, jobs, progress)?;
+        Ok(Self {
+            twins: TwinCheck::new(cache, &runner.key()),
+            executor: Executor::new(runner, warm, baseline),
+            engine,
+            verdicts: Mutex::default(),
+            cache: None,
+            flaky: FlakyTests::default(),
+            judged_in_turn: AtomicUsize::default(),
+            type_checker: None,
+        })
+    }
+
+    /// The same judge, whose verdicts on a project with TypeScript in its environment and a
+    /// `tsconfig.json` include a type check.
+    ///
+    /// # Errors
+    /// The checker's script can't be written into the cache.
+    pub fn with_type_checker(mut self, cache: &Path) -> Result<Self, VerdictError> {
+        self.type_checker = TypeChecker::new(&self.executor.runner, cache)?;
+        Ok(self)
+    }
+
+    /// The same judge, which reads earlier verdicts in the cache and stores its own there. The
+    /// naive engine caches nothing.
+    #[must_use]
+    pub fn with_cache(mut self, cache: &Path) -> Self {
+        if self.engine != Engine::Naive {
+            self.cache = Some(VerdictCache::new(cache, &self.key()));
+        }
+        self
+    }
+
+    /// The hash of all that a verdict depends on beside the change: source, environment, how the
+    /// tests are run.
+    pub fn key(&self) -> String {
+        self.executor.runner.key()
+    }
+
+    /// Where the cache keeps the results of the project's own tests and the twins of these, relative
+    /// to the cache; there are twins only of tests that decided.
+    pub fn kept_results(&self) -> [PathBuf; 2] {
+        let key = self.key();
+        [baseline_file(&key), TwinCheck::folder(&key)]
+    }
+
+    /// How many versions got their verdict from a process that other versions shared: see
+    /// [`Judge::judge_own_versions`].
+    pub fn judged_in_turn(&self) -> usize {
+        self.judged_in_turn.load(Ordering::Relaxed)
+    }
+
+    /// The results of the project's own tests.
+    pub fn baseline(&self) -> &Baseline {
+        &self.executor.baseline
+    }
+
+    /// Judges a file of the project with other contents. `tests` are the tests that decide: test
+    /// ids, or the files, classes or functions that hold tests; if empty, all tests decide.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable: that is no verdict on the contents. A name is no test's.
+    pub fn judge(
+        &self,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        self.judge_code(JudgedCode::foreign(path, contents), tests)
+    }
+
+    /// As [`Judge::judge`], for contents that this program wrote, such as a mutant: as it forges
+    /// nothing, no twins run, and its verdict holds for no completion of the same text.
+    ///
+    /// # Errors
+    /// As [`Judge::judge`].
+    pub fn judge_own(
+        &self,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        self.judge_code(JudgedCode::own(path, contents), tests)
+    }
+
+    /// Whether a verdict is in memory or in the cache.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        let cell = self.verdicts.lock().get(key).map(Arc::clone);
+        let in_memory = cell.is_some_and(|cell| cell.lock().is_some());
+        in_memory
+            || self
+                .cache
+                .as_ref()
+                .is_some_and(|cache| cache.load(key).is_some())
+    }
+
+    /// Keeps a verdict in memory and in the cache.
+    pub(super) fn keep(&self, key: &str, verdict: Verdict) {
+        if let Some(cache) = &self.cache {
+            cache.store(key, &verdict);
+        }
+        let cell = Arc::new(Mutex::new(Some(verdict)));
+        self.verdicts.lock().insert(key.to_owned(), cell);
+    }
+
+    /// Whether its verdicts include a type check.
+    pub(super) fn checks_types(&self) -> bool {
+        self.type_checker.is_some()
+    }
+
+    fn judge_code(&self, code: JudgedCode<'_>, tests: &[String]) -> Result<Verdict, VerdictError> {
+        let original = self.executor.runner.read(code.path)?;
+        let key = change_key((code.contents != original).then_some(code), tests);
+        let cell = {
+            let mut verdicts = self.verdicts.lock();
+            Arc::clone(verdicts.entry(key.clone()).or_default())
+        };
+        let mut cell = cell.lock();
+        if let Some(verdict) = &*cell {
+            return Ok(verdict.clone());
+        }
+        let cached = self.cache.as_ref().and_then(|cache| cache.load(&key));
+        let mut verdict = match &cached {
+            Some(verdict) => verdict.clone(),
+            None => self.run(self.engine, code, &original, tests)?,
+        };
+        if let (Some(type_checker), None) = (&self.type_checker, &verdict.types) {
+            verdict.types = type_checker.check(code.path, code.contents)?;
+        }
+        if let Some(cache) = &self.cache
+            && cached.as_ref() != Some(&verdict)
+        {
+            cache.store(&key, &verdict);
+        }
+        if self.type_checker.is_none() {
+            verdict.types = None;
+        }
+        *cell = Some(verdict.clone());
+        Ok(verdict)
+    }
+
+    /// Compiles several versions of a file; `None` if the language has no compiled form to
+    /// compare.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable, the compiler fails, or the original does not compile.
+    pub fn compiled_forms(
+        &self,
+        path: &str,
+        original: &str,
+        versions: &[String],
+    ) -> Result<Option<CompiledForms>, VerdictError> {
+        let mut all = vec![original];
+        all.extend(versions.iter().map(String::as_str));
+        let runner = &self.executor.runner;
+        let Some(compiled) = runner.compile_versions(&all)? else {
+            return Ok(None);
+        };
+        let mut compiled = compiled.into_iter();
+        match compiled.next() {
+            Some(Some(original)) => Ok(Some(CompiledForms {
+                original,
+                others: compiled.collect(),
+            })),
+            _ => Err(VerdictError::NotRunnable {
+                project: runner.prepared().project.name.clone(),
+                reason: format!("{path} does not compile"),
+            }),
+        }
+    }
+
+    /// Judges with another engine and without any cache.
+    ///
+    /// # Errors
+    /// As [`Judge::judge`].
+    pub fn judge_with(
+        &self,
+        engine: Engine,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        let original = self.executor.runner.read(path)?;
+        let code = JudgedCode::foreign(path, contents);
+        self.run(engine, code, &original, tests)
+    }
+
+    /// As [`Judge::judge_own`] with another engine and without any cache.
+    ///
+    /// # Errors
+    /// As [`Judge::judge`].
+    pub fn judge_own_with(
+        &self,
+        engine: Engine,
+        path: &str,
+        contents: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        let original = self.executor.runner.read(path)?;
+        let code = JudgedCode::own(path, contents);
+        self.run(engine, code, &original, tests)
+    }
+
+    fn run(
+        &self,
+        engine: Engine,
+        code: JudgedCode<'_>,
+        original: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
+        let JudgedCode {
+            path,
+            contents,
+            origin,
+        } = code;
+        let executor = &self.executor;
+        let expected = match self.resolve_tests(tests)? {
+            Some(named) if named.is_empty() => {
+                return Ok(Verdict {
+                    reason: self.why_undecided(tests),
+                    ..Verdict::from_outcome(Outcome::Flaky)
+                });
+            }
+            Some(named) => named,
+            None => executor.baseline.stable(),
+        };
+        let is_changed = contents != original;
+        let covering = executor.covering(path, original, contents);
+        let mut deciding = expected.clone();
+        deciding.retain(|id| covering.contains(id));
+        // Tests that run a line of the file need it to compile.
+        if is_changed
+            && !deciding.is_empty()
+            && let Some(refused) = executor.refusal(engine, path, contents)?
+        {
+            return Ok(executor.interpret(&refused, &deciding));
+        }
+        let batches = match engine {
+            Engine::Naive => vec![expected.clone()],
+            _ if !is_changed => vec![expected.clone()],
+            engine => executor.batches(engine, &expected, &covering),
+        };
+        let mut verdict = Verdict::from_outcome(Outcome::Passed);
+        for batch in &batches {
+            let run = TestRun {
+                replaced: &[(path, contents)],
+                // Selecting everything that is stable leaves quarantined tests out.
+                select: Some(batch),
+                coverage: None,
+                first_failure_ends: true,
+                test_time: None,
+                limits: executor.limits(batch),
+            };
+            let mut result = executor.execute(engine, &run)?;
+            if !executor.runner.can_select() {
+                // Tests that take no part ran too, as the runner can't leave them out.
+                let baseline = &executor.baseline;
+                let tests = &mut result.report.tests;
+                tests.retain(|id, _| !baseline.leaves_out(id));
+            }
+            verdict.add_batch(executor.interpret(&result, batch));
+            if verdict.outcome == Outcome::Failed && breaks_syntax(path, original, contents) {
+                verdict.outcome = Outcome::Syntax;
+            }
+            if self.flaky.is_doubtful(&verdict, &covering, is_changed) {
+                self.flaky.rerun(executor, engine, batch, &mut verdict)?;
+            }
+            if verdict.outcome != Outcome::Passed {
+                break;
+            }
+        }
+        if matches!(verdict.outcome, Outcome::Timeout | Outcome::Memory)
+            && let Some(first) = executor.first_of_other_engines(engine, &expected, &covering)
+            && let Some(failure) = self.failure_in(engine, (path, contents), &first, &covering)?
+        {
+            verdict = failure;
+        }
+        let may_forge = origin == CodeOrigin::Foreign && is_changed;
+        if may_forge && (verdict.outcome == Outcome::Passed || verdict.may_be_forged()) {
+            let deciding = executor.most_specific_first(deciding);
+            self.twins
+                .check(executor, engine, code, &deciding, &mut verdict)?;
+        }
+        Ok(verdict)
+    }
+
+    /// The verdict on changed code that fails one of these tests within their limits.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    fn failure_in(
+        &self,
+        engine: Engine,
+        changed: (&str, &str),
+        tests: &[&str],
+        covering: &BTreeSet<&str>,
+    ) -> Result<Option<Verdict>, VerdictError> {
+        let run = TestRun {
+            replaced: &[changed],
+            select: Some(tests),
+            coverage: None,
+            first_failure_ends: true,
+            test_time: None,
+            limits: self.executor.limits(tests),
+        };
+        let result = self.executor.execute_once(engine, &run)?;
+        let verdict = self.executor.interpret(&result, tests);
+        let has_failed = verdict.outcome == Outcome::Failed && !verdict.failed.is_empty();
+        let is_clear = has_failed && !self.flaky.is_doubtful(&verdict, covering, true);
+        Ok(is_clear.then_some(verdict))
+    }
+
+    /// The stable tests of these names; `None` if there are no names.
+    ///
+    /// # Errors
+    /// A name is no test's.
+    pub(super) fn resolve_tests(
+        &self,
+        names: &[String],
+    ) -> Result<Option<Vec<&str>>, VerdictError> {
+        if names.is_empty() {
+            return Ok(None);
+        }
+        let baseline = &self.executor.baseline;
+        let (stable, quarantined) = (baseline.stable(), baseline.quarantined());
+        let set_aside = baseline.set_aside();
+        let unknown = names.iter().find(|name| {
+            let mut all = stable.iter().chain(&quarantined);
+            !all.any(|id| names_test(name, id))
+                && !set_aside.iter().any(|(id, _)| names_test(name, id))
+        });
+        if let Some(name) = unknown {
+            return Err(VerdictError::NotRunnable {
+                project: self.executor.runner.prepared().project.name.clone(),
+                reason: format!("it has no test `{name}`, which is to decide over a hole"),
+            });
+        }
+        let is_named = |id: &&str| names.iter().any(|name| names_test(name, id));
+        Ok(Some(stable.into_iter().filter(is_named).collect()))
+    }
+
+    /// Why none of the tests of these names decides.
+    fn why_undecided(&self, names: &[String]) -> String {
+        let failing = self.executor.baseline.set_aside();
+        let is_named = |(id, _): &&(String, String)| names.iter().any(|name| names_test(name, id));
+        match failing.iter().find(is_named) {
+            Some((id, reason)) => format!("without a change too, {id} fails: {reason}"),
+            None => "its tests don't agree with themselves".to_owned(),
+        }
+    }
+}
+
+/// Whether a name is that of a test, or of the file, class, function or suite that holds it.
+fn names_test(name: &str, id: &str) -> bool {
+    id.strip_prefix(name).is_some_and(|rest| {
+        rest.is_empty() || ["::", "[", " > "].iter().any(|next| rest.starts_with(next))
+    })
+}
+
+/// The cache key of a change judged by these tests. Without a change and named tests it is empty:
+/// every unchanged file gives the same run.
+pub(super) fn change_key(change: Option<JudgedCode<'_>>, tests: &[String]) -> String {
+    if change.is_none() && tests.is_empty() {
+        return String::new();
+    }
+    let parts = change.map(|code| (code.path, code.contents));
+    let mut json = serde_json::json!({"change": parts, "tests": tests});
+    // Twins have checked nothing of it: no completion may be given its verdict.
+    if change.is_some_and(|code| code.origin == CodeOrigin::Own) {
+        json["own"] = true.into();
+    }
+    sha256_hex(json.to_string().as_bytes())
+}
+
+pub(super) fn breaks_syntax(path: &str, original: &str, contents: &str) -> bool {
+    Language::for_path(Path::new(path))
+        .is_some_and(|language| language.parses(original) && !language.parses(contents))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_that_of_a_test_or_of_what_holds_it() {
+        for (name, id) in [
+            ("tests/a.py", "tests/a.py::T::test_b[1]"),
+            ("tests/a.py::T::test_b", "tests/a.py::T::test_b[1]"),
+            ("tests/a.mjs", "tests/a.mjs > adds > two"),
+            ("tests/a.mjs > adds", "tests/a.mjs > adds"),
+        ] {
+            assert!(names_test(name, id), "{name}");
+        }
+        assert!(!names_test("tests/a.mjs > add", "tests/a.mjs > adds"));
+        assert!(!names_test("tests/a", "tests/a.py::test_b"));
+    }
+
+    #[test]
+    fn change_keys_are_stable_and_distinct() {
+        let tests = ["a".to_owned(), "b".to_owned()];
+        let code = |path, contents| Some(JudgedCode::foreign(path, contents));
+        let own = |path, contents| Some(JudgedCode::own(path, contents));
+        assert_eq!(change_key(None, &[]), "");
+        insta::assert_snapshot!(
+            change_key(code("m.py", "x = 1\n"), &tests),
+            @"898ac6e7ddce4ed50839cec011edd5a122655a40e6be9bcfc097eb878bd171d4"
+        );
+        let keys = [
+            change_key(code("m.py", "x"), &[]),
+            change_key(code("m.py", "x"), &tests),
+            change_key(code("m.py", "x"), &tests[..1]),
+            change_key(None, &tests),
+            change_key(code("m.p", "yx"), &[]),
+            change_key(own("m.py", "x"), &[]),
+            change_key(own("m.py", "x"), &tests),
+        ];
+        let unique: std::collections::BTreeSet<&String> = keys.iter().collect();
+        assert_eq!(unique.len(), keys.len());
+    }
+}

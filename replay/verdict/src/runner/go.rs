@@ -1,0 +1,82 @@
+//! The runner for Go's own tests.
+
+use fillrate_language::go::environment::{
+    BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder,
+};
+use fillrate_sandbox::{Bind, Overlay};
+
+use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
+use super::layout::REPOSITORY;
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::outcome::Evidence;
+
+/// `go test`, started by a program that reads what it says and reports out of band.
+pub(super) struct GoTest;
+
+/// The environment.
+const ENVIRONMENT: &str = "/box/go";
+
+impl TestFramework for GoTest {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
+        &DRIVER
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["error", "fatal", "subtest"]
+    }
+
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
+        UNAVAILABLE_IN_SHARED_PROCESS
+    }
+
+    /// A package is a folder.
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        if !path.ends_with("_test.go") {
+            return Vec::new();
+        }
+        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        vec![format!("{folder}::{}", names.join("/"))]
+    }
+
+    fn leave_out(&self, folder: &str) -> Option<String> {
+        Some(format!("--leave-out={folder}"))
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let module = prepared.project.environment.file.as_deref();
+        let folder = module_folder(module.unwrap_or("go.mod"));
+        let go = prepared.environment.interpreter.display().to_string();
+        let program = format!("{ENVIRONMENT}/{}", driver_name());
+        (program, vec![go, format!("-C={REPOSITORY}/{folder}")])
+    }
+
+    fn compile_checker(&self, prepared: &Prepared) -> Option<(String, Vec<String>)> {
+        let (program, mut arguments) = self.command(prepared);
+        arguments.insert(0, format!("--check={REPOSITORY}"));
+        Some((program, arguments))
+    }
+
+    fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
+        let own = [
+            ("GOCACHE", format!("{ENVIRONMENT}/{BUILT}")),
+            ("GOMODCACHE", format!("{ENVIRONMENT}/{MODULES}")),
+            ("GOENV", "off".to_owned()),
+            ("GOPROXY", "off".to_owned()),
+            ("GOPATH", "/tmp/go".to_owned()),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+        ];
+        let settings = SETTINGS.map(|(name, value)| (name, value.to_owned()));
+        settings.into_iter().chain(own).collect()
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        environment_binds(prepared, ENVIRONMENT)
+    }
+
+    /// What a run compiles is gone with it.
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        let built = prepared.environment.root.join(BUILT);
+        vec![Overlay::new(built, format!("{ENVIRONMENT}/{BUILT}"))]
+    }
+}

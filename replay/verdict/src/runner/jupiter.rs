@@ -1,0 +1,146 @@
+//! The runner for Java's tests under JUnit 5.
+
+use fillrate_language::java::environment::{
+    BUILT, BUILT_SOURCES, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
+};
+use fillrate_sandbox::{Bind, Overlay, Replaced};
+
+use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
+use super::layout::{REPOSITORY, TRANSFORMED};
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::outcome::Evidence;
+
+/// JUnit's launcher, started by a program that compiles the project and reports out of band.
+pub(super) struct Jupiter;
+
+/// The environment.
+const ENVIRONMENT: &str = "/box/java";
+
+impl TestFramework for Jupiter {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
+        &DRIVER
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["assertion", "exception", "nested"]
+    }
+
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
+        UNAVAILABLE_IN_SHARED_PROCESS
+    }
+
+    /// A class is known by its package, which is some end of its file's folder.
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        let Some(file) = path.strip_suffix(".java") else {
+            return Vec::new();
+        };
+        let (folder, stem) = file.rsplit_once('/').unwrap_or(("", file));
+        let (outermost, inner) = match names.split_first() {
+            Some((outermost, inner)) => (outermost.as_str(), inner.join("/")),
+            None => (stem, String::new()),
+        };
+        let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+        (0..=parts.len())
+            .map(|start| {
+                let package: String = parts[start..]
+                    .iter()
+                    .map(|part| format!("{part}."))
+                    .collect();
+                format!("{package}{outermost}::{inner}")
+            })
+            .collect()
+    }
+
+    fn leave_out(&self, file: &str) -> Option<String> {
+        Some(format!("--leave-out={file}"))
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let folder = project_folder(prepared.project.environment.file.as_deref());
+        let java = prepared.environment.interpreter.display().to_string();
+        let class_path = format!("{ENVIRONMENT}/{}:{ENVIRONMENT}/{JARS}/*", driver_folder());
+        let arguments = [
+            // It lives for seconds, and leaves no file behind.
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:-UsePerfData",
+            "-cp",
+            &class_path,
+            MAIN_CLASS,
+            ENVIRONMENT,
+            &format!("--built={TRANSFORMED}"),
+            &format!("-C={REPOSITORY}/{folder}"),
+        ];
+        (java, arguments.map(str::to_owned).to_vec())
+    }
+
+    fn compile_checker(&self, prepared: &Prepared) -> Option<(String, Vec<String>)> {
+        let (program, mut arguments) = self.command(prepared);
+        arguments.push(format!("--check={REPOSITORY}"));
+        Some((program, arguments))
+    }
+
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+
+    fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
+        vec![
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("LC_ALL", "C.UTF-8".to_owned()),
+        ]
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        environment_binds(prepared, ENVIRONMENT)
+    }
+
+    /// The classes of the unchanged project, over which those of a change are laid. Tests must leave
+    /// all of them as they are.
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        let built = prepared.environment.root.join(BUILT);
+        let files = ignore::WalkBuilder::new(&built)
+            .standard_filters(false)
+            .build();
+        let inside = files.flatten().filter_map(|entry| {
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            let path = entry.path().strip_prefix(&built).ok()?;
+            is_file.then(|| path.to_owned())
+        });
+        let guarded = inside.collect();
+        vec![Overlay {
+            guarded,
+            ..Overlay::new(built, TRANSFORMED)
+        }]
+    }
+
+    /// Which unchanged classes a change leaves as they are is this program's own finding, which an
+    /// audit has to do without.
+    fn nothing_compiled(&self) -> Vec<Replaced> {
+        vec![Replaced {
+            path: BUILT_SOURCES.into(),
+            content: Vec::new(),
+        }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_name_the_class_in_every_package_it_may_be_of() {
+        let names = ["MoneyTest", "Adding", "adds"].map(str::to_owned);
+        assert_eq!(
+            Jupiter.test_ids("test/shop/MoneyTest.java", &names),
+            [
+                "test.shop.MoneyTest::Adding/adds",
+                "shop.MoneyTest::Adding/adds",
+                "MoneyTest::Adding/adds"
+            ]
+        );
+        assert_eq!(Jupiter.test_ids("MoneyTest.java", &[]), ["MoneyTest::"]);
+        assert_eq!(Jupiter.test_ids("Money.kt", &names), [""; 0]);
+    }
+}

@@ -1,0 +1,91 @@
+//! The mocha runner.
+
+use std::path::Path;
+
+use fillrate_language::typescript::environment::modules::MODULES;
+use fillrate_sandbox::{Bind, Overlay};
+
+use super::framework::TestFramework;
+use super::layout::{HARNESS, PACKAGES};
+use super::vitest::{self, Vitest};
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+
+/// Whether a mocha knows of a mode in which files run at the same time, as versions from 8 on do.
+fn has_parallel_mode(package: &Path) -> bool {
+    let text = std::fs::read_to_string(package.join("package.json")).unwrap_or_default();
+    let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let version = package["version"].as_str().unwrap_or_default();
+    let major = version.split('.').next().unwrap_or_default();
+    major.parse().unwrap_or(u32::MAX) >= 8
+}
+
+/// mocha with a reporter in the same process as the project's code.
+pub(super) struct Mocha;
+
+impl TestFramework for Mocha {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "fillrate_mocha.cjs",
+                include_str!("../harness/fillrate_mocha.cjs"),
+            ),
+            (
+                "fillrate_report.cjs",
+                include_str!("../harness/fillrate_report.cjs"),
+            ),
+            (
+                "fillrate_source_map.cjs",
+                include_str!("../harness/fillrate_source_map.cjs"),
+            ),
+        ]
+    }
+
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        Vitest.test_ids(path, names)
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["expectations", "test"]
+    }
+
+    fn refusal(&self, prepared: &Prepared) -> Option<String> {
+        vitest::refusal(prepared, "mocha", 5)
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        // Before version 9 its program has another name, which starts no process of its own.
+        let package = prepared.environment.root.join(MODULES).join("mocha");
+        let programs = ["bin/mocha.js", "bin/_mocha"];
+        let program = programs
+            .into_iter()
+            .find(|name| package.join(name).is_file())
+            .unwrap_or(programs[0]);
+        let mut arguments = vec![
+            format!("{PACKAGES}/mocha/{program}"),
+            format!("--require={HARNESS}/fillrate_mocha.cjs"),
+            format!("--reporter={HARNESS}/fillrate_mocha.cjs"),
+        ];
+        if has_parallel_mode(&package) {
+            arguments.push("--no-parallel".to_owned());
+        }
+        let node = prepared.environment.interpreter.display().to_string();
+        (node, arguments)
+    }
+
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
+        Vitest.environment(project)
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        Vitest.binds(prepared)
+    }
+
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        Vitest.overlays(prepared)
+    }
+}

@@ -1,0 +1,63 @@
+//! The runner for Python's own unittest.
+
+use fillrate_sandbox::Bind;
+
+use super::framework::TestFramework;
+use super::pytest::Pytest;
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+
+/// unittest, loaded and run by a script that reports out of band.
+pub(super) struct Unittest;
+
+impl TestFramework for Unittest {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "fillrate_report.py",
+                include_str!("../harness/fillrate_report.py"),
+            ),
+            (
+                "fillrate_unittest.py",
+                include_str!("../harness/fillrate_unittest.py"),
+            ),
+        ]
+    }
+
+    /// A module's name depends on the folder from which discovery starts.
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        let module: Vec<&str> = path.trim_end_matches(".py").split('/').collect();
+        let names = names.iter().map(String::as_str);
+        let whole: Vec<&str> = module.iter().copied().chain(names).collect();
+        (0..module.len())
+            .map(|start| whole[start..].join("."))
+            .collect()
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &[
+            "test_assertion",
+            "test_equality",
+            "test_exception",
+            "test_expected_exception",
+            "test_subtest",
+            "test_truth",
+        ]
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let (python, _) = Pytest.command(prepared);
+        (
+            python,
+            ["-m", "fillrate_unittest"].map(str::to_owned).into(),
+        )
+    }
+
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
+        Pytest.environment(project)
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        Pytest.binds(prepared)
+    }
+}

@@ -1,0 +1,221 @@
+//! The vitest runner, and what the runners of JavaScript share.
+
+use std::path::{Path, PathBuf};
+
+use fillrate_language::typescript::environment::SCRATCH_FOLDERS;
+use fillrate_language::typescript::environment::modules::{
+    MODULES, installed_version, module_folders,
+};
+use fillrate_sandbox::{Bind, Overlay};
+
+use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
+use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
+use crate::corpus::Prepared;
+use crate::corpus::manifest::Project;
+use crate::outcome::Evidence;
+
+/// vitest, opened by a script that adds a reporter and set-up files to the project's settings.
+pub(super) struct Vitest;
+
+const CONFIGURATION: &str = "/box/configuration";
+/// The folder of the interpreter, for commands of the shell.
+const PROGRAMS: &str = "/box/bin";
+
+fn node(prepared: &Prepared) -> String {
+    prepared.environment.interpreter.display().to_string()
+}
+
+/// Why the package of a runner can't be observed: it is missing, or older than this major version.
+pub(super) fn refusal(prepared: &Prepared, name: &str, first: u32) -> Option<String> {
+    let Some(version) = installed_version(&prepared.environment.root, name) else {
+        return Some(format!(
+            "its runner {name} is not among its packages; add it to its package.json or to \
+             `packages`"
+        ));
+    };
+    let major: Option<u32> = version.split('.').next().and_then(|it| it.parse().ok());
+    major.is_some_and(|major| major < first).then(|| {
+        format!("they need {name} {version}, and the first version that can be observed is {first}")
+    })
+}
+
+impl TestFramework for Vitest {
+    fn scripts(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            (
+                "fillrate_coverage.mjs",
+                include_str!("../harness/fillrate_coverage.mjs"),
+            ),
+            (
+                "fillrate_select.mjs",
+                include_str!("../harness/fillrate_select.mjs"),
+            ),
+            (
+                "fillrate_sentinel.mjs",
+                include_str!("../harness/fillrate_sentinel.mjs"),
+            ),
+            (
+                "fillrate_source_map.cjs",
+                include_str!("../harness/fillrate_source_map.cjs"),
+            ),
+            (
+                "fillrate_vitest.mjs",
+                include_str!("../harness/fillrate_vitest.mjs"),
+            ),
+            (
+                "fillrate_vitest_host.mjs",
+                include_str!("../harness/fillrate_vitest_host.mjs"),
+            ),
+            (
+                "fillrate_vitest_open.mjs",
+                include_str!("../harness/fillrate_vitest_open.mjs"),
+            ),
+            (
+                "fillrate_vitest_pool.mjs",
+                include_str!("../harness/fillrate_vitest_pool.mjs"),
+            ),
+            (
+                "fillrate_vitest_run.mjs",
+                include_str!("../harness/fillrate_vitest_run.mjs"),
+            ),
+            (
+                "fillrate_vitest_tinypool.mjs",
+                include_str!("../harness/fillrate_vitest_tinypool.mjs"),
+            ),
+            (
+                "fillrate_vitest_transform.mjs",
+                include_str!("../harness/fillrate_vitest_transform.mjs"),
+            ),
+            (
+                "fillrate_vitest_versions.mjs",
+                include_str!("../harness/fillrate_vitest_versions.mjs"),
+            ),
+            (
+                "fillrate_vitest_versions_worker.mjs",
+                include_str!("../harness/fillrate_vitest_versions_worker.mjs"),
+            ),
+            (
+                "fillrate_vitest_worker.mjs",
+                include_str!("../harness/fillrate_vitest_worker.mjs"),
+            ),
+        ]
+    }
+
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        vec![[&[path.to_owned()], names].concat().join(" > ")]
+    }
+
+    fn leave_out(&self, file: &str) -> Option<String> {
+        let escape = |c: char| match c {
+            c if "\\()[]{}!*?+@|".contains(c) => format!("\\{c}"),
+            c => c.to_string(),
+        };
+        let pattern: String = file.chars().map(escape).collect();
+        Some(format!("--exclude={pattern}"))
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        &["expectations", "test"]
+    }
+
+    fn unavailable_evidence(&self) -> &'static [Evidence] {
+        // Tests run in contexts and processes of their own, whose functions are not compared.
+        &[Evidence::Framework, Evidence::Process]
+    }
+
+    fn refusal(&self, prepared: &Prepared) -> Option<String> {
+        refusal(prepared, "vitest", 1)
+    }
+
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let script = format!("{HARNESS}/fillrate_vitest_run.mjs");
+        (node(prepared), vec![script])
+    }
+
+    fn warm_program(
+        &self,
+        prepared: &Prepared,
+        loaded: &LoadedCode,
+        readiness: Readiness,
+    ) -> Option<WarmProgram> {
+        // Packages within the repository are mounted for a single run only.
+        let is_workspace = module_folders(&prepared.environment.root).len() > 1;
+        if readiness == Readiness::Collected || is_workspace {
+            return None;
+        }
+        let own = prepared.project.test.iter().flat_map(|test| &test.args);
+        let script = format!("{HARNESS}/fillrate_vitest_transform.mjs");
+        let task = serde_json::json!({
+            "transform": true,
+            "requests": loaded.modules,
+            "directory": REPOSITORY,
+        });
+        Some(WarmProgram {
+            program: node(prepared),
+            arguments: std::iter::once(script).chain(own.cloned()).collect(),
+            task: task.to_string() + "\n",
+            host: Some(vec![
+                format!("{HARNESS}/fillrate_vitest_host.mjs"),
+                TRANSFORMED.to_owned(),
+            ]),
+        })
+    }
+
+    fn file_of<'a>(&self, id: &'a str) -> Option<&'a str> {
+        id.split(" > ").next()
+    }
+
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
+        let configuration = project
+            .test
+            .as_ref()
+            .and_then(|test| test.config.as_deref()?.file_name())
+            .map(|name| format!("{CONFIGURATION}/{}", name.to_string_lossy()));
+        configuration
+            .map(|path| ("FILLRATE_VITEST_CONFIG", path))
+            .into_iter()
+            .chain([("NO_COLOR", "1".to_owned())])
+            .collect()
+    }
+
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        let environment = &prepared.environment;
+        let test = prepared.project.test.as_ref();
+        let configuration = test.and_then(|test| {
+            let path = test.config.as_deref()?;
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            Some(Bind::read_only(path, format!("{CONFIGURATION}/{name}")))
+        });
+        module_folders(&environment.root)
+            .into_iter()
+            .map(|folder| {
+                let at = match folder.as_os_str() == MODULES {
+                    true => PathBuf::from(PACKAGES),
+                    false => Path::new(REPOSITORY).join(&folder),
+                };
+                Bind::read_only(environment.root.join(folder), at)
+            })
+            .chain(environment.interpreter_roots.iter().map(Bind::same))
+            .chain(configuration)
+            .collect()
+    }
+
+    fn program_folders(&self) -> &'static [&'static str] {
+        &[
+            "/box/repo/node_modules/.bin",
+            "/box/node_modules/.bin",
+            PROGRAMS,
+        ]
+    }
+
+    fn program_binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        let node = &prepared.environment.interpreter;
+        vec![Bind::read_only(node, format!("{PROGRAMS}/node"))]
+    }
+
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        let modules = prepared.environment.root.join(MODULES);
+        let overlay = |name: &&str| Overlay::new(modules.join(name), format!("{PACKAGES}/{name}"));
+        SCRATCH_FOLDERS.iter().map(overlay).collect()
+    }
+}

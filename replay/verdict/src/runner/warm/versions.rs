@@ -1,0 +1,329 @@
+//! Runs the tests on one version of a file after the other, in one sandbox: for versions that this
+//! program wrote, which mean no harm.
+//!
+//! A process that is ready for the tests runs them on the first version, is as it was before, and
+//! goes on to the next. The scripts check that it is, and end the run otherwise: what they leave
+//! runs anew, and what went wrong runs by itself.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fillrate_sandbox::{End, Finished, ForkRun, Limits, Overlay};
+use serde::{Deserialize, Serialize};
+
+use super::{IdleWorker, WarmWorkers, start_transformer};
+use crate::error::VerdictError;
+use crate::runner::framework::{LoadedCode, Readiness, WarmProgram};
+use crate::runner::harness::{RunInstructions, instruction_line};
+use crate::runner::project::{ProjectRunner, TestRun, TestRunResult};
+
+/// How long a run may take before the first version.
+const START_TIME: Duration = Duration::from_secs(20);
+
+/// The exit status of scripts that can't run several versions of this project.
+const MISSED: i32 = 71;
+
+/// Versions of a file, and the tests to run on each.
+pub(crate) struct VersionsRun<'a> {
+    /// The file's path in the project.
+    pub(crate) path: &'a str,
+    pub(crate) versions: Vec<Version<'a>>,
+    /// The tests that run on each version, until one fails.
+    pub(crate) select: &'a [&'a str],
+    /// How long the tests may take on one version.
+    pub(crate) time: Duration,
+}
+
+/// A version of a file.
+pub(crate) struct Version<'a> {
+    pub(crate) contents: &'a str,
+    /// The tests in the groups in which they run, as indices of [`VersionsRun::select`].
+    pub(crate) groups: Vec<Vec<usize>>,
+}
+
+/// What the scripts read: the instructions of any run, and what differs between the versions.
+#[derive(Serialize)]
+struct VersionsInstructions<'a> {
+    #[serde(flatten)]
+    instructions: RunInstructions<'a>,
+    versions: Vec<VersionInstructions<'a>>,
+}
+
+#[derive(Serialize)]
+struct VersionInstructions<'a> {
+    /// In place of that of the whole run.
+    nonce: String,
+    /// Empty for a framework whose files are transformed first.
+    contents: &'a str,
+    /// The transformed files that differ, by name.
+    files: BTreeMap<String, String>,
+    groups: &'a [Vec<usize>],
+    seconds: f64,
+}
+
+/// The last line on a version, which says how the process of its tests ended.
+#[derive(Deserialize)]
+struct LastLine {
+    event: LastEvent,
+    /// `None` if it had to be killed.
+    status: Option<i32>,
+    seconds: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LastEvent {
+    Exited,
+}
+
+/// What runs of several versions came to.
+pub(crate) struct VersionsResult {
+    /// For each version that had its turn; `None` if it has to run by itself.
+    pub(crate) results: Vec<Option<TestRunResult>>,
+}
+
+impl WarmWorkers {
+    /// Runs tests on several versions of a file. `None` if this framework or project can't.
+    /// `collected` is whether workers can collect the project's tests.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub(crate) fn run_versions(
+        &self,
+        runner: &ProjectRunner,
+        run: &VersionsRun<'_>,
+        loaded: &LoadedCode,
+        (collected, memory): (bool, u64),
+    ) -> Result<Option<VersionsResult>, VerdictError> {
+        let readiness = match collected {
+            true => Readiness::Collected,
+            false => Readiness::Loaded,
+        };
+        let framework = &runner.framework;
+        let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
+            return Ok(None);
+        };
+        let refused = [&self.unversioned, &self.uncollectable];
+        if refused
+            .iter()
+            .any(|refused| refused.load(Ordering::Relaxed))
+        {
+            return Ok(None);
+        }
+        let replaced = [(run.path, "")];
+        // The scripts keep the time of each version.
+        let count = u32::try_from(run.versions.len()).unwrap_or(u32::MAX);
+        let wall = run.time * count + START_TIME;
+        let all = TestRun {
+            replaced: &replaced,
+            select: Some(run.select),
+            coverage: None,
+            first_failure_ends: true,
+            test_time: None,
+            limits: Limits {
+                wall,
+                cpu: wall * 2,
+                memory,
+                ..Limits::default()
+            },
+        };
+        let mut instructions = VersionsInstructions {
+            instructions: all.instructions(),
+            versions: run
+                .versions
+                .iter()
+                .map(|version| version.instructions(run.time))
+                .collect(),
+        };
+        let finished = match (&program.host, collected) {
+            (Some(host), _) => {
+                let folder = self.transform_versions(runner, run, &program, &mut instructions)?;
+                let Some(mut folder) = folder else {
+                    return Ok(None);
+                };
+                let mut job = runner.job(program.program.clone(), host.clone(), all.limits.clone());
+                job.input = Some(instruction_line(&instructions));
+                // The script puts each version's modules there.
+                folder.guarded.clear();
+                job.overlays.push(folder);
+                fillrate_sandbox::run(&job)?
+            }
+            (None, true) => {
+                let IdleWorker { worker, since, .. } =
+                    self.take_worker(runner, program, readiness, memory)?;
+                let (finished, worker) = worker.run(ForkRun {
+                    replaced: Vec::new(),
+                    input: instruction_line(&instructions),
+                    wall,
+                    cpu: wall * 2,
+                })?;
+                self.keep_worker(worker, readiness, since);
+                finished
+            }
+            (None, false) => return Ok(None),
+        };
+        if finished.end == End::Exited(MISSED) {
+            self.unversioned.store(true, Ordering::Relaxed);
+            return Ok(None);
+        }
+        Ok(Some(instructions.results(runner, &finished)))
+    }
+
+    /// Transforms each version and puts what differs into its instructions. Returns the folder of
+    /// all transformed files; `None` if a version can't be transformed.
+    fn transform_versions(
+        &self,
+        runner: &ProjectRunner,
+        run: &VersionsRun<'_>,
+        program: &WarmProgram,
+        instructions: &mut VersionsInstructions<'_>,
+    ) -> Result<Option<Overlay>, VerdictError> {
+        let mut slot = self.transformer.lock();
+        let transformer = match &mut *slot {
+            Some(transformer) => transformer,
+            None => {
+                // They show the files of one that died.
+                self.spares.lock().clear();
+                slot.insert(start_transformer(runner, program)?)
+            }
+        };
+        for (version, instructions) in run.versions.iter().zip(&mut instructions.versions) {
+            let Some(changed) = transformer.transform(&[(run.path, version.contents)])? else {
+                *slot = None;
+                return Ok(None);
+            };
+            instructions.contents = "";
+            instructions.files = changed
+                .replaced
+                .into_iter()
+                .map(|file| {
+                    let text = String::from_utf8_lossy(&file.content).into_owned();
+                    (file.path.display().to_string(), text)
+                })
+                .collect();
+        }
+        Ok(Some(transformer.overlay(Vec::new())))
+    }
+}
+
+impl<'a> Version<'a> {
+    fn instructions(&'a self, time: Duration) -> VersionInstructions<'a> {
+        VersionInstructions {
+            nonce: RunInstructions::secret(),
+            contents: self.contents,
+            files: BTreeMap::new(),
+            groups: &self.groups,
+            seconds: time.as_secs_f64(),
+        }
+    }
+}
+
+impl VersionsInstructions<'_> {
+    /// The results of a run with these instructions.
+    fn results(&self, runner: &ProjectRunner, finished: &Finished) -> VersionsResult {
+        let reports = split_reports(&finished.reply, &self.versions);
+        // Which version reached a limit that ended the run is not known.
+        let is_complete = matches!(finished.end, End::Exited(_) | End::Signalled(_));
+        let mut results = Vec::new();
+        for (version, bytes) in self.versions.iter().zip(reports) {
+            let Some((last, bytes)) = split_last_line(&bytes) else {
+                if !is_complete {
+                    results.push(None);
+                    continue;
+                }
+                // The process ended itself in order, or this version ended it.
+                if finished.end != End::Exited(0) || results.is_empty() {
+                    results.push(None);
+                }
+                break;
+            };
+            let LastLine {
+                status, seconds, ..
+            } = last;
+            results.push(status.and_then(|status| {
+                let alone = Finished {
+                    end: End::Exited(status),
+                    wall: Duration::from_secs_f64(seconds.max(0.0)),
+                    reply: bytes.to_vec(),
+                    ..finished.clone()
+                };
+                let nonce = version.nonce.clone();
+                let mut result = runner.result_with_nonce(alone, &nonce, &self.instructions.token);
+                // What all versions wrote, in one.
+                result.output.clear();
+                (!result.report.missed).then_some(result)
+            }));
+        }
+        VersionsResult { results }
+    }
+}
+
+/// The lines of a report for each version. A line without any version's nonce belongs to the
+/// version before it, where it counts as forged.
+fn split_reports(reply: &[u8], versions: &[VersionInstructions<'_>]) -> Vec<Vec<u8>> {
+    #[derive(Deserialize)]
+    struct Signature {
+        nonce: String,
+    }
+    let mut reports = vec![Vec::new(); versions.len()];
+    let mut current = 0;
+    for line in reply.split_inclusive(|byte| *byte == b'\n') {
+        let nonce = serde_json::from_slice::<Signature>(line).map(|signature| signature.nonce);
+        let signed = versions
+            .iter()
+            .position(|version| nonce.as_ref().is_ok_and(|nonce| *nonce == version.nonce));
+        current = signed.unwrap_or(current);
+        if let Some(report) = reports.get_mut(current) {
+            report.extend_from_slice(line);
+        }
+    }
+    reports
+}
+
+/// The last line of a version's report, and those before it; `None` if its run did not end.
+fn split_last_line(report: &[u8]) -> Option<(LastLine, &[u8])> {
+    let end = report.strip_suffix(b"\n")?;
+    let start = end
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |index| index + 1);
+    let last: LastLine = serde_json::from_slice(&end[start..]).ok()?;
+    let LastEvent::Exited = last.event;
+    Some((last, &report[..start]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(nonce: &str) -> VersionInstructions<'static> {
+        VersionInstructions {
+            nonce: nonce.to_owned(),
+            contents: "",
+            files: BTreeMap::new(),
+            groups: &[],
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn each_version_has_its_own_lines() {
+        let reply = br#"{"nonce":"a","event":"test","id":"t"}
+noise
+{"nonce":"a","event":"exited","status":1,"seconds":0.5}
+{"nonce":"b","event":"test","id":"t"}
+{"nonce":"c","event":"exited","status":null,"seconds":2}
+"#;
+        let versions = ["a", "b", "c", "d"].map(version);
+        let reports = split_reports(reply, &versions);
+        assert_eq!(reports.concat(), reply);
+        let (last, rest) = split_last_line(&reports[0]).expect("the first has ended");
+        assert_eq!((last.status, last.seconds), (Some(1), 0.5));
+        assert!(rest.ends_with(b"\nnoise\n"));
+        assert!(split_last_line(&reports[1]).is_none());
+        let (last, rest) = split_last_line(&reports[2]).expect("the third has ended");
+        assert_eq!((last.status, rest), (None, &b""[..]));
+        assert!(reports[3].is_empty());
+    }
+}
