@@ -1,13 +1,16 @@
 //! Checks the tables of the reference pages in `docs/` against the code.
 
+use std::fs;
+use std::path::Path;
+
 use fillrate_engine::developer::policy::{Feature, Policy};
 use fillrate_engine::developer::typist::Typist;
 use fillrate_language::mutate::MutationOperator;
 use fillrate_language::scoring::ScoringLanguage;
-use fillrate_metrics::{READ_MS, TEXT_METRICS, Unit};
+use fillrate_metrics::{METRICS, READ_MS, TEXT_METRICS, Unit, hole_metrics, reported_text_metrics};
 use fillrate_mine::contexts::{FILE_TOKENS, FOLDER_TOKENS, MrgContext, PaperContext};
 use fillrate_mine::import::FORMATS;
-use fillrate_report::export::{COLUMNS, ExportColumn, SCHEMA, TYPING_COLUMNS};
+use fillrate_report::export::{self, ExportColumn, SCHEMA, TYPING_COLUMNS};
 use fillrate_report::policies::POLICY_METRICS;
 use fillrate_study::telemetry::statistics::VARIANTS;
 use fillrate_verdict::Evidence;
@@ -137,7 +140,7 @@ fn columns<F>(columns: &[ExportColumn<F>]) -> Vec<(&'static str, &'static str)> 
 #[test]
 fn every_column_of_a_table_has_its_row() {
     for (section, ours) in [
-        ("Export", columns(COLUMNS)),
+        ("Export", columns(&export::columns())),
         ("Typings", columns(TYPING_COLUMNS)),
     ] {
         let rows = rows(EXPORT, section);
@@ -229,5 +232,52 @@ fn the_pauses_of_the_typist_are_documented() {
         assert_eq!(cells[0].trim_matches('`'), name);
         let numbers = format!("{} ms, {}:", pause.mean_ms, pause.sigma);
         assert!(cells[2].starts_with(&numbers), "{numbers}");
+    }
+}
+
+/// The text of a source file without its comments and its tests.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let lines = code.lines();
+    let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn metric_names_are_written_in_their_table_only() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut outside = Vec::new();
+    for entry in ignore::Walk::new(root).map(Result::unwrap) {
+        let path = entry.path().strip_prefix(root).unwrap();
+        let is_test = path.ends_with("tests.rs") || path.iter().any(|part| part == "tests");
+        let is_table = path == Path::new("metrics/src/metric.rs");
+        if path.extension().is_none_or(|extension| extension != "rs") || is_test || is_table {
+            continue;
+        }
+        let code = code(&fs::read_to_string(entry.path()).unwrap());
+        // A name without a variant, such as `late`, is a word of its own elsewhere.
+        let names = METRICS.iter().map(|metric| metric.name);
+        for name in names.filter(|name| name.contains(['/', '@', '('])) {
+            if code.contains(&format!("\"{name}\"")) {
+                outside.push(format!("{} writes {name}", path.display()));
+            }
+        }
+    }
+    assert_eq!(outside, Vec::<String>::new());
+}
+
+#[test]
+fn every_reported_text_metric_reaches_export() {
+    let columns: Vec<&str> = export::columns().iter().map(|column| column.name).collect();
+    let reported: Vec<&str> = reported_text_metrics()
+        .map(|text| text.metric.name)
+        .collect();
+    assert!(!reported.is_empty());
+    for name in &reported {
+        assert!(columns.contains(name), "{name}");
+    }
+    // A terminal's table shows only what pages show as well.
+    for metric in hole_metrics().skip(1) {
+        assert!(reported.contains(&metric.name), "{}", metric.name);
     }
 }

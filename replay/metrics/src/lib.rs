@@ -72,7 +72,9 @@ pub use text::edit::{difflib_ratio, indel_distance, levenshtein};
 pub use text::identifiers::identifiers_cceval;
 pub use text::leakage::{leakage_tokens, ngram_overlap, ngrams, peakedness};
 pub use text::sample::{Sample, ScoringSyntax};
-pub use text::{Scorer, TEXT_METRICS, TextMetric, text_scores};
+pub use text::{
+    Scorer, Shown, TEXT_METRICS, TextMetric, hole_metrics, reported_text_metrics, text_scores,
+};
 
 #[cfg(test)]
 mod tests;

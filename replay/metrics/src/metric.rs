@@ -27,10 +27,12 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Returns the unit of the metric of this name. Names that [`find`](Self::find) does not know
-    /// count as fractions.
-    pub fn unit_of(name: &str) -> Unit {
-        Self::find(name).map_or(Unit::Fraction, |metric| metric.unit)
+    /// Returns the metric of a figure's name.
+    ///
+    /// # Panics
+    /// If no metric has the name: figures are named by the constants of this table.
+    pub fn of_figure(name: &str) -> Self {
+        Self::find(name).unwrap_or_else(|| panic!("`{name}` is not in the table of metrics"))
     }
 
     /// Returns the metric of this name: one of [`METRICS`], a member of a family such as
@@ -450,19 +452,28 @@ const fn text_metric(name: &'static str, unit: Unit) -> Metric {
     )
 }
 
-pub(crate) const EM_CCEVAL: Metric = text_metric("em/cceval", Unit::ZeroOrOne);
-pub(crate) const EM_TOKENS: Metric = text_metric("em/tokens", Unit::ZeroOrOne);
-pub(crate) const ES_CCEVAL_DIFFLIB: Metric = text_metric("es/cceval-difflib", Unit::Percent);
-pub(crate) const ES_CCEVAL_LEVENSHTEIN: Metric =
-    text_metric("es/cceval-levenshtein", Unit::Percent);
-pub(crate) const ES_REPOCODER: Metric = text_metric("es/repocoder", Unit::Fraction);
-pub(crate) const ES_REPOBENCH_DIFFLIB: Metric = text_metric("es/repobench-difflib", Unit::Percent);
-pub(crate) const ES_REPOBENCH_LEVENSHTEIN: Metric =
-    text_metric("es/repobench-levenshtein", Unit::Percent);
-pub(crate) const ID_EM_CCEVAL: Metric = text_metric("id_em/cceval", Unit::ZeroOrOne);
-pub(crate) const ID_PRECISION_CCEVAL: Metric = text_metric("id_precision/cceval", Unit::Fraction);
-pub(crate) const ID_RECALL_CCEVAL: Metric = text_metric("id_recall/cceval", Unit::Fraction);
-pub(crate) const ID_F1_CCEVAL: Metric = text_metric("id_f1/cceval", Unit::Fraction);
+/// Lines equal the reference's, as CrossCodeEval compares them.
+pub const EM_CCEVAL: Metric = text_metric("em/cceval", Unit::ZeroOrOne);
+/// Tokens equal the reference's, as RepoBench compares them.
+pub const EM_TOKENS: Metric = text_metric("em/tokens", Unit::ZeroOrOne);
+/// Edit similarity of CrossCodeEval without python-Levenshtein.
+pub const ES_CCEVAL_DIFFLIB: Metric = text_metric("es/cceval-difflib", Unit::Percent);
+/// Edit similarity of CrossCodeEval with python-Levenshtein.
+pub const ES_CCEVAL_LEVENSHTEIN: Metric = text_metric("es/cceval-levenshtein", Unit::Percent);
+/// Edit similarity of RepoCoder.
+pub const ES_REPOCODER: Metric = text_metric("es/repocoder", Unit::Fraction);
+/// Edit similarity of RepoBench without python-Levenshtein.
+pub const ES_REPOBENCH_DIFFLIB: Metric = text_metric("es/repobench-difflib", Unit::Percent);
+/// Edit similarity of RepoBench with python-Levenshtein.
+pub const ES_REPOBENCH_LEVENSHTEIN: Metric = text_metric("es/repobench-levenshtein", Unit::Percent);
+/// Identifiers equal the reference's in order.
+pub const ID_EM_CCEVAL: Metric = text_metric("id_em/cceval", Unit::ZeroOrOne);
+/// Share of the prediction's identifiers that the reference has.
+pub const ID_PRECISION_CCEVAL: Metric = text_metric("id_precision/cceval", Unit::Fraction);
+/// Share of the reference's identifiers that the prediction has.
+pub const ID_RECALL_CCEVAL: Metric = text_metric("id_recall/cceval", Unit::Fraction);
+/// Harmonic mean of the precision and recall of identifiers.
+pub const ID_F1_CCEVAL: Metric = text_metric("id_f1/cceval", Unit::Fraction);
 
 /// Every metric, in the order of reports: tests, text, then what an editor shows.
 pub static METRICS: [Metric; 33] = [

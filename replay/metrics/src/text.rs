@@ -1,7 +1,8 @@
 //! Text metrics: from a prediction and its reference to a number.
 //!
-//! Every metric that has rivals is a named variant. [`TEXT_METRICS`] is the table that reports
-//! iterate over.
+//! Every metric that has rivals is a named variant. [`TEXT_METRICS`] is the one table: a row says
+//! how a metric is measured and which tables show it. `score`, reports, comparisons, exports and
+//! studies iterate over it.
 
 pub(crate) mod cceval;
 pub(crate) mod dependencies;
@@ -24,21 +25,37 @@ use crate::metric::{self, Metric};
 pub struct TextMetric {
     /// Its name, its unit and the rest of what reports say of it.
     pub metric: Metric,
+    /// Tables that show it.
+    pub shown: Shown,
     measure: Measure,
+}
+
+/// Tables that show a text metric. Each level includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shown {
+    /// `fillrate score`.
+    Score,
+    /// Pages of reports, comparisons, exports and studies.
+    Reports,
+    /// The terminal's tables.
+    Tables,
 }
 
 /// Every text metric, in the order reports print them.
 pub static TEXT_METRICS: [TextMetric; 11] = [
     TextMetric {
         metric: metric::EM_CCEVAL,
+        shown: Shown::Tables,
         measure: Measure::Cleaned(cceval::exact_match),
     },
     TextMetric {
         metric: metric::EM_TOKENS,
+        shown: Shown::Reports,
         measure: Measure::Raw(token_match),
     },
     TextMetric {
         metric: metric::ES_CCEVAL_DIFFLIB,
+        shown: Shown::Score,
         measure: Measure::Cleaned(|cleaned| {
             edit::fuzz_ratio(
                 python::strip(&cleaned.prediction),
@@ -49,6 +66,7 @@ pub static TEXT_METRICS: [TextMetric; 11] = [
     },
     TextMetric {
         metric: metric::ES_CCEVAL_LEVENSHTEIN,
+        shown: Shown::Tables,
         measure: Measure::Cleaned(|cleaned| {
             edit::fuzz_ratio(
                 python::strip(&cleaned.prediction),
@@ -59,39 +77,60 @@ pub static TEXT_METRICS: [TextMetric; 11] = [
     },
     TextMetric {
         metric: metric::ES_REPOCODER,
+        shown: Shown::Score,
         measure: Measure::Raw(edit::repocoder_similarity),
     },
     TextMetric {
         metric: metric::ES_REPOBENCH_DIFFLIB,
+        shown: Shown::Score,
         measure: Measure::Raw(|prediction, reference| {
             edit::fuzz_ratio(reference, prediction, edit::difflib_ratio)
         }),
     },
     TextMetric {
         metric: metric::ES_REPOBENCH_LEVENSHTEIN,
+        shown: Shown::Score,
         measure: Measure::Raw(|prediction, reference| {
             edit::fuzz_ratio(reference, prediction, edit::indel_ratio)
         }),
     },
     TextMetric {
         metric: metric::ID_EM_CCEVAL,
+        shown: Shown::Score,
         measure: Measure::Cleaned(|cleaned| identifiers::exact_match(cleaned.identifiers())),
     },
     TextMetric {
         metric: metric::ID_PRECISION_CCEVAL,
+        shown: Shown::Score,
         measure: Measure::Cleaned(|cleaned| {
             identifiers::overlap(cleaned.identifiers()).precision()
         }),
     },
     TextMetric {
         metric: metric::ID_RECALL_CCEVAL,
+        shown: Shown::Score,
         measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned.identifiers()).recall()),
     },
     TextMetric {
         metric: metric::ID_F1_CCEVAL,
+        shown: Shown::Tables,
         measure: Measure::Cleaned(|cleaned| identifiers::overlap(cleaned.identifiers()).f1()),
     },
 ];
+
+/// Text metrics of reports, comparisons, exports and studies.
+pub fn reported_text_metrics() -> impl Iterator<Item = &'static TextMetric> {
+    TEXT_METRICS
+        .iter()
+        .filter(|text| text.shown >= Shown::Reports)
+}
+
+/// Metrics of the terminal's tables that have a value at each hole: pass@1, then text metrics.
+pub fn hole_metrics() -> impl Iterator<Item = Metric> {
+    let texts = TEXT_METRICS.iter();
+    let shown = texts.filter(|text| text.shown >= Shown::Tables);
+    std::iter::once(metric::PASS_AT_1).chain(shown.map(|text| text.metric))
+}
 
 impl TextMetric {
     /// The metric of this name.

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use comfy_table::Cell;
 use fillrate_engine::store::{Run, StoreError};
 use fillrate_metrics::metric::{
-    ACCEPTANCE_SHOWN, KEYSTROKES_SAVED, MEDIAN_LATENCY, ORACLE_ACCEPTANCE,
+    ACCEPTANCE_SHOWN, KEYSTROKES_SAVED, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, PASS_AT_1,
 };
-use fillrate_metrics::{Estimate, Metric, Unit, mcnemar_exact, paired_difference};
+use fillrate_metrics::{
+    Estimate, Metric, Unit, hole_metrics, mcnemar_exact, paired_difference, reported_text_metrics,
+};
 use serde::Serialize;
 
 use super::developers::DeveloperFigures;
 use super::figures::{ReportRow, left_out_line, passes, report_row};
 use super::policies::{self, PolicyFigures};
 use super::rounds::{RepairRound, rounds, rounds_table};
-use super::scored::{ScoredAttempt, TEXT_METRICS, load_scored, without_repairs};
+use super::scored::{ScoredAttempt, load_scored, without_repairs};
 use super::sensitivity::{HoleValues, Sensitivity, Standing};
 use super::table::{TextTable, figure_text, right};
 
@@ -124,7 +126,7 @@ impl PassConclusion {
                 grounds: "the runs have no judged hole in common".to_owned(),
             };
         };
-        let unit = Metric::unit_of("pass@1").format().with_sign();
+        let unit = PASS_AT_1.unit.format().with_sign();
         let figure = unit.render(&against.difference);
         let test = against.mcnemar.map_or_else(String::new, |test| {
             format!(", McNemar's exact p {}", test.p_text("= "))
@@ -159,14 +161,6 @@ impl PassConclusion {
     }
 }
 
-/// The figures that are compared: those with a value at each hole.
-pub(super) const COMPARED: [&str; 4] = [
-    "pass@1",
-    "em/cceval",
-    "es/cceval-levenshtein",
-    "id_f1/cceval",
-];
-
 /// A hole's cluster and value.
 pub(super) type ByHole<'a> = BTreeMap<&'a str, (&'a str, f64)>;
 
@@ -197,16 +191,17 @@ impl<'a> LoadedRun<'a> {
         let mut against_first = BTreeMap::new();
         let flips = first.map(|first| {
             HoleFlips::new(
-                &by_hole("pass@1", &self.attempts),
-                &by_hole("pass@1", &first.attempts),
+                &by_hole(PASS_AT_1, &self.attempts),
+                &by_hole(PASS_AT_1, &first.attempts),
             )
         });
         if let Some(first) = first {
-            for metric in ["pass@1"].into_iter().chain(TEXT_METRICS) {
+            let texts = reported_text_metrics().map(|text| text.metric);
+            for metric in std::iter::once(PASS_AT_1).chain(texts) {
                 let these = by_hole(metric, &self.attempts);
                 let first = by_hole(metric, &first.attempts);
                 if let Some(against) = against(metric, &these, &first) {
-                    against_first.insert(metric.to_owned(), against);
+                    against_first.insert(metric.name.to_owned(), against);
                 }
             }
         }
@@ -254,9 +249,10 @@ impl Comparison {
     /// The table for people; `what` its first column names.
     pub fn table(&self, what: &str) -> String {
         let mut header = vec![what, "holes", "completions"];
-        header.extend(COMPARED);
-        let unpaired = [ORACLE_ACCEPTANCE.name, MEDIAN_LATENCY.name];
-        header.extend(unpaired);
+        let columns: Vec<Metric> = hole_metrics()
+            .chain([ORACLE_ACCEPTANCE, MEDIAN_LATENCY])
+            .collect();
+        header.extend(columns.iter().map(|metric| metric.name));
         let mut table = TextTable::new(header);
         for compared in &self.contexts {
             let mut cells = vec![
@@ -264,10 +260,10 @@ impl Comparison {
                 right(compared.row.holes),
                 right(compared.row.completions),
             ];
-            for metric in COMPARED.into_iter().chain(unpaired) {
-                let mut text = figure_text(metric, compared.row.metrics.get(metric));
-                if let Some(against) = compared.against_first.get(metric) {
-                    text.push_str(&format!("\n{}", against.text(metric)));
+            for metric in &columns {
+                let mut text = figure_text(metric.name, compared.row.metrics.get(metric.name));
+                if let Some(against) = compared.against_first.get(metric.name) {
+                    text.push_str(&format!("\n{}", against.text(*metric)));
                 }
                 cells.push(right(text));
             }
@@ -349,8 +345,8 @@ pub(super) fn standings(
 
 impl RunDifference {
     /// The lines of a table's cell.
-    fn text(&self, metric: &str) -> String {
-        let format = Metric::unit_of(metric).format().with_sign();
+    fn text(&self, metric: Metric) -> String {
+        let format = metric.unit.format().with_sign();
         let mut text = format!("Δ {}", format.render(&self.difference).lines());
         if let Some(test) = self.mcnemar {
             let (p, this, first) = (test.p_text(""), test.only_this, test.only_first);
@@ -362,7 +358,7 @@ impl RunDifference {
 
 /// A figure's value at each hole that has one: the mean over its samples.
 pub(super) fn by_hole<'a>(
-    metric: &str,
+    metric: Metric,
     scored: impl IntoIterator<Item = &'a ScoredAttempt>,
 ) -> ByHole<'a> {
     let mut of_hole: BTreeMap<&str, Vec<&ScoredAttempt>> = BTreeMap::new();
@@ -371,13 +367,13 @@ pub(super) fn by_hole<'a>(
     }
     let values = of_hole.into_iter().filter_map(|(hole, samples)| {
         let values: Vec<f64> = match metric {
-            "pass@1" => passes(&samples)
+            PASS_AT_1 => passes(&samples)
                 .into_iter()
                 .map(|passed| f64::from(u8::from(passed)))
                 .collect(),
             _ => samples
                 .iter()
-                .filter_map(|one| one.text.get(metric).copied())
+                .filter_map(|one| one.text.get(metric.name).copied())
                 .collect(),
         };
         let cluster = samples[0].cluster.as_str();
@@ -389,7 +385,7 @@ pub(super) fn by_hole<'a>(
 
 /// How one run's values differ from the first's, on the holes that both have.
 pub(super) fn against(
-    metric: &str,
+    metric: Metric,
     these: &ByHole<'_>,
     first: &ByHole<'_>,
 ) -> Option<RunDifference> {
@@ -397,10 +393,10 @@ pub(super) fn against(
         .iter()
         .filter_map(|(hole, (cluster, this))| Some((*cluster, *this, first.get(hole)?.1)))
         .collect();
-    let difference = paired_difference(&pairs, Metric::unit_of(metric).span())?;
+    let difference = paired_difference(&pairs, metric.unit.span())?;
     let binary = |value: f64| value == 0.0 || value == 1.0;
-    let all = Metric::unit_of(metric) != Unit::Percent
-        && pairs.iter().all(|(_, a, b)| binary(*a) && binary(*b));
+    let all =
+        metric.unit != Unit::Percent && pairs.iter().all(|(_, a, b)| binary(*a) && binary(*b));
     let mcnemar = all.then(|| {
         let only = |right: f64| {
             let differing = pairs.iter().filter(|(_, a, b)| a != b);
@@ -421,6 +417,8 @@ pub(super) fn against(
 
 #[cfg(test)]
 mod tests {
+    use fillrate_metrics::metric::EM_CCEVAL;
+
     use super::*;
 
     fn holes<'a>(values: &[(&'a str, &'a str, f64)]) -> ByHole<'a> {
@@ -446,7 +444,7 @@ mod tests {
             ("d", "g", 0.0),
             ("y", "g", 0.0),
         ];
-        let found = against("pass@1", &holes(&this), &holes(&first)).expect("there are pairs");
+        let found = against(PASS_AT_1, &holes(&this), &holes(&first)).expect("there are pairs");
         assert_eq!((found.difference.value, found.difference.n), (0.25, 4));
         let expected = McNemar {
             only_this: 2,
@@ -454,7 +452,7 @@ mod tests {
             p: 1.0,
         };
         assert_eq!(found.mcnemar, Some(expected));
-        insta::assert_snapshot!(found.text("pass@1"), @r"
+        insta::assert_snapshot!(found.text(PASS_AT_1), @r"
         Δ +25.0
         [−97.7, +99.1]
         n 4 in 2
@@ -470,9 +468,9 @@ mod tests {
     #[test]
     fn a_value_between_no_and_yes_has_no_mcnemar() {
         let (this, first) = ([("a", "f", 0.5)], [("a", "f", 0.5)]);
-        let found = against("pass@1", &holes(&this), &holes(&first)).expect("there is a pair");
+        let found = against(PASS_AT_1, &holes(&this), &holes(&first)).expect("there is a pair");
         assert_eq!(found.mcnemar, None);
-        assert_eq!(found.text("em/cceval"), "Δ 0.0\n[?, ?]\nn 1 in 1");
-        assert!(against("pass@1", &holes(&this), &holes(&[])).is_none());
+        assert_eq!(found.text(EM_CCEVAL), "Δ 0.0\n[?, ?]\nn 1 in 1");
+        assert!(against(PASS_AT_1, &holes(&this), &holes(&[])).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Runs for other programs. As a table, a row is an attempt or a typing, with every figure that
 //! reports are made of; [`EvaluationRecord`] is a whole run in a public schema.
 //!
-//! The columns are [`COLUMNS`] and [`TYPING_COLUMNS`], in all formats the same. What is absent is
+//! The columns are [`columns`] and [`TYPING_COLUMNS`], in all formats the same. What is absent is
 //! `null` in JSON lines and in Parquet, and nothing between two commas in CSV.
 
 mod evaluation;
@@ -14,6 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fillrate_metrics::metric::{INVOCATION, ORACLE_ACCEPTANCE, SCRIPT_INVOCATION, TYPE_CHECK};
+use fillrate_metrics::{Metric, reported_text_metrics};
 
 use super::scored::ScoredAttempt;
 pub use evaluation::{EvaluationRecord, write_every_eval_ever};
@@ -53,7 +54,8 @@ impl ColumnType {
     }
 }
 
-/// A column: its name, what it holds, and the function from a row to its value.
+/// A column: its name, its type, and the function from a row to its value.
+#[derive(Clone, Copy)]
 pub struct ExportColumn<F> {
     /// Its name.
     pub name: &'static str,
@@ -63,7 +65,25 @@ pub struct ExportColumn<F> {
 }
 
 /// A column of the table of attempts.
-pub type AttemptColumn = ExportColumn<fn(&AttemptRow<'_>) -> ExportValue>;
+pub type AttemptColumn = ExportColumn<AttemptValue>;
+
+/// Value of a column of the table of attempts.
+#[derive(Clone, Copy)]
+pub enum AttemptValue {
+    /// Computed from the row.
+    Computed(fn(&AttemptRow<'_>) -> ExportValue),
+    /// A text metric's value.
+    Text(Metric),
+}
+
+impl AttemptValue {
+    fn value(self, row: &AttemptRow<'_>) -> ExportValue {
+        match self {
+            Self::Computed(compute) => compute(row),
+            Self::Text(metric) => row.scored.text.get(metric.name).copied().into(),
+        }
+    }
+}
 
 /// A column of the table of typings.
 pub type TypingColumn = ExportColumn<fn(&TypingRow<'_>) -> ExportValue>;
@@ -144,109 +164,124 @@ macro_rules! column {
 }
 use column;
 
-/// Every column of the table of attempts, in the order in which formats have them.
-pub static COLUMNS: &[AttemptColumn] = &[
-    column!("schema", Whole, |_| ExportValue::Whole(Some(SCHEMA))),
-    column!("run", Text, |row| row.run.into()),
-    column!("key", Text, |row| row.scored.attempt.key.as_str().into()),
-    column!("hole", Text, |row| row.hole.id.as_str().into()),
-    column!("project", Text, |row| row.hole.project.as_str().into()),
-    column!("language", Text, |row| row.hole.language.as_str().into()),
-    column!("path", Text, |row| row.hole.path.as_str().into()),
-    column!("kind", Text, |row| row.hole.kind.name().into()),
-    column!("category", Text, |row| {
+/// A column of attempts of one form.
+macro_rules! attempt_column {
+    ($name:expr, $form:ident, $of:expr) => {
+        column!($name, $form, AttemptValue::Computed($of))
+    };
+}
+
+/// Returns every column of the table of attempts, in the order in which formats have them: one for
+/// each text metric of reports, and the others around these.
+pub fn columns() -> Vec<AttemptColumn> {
+    let texts = reported_text_metrics()
+        .map(|text| column!(text.metric.name, Real, AttemptValue::Text(text.metric)));
+    let before = COLUMNS_BEFORE_TEXT.iter().copied();
+    before
+        .chain(texts)
+        .chain(COLUMNS_AFTER_TEXT.iter().copied())
+        .collect()
+}
+
+static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
+    attempt_column!("schema", Whole, |_| ExportValue::Whole(Some(SCHEMA))),
+    attempt_column!("run", Text, |row| row.run.into()),
+    attempt_column!("key", Text, |row| row.scored.attempt.key.as_str().into()),
+    attempt_column!("hole", Text, |row| row.hole.id.as_str().into()),
+    attempt_column!("project", Text, |row| row.hole.project.as_str().into()),
+    attempt_column!("language", Text, |row| row.hole.language.as_str().into()),
+    attempt_column!("path", Text, |row| row.hole.path.as_str().into()),
+    attempt_column!("kind", Text, |row| row.hole.kind.name().into()),
+    attempt_column!("category", Text, |row| {
         let category = row.hole.category.as_ref();
         category.map(|category| category.name.name()).into()
     }),
-    column!("task_id", Text, |row| row.hole.task_id.as_deref().into()),
-    column!("mutation_score", Real, |row| row.scored.mutation.into()),
-    column!("model", Text, |row| row
+    attempt_column!("task_id", Text, |row| row.hole.task_id.as_deref().into()),
+    attempt_column!("mutation_score", Real, |row| row.scored.mutation.into()),
+    attempt_column!("model", Text, |row| row
         .scored
         .attempt
         .model
         .as_str()
         .into()),
-    column!("context", Text, |row| row.context.into()),
-    column!("configuration", Text, |row| {
+    attempt_column!("context", Text, |row| row.context.into()),
+    attempt_column!("configuration", Text, |row| {
         let trace = row.scored.attempt.trace.as_ref();
         let fingerprint = trace.map(|trace| trace.configuration.as_str());
         fingerprint.filter(|text| !text.is_empty()).into()
     }),
-    column!("sample", Whole, |row| row.scored.attempt.sample.into()),
-    column!("round", Whole, |row| row.scored.attempt.repair_round.into()),
-    column!("answered", Truth, |row| {
+    attempt_column!("sample", Whole, |row| row.scored.attempt.sample.into()),
+    attempt_column!("round", Whole, |row| row.scored.attempt.repair_round.into()),
+    attempt_column!("answered", Truth, |row| {
         let is_counted = row.scored.is_counted();
         is_counted.then_some(row.scored.attempt.answered).into()
     }),
-    column!("offered", Whole, |row| {
+    attempt_column!("offered", Whole, |row| {
         row.scored.attempt.offered.len().into()
     }),
-    column!("completion", Text, |row| {
+    attempt_column!("completion", Text, |row| {
         let offered = &row.scored.attempt.offered;
         offered.first().map(String::as_str).into()
     }),
-    column!("reference", Text, |row| row.hole.reference.as_str().into()),
-    column!("outcome", Text, |row| {
+    attempt_column!("reference", Text, |row| row.hole.reference.as_str().into()),
+    attempt_column!("outcome", Text, |row| {
         row.scored.attempt.verdict.outcome.name().into()
     }),
-    column!("passed", Truth, |row| {
+    attempt_column!("passed", Truth, |row| {
         let outcome = row.scored.attempt.verdict.outcome;
         let passed = outcome == Outcome::Passed;
         outcome.is_evidence().then_some(passed).into()
     }),
-    column!("reason", Text, |row| {
+    attempt_column!("reason", Text, |row| {
         row.scored.attempt.verdict.reason.as_str().into()
     }),
-    column!("tests_run", Whole, |row| {
+    attempt_column!("tests_run", Whole, |row| {
         row.scored.attempt.verdict.executed.into()
     }),
-    column!("tests_failed", Whole, |row| {
+    attempt_column!("tests_failed", Whole, |row| {
         row.scored.attempt.verdict.failed.len().into()
     }),
-    column!("tests_again", Truth, |row| {
+    attempt_column!("tests_again", Truth, |row| {
         row.scored.attempt.verdict.rerun.into()
     }),
-    column!("tests_seconds", Real, |row| {
+    attempt_column!("tests_seconds", Real, |row| {
         Some(row.scored.attempt.verdict.seconds).into()
     }),
-    column!("twin_seconds", Real, |row| {
+    attempt_column!("twin_seconds", Real, |row| {
         Some(row.scored.attempt.verdict.twin_seconds).into()
     }),
-    column!("sandbox", Text, |row| {
+    attempt_column!("sandbox", Text, |row| {
         row.scored.attempt.verdict.sandbox.as_str().into()
     }),
-    column!("audit", Text, |row| {
+    attempt_column!("audit", Text, |row| {
         row.audit.map(|audit| audit.again.name()).into()
     }),
-    column!("latency_ms", Real, |row| { row.scored.latency_ms.into() }),
-    column!("context_ms", Real, |row| traced(row, |trace| Some(
+    attempt_column!("latency_ms", Real, |row| { row.scored.latency_ms.into() }),
+    attempt_column!("context_ms", Real, |row| traced(row, |trace| Some(
         trace.context_ms
     ))),
-    column!("model_ms", Real, |row| traced(row, |trace| Some(
+    attempt_column!("model_ms", Real, |row| traced(row, |trace| Some(
         trace.model_ms
     ))),
-    column!("first_text_ms", Real, |row| traced(row, |trace| trace
+    attempt_column!("first_text_ms", Real, |row| traced(row, |trace| trace
         .first_text_ms)),
-    column!("cleanup_ms", Real, |row| traced(row, |trace| Some(
+    attempt_column!("cleanup_ms", Real, |row| traced(row, |trace| Some(
         trace.cleanup_ms
     ))),
-    column!("probability", Real, |row| row.scored.probability.into()),
-    column!("em/cceval", Real, |row| text(row, "em/cceval")),
-    column!("em/tokens", Real, |row| text(row, "em/tokens")),
-    column!("es/cceval-levenshtein", Real, |row| {
-        text(row, "es/cceval-levenshtein")
-    }),
-    column!("id_f1/cceval", Real, |row| text(row, "id_f1/cceval")),
-    column!(INVOCATION.name, Real, |row| {
+    attempt_column!("probability", Real, |row| row.scored.probability.into()),
+];
+
+static COLUMNS_AFTER_TEXT: &[AttemptColumn] = &[
+    attempt_column!(INVOCATION.name, Real, |row| {
         row.scored.invocation.repository.into()
     }),
-    column!(SCRIPT_INVOCATION.name, Real, |row| {
+    attempt_column!(SCRIPT_INVOCATION.name, Real, |row| {
         row.scored.invocation.repoexec.into()
     }),
-    column!(ORACLE_ACCEPTANCE.name, Truth, |row| {
+    attempt_column!(ORACLE_ACCEPTANCE.name, Truth, |row| {
         row.scored.accepted.into()
     }),
-    column!(TYPE_CHECK.name, Truth, |row| {
+    attempt_column!(TYPE_CHECK.name, Truth, |row| {
         let types = row.scored.attempt.verdict.types.as_ref();
         let types = types.filter(|_| row.scored.is_counted());
         types.map(fillrate_verdict::TypeCheck::passes).into()
@@ -262,10 +297,6 @@ fn traced(
         .filter(|_| row.scored.is_counted())
         .and_then(of)
         .into()
-}
-
-fn text(row: &AttemptRow<'_>, metric: &str) -> ExportValue {
-    row.scored.text.get(metric).copied().into()
 }
 
 /// A format of the table.
@@ -330,12 +361,13 @@ pub fn export(
     format: ExportFormat,
     to: impl Write + Send,
 ) -> Result<usize, ExportError> {
+    let columns = columns();
     let rows = |visit: &mut VisitRow<'_>| {
         each(runs, |row| {
-            visit(COLUMNS.iter().map(|column| (column.of)(&row)).collect())
+            visit(columns.iter().map(|column| column.of.value(&row)).collect())
         })
     };
-    write_table(&head(COLUMNS), &rows, format, to)
+    write_table(&head(&columns), &rows, format, to)
 }
 
 /// Writes the holes that simulated developers typed in runs as a table, and returns how many rows

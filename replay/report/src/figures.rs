@@ -6,14 +6,15 @@ use fillrate_metrics::metric::{
     INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, SCRIPT_INVOCATION, TYPE_CHECK, WEIGHTED_PASS,
 };
 use fillrate_metrics::{
-    Estimate, Metric, clustered_proportion, clustered_share, median, pass_at_k,
+    Estimate, TextMetric, clustered_proportion, clustered_share, median, pass_at_k,
+    reported_text_metrics,
 };
 use fillrate_mine::invocation::InvocationRates;
 use fillrate_verdict::Outcome;
 use serde::Serialize;
 
 use super::policies::PolicyFigures;
-use super::scored::{ScoredAttempt, TEXT_METRICS};
+use super::scored::ScoredAttempt;
 
 /// The figures of one project under one model.
 #[derive(Clone, Debug, Serialize)]
@@ -73,12 +74,12 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
         })
         .collect();
     put(WEIGHTED_PASS.name, clustered_share(&weighted));
-    for name in TEXT_METRICS {
+    for TextMetric { metric, .. } in reported_text_metrics() {
         let values: Vec<(&str, f64, f64)> = scored
             .iter()
-            .filter_map(|one| Some((one.cluster.as_str(), 1.0, *one.text.get(name)?)))
+            .filter_map(|one| Some((one.cluster.as_str(), 1.0, *one.text.get(metric.name)?)))
             .collect();
-        put(name, Metric::unit_of(name).mean(&values));
+        put(metric.name, metric.unit.mean(&values));
     }
     let mut put_invocation = |name: &str, of: fn(&InvocationRates) -> Option<f64>| {
         let rates: Vec<(&str, f64, f64)> = scored

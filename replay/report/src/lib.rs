@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::Cell;
 use fillrate_engine::store::{ProjectState, ProjectStatus, Run, StoreError};
+use fillrate_metrics::hole_metrics;
 use fillrate_metrics::metric::{INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, TYPE_CHECK};
 use fillrate_verdict::Outcome;
 use serde::Serialize;
@@ -109,17 +110,12 @@ impl RunReport {
 
     /// The table for people, with what was left out below it.
     pub fn table(&self) -> String {
-        let columns = [
-            "pass@1",
-            "em/cceval",
-            "es/cceval-levenshtein",
-            "id_f1/cceval",
-            INVOCATION.name,
-            ORACLE_ACCEPTANCE.name,
-            MEDIAN_LATENCY.name,
-        ];
+        let columns: Vec<&str> = hole_metrics()
+            .chain([INVOCATION, ORACLE_ACCEPTANCE, MEDIAN_LATENCY])
+            .map(|metric| metric.name)
+            .collect();
         let mut header = vec!["project", "language", "holes", "completions"];
-        header.extend(columns);
+        header.extend(&columns);
         let mut table = TextTable::new(header);
         // For one project, a row for all of them says the same again.
         let shown = match &self.rows[..] {
@@ -133,7 +129,11 @@ impl RunReport {
                 right(row.holes),
                 right(row.completions),
             ];
-            cells.extend(columns.map(|name| figure(name, row.metrics.get(name))));
+            cells.extend(
+                columns
+                    .iter()
+                    .map(|name| figure(name, row.metrics.get(*name))),
+            );
             table.add_row(cells);
         }
         let mut text = format!("{table}\n");

@@ -1,9 +1,10 @@
 //! Two runs against each other in Markdown, for a pull request.
 
 use fillrate_engine::store::{Run, StoreError};
-use fillrate_metrics::{FigureText, Metric};
+use fillrate_metrics::metric::PASS_AT_1;
+use fillrate_metrics::{FigureText, hole_metrics};
 
-use super::comparison::{COMPARED, ComparedRun, LoadedRun, PassConclusion, RunDifference};
+use super::comparison::{ComparedRun, LoadedRun, PassConclusion, RunDifference};
 
 /// The most holes listed of each kind of flip.
 const LISTED: usize = 30;
@@ -23,28 +24,29 @@ fn markdown(first: &ComparedRun, second: &ComparedRun) -> String {
     let PassConclusion {
         conclusion,
         grounds,
-    } = PassConclusion::new(second.against_first.get("pass@1"), &old, &new);
+    } = PassConclusion::new(second.against_first.get(PASS_AT_1.name), &old, &new);
     let mut text = format!("### {new} against {old}\n\n**{conclusion}**: {grounds}.\n\n");
     text.push_str(&format!(
         "| metric | {old} | {new} | difference | only {old} | only {new} | p |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     ));
-    for metric in COMPARED {
-        let figures = [first, second].map(|run| run.row.metrics.get(metric));
+    for metric in hole_metrics() {
+        let figures = [first, second].map(|run| run.row.metrics.get(metric.name));
         let [Some(one), Some(other)] = figures else {
             continue;
         };
-        let unit = Metric::unit_of(metric);
+        let unit = metric.unit;
         let cell =
             |figure: FigureText| format!("{} {} {}", figure.value, figure.interval, figure.size());
-        let against = second.against_first.get(metric);
+        let against = second.against_first.get(metric.name);
         let difference = against.map_or_else(
             || "–".to_owned(),
             |against| cell(unit.format().with_sign().render(&against.difference)),
         );
         let [only_first, only_second, p] = test_cells(against);
         text.push_str(&format!(
-            "| {metric} | {} | {} | {difference} | {only_first} | {only_second} | {p} |\n",
+            "| {} | {} | {} | {difference} | {only_first} | {only_second} | {p} |\n",
+            metric.name,
             cell(unit.render(one)),
             cell(unit.render(other)),
         ));
@@ -134,7 +136,7 @@ mod tests {
             run: context.to_owned(),
             row: report_row("*", "*", &[]),
             against_first: BTreeMap::from_iter(
-                against.map(|against| ("pass@1".to_owned(), against)),
+                against.map(|against| (PASS_AT_1.name.to_owned(), against)),
             ),
             flips: None,
             rounds: Vec::new(),

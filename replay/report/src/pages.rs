@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 use fillrate_engine::developer::gate::GateFit;
 use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_name};
 use fillrate_language::task::Hole;
+use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
 use maud::html;
 use serde::Serialize;
 use serde_json::Value;
@@ -477,10 +478,10 @@ impl HtmlReport {
             columns.accepted.push(one.accepted.map(u8::from));
             columns
                 .exact
-                .push(one.text.get("em/cceval").map(|value| *value as u8));
+                .push(one.text.get(EM_CCEVAL.name).map(|value| *value as u8));
             columns.similarity.push(
                 one.text
-                    .get("es/cceval-levenshtein")
+                    .get(ES_CCEVAL_LEVENSHTEIN.name)
                     .map(|value| rounded(*value, 10.0)),
             );
             columns

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fillrate_metrics::Estimate;
-use fillrate_metrics::metric::INVOCATION;
+use fillrate_metrics::metric::{INVOCATION, PASS_AT_1};
 use fillrate_verdict::Outcome;
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ pub(super) fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
             }
             let standing: Vec<&ScoredAttempt> = standing.into_values().collect();
             let mut metrics = report_row("*", "*", &standing).metrics;
-            metrics.retain(|name, _| name == "pass@1" || name == INVOCATION.name);
+            metrics.retain(|name, _| name == PASS_AT_1.name || name == INVOCATION.name);
             RepairRound {
                 round,
                 attempts: scored
@@ -66,9 +66,10 @@ pub(super) fn rounds_table(rounds: &[RepairRound]) -> String {
     if rounds.is_empty() {
         return String::new();
     }
-    let mut table = TextTable::new(["round", "attempts", "pass@1", INVOCATION.name]);
+    let mut table = TextTable::new(["round", "attempts", PASS_AT_1.name, INVOCATION.name]);
     for round in rounds {
-        let figures = ["pass@1", INVOCATION.name].map(|name| figure(name, round.metrics.get(name)));
+        let figures =
+            [PASS_AT_1.name, INVOCATION.name].map(|name| figure(name, round.metrics.get(name)));
         let counts = [round.round as usize, round.attempts].map(right);
         table.add_row(counts.into_iter().chain(figures));
     }

@@ -8,7 +8,8 @@ use fillrate_engine::store::{Attempt, Run, StoreError};
 use fillrate_language::mutate::MutationScore;
 use fillrate_language::scoring::ScoringLanguage;
 use fillrate_language::task::Hole;
-use fillrate_metrics::{Sample, TextMetric, oracle_prefix, text_scores};
+use fillrate_metrics::metric::EM_CCEVAL;
+use fillrate_metrics::{Sample, Scorer, oracle_prefix, reported_text_metrics};
 use fillrate_mine::invocation::InvocationRates;
 use fillrate_syntax::Language;
 
@@ -35,14 +36,6 @@ pub(super) struct ScoredAttempt {
     pub(super) probability: Option<f64>,
 }
 
-/// Text metrics of the report.
-pub(super) const TEXT_METRICS: [&str; 4] = [
-    "em/cceval",
-    "em/tokens",
-    "es/cceval-levenshtein",
-    "id_f1/cceval",
-];
-
 impl ScoredAttempt {
     pub(super) fn score(hole: &Hole, contents: &str, attempt: Attempt) -> Self {
         let mut text = BTreeMap::new();
@@ -55,10 +48,9 @@ impl ScoredAttempt {
                 prediction: attempt.completion(),
                 reference: &hole.reference,
             };
-            for (TextMetric { metric, .. }, value) in text_scores(&sample) {
-                if TEXT_METRICS.contains(&metric.name) {
-                    text.insert(metric.name, value);
-                }
+            let scorer = Scorer::new(sample);
+            for text_metric in reported_text_metrics() {
+                text.insert(text_metric.metric.name, scorer.score(text_metric));
             }
         }
         let invocation = if is_counted {
@@ -162,7 +154,7 @@ pub fn solved_alone(run: &Run) -> Result<(usize, BTreeSet<String>), StoreError> 
             continue;
         }
         alone += 1;
-        if one.text.get("em/cceval") == Some(&1.0) {
+        if one.text.get(EM_CCEVAL.name) == Some(&1.0) {
             solved.insert(one.attempt.hole);
         }
     }

@@ -122,7 +122,7 @@ impl Sensitivity {
             "Ranking by {}, simulated, under each policy, best first:\n",
             self.metric
         );
-        let unit = Metric::unit_of(&self.metric);
+        let unit = Metric::of_figure(&self.metric).unit;
         for (policy, ranking) in &self.rankings {
             let models: Vec<String> = ranking
                 .iter()

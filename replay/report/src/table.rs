@@ -145,7 +145,7 @@ pub fn figure(metric: &str, estimate: Option<&Estimate>) -> Cell {
 pub fn figure_text(metric: &str, estimate: Option<&Estimate>) -> String {
     estimate.map_or_else(
         || ABSENT.to_owned(),
-        |estimate| Metric::unit_of(metric).render(estimate).lines(),
+        |estimate| Metric::of_figure(metric).unit.render(estimate).lines(),
     )
 }
 

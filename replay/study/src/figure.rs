@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fillrate_metrics::{
-    CONFIDENCE, ClusterTotal, SampledFigure, share_bounds, student_quantile, wilson,
+    CONFIDENCE, ClusterTotal, SampledFigure, Unit, share_bounds, student_quantile, wilson,
 };
 use serde::Serialize;
 
@@ -17,6 +17,16 @@ pub enum FigureUnit {
     Milliseconds,
     /// As a table states it, printed unchanged.
     Plain,
+}
+
+impl From<Unit> for FigureUnit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::ZeroOrOne | Unit::Fraction | Unit::Saving => Self::Share,
+            Unit::Percent => Self::Plain,
+            Unit::Milliseconds => Self::Milliseconds,
+        }
+    }
 }
 
 /// A figure's value, and its rows or its stated error.

@@ -7,7 +7,8 @@ use fillrate_engine::developer::policy::LinePosition;
 use fillrate_engine::store::Attempt;
 use fillrate_language::scoring::ScoringLanguage;
 use fillrate_language::task::Hole;
-use fillrate_metrics::{Sample, text_scores};
+use fillrate_metrics::metric::PASS_AT_1;
+use fillrate_metrics::{Sample, Scorer, TextMetric, reported_text_metrics};
 use fillrate_mine::invocation::InvocationRates;
 use fillrate_syntax::Language;
 use fillrate_verdict::Outcome;
@@ -17,15 +18,7 @@ use super::input::{Observation, SampleDimension, Stratum, StudySide};
 use super::mix::mixes;
 
 /// The probability that a completion makes all tests pass, mean over holes.
-pub const PASS: &str = "pass@1";
-
-/// Text metrics to compare with acceptance, and whether their values are shares.
-const TEXT_METRICS: [(&str, bool); 4] = [
-    ("em/tokens", true),
-    ("em/cceval", true),
-    ("es/cceval-levenshtein", false),
-    ("id_f1/cceval", true),
-];
+pub const PASS: &str = PASS_AT_1.name;
 
 /// The share of the reference's dependencies that a completion uses.
 const INVOCATION: &str = fillrate_metrics::metric::INVOCATION.name;
@@ -202,9 +195,10 @@ fn figures<'a>(group: &[&'a ReplayedAttempt<'a>]) -> Vec<FigureSamples<'a>> {
             prediction: one.attempt.completion(),
             reference: &one.hole.reference,
         };
-        for (metric, value) in text_scores(&sample) {
-            let rows = texts.entry(metric.metric.name).or_default();
-            rows.push((one, (cluster(one), 1.0, value)));
+        let scorer = Scorer::new(sample);
+        for text in reported_text_metrics() {
+            let rows = texts.entry(text.metric.name).or_default();
+            rows.push((one, (cluster(one), 1.0, scorer.score(text))));
         }
         let rates = InvocationRates::score(one.hole, one.attempt.completion());
         invocations.extend(
@@ -213,13 +207,9 @@ fn figures<'a>(group: &[&'a ReplayedAttempt<'a>]) -> Vec<FigureSamples<'a>> {
                 .map(|rate| (one, (cluster(one), 1.0, rate))),
         );
     }
-    for (metric, is_share) in TEXT_METRICS {
-        let unit = if is_share {
-            FigureUnit::Share
-        } else {
-            FigureUnit::Plain
-        };
-        put(metric, unit, texts.remove(metric).unwrap_or_default());
+    for TextMetric { metric, .. } in reported_text_metrics() {
+        let rows = texts.remove(metric.name).unwrap_or_default();
+        put(metric.name, metric.unit.into(), rows);
     }
     put(INVOCATION, FigureUnit::Share, invocations);
     figures

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fillrate_engine::store::{Run, StoreError, context_name};
 use fillrate_language::task::{Hole, sha256_hex};
-use fillrate_metrics::metric::{Metric, Unit};
+use fillrate_metrics::metric::{Metric, PASS_AT_1, Unit};
 use fillrate_metrics::{CONFIDENCE, Estimate};
 use fillrate_verdict::Outcome;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const SCHEMA_VERSION: &str = "0.3.0";
 const HOLE: &str = "<|hole|>";
 
 /// The result that rows belong to.
-const PASS: &str = "pass@1";
+const PASS: &str = PASS_AT_1.name;
 
 /// A run's first completions, as one evaluation of one model.
 pub struct EvaluationRecord<'a> {
@@ -134,7 +134,7 @@ impl<'a> EvaluationRecord<'a> {
 
     fn result(&self, name: &str, estimate: &Estimate) -> Value {
         let metric = Metric::find(name);
-        let unit = Metric::unit_of(name);
+        let unit = Metric::of_figure(name).unit;
         let mut config = json!({
             "metric_id": format!("fillrate.{name}"),
             "metric_name": name,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, ORACLE_ACCEPTANCE};
+use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, ORACLE_ACCEPTANCE, PASS_AT_1, PASS_AT_K};
 use fillrate_metrics::{Estimate, NumberFormat, Unit, clustered_share};
 use fillrate_verdict::Outcome;
 use plotters::coord::ranged1d::ValueFormatter;
@@ -203,7 +203,7 @@ impl HtmlReport {
                 range: 0.5..most as f64 + 0.5,
                 scale: Scale::Count,
             },
-            y: Axis::share("pass@k"),
+            y: Axis::share(PASS_AT_K.name),
             lines: true,
             marks: most <= 20,
             diagonal: false,
@@ -211,11 +211,11 @@ impl HtmlReport {
         plot(
             Plot {
                 name: "pass-at-k",
-                title: "pass@k",
+                title: PASS_AT_K.name,
                 about: "The probability that one of k completions makes all tests pass, mean over the holes with as many verdicts, which n counts. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
-                columns: vec!["run", "k", "pass@k"],
+                columns: vec!["run", "k", PASS_AT_K.name],
                 rows,
             },
             &frame,
@@ -235,7 +235,7 @@ impl HtmlReport {
             for (language, scored) in groups {
                 let figures = report_row("*", language, &scored);
                 let (Some(pass), Some(accepted)) = (
-                    figures.metrics.get("pass@1"),
+                    figures.metrics.get(PASS_AT_1.name),
                     figures.metrics.get(ORACLE_ACCEPTANCE.name),
                 ) else {
                     continue;
@@ -254,7 +254,7 @@ impl HtmlReport {
             points
         });
         let frame = Frame {
-            x: Axis::share("pass@1"),
+            x: Axis::share(PASS_AT_1.name),
             y: Axis::share(ORACLE_ACCEPTANCE.name),
             lines: false,
             marks: true,
@@ -267,7 +267,7 @@ impl HtmlReport {
                 about: "A point for each run and language: what a simulated developer accepts of the completions offered, against what the tests accept. A simulation, not people. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
-                columns: vec!["run", "language", "pass@1", ORACLE_ACCEPTANCE.name],
+                columns: vec!["run", "language", PASS_AT_1.name, ORACLE_ACCEPTANCE.name],
                 rows,
             },
             &frame,
@@ -304,7 +304,7 @@ impl HtmlReport {
         let series = by_policy.into_iter();
         let series = series.map(|(name, points)| Series { name, points });
         let frame = Frame {
-            x: Axis::share("pass@1"),
+            x: Axis::share(PASS_AT_1.name),
             y: Axis::share("acceptance/shown, simulated"),
             lines: false,
             marks: true,
@@ -317,7 +317,7 @@ impl HtmlReport {
                 about: "A point for each run under each policy: of the completions that a simulated developer was shown, those it accepted, against pass@1. What to look for is whether runs stand in the same order under every policy. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
-                columns: vec!["policy", "run", "pass@1", ACCEPTANCE_SHOWN.name],
+                columns: vec!["policy", "run", PASS_AT_1.name, ACCEPTANCE_SHOWN.name],
                 rows,
             },
             &frame,
@@ -406,7 +406,7 @@ impl HtmlReport {
         });
         let frame = Frame {
             x: Axis::share("mutation score of the hole"),
-            y: Axis::share("pass@1"),
+            y: Axis::share(PASS_AT_1.name),
             lines: false,
             marks: true,
             diagonal: false,
@@ -418,7 +418,7 @@ impl HtmlReport {
                 about: "Whether completions pass more often where tests notice fewer faults. The holes that have a mutation score (fillrate mutate, or --min-mutation-score) are put into fifths of the scale; a point is the mean score and the mean pass@1 of one, n counts its holes. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
-                columns: vec!["run", "scores", "mean score", "pass@1"],
+                columns: vec!["run", "scores", "mean score", PASS_AT_1.name],
                 rows,
             },
             &frame,

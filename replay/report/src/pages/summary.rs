@@ -6,7 +6,7 @@ use fillrate_engine::developer::gate::{FrontierPoint, GateFit};
 use fillrate_engine::store::{AuditRecord, Machine, ProjectState};
 use fillrate_language::task::HoleKind;
 use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, INVOCATION, KEYSTROKES_SAVED, PASS_AT_1};
-use fillrate_metrics::{CONFIDENCE, METRICS, Metric, NumberFormat};
+use fillrate_metrics::{CONFIDENCE, METRICS, Metric, NumberFormat, hole_metrics};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -181,14 +181,6 @@ struct RunPair {
     rates: Vec<(f64, f64)>,
 }
 
-/// The metrics whose flips are listed.
-const COMPARED: [&str; 4] = [
-    "pass@1",
-    "em/cceval",
-    "es/cceval-levenshtein",
-    "id_f1/cceval",
-];
-
 impl HtmlReport {
     pub(super) fn summary(&self) -> Result<SummaryData<'_>, HtmlReportError> {
         let mut runs = Vec::new();
@@ -279,7 +271,7 @@ impl HtmlReport {
     fn best(&self, rows: &[Cell]) -> Option<BestRuns> {
         let rows = rows.iter().filter(|cell| cell.is_of_all());
         let mut rates: Vec<(usize, f64)> = rows
-            .filter_map(|cell| Some((cell.run, cell.row.metrics.get("pass@1")?.value)))
+            .filter_map(|cell| Some((cell.run, cell.row.metrics.get(PASS_AT_1.name)?.value)))
             .collect();
         rates.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         let [(best, rate), (other, least), ..] = rates[..] else {
@@ -288,8 +280,8 @@ impl HtmlReport {
         let (first, second) = (best.min(other), best.max(other));
         let [earlier, later] = [first, second].map(|number| &self.reported_runs[number]);
         let [those, these] =
-            [earlier, later].map(|reported| by_hole("pass@1", reported.first_attempts()));
-        let difference = against("pass@1", &these, &those);
+            [earlier, later].map(|reported| by_hole(PASS_AT_1, reported.first_attempts()));
+        let difference = against(PASS_AT_1, &these, &those);
         Some(BestRuns {
             best: (rate > least).then_some(best),
             first,
@@ -322,14 +314,14 @@ impl HtmlReport {
             for (first, earlier) in self.reported_runs[..second].iter().enumerate() {
                 let mut held = Vec::new();
                 let mut differing = Vec::new();
-                for metric in COMPARED {
+                for metric in hole_metrics() {
                     let these = by_hole(metric, later.first_attempts());
                     let those = by_hole(metric, earlier.first_attempts());
                     if let Some(against) = against(metric, &these, &those) {
-                        let format = Metric::unit_of(metric).format().with_sign();
-                        held.push((metric, against, format));
+                        let format = metric.unit.format().with_sign();
+                        held.push((metric.name, against, format));
                     }
-                    if metric == "pass@1" {
+                    if metric == PASS_AT_1 {
                         for (hole, (_, this)) in &these {
                             if let Some((_, that)) = those.get(hole)
                                 && this != that

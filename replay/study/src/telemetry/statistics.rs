@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use fillrate_engine::developer::fit::utc_day;
-use fillrate_metrics::metric::{LATENCY_P90, MEDIAN_LATENCY};
+use fillrate_metrics::metric::{
+    ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, COMPLETED_CODE, LATENCY_P90,
+    MEDIAN_LATENCY,
+};
 use fillrate_metrics::{Estimate, median, quantile};
 use fillrate_server::telemetry::{Certainty, EnteredCharacters, RecordedCompletion, StoreContents};
 use serde::Serialize;
@@ -56,14 +59,14 @@ pub type VariantEstimates = BTreeMap<String, Estimate>;
 /// Every variant's name, `t` being a horizon in seconds; the reference page defines them. A trial in
 /// pairs has `acceptance/pairs` in place of the first three.
 pub const VARIANTS: [&str; 8] = [
-    "acceptance/shown",
-    "acceptance/read",
-    "acceptance/chars",
-    "completed-code",
+    ACCEPTANCE_SHOWN.name,
+    ACCEPTANCE_READ.name,
+    ACCEPTANCE_CHARACTERS.name,
+    COMPLETED_CODE.name,
     "retained@t",
     "still-in-code@t",
-    "latency_ms/median",
-    "latency_ms/p90",
+    MEDIAN_LATENCY.name,
+    LATENCY_P90.name,
 ];
 
 /// What statistics are grouped by.
