@@ -28,7 +28,7 @@ use crate::mine::contexts::HoleView;
 use crate::queue::run_jobs;
 use crate::store::{Attempt, Run, TypingAttempt};
 use crate::task::{Hole, TaskError};
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{Judge, Outcome, Verdict};
 
 /// Replays the holes of one subject into its run.
 pub(super) struct SubjectReplay<'a> {
@@ -107,7 +107,9 @@ impl<'a> SubjectReplay<'a> {
             |_| {},
         );
         drop(progress);
-        let told = self.tell_time(self.workers.min(jobs.len()));
+        let told = self
+            .report_slow_paths()
+            .and_then(|()| self.tell_time(self.workers.min(jobs.len())));
         drop(jobs);
         if played.is_err() {
             // A part keeps what it made before the error.
@@ -116,6 +118,25 @@ impl<'a> SubjectReplay<'a> {
         played?;
         told?;
         Ok(self.run.into_inner())
+    }
+
+    /// Records and reports the shortcuts to verdicts that failed.
+    fn report_slow_paths(&self) -> Result<(), PlayError> {
+        for (name, project) in &self.parameters.projects {
+            let judge = project.judge.as_ref();
+            let reasons = judge.map(Judge::slow_paths).unwrap_or_default();
+            if reasons.is_empty() {
+                continue;
+            }
+            self.run.lock().add_slow_paths(name, &reasons)?;
+            for reason in reasons {
+                self.listener.receive(&Event::SlowPath {
+                    project: (*name).to_owned(),
+                    reason,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Records where the time of so many workers went, and tells it.
