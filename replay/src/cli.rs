@@ -54,7 +54,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use fillrate_engine::developer::DeveloperError;
 use fillrate_engine::play::PlayError;
 use fillrate_engine::play::mining::HoleSelection;
@@ -70,13 +70,15 @@ use fillrate_verdict::corpus::CorpusError;
 use fillrate_verdict::corpus::manifest::ManifestError;
 use fillrate_verdict::corpus::pack::PackError;
 use fillrate_verdict::{Engine, VerdictError};
+use tracing_subscriber::EnvFilter;
 
 /// Runs the program as its command line says.
 pub(crate) fn main() -> ExitCode {
-    let CommandLine { wide, command } = CommandLine::parse();
+    let CommandLine { wide, command } = parse();
     if wide {
         allow_any_width();
     }
+    start_log();
     let outcome = match command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Complete(arguments) => complete::run(&arguments),
@@ -121,6 +123,78 @@ pub(crate) fn main() -> ExitCode {
             }
         }
     }
+}
+
+/// Subcommands as `--help` groups them, each in one group.
+const GROUPS: [(&str, &[&str]); 6] = [
+    (
+        "Serve",
+        &["serve", "complete", "retrieve", "telemetry", "fit"],
+    ),
+    (
+        "Evaluate",
+        &[
+            "init", "check", "import", "mine", "mutate", "augment", "replay", "audit", "score",
+        ],
+    ),
+    (
+        "Look",
+        &[
+            "show",
+            "report",
+            "export",
+            "stats",
+            "annotate",
+            "audit-distance",
+            "audit-leakage",
+        ],
+    ),
+    ("Study", &["study", "plan"]),
+    ("Fleets", &["fleet", "merge", "pack", "unpack"]),
+    (
+        "More",
+        &["doctor", "export-tuning", "completions", "man", "help"],
+    ),
+];
+
+/// Parses the command line, or prints help and ends.
+fn parse() -> CommandLine {
+    let command = CommandLine::command();
+    let template = help_template(&command);
+    let matches = command.help_template(template).get_matches();
+    CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// The program's help with its subcommands in groups, which clap has none of.
+fn help_template(command: &clap::Command) -> String {
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        groups += &format!("{title}:\n");
+        for name in names {
+            let about = match command
+                .find_subcommand(name)
+                .and_then(clap::Command::get_about)
+            {
+                Some(about) => about.to_string(),
+                None => "Print this message or the help of a subcommand".to_owned(),
+            };
+            groups += &format!("  {name:15} {about}\n");
+        }
+        groups.push('\n');
+    }
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n"
+    )
+}
+
+/// Writes the log to standard error: warnings, or what `FILLRATE_LOG` selects.
+fn start_log() {
+    let filter = EnvFilter::try_from_env("FILLRATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .init();
 }
 
 /// Measures code-completion models where they are used, in the editor.
@@ -468,10 +542,27 @@ impl CliError {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {
         super::CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn help_groups_each_subcommand_once() {
+        let command = super::CommandLine::command();
+        let all: BTreeSet<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .chain(["help"])
+            .collect();
+        let grouped = super::GROUPS.iter().flat_map(|(_, names)| *names);
+        assert_eq!(grouped.clone().count(), all.len());
+        assert_eq!(grouped.copied().collect::<BTreeSet<_>>(), all);
+        let help = super::help_template(&command);
+        assert!(help.contains("\nStudy:\n  study "), "{help}");
     }
 }

@@ -35,8 +35,12 @@ fn rows() -> Vec<CrateRow> {
             names(imports).collect()
         };
         rows.push(CrateRow {
-            name: names(name).next().unwrap(),
-            folder: names(folder).next().unwrap(),
+            name: names(name)
+                .next()
+                .expect("the table and the metadata have it"),
+            folder: names(folder)
+                .next()
+                .expect("the table and the metadata have it"),
             imports,
         });
     }
@@ -55,13 +59,19 @@ fn packages() -> BTreeMap<String, Value> {
         ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
-        .unwrap();
+        .expect("the table and the metadata have it");
     assert!(output.status.success(), "{output:?}");
-    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
+    let metadata: Value =
+        serde_json::from_slice(&output.stdout).expect("the table and the metadata have it");
+    let packages = metadata["packages"]
+        .as_array()
+        .expect("the table and the metadata have it");
     let named = |package: &Value| {
         (
-            package["name"].as_str().unwrap().to_owned(),
+            package["name"]
+                .as_str()
+                .expect("the table and the metadata have it")
+                .to_owned(),
             package.clone(),
         )
     };
@@ -70,9 +80,16 @@ fn packages() -> BTreeMap<String, Value> {
 
 /// The names of the packages that a package imports outside its tests.
 fn imports(package: &Value) -> BTreeSet<&str> {
-    let all = package["dependencies"].as_array().unwrap().iter();
+    let all = package["dependencies"]
+        .as_array()
+        .expect("the table and the metadata have it")
+        .iter();
     all.filter(|dependency| dependency["kind"].is_null())
-        .map(|dependency| dependency["name"].as_str().unwrap())
+        .map(|dependency| {
+            dependency["name"]
+                .as_str()
+                .expect("the table and the metadata have it")
+        })
         .collect()
 }
 

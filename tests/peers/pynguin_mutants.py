@@ -8,7 +8,6 @@ in spelling. A difference that no rule explains is of the class "unknown".
 """
 
 import ast
-import collections
 import functools
 import json
 import sys

@@ -13,7 +13,8 @@
 //! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); `hole` and `policy` stand beside it |
 //!
 //! `meta` may have `behaviour`, too: the policies of a run and how its developer types
-//! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]).
+//! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]), and
+//! `slow_paths`: by project, shortcuts to verdicts that failed.
 //!
 //! Attempts are only added, except that infrastructure failures are repeated. Each is committed
 //! with its whole contents, so that a run killed at any moment has every attempt either whole or
@@ -36,7 +37,7 @@ pub mod segment;
 mod time_spent;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -599,6 +600,29 @@ impl Run {
     /// The database refuses.
     pub fn time_spent(&self) -> Result<Option<TimeSpent>, StoreError> {
         self.parsed_meta("time_spent")
+    }
+
+    /// Adds to a project's shortcuts that failed, a sentence each; those that are recorded stay.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn add_slow_paths(&self, project: &str, more: &[String]) -> Result<(), StoreError> {
+        let mut all = self.slow_paths()?;
+        let own = all.entry(project.to_owned()).or_default();
+        own.extend(more.iter().cloned());
+        self.put(
+            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
+            "slow_paths",
+            &all,
+        )
+    }
+
+    /// The shortcuts to verdicts that failed, by project; none of merged runs.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn slow_paths(&self) -> Result<BTreeMap<String, BTreeSet<String>>, StoreError> {
+        Ok(self.parsed_meta("slow_paths")?.unwrap_or_default())
     }
 
     /// Records an audit, in place of an earlier one of the same attempt.

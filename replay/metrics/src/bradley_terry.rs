@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use crate::distribution::normal_quantile;
 
 use crate::interval::{Estimate, TAIL};
 use crate::matrix;
@@ -43,7 +43,7 @@ pub fn bradley_terry<K: Ord + Clone>(wins: &[(K, K, f64)]) -> Option<BTreeMap<K,
         return None;
     }
     let (strengths, covariance) = maximum(&won)?;
-    let z = Normal::standard().inverse_cdf(1.0 - TAIL);
+    let z = normal_quantile(1.0 - TAIL);
     let estimates = names.into_iter().map(|(name, at)| {
         let half = z * covariance[at][at].sqrt();
         let taken_part: f64 = (0..size).map(|other| won[at][other] + won[other][at]).sum();

@@ -10,7 +10,8 @@ pub(crate) mod quantile;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+
+use crate::distribution;
 
 /// The probability with which an interval's method covers the true value.
 pub const CONFIDENCE: f64 = 0.95;
@@ -60,22 +61,16 @@ impl Estimate {
 
 /// The quantile of Student's t distribution: the value that a variable with this many degrees of
 /// freedom stays below with probability `p`. `None` unless `p` lies between 0 and 1, exclusive,
-/// and the degrees of freedom are above 0.
+/// and there is at least 1 degree of freedom.
 pub fn student_quantile(p: f64, degrees_of_freedom: f64) -> Option<f64> {
-    if !(p > 0.0 && p < 1.0) {
-        return None;
-    }
-    let student = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
-    Some(student.inverse_cdf(p))
+    let defined = p > 0.0 && p < 1.0 && degrees_of_freedom >= 1.0 && degrees_of_freedom.is_finite();
+    defined.then(|| distribution::student_quantile(p, degrees_of_freedom))
 }
 
 /// The quantile of the χ² distribution: what a variable with so many degrees of freedom stays below
 /// with probability `p`. `None` unless `p` lies between 0 and 1, exclusive, and the degrees of
 /// freedom are above 0.
 pub fn chi_squared_quantile(p: f64, degrees_of_freedom: f64) -> Option<f64> {
-    if !(p > 0.0 && p < 1.0) {
-        return None;
-    }
-    let chi_squared = ChiSquared::new(degrees_of_freedom).ok()?;
-    Some(chi_squared.inverse_cdf(p))
+    let defined = p > 0.0 && p < 1.0 && degrees_of_freedom > 0.0 && degrees_of_freedom.is_finite();
+    defined.then(|| distribution::chi_squared_quantile(p, degrees_of_freedom))
 }

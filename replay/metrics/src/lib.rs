@@ -26,6 +26,7 @@ mod acceptance;
 mod agreement;
 mod bradley_terry;
 mod correlation;
+mod distribution;
 mod execution;
 mod interval;
 mod logistic;
@@ -50,6 +51,7 @@ pub use correlation::prediction::{
     BestPredictor, LinearPrediction, best_predictor, predictive_share,
 };
 pub use correlation::selection::{Selection, selection};
+pub use distribution::normal_quantile;
 pub use execution::{AcceptedAndPassed, mutation_weighted_pass_rate, pass_at_k};
 pub use interval::clustered::{
     clustered_mean, clustered_proportion, clustered_share, clustered_standard_error,

@@ -1,6 +1,6 @@
 //! How many samples it takes to see a difference.
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use crate::distribution::normal_quantile;
 
 use crate::interval::TAIL;
 
@@ -37,8 +37,7 @@ fn needed(first: f64, second: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&first) || !(0.0..=1.0).contains(&second) || first == second {
         return None;
     }
-    let normal = Normal::standard();
-    let quantiles = normal.inverse_cdf(1.0 - TAIL) + normal.inverse_cdf(POWER);
+    let quantiles = normal_quantile(1.0 - TAIL) + normal_quantile(POWER);
     let effect = 2.0 * (first.sqrt().asin() - second.sqrt().asin());
     Some((quantiles / effect).powi(2))
 }

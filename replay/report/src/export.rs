@@ -338,7 +338,7 @@ pub enum ExportError {
     /// This program was built without Parquet.
     #[cfg(not(feature = "parquet"))]
     #[error(
-        "this program was built without Parquet: choose jsonl or csv, or build it with the feature `parquet`"
+        "this program was built without Parquet: choose jsonl or csv, or install it with `cargo install --path replay --features parquet`"
     )]
     NoParquet,
 }

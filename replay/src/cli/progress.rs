@@ -168,6 +168,7 @@ fn message(event: &Event) -> Option<String> {
         Event::ModelBusy { model, seconds, .. } => Some(format!(
             "{model} has too much to do; it is asked again in {seconds:.0} s"
         )),
+        Event::SlowPath { project, reason } => Some(format!("{project}: {reason}")),
         Event::TimeSpent {
             model,
             context,

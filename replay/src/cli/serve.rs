@@ -40,14 +40,6 @@ pub(super) struct ServerFlags {
 }
 
 pub(super) fn run(arguments: ServeArguments) -> Result<Success, CliError> {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("FILLRATE_LOG")
-                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),
-        )
-        .with_ansi(false)
-        .init();
     let options = lsp::ServerOptions {
         flags: arguments.server.settings(),
         configuration_file: arguments.server.config,

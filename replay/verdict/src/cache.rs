@@ -51,7 +51,7 @@ impl VerdictCache {
             Ok(())
         };
         if let Err(error) = write() {
-            tracing::debug!("a verdict is not cached: {error}");
+            tracing::warn!("a verdict is not cached: {error}");
         }
     }
 

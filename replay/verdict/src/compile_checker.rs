@@ -40,7 +40,7 @@ const CHECK_TIME: Duration = Duration::from_secs(20);
 const MEMORY: u64 = 4 << 30;
 
 /// What the process returns.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct CheckerResponse {
     /// The files or packages that do not compile, with what the compiler says. Nothing says nothing.
     refused: Vec<RefusedSource>,
@@ -71,6 +71,11 @@ impl CompileChecker {
             process: CompilerProcess::new(job),
             last: Mutex::default(),
         })
+    }
+
+    /// Reason why a change was not checked; `None` if each was.
+    pub(super) fn fault(&self) -> Option<String> {
+        self.process.fault()
     }
 
     /// The compiled form of changed files, by their paths in the project: files for the last of the
@@ -139,7 +144,14 @@ impl CompileChecker {
         let Some(finished) = self.process.check(&request, CHECK_TIME)? else {
             return Ok(None);
         };
-        let response: CheckerResponse = serde_json::from_slice(&finished.reply).unwrap_or_default();
+        let response: CheckerResponse = match serde_json::from_slice(&finished.reply) {
+            Ok(response) => response,
+            Err(error) => {
+                self.process
+                    .record_fault(format!("its answer can't be read: {error}"));
+                return Ok(None);
+            }
+        };
         if !response.refused.is_empty() {
             return Ok(Some((response.refused, finished)));
         }

@@ -13,12 +13,17 @@ use super::runner::ask;
 pub(super) struct CompilerProcess {
     job: Job,
     state: Mutex<ProcessState>,
+    /// Reason for the first request that it did not answer.
+    fault: Mutex<Option<String>>,
 }
+
+/// Number of starts that may fail: one of them may be the fault of a busy machine.
+const MOST_FAILED_STARTS: u8 = 2;
 
 /// What became of the process.
 enum ProcessState {
-    /// It starts with the next request.
-    Stopped,
+    /// It starts with the next request, after the given number of failed starts.
+    Stopped(u8),
     Running(Worker),
     /// It can't check this project.
     Unfit,
@@ -29,8 +34,14 @@ impl CompilerProcess {
     pub(super) fn new(job: Job) -> Self {
         Self {
             job,
-            state: Mutex::new(ProcessState::Stopped),
+            state: Mutex::new(ProcessState::Stopped(0)),
+            fault: Mutex::default(),
         }
+    }
+
+    /// Reason why a request was not answered; `None` if each was.
+    pub(super) fn fault(&self) -> Option<String> {
+        self.fault.lock().clone()
     }
 
     /// The answer to a request, a line of JSON about changed files; `None` if the process can't check
@@ -45,20 +56,41 @@ impl CompilerProcess {
         time_limit: Duration,
     ) -> Result<Option<Finished>, VerdictError> {
         let mut state = self.state.lock();
-        let mut worker = match std::mem::replace(&mut *state, ProcessState::Stopped) {
+        let mut worker = match std::mem::replace(&mut *state, ProcessState::Stopped(0)) {
             ProcessState::Running(worker) => Some(worker),
-            ProcessState::Stopped => self.start()?,
-            ProcessState::Unfit => None,
+            ProcessState::Stopped(failed) => {
+                let worker = self.start()?;
+                if worker.is_none() {
+                    *state = match failed + 1 {
+                        MOST_FAILED_STARTS => ProcessState::Unfit,
+                        failed => ProcessState::Stopped(failed),
+                    };
+                    return Ok(None);
+                }
+                worker
+            }
+            ProcessState::Unfit => {
+                *state = ProcessState::Unfit;
+                return Ok(None);
+            }
         };
-        if worker.is_none() {
-            *state = ProcessState::Unfit;
-            return Ok(None);
-        }
         let finished = ask(&mut worker, request.to_string(), time_limit)?;
+        if finished.is_none() {
+            self.record_fault(format!(
+                "it died over a change, or took longer than {} s",
+                time_limit.as_secs()
+            ));
+        }
         if let Some(worker) = worker {
             *state = ProcessState::Running(worker);
         }
         Ok(finished)
+    }
+
+    /// Logs a reason for an unanswered request, and keeps the first.
+    pub(super) fn record_fault(&self, reason: String) {
+        tracing::warn!("{} does not check a change: {reason}", self.job.program);
+        self.fault.lock().get_or_insert(reason);
     }
 
     /// Starts the process; `None` if it can't check this project.
@@ -66,7 +98,7 @@ impl CompilerProcess {
         match Worker::start(Sandbox::default().executable, self.job.clone()) {
             Ok(worker) => Ok(Some(worker)),
             Err(error @ (SandboxError::Program { .. } | SandboxError::BelowLevel { .. })) => {
-                tracing::debug!("{} is not used: {error}", self.job.program);
+                self.record_fault(error.to_string());
                 Ok(None)
             }
             Err(error) => Err(error.into()),

@@ -1,10 +1,10 @@
 //! Runs tests with an engine, under limits from the baseline.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use fillrate_sandbox::{End, Limits, SandboxError};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::baseline::Baseline;
 use super::compile_checker::CompileChecker;
@@ -32,6 +32,8 @@ pub(super) struct Executor {
     line_counts: HashMap<String, usize>,
     /// Read by every run, and written by one that needs exclusive access to the machine.
     exclusive: RwLock<()>,
+    /// The first reason for each shortcut that failed.
+    slow_paths: Mutex<BTreeMap<&'static str, String>>,
 }
 
 impl Executor {
@@ -43,7 +45,35 @@ impl Executor {
             line_counts: baseline.line_counts(),
             baseline,
             exclusive: RwLock::default(),
+            slow_paths: Mutex::default(),
         }
+    }
+
+    /// Shortcuts that failed so far, with the first reason for each, a sentence each.
+    pub(super) fn slow_paths(&self) -> Vec<String> {
+        let compiling = self
+            .compile_checker
+            .as_ref()
+            .and_then(CompileChecker::fault);
+        let compiling = compiling.map(|reason| {
+            format!(
+                "the compiler that stays loaded failed, and changes were compiled with their tests, \
+                 which takes longer: {reason}"
+            )
+        });
+        let others = self.slow_paths.lock();
+        let others = others.iter().map(|(what, reason)| {
+            format!("{what} failed, and tests were loaded again, which takes longer: {reason}")
+        });
+        others.chain(compiling).collect()
+    }
+
+    fn record_slow_path(&self, what: &'static str, reason: &SandboxError) {
+        tracing::warn!("{what} failed: {reason}");
+        self.slow_paths
+            .lock()
+            .entry(what)
+            .or_insert_with(|| reason.to_string());
     }
 
     /// Runs tests. A time limit that runs out counts only if it runs out again in an exclusive run
@@ -140,7 +170,8 @@ impl Executor {
         let result = self.warm.run(&self.runner, run, loaded, how, compiled);
         match result {
             // It worked at baseline; a worker that has only loaded the libraries still works.
-            Err(VerdictError::Sandbox(SandboxError::Program { .. })) if collected => {
+            Err(VerdictError::Sandbox(error @ SandboxError::Program { .. })) if collected => {
+                self.record_slow_path("collecting tests once", &error);
                 self.warm.disable_collecting();
                 Ok(None)
             }
@@ -196,7 +227,10 @@ impl Executor {
         match result {
             Ok(result) => Ok(result.map(|result| result.results).unwrap_or_default()),
             // Each by itself may still work.
-            Err(VerdictError::Sandbox(SandboxError::Program { .. })) => Ok(Vec::new()),
+            Err(VerdictError::Sandbox(error @ SandboxError::Program { .. })) => {
+                self.record_slow_path("judging several versions in one process", &error);
+                Ok(Vec::new())
+            }
             Err(error) => Err(error),
         }
     }

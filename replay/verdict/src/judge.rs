@@ -117,6 +117,15 @@ impl Judge {
         self.judged_in_turn.load(Ordering::Relaxed)
     }
 
+    /// Shortcuts to verdicts that failed so far, with the reasons, a sentence each.
+    pub fn slow_paths(&self) -> Vec<String> {
+        let types = self.type_checker.as_ref().and_then(TypeChecker::fault);
+        let types = types.map(|reason| format!("some changes' types are not checked: {reason}"));
+        let mut all = self.executor.slow_paths();
+        all.extend(types);
+        all
+    }
+
     /// The results of the project's own tests.
     pub fn baseline(&self) -> &Baseline {
         &self.executor.baseline

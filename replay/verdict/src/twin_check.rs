@@ -258,7 +258,7 @@ impl TwinCheck {
             None => {
                 let tests = make_twins(executor, engine, path)?;
                 if let Err(error) = store(&stored, &tests) {
-                    tracing::debug!("twins are not cached: {error}");
+                    tracing::warn!("twins are not cached: {error}");
                 }
                 tests
             }

@@ -71,6 +71,11 @@ impl TypeChecker {
         Ok(Some(Self(CompilerProcess::new(job))))
     }
 
+    /// Reason why a change was not checked; `None` if each was.
+    pub(super) fn fault(&self) -> Option<String> {
+        self.0.fault()
+    }
+
     /// The errors that a change adds; `None` if `tsconfig.json` does not include the file, the
     /// project can't be checked or the check takes too long.
     ///

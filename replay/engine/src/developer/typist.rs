@@ -26,9 +26,9 @@
 //! line = { mean_ms = 1630.0, sigma = 0.6 }
 //! ```
 
+use fillrate_metrics::normal_quantile;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use statrs::distribution::{ContinuousCDF, Normal};
 
 /// The version of the file format.
 pub const SCHEMA: u32 = 1;
@@ -138,7 +138,7 @@ impl Typist {
             KeyPosition::Word => self.word,
             KeyPosition::Line => self.line,
         };
-        let standard = Normal::standard().inverse_cdf(draw);
+        let standard = normal_quantile(draw);
         mean_ms * (sigma * standard - sigma * sigma / 2.0).exp()
     }
 }

@@ -197,6 +197,13 @@ pub enum Event {
         /// The time in seconds.
         seconds: f64,
     },
+    /// A shortcut to a project's verdicts failed. They are the same without it, and take longer.
+    SlowPath {
+        /// The project's name.
+        project: String,
+        /// What failed and why.
+        reason: String,
+    },
     /// Everything that was missing of a run was made.
     TimeSpent {
         /// The model's name.
@@ -514,6 +521,10 @@ mod tests {
                 model: text(),
                 hole: text(),
                 seconds: 1.0,
+            },
+            Event::SlowPath {
+                project: text(),
+                reason: text(),
             },
             Event::TimeSpent {
                 model: text(),

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use fillrate_language::task::{Hole, TaskError};
 use fillrate_mine::contexts::HoleView;
 use fillrate_server::context::EarlierAttempt;
-use fillrate_syntax::CompletionExtent;
-use fillrate_syntax::Language;
 use fillrate_syntax::text::ByteOffset;
+use fillrate_syntax::{CompletionExtent, Language};
 use fillrate_verdict::queue::run_jobs;
-use fillrate_verdict::{Outcome, Verdict};
+use fillrate_verdict::{Judge, Outcome, Verdict};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
@@ -107,7 +106,9 @@ impl<'a> SubjectReplay<'a> {
             |_| {},
         );
         drop(progress);
-        let told = self.tell_time(self.workers.min(jobs.len()));
+        let told = self
+            .report_slow_paths()
+            .and_then(|()| self.tell_time(self.workers.min(jobs.len())));
         drop(jobs);
         if played.is_err() {
             // A part keeps what it made before the error.
@@ -116,6 +117,25 @@ impl<'a> SubjectReplay<'a> {
         played?;
         told?;
         Ok(self.run.into_inner())
+    }
+
+    /// Records and reports the shortcuts to verdicts that failed.
+    fn report_slow_paths(&self) -> Result<(), PlayError> {
+        for (name, project) in &self.parameters.projects {
+            let judge = project.judge.as_ref();
+            let reasons = judge.map(Judge::slow_paths).unwrap_or_default();
+            if reasons.is_empty() {
+                continue;
+            }
+            self.run.lock().add_slow_paths(name, &reasons)?;
+            for reason in reasons {
+                self.listener.receive(&Event::SlowPath {
+                    project: (*name).to_owned(),
+                    reason,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Records where the time of so many workers went, and tells it.

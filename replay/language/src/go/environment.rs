@@ -160,7 +160,10 @@ impl PackageManager for GoModules {
         // compile is for the baseline to say.
         let warm = ["test", "-vet=off", "-count=1", "-exec=true", "./..."];
         if let Err(error) = programs::capture(&mut go(&warm, &sources)) {
-            tracing::debug!("the packages are not compiled ahead: {error}");
+            tracing::warn!(
+                "{}: its packages are not compiled ahead: {error}",
+                request.project
+            );
         }
         lines.sort();
         Ok(lines.into())

@@ -1,6 +1,6 @@
 //! Predicting one figure of a version from another, by a line through earlier versions.
 
-use statrs::distribution::{ContinuousCDF, Normal};
+use crate::distribution::normal_cdf;
 
 use super::coefficient::Coefficient;
 use crate::interval::{Estimate, TAIL, student_quantile};
@@ -99,7 +99,7 @@ impl LinearPrediction {
             let rest = 1.0 - r * r;
             let weight = (rest.ln() * (n - 1.0) / 2.0 - (1.0 - r * self.r).ln() * (n - 1.5)).exp();
             weights += weight;
-            sum += weight * Normal::standard().cdf(r * gap / (spread * (2.0 * rest).sqrt()));
+            sum += weight * normal_cdf(r * gap / (spread * (2.0 * rest).sqrt()));
         }
         sum / weights
     }

@@ -1,8 +1,7 @@
 //! Proportions of independent outcomes.
 
-use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
-
 use super::{Estimate, TAIL};
+use crate::distribution::{binomial_cdf, normal_quantile};
 
 /// The share of successes among `n` independent outcomes with Wilson's score interval (Wilson
 /// 1927). `None` for no outcomes, or more successes than outcomes. Outcomes that come in
@@ -12,7 +11,7 @@ pub fn wilson(successes: usize, n: usize) -> Option<Estimate> {
         return None;
     }
     let value = successes as f64 / n as f64;
-    let z = Normal::standard().inverse_cdf(1.0 - TAIL);
+    let z = normal_quantile(1.0 - TAIL);
     let (low, high) = score_bounds(value, n as f64, z);
     Some(Estimate {
         value,
@@ -74,6 +73,5 @@ pub(super) fn tango_bounds(more: f64, less: f64, n: f64, quantile: f64) -> (f64,
 /// It is twice the smaller tail of a fair coin, at most 1.
 pub fn mcnemar_exact(only_first: u64, only_second: u64) -> f64 {
     let differing = only_first.saturating_add(only_second);
-    let coin = Binomial::new(0.5, differing).expect("one half is a probability");
-    (2.0 * coin.cdf(only_first.min(only_second))).min(1.0)
+    (2.0 * binomial_cdf(only_first.min(only_second), differing, 0.5)).min(1.0)
 }

@@ -1,8 +1,7 @@
 //! Quantiles with intervals that assume no distribution: what latencies need.
 
-use statrs::distribution::{Binomial, DiscreteCDF};
-
 use super::{Estimate, TAIL};
+use crate::distribution::binomial_cdf;
 
 /// The median, [`quantile`] at one half.
 pub fn median(samples: &[f64]) -> Option<Estimate> {
@@ -20,20 +19,21 @@ pub fn median(samples: &[f64]) -> Option<Estimate> {
 ///
 /// `None` without samples, with an infinite one or a NaN among them, or for `p` outside 0 to 1.
 pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
-    if samples.is_empty() || !samples.iter().all(|sample| sample.is_finite()) {
+    let in_range = (0.0..=1.0).contains(&p);
+    if samples.is_empty() || !in_range || !samples.iter().all(|sample| sample.is_finite()) {
         return None;
     }
     let n = samples.len();
-    // How many samples lie below the true quantile.
-    let below = Binomial::new(p, n as u64).ok()?;
+    // Probability that fewer than `rank` samples lie below the true quantile.
+    let below = |rank: usize| binomial_cdf(rank as u64 - 1, n as u64, p);
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
 
     let value = interpolate(&sorted, p)?;
 
     // The sample of rank r (from 1) lies above the quantile if fewer than r samples lie below it.
-    let low = ranks_while(n, |rank| below.cdf(rank as u64 - 1) <= TAIL);
-    let high = ranks_while(n, |rank| below.cdf(rank as u64 - 1) < 1.0 - TAIL) + 1;
+    let low = ranks_while(n, |rank| below(rank) <= TAIL);
+    let high = ranks_while(n, |rank| below(rank) < 1.0 - TAIL) + 1;
     let at = |rank: usize| sorted.get(rank.checked_sub(1)?).copied();
     Some(Estimate {
         value,
