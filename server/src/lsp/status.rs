@@ -41,6 +41,9 @@ pub struct ServerStatus {
     /// Whether the local store keeps the texts of completions.
     #[serde(default)]
     pub content: bool,
+    /// With `asking`, whether the model's server has not answered yet and may be loading the model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loading: bool,
 }
 
 /// The server's state.
@@ -120,6 +123,7 @@ impl ServerStatus {
             model: None,
             trial: false,
             content: false,
+            loading: false,
         }
     }
 
@@ -166,6 +170,7 @@ impl ServerStatus {
             ServerState::Starting => "starting".to_owned(),
             ServerState::Indexing => format!("indexing {} %", self.percent.unwrap_or_default()),
             ServerState::Ready => format!("{name}{trial}"),
+            ServerState::Asking if self.loading => format!("{name}{trial}: loading"),
             ServerState::Asking => format!("{name}{trial}: asking"),
             ServerState::Silent => format!("{name}{trial}: silent ({message})"),
             ServerState::Fault => format!("fault: {message}"),
