@@ -108,7 +108,7 @@ pub trait Model: Send + Sync + fmt::Debug {
         String::new()
     }
 
-    /// Where requests go and with which parameters; `None` if nothing is sent.
+    /// Outline of the requests that are sent; `None` if nothing is sent.
     fn outline(&self) -> Option<RequestOutline> {
         None
     }
@@ -222,7 +222,7 @@ pub struct ModelRequest {
     pub parameters: ModelParameters,
 }
 
-/// What a request to a model's server is, without the texts and without a key.
+/// Outline of a request to a model's server, without the texts and without a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestOutline {
     /// The address that is requested.
@@ -306,7 +306,7 @@ pub struct ModelOutput {
     pub candidates: Vec<RawCandidate>,
     /// What was sent, for the trace: the prompt, or else the request's body, which holds no key.
     pub prompt: String,
-    /// What the person should know of how the model was asked, said once.
+    /// Notice to the person on how the model was asked, said once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
 }

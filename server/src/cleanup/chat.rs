@@ -19,7 +19,7 @@ const THINKING_MARKS: [(&str, &str); 9] = [
     ("<|channel>", "<channel|>"),
 ];
 
-/// Where the answer of a model that thinks in its text is.
+/// Extent of the answer of a model that thinks in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThoughtExtent {
     /// There is no thinking.
@@ -264,7 +264,7 @@ fn without_marks(text: &str) -> String {
     clean
 }
 
-/// How the mark in a chat's question begins: see [`crate::prompt::chat`].
+/// Beginning of the mark in a chat's question: see [`crate::prompt::chat`].
 const MARK: &str = "<<CURSOR";
 
 /// Keeps the code within the fence that a completion begins with, or ends it before a later one: a
@@ -304,7 +304,7 @@ fn may_leak_fences(site: &SyntaxSite<'_>) -> bool {
             .any(|fence| site.prefix.contains(fence) || site.suffix.contains(fence))
 }
 
-/// What fences begin with: <https://spec.commonmark.org/0.31.2/#fenced-code-blocks>.
+/// Characters that fences begin with: <https://spec.commonmark.org/0.31.2/#fenced-code-blocks>.
 const FENCES: [&str; 2] = ["```", "~~~"];
 
 fn begins_fence(text: &str) -> bool {
@@ -400,7 +400,7 @@ fn language_name(text: &str) -> usize {
     }
 }
 
-/// Whether a reply's code is complete: its fence is closed, outside of thinking. Other prose
+/// True if a reply's code is complete: its fence is closed, outside of thinking. Other prose
 /// than a preamble before a fence may be thinking whose end is still to come.
 pub(super) fn is_fence_closed(text: &str, site: &SyntaxSite<'_>) -> bool {
     let reply = match thinking(text, site) {
@@ -422,7 +422,7 @@ pub(super) fn is_fence_closed(text: &str, site: &SyntaxSite<'_>) -> bool {
     false
 }
 
-/// Whether a text begins with thinking.
+/// True if a text begins with thinking.
 pub(super) fn starts_with_reasoning(text: &str) -> bool {
     let begun = text.trim_start();
     let channel = ["<|channel|>", "<|start|>"];
@@ -435,7 +435,7 @@ pub(super) fn starts_with_reasoning(text: &str) -> bool {
         .any(|mark| starts_with_ignoring_case(begun, mark))
 }
 
-/// How sentences begin that say that there is nothing to fill in.
+/// Beginnings of sentences that say that there is nothing to fill in.
 const NOTHING: [&str; 14] = [
     "nothing is missing",
     "nothing missing",

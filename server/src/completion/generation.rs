@@ -147,7 +147,7 @@ impl model::TextListener for CleanupListener<'_> {
     }
 }
 
-/// Why a model that thought has no candidate.
+/// Explains why a model that thought has no candidate.
 fn explain_thinking(finish: model::Finish, max_tokens: u32) -> String {
     match finish {
         model::Finish::Length => format!(
@@ -172,5 +172,21 @@ fn explain_empty(steps: &[CandidateStep]) -> String {
     match cut {
         Some(rule) => format!("clean-up left nothing of the model's text (rule `{rule}`)"),
         None => "the model had nothing to say".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spent_thinking_names_the_limit() {
+        let said = explain_thinking(model::Finish::Length, 128);
+        assert!(
+            said.contains("all 128 tokens") && said.contains("`model.max_tokens`"),
+            "{said}"
+        );
+        let said = explain_thinking(model::Finish::Stop, 128);
+        assert!(said.contains("gave no text"), "{said}");
     }
 }

@@ -190,3 +190,23 @@ impl Notification for StatusNotification {
 pub(super) async fn send(client: &Client, status: ServerStatus) {
     client.send_notification::<StatusNotification>(status).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_answer_of_own_server_is_said_to_load() {
+        let status = |loading| {
+            ServerStatus {
+                model: Some("codestral".to_owned()),
+                loading,
+                ..ServerStatus::new(ServerState::Asking, None)
+            }
+            .with_text()
+            .text
+        };
+        assert_eq!(status(true), "codestral: loading");
+        assert_eq!(status(false), "codestral: asking");
+    }
+}

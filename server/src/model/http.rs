@@ -134,7 +134,7 @@ struct HttpModel<P> {
     endpoint: Endpoint,
     stream: bool,
     parameters: Parameters,
-    /// How to generate, for an outline of requests.
+    /// Generation parameters of the settings, for an outline of requests.
     generation: ModelParameters,
     /// Whether the server once declined to give several candidates in one response.
     declined: AtomicBool,
@@ -484,7 +484,7 @@ impl Conversation<'_> {
     }
 }
 
-/// The error that a value reports, if it does: not one that is empty beside a completion, as
+/// The error that a value reports, if it does: not one that is empty next to a completion, as
 /// gateways send it.
 fn reported_error(value: &Value) -> Option<&Value> {
     if value["object"] == "error" {

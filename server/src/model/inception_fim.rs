@@ -1,5 +1,5 @@
 //! `POST /v1/fim/completions` of Inception, which Mercury's models for code are asked by. The server
-//! writes the prompt from what stands before and after the cursor. It takes no seed and gives one
+//! writes the prompt from the text before and after the cursor. It takes no seed and gives one
 //! candidate a request. The response has the form of `/v1/completions`.
 //! <https://docs.inceptionlabs.ai/capabilities/fim>,
 //! <https://docs.litellm.ai/docs/providers/inception>

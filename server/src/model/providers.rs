@@ -1,4 +1,4 @@
-//! What providers and models take in a chat's request that differs from the protocol: the name of
+//! Departures from the protocol that providers and models need in a chat's request: the name of
 //! the limit, sampling parameters that are refused, and the switch that turns thinking off, which a
 //! person who types can't wait for. Each row names its page. What a page does not say is found out
 //! from the refusal: see `http/parameters.rs`.
@@ -215,7 +215,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((major, minor))
 }
 
-/// What turns thinking off, or keeps it as short as it can be.
+/// Switch that turns thinking off, or keeps it as short as it can be.
 fn thinking_switch(provider: Provider, name: &str) -> Option<(&'static str, Value)> {
     let disabled = || json!({ "type": "disabled" });
     let hybrid = is_hybrid(name);

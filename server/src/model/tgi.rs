@@ -76,7 +76,7 @@ impl HttpProtocol for Tgi {
         }
         let finish = finish(&value["details"]["finish_reason"]);
         let token = &value["token"];
-        // The last event repeats the whole text beside its own token.
+        // The last event repeats the whole text next to its own token.
         if token.is_object() {
             // The token that ends the text is no part of it; other special ones are for the stops
             // to find.

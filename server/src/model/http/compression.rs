@@ -26,7 +26,7 @@ enum Decoder {
     Other(String),
 }
 
-/// Why a piece of a body can't be read.
+/// Reason why a piece of a body can't be read.
 #[derive(Debug)]
 pub(super) enum BodyFault {
     /// The connection failed.
@@ -97,7 +97,7 @@ impl Body {
         written.map(Some).map_err(damaged)
     }
 
-    /// What is left in the decoder at the end.
+    /// Returns the rest in the decoder at the end.
     fn finish(&mut self) -> Result<Option<Vec<u8>>, BodyFault> {
         let rest = match std::mem::replace(&mut self.decoder, Decoder::Plain) {
             Decoder::Gzip(decoder) => decoder.finish().map_err(damaged)?,

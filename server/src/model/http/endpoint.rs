@@ -51,14 +51,14 @@ pub(super) struct Endpoint {
     streamed: Url,
     whole: Url,
     headers: HeaderMap,
-    /// What no error may show: the key, and values of headers from the environment.
+    /// Secrets that no error may show: the key, and values of headers from the environment.
     secrets: Vec<Secret>,
     retries: u32,
     pacing: Pacing,
     loading: Loading,
 }
 
-/// Why a request has no answer.
+/// Failure of a request.
 #[derive(Debug)]
 pub(super) struct SendFailure {
     /// The error for the person.
@@ -75,7 +75,7 @@ impl From<SendFailure> for ModelError {
 
 /// The answer to one attempt.
 enum Answer {
-    Success(Body),
+    Success(Box<Body>),
     Refused(Response),
 }
 
@@ -166,7 +166,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether the server has answered yet, if it is one's own.
+    /// State of the first answer, if the server is one's own.
     pub(super) fn loading(&self) -> &Loading {
         &self.loading
     }
@@ -220,7 +220,7 @@ impl Endpoint {
             let (fault, failure) = match answer {
                 Ok(Answer::Success(body)) => {
                     self.pacing.succeeded();
-                    return Ok(body);
+                    return Ok(*body);
                 }
                 Ok(Answer::Refused(response)) => {
                     let (fault, failure) = self.refused(response, stream).await;
@@ -370,7 +370,7 @@ impl Endpoint {
 async fn answer(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
     let response = request.send().await?;
     Ok(if response.status().is_success() {
-        Answer::Success(Body::new(response))
+        Answer::Success(Box::new(Body::new(response)))
     } else {
         Answer::Refused(response)
     })

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Whether a server has answered yet.
+/// State of a server's first answer.
 #[derive(Debug)]
 pub(super) struct Loading {
     /// Timeout for the first answer; `None` if the server is not waited for.

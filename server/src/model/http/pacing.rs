@@ -1,4 +1,4 @@
-//! When a server is asked again: its pause is kept for every request, and a refused key is not
+//! Pacing of requests to one server: its pauses hold for every request, and a refused key is not
 //! sent again.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause that a server did not ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Whether a server may be asked, for all requests to it.
+/// Pauses and refusals of one server, for all requests to it.
 #[derive(Debug, Default)]
 pub(super) struct Pacing(Mutex<State>);
 
@@ -34,7 +34,7 @@ struct Block {
     body: String,
 }
 
-/// Why no request is sent now.
+/// Reason why no request is sent now.
 #[derive(Debug)]
 pub(super) struct Blocked {
     /// The answer that the block is for, with the rest of its pause.

@@ -9,7 +9,7 @@ use crate::model::{ModelError, ModelSettings};
 /// The names of the limit on a completion's tokens. Servers take one of them, and refuse others.
 const LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_new_tokens"];
 
-/// What a body can't do without, and the setting that decides it.
+/// Members that a body can't do without, and the setting that decides each.
 const ESSENTIAL: &[(&str, &str)] = &[
     ("model", "model.name"),
     ("messages", "the protocol"),
@@ -23,7 +23,7 @@ const ESSENTIAL: &[(&str, &str)] = &[
     ("stream", "model.stream"),
 ];
 
-/// What is changed of every body.
+/// Changes to every body.
 #[derive(Debug)]
 pub(super) struct Parameters {
     omitted: Vec<String>,
@@ -31,13 +31,13 @@ pub(super) struct Parameters {
     refused: Mutex<Refused>,
 }
 
-/// What the model has refused.
+/// Parameters that the model has refused.
 #[derive(Debug, Default)]
 struct Refused {
     omitted: Vec<String>,
     /// Old names and new ones.
     renamed: Vec<(String, &'static str)>,
-    /// How much of both has been reported.
+    /// Number of both that has been reported.
     reported: usize,
 }
 
@@ -126,7 +126,7 @@ impl Parameters {
         true
     }
 
-    /// What the model has refused since the last report, as one sentence.
+    /// Returns the parameters refused since the last report, as one sentence.
     pub(super) fn report(&self, model: &str) -> Option<String> {
         let mut refused = self.refused.lock();
         let count = refused.omitted.len() + refused.renamed.len();

@@ -82,7 +82,7 @@ impl ServerCertVerifier for NamedCertificateVerifier {
             now,
         );
         match verified {
-            // rustls has no name of its own for an authority's certificate in a server's hands. It
+            // rustls has no name of its own for an authority's certificate of a server. It
             // is found after the certificate's time is checked, and before its names are.
             Err(TlsError::InvalidCertificate(CertificateError::Other(_)))
                 if self.named.iter().any(|named| named == end_entity) =>
