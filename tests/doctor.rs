@@ -46,6 +46,11 @@ fn a_probe_tells_whether_the_family_fits() {
         said.contains("a * b") && said.contains("qwen2.5-coder"),
         "{said}"
     );
+    // What is requested is said first.
+    assert!(
+        said.contains("POST http://127.0.0.1:") && said.contains("temperature = 0.0"),
+        "{said}"
+    );
 
     let wrong: [(&str, Reply); 5] = [
         ("tokens come back as text", |prompt| {

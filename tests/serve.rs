@@ -355,7 +355,7 @@ fn a_fault_is_notified_once_with_what_to_do_and_is_over_when_the_model_answers()
     assert_eq!((said["text"].as_str(), notices.len()), (Some("default"), 0));
 
     for (code, reason, advice) in [
-        (401, "the model's server answered 401", "Check the key"),
+        (403, "the model's server answered 403", "Check the key"),
         (404, "the model's server answered 404", "Check `model.name`"),
         (
             0,

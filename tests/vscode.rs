@@ -400,7 +400,7 @@ fn assert_recorded(recorded: &Value) {
 fn settings(schema: &Value, path: &str, table: &Value, rows: &mut BTreeMap<String, String>) {
     let table = resolved(schema, table);
     let Some(properties) = table["properties"].as_object() else {
-        if table["additionalProperties"].is_object() {
+        if table["additionalProperties"].is_object() && table.get("default").is_none() {
             return;
         }
         let default = match &table["default"] {

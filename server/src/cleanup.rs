@@ -111,7 +111,7 @@ impl<'a> Cleaner<'a> {
         let fenced = chat::begins_with_fence(lines, site);
         if site.chat || fenced || chat::starts_with_reasoning(lines) {
             // Which lines are code is known only once the prose around them is removed.
-            return chat::is_fence_closed(lines).then_some("fence");
+            return chat::is_fence_closed(lines, site).then_some("fence");
         }
         if site.extent == CompletionExtent::Anything {
             return None;
@@ -221,6 +221,7 @@ type Rule = fn(&str, &SyntaxSite<'_>) -> Change;
 const FOREIGN_TEXT_RULES: &[(&str, Rule)] = &[
     ("think", chat::remove_reasoning),
     ("fence", chat::keep_fenced_code),
+    ("mark", chat::remove_own_mark),
     ("preamble", chat::remove_preamble),
     ("prefix", chat::remove_repeated_prefix),
     ("tokens", tokens::remove_foreign_tokens),

@@ -58,10 +58,12 @@ impl Configuration {
             url: None,
             key_env: None,
             key_command: None,
+            headers: BTreeMap::new(),
             proxy: None,
             ca_file: None,
             recording: None,
             timeout_ms: defaults.model.timeout_ms,
+            load_timeout_ms: defaults.model.load_timeout_ms,
             stream: defaults.model.stream,
             retries: defaults.model.retries,
             ..self.model.clone()
@@ -366,7 +368,7 @@ impl Layers {
         }
         let fault = |error: serde_json::Error| ConfigurationError::Options {
             origin,
-            reason: error.to_string(),
+            reason: with_pointer(error.to_string()),
         };
         Configuration::deserialize(options).map_err(fault)?;
         self.layers.push(options.clone());
@@ -399,13 +401,164 @@ impl Layers {
 
 /// Describes an error with its line number. The line itself is not shown, as it may hold a key.
 fn located(error: &toml::de::Error, contents: &str) -> String {
-    let message = error.message();
+    let message = with_pointer(error.message().to_owned());
     match error.span() {
         Some(span) => {
             let line = LineIndex::new(contents).number(span.start);
             format!("line {line}: {message}")
         }
-        None => message.to_owned(),
+        None => message,
+    }
+}
+
+/// Settings of other programs that talk to models, and ours for the same.
+const SETTINGS_ELSEWHERE: &[(&[&str], &str)] = &[
+    (
+        &["api_key", "key", "token", "auth_token", "bearer_token"],
+        "`key_env`, the name of the environment variable that holds the key, or `key_command`",
+    ),
+    (
+        &[
+            "api_base",
+            "base_url",
+            "api_url",
+            "api_base_url",
+            "api_endpoint",
+            "endpoint",
+            "end_point",
+            "host",
+            "server_url",
+            "openai_api_base",
+            "azure_endpoint",
+            "address",
+        ],
+        "`url`",
+    ),
+    (
+        &[
+            "model",
+            "model_name",
+            "model_id",
+            "deployment",
+            "deployment_name",
+            "title",
+        ],
+        "`name`",
+    ),
+    (
+        &["provider", "api_type", "backend", "kind", "type"],
+        "`protocol`",
+    ),
+    (
+        &[
+            "extra_headers",
+            "default_headers",
+            "request_headers",
+            "custom_headers",
+        ],
+        "`headers`",
+    ),
+    (
+        &[
+            "extra_body",
+            "request_options",
+            "completion_options",
+            "options",
+            "params",
+            "optional",
+            "reasoning_effort",
+            "thinking",
+            "enable_thinking",
+            "think",
+            "stop",
+            "top_k",
+            "repetition_penalty",
+            "presence_penalty",
+            "frequency_penalty",
+            "keep_alive",
+        ],
+        "`parameters`, which are added to the request",
+    ),
+    (
+        &["drop_params", "exclude", "additional_drop_params"],
+        "`omit`",
+    ),
+    (
+        &[
+            "max_new_tokens",
+            "max_completion_tokens",
+            "max_output_tokens",
+            "num_predict",
+            "n_predict",
+            "max_length",
+        ],
+        "`max_tokens`",
+    ),
+    (
+        &[
+            "num_ctx",
+            "n_ctx",
+            "context_length",
+            "context_window",
+            "max_context_tokens",
+            "ctx_size",
+        ],
+        "`context_tokens`",
+    ),
+    (
+        &["timeout", "request_timeout", "timeout_s", "timeout_seconds"],
+        "`timeout_ms`, in milliseconds",
+    ),
+    (&["max_retries", "num_retries"], "`retries`"),
+    (&["api_version"], "`?api-version=…` at the end of `url`"),
+    (&["template", "prompt_template", "fim_template"], "`family`"),
+    (
+        &[
+            "ca_cert",
+            "ca_bundle",
+            "ca_bundle_path",
+            "verify",
+            "ssl_cert",
+        ],
+        "`ca_file`",
+    ),
+    (&["n", "num_samples", "n_completions"], "`candidates`"),
+    (&["http_proxy", "https_proxy"], "`proxy`"),
+    (&["organization", "org_id", "project"], "`headers`"),
+    (
+        &["debounce", "debounce_ms", "debounce_delay", "delay"],
+        "`typing.wait_ms`",
+    ),
+];
+
+/// An error with a pointer to our setting, where it names one of another program. The names of other
+/// programs come in several spellings.
+fn with_pointer(message: String) -> String {
+    let named = message
+        .split_once("unknown field `")
+        .and_then(|(_, rest)| rest.split_once('`'))
+        .map(|(name, _)| name);
+    let Some(name) = named else {
+        return message;
+    };
+    let mut plain = String::new();
+    let mut was_small = false;
+    for character in name.chars() {
+        if character.is_ascii_uppercase() && was_small {
+            plain.push('_');
+        }
+        was_small = character.is_ascii_lowercase();
+        plain.push(match character {
+            '-' | '.' | ' ' => '_',
+            other => other.to_ascii_lowercase(),
+        });
+    }
+    let pointer = SETTINGS_ELSEWHERE
+        .iter()
+        .find(|(names, _)| names.contains(&plain.as_str()));
+    match pointer {
+        Some((_, ours)) => format!("`{name}` is called {ours} here: {message}"),
+        None => message,
     }
 }
 
@@ -424,6 +577,7 @@ fn workspace_may_set(key: &str, value: &Value) -> bool {
         "top_p",
         "seed",
         "timeout_ms",
+        "load_timeout_ms",
         "context_tokens",
         "candidates",
         "stream",
@@ -538,6 +692,30 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_other_programs_point_to_ours() {
+        for (line, ours) in [
+            ("api_key = \"sk-1\"", "`key_env`"),
+            ("apiKey = \"sk-1\"", "`key_env`"),
+            ("api_base = \"http://h\"", "`url`"),
+            ("baseURL = \"http://h\"", "`url`"),
+            ("extra_headers = { a = \"b\" }", "`headers`"),
+            ("reasoning_effort = \"low\"", "`parameters`"),
+            ("num_ctx = 4096", "`context_tokens`"),
+            ("timeout = 10", "`timeout_ms`"),
+        ] {
+            let (_folder, path) = written(&format!("[model]\n{line}\n"));
+            let error = Layers::default().file(&path).expect_err("it is not ours");
+            let message = error.to_string();
+            let expected = format!("is called {ours}");
+            assert!(
+                message.contains(&expected) && message.contains("line 2"),
+                "{message}"
+            );
+            assert!(!message.contains("sk-1"), "{message}");
+        }
+    }
+
+    #[test]
     fn errors_do_not_show_keys() {
         for line in ["key = \"sk-1\"", "key_env = [\"sk-1\"]", "key_env = sk-1"] {
             let (_folder, path) = written(&format!("[model]\n{line}\n"));
@@ -557,6 +735,9 @@ mod tests {
             "proxy = \"http://example.org\"",
             "ca_file = \"own.pem\"",
             "recording = \"/etc/passwd\"",
+            "headers = { x = \"${SECRET}\" }",
+            "omit = [\"store\"]",
+            "parameters = { plugins = 1 }",
             "protocol = \"openai-chat\"",
         ];
         for line in refused {
@@ -644,6 +825,7 @@ mod tests {
         let alike = [
             json!({"model": {"url": "http://a.example", "key_env": "K", "proxy": "http://p"}}),
             json!({"model": {"key_command": ["k"], "ca_file": "c", "timeout_ms": 9}}),
+            json!({"model": {"headers": {"x": "y"}, "load_timeout_ms": 9}}),
             json!({"model": {"stream": false, "retries": 0, "recording": "r.jsonl"}}),
             json!({"context": {"embeddings": {"url": "http://a.example", "batch": 1}}}),
             json!({"context": {"keep_index": false}}),
@@ -657,6 +839,8 @@ mod tests {
             json!({"model": {"name": "m"}}),
             json!({"model": {"temperature": 0.5}}),
             json!({"model": {"max_tokens": 9}}),
+            json!({"model": {"omit": ["temperature"]}}),
+            json!({"model": {"parameters": {"top_k": 9}}}),
             json!({"context": {"profile": "none"}}),
             json!({"context": {"windows": 1}}),
             json!({"context": {"embeddings": {"name": "m"}}}),

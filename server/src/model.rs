@@ -6,6 +6,7 @@ mod embedded;
 pub mod embeddings;
 mod empty;
 mod http;
+mod inception_fim;
 mod key_command;
 mod llama;
 mod llama_completion;
@@ -15,6 +16,7 @@ mod ollama_generate;
 mod openai_chat;
 mod openai_completions;
 mod prompts;
+mod providers;
 pub mod recorded;
 mod secret;
 mod settings;
@@ -31,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use self::anthropic_messages::AnthropicMessages;
 use self::deepseek_fim::DeepseekFim;
+use self::inception_fim::InceptionFim;
 use self::llama_completion::LlamaCompletion;
 use self::llama_infill::LlamaInfill;
 use self::mistral_fim::MistralFim;
@@ -75,6 +78,7 @@ pub fn open(
         }
         Protocol::MistralFim => http::open(settings, environment, MistralFim::new(settings)?),
         Protocol::DeepseekFim => http::open(settings, environment, DeepseekFim::new(settings)?),
+        Protocol::InceptionFim => http::open(settings, environment, InceptionFim::new(settings)?),
         Protocol::OllamaGenerate => {
             http::open(settings, environment, OllamaGenerate::new(settings)?)
         }
@@ -102,6 +106,22 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// One sentence for people on how the prompt is written, and why; empty if there is no prompt.
     fn describe(&self) -> String {
         String::new()
+    }
+
+    /// Outline of the requests that are sent; `None` if nothing is sent.
+    fn outline(&self) -> Option<RequestOutline> {
+        None
+    }
+
+    /// True while the model's server has not answered yet and may be loading the model.
+    fn is_loading(&self) -> bool {
+        false
+    }
+
+    /// True once the model's server has refused the key: nothing more is sent, and other settings
+    /// open the model anew.
+    fn is_refused(&self) -> bool {
+        false
     }
 
     /// Whether it is a chat model, which may reply with prose around the code.
@@ -202,6 +222,30 @@ pub struct ModelRequest {
     pub parameters: ModelParameters,
 }
 
+/// Outline of a request to a model's server, without the texts and without a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestOutline {
+    /// The address that is requested.
+    pub address: String,
+    /// The parameters, as JSON: those of the protocol, the model and the settings.
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+}
+
+/// The outline of the requests that settings lead to, without looking up the key; `None` if nothing
+/// is sent.
+///
+/// # Errors
+/// [`ModelError::Settings`] if the settings are faulty.
+pub fn outline(settings: &ModelSettings) -> Result<Option<RequestOutline>, ModelError> {
+    let keyless = ModelSettings {
+        key_env: None,
+        key_command: None,
+        headers: std::collections::BTreeMap::new(),
+        ..settings.clone()
+    };
+    Ok(open(&keyless, &|_| None)?.outline())
+}
+
 /// A question to a chat model that has nothing to fill in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatQuestion {
@@ -262,6 +306,9 @@ pub struct ModelOutput {
     pub candidates: Vec<RawCandidate>,
     /// What was sent, for the trace: the prompt, or else the request's body, which holds no key.
     pub prompt: String,
+    /// Notice to the person on how the model was asked, said once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 /// One raw completion.
@@ -273,6 +320,9 @@ pub struct RawCandidate {
     pub finish: Finish,
     /// Mean natural-log probability per token, if the protocol reports it.
     pub mean_log_probability: Option<f64>,
+    /// True if the model's server sent thinking apart from the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub thought: bool,
 }
 
 impl RawCandidate {
@@ -310,6 +360,8 @@ pub enum ModelError {
         url: String,
         /// What the transport said.
         reason: String,
+        /// The kind of fault, as far as it is known.
+        fault: ReachFault,
     },
     /// The model's server responded with an error status.
     #[error("the model's server answered {status}: {body} ({url})")]
@@ -352,6 +404,80 @@ pub enum ModelError {
     Timeout(Duration),
 }
 
+/// The kind of fault that kept a server from being reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReachFault {
+    /// The certificate does not hold for the address.
+    WrongName,
+    /// The certificate is out of its time.
+    Expired,
+    /// The certificate is of no authority that is trusted.
+    Untrusted,
+    /// The server speaks HTTP without TLS.
+    PlainServer,
+    /// The host's name is unknown.
+    UnknownHost,
+    /// The proxy failed.
+    Proxy,
+    /// The proxy's scheme is not known.
+    ProxyScheme,
+    /// Any other fault, such as a refused connection.
+    Other,
+}
+
+impl ReachFault {
+    /// The kind of fault that a transport's error tells, from its text: the types behind it are
+    /// those of four crates, and some are private.
+    fn from_reason(reason: &str) -> Self {
+        let reason = reason.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+        if has(&["not valid for name", "notvalidforname"]) {
+            Self::WrongName
+        } else if has(&["expired", "not valid yet", "notvalidyet"]) {
+            Self::Expired
+        } else if has(&["certificate", "unknownissuer", "unknown issuer"]) {
+            Self::Untrusted
+        } else if has(&["invalidcontenttype", "corrupt message"]) {
+            Self::PlainServer
+        } else if has(&["unknown proxy scheme", "unsupported scheme"]) {
+            Self::ProxyScheme
+        } else if has(&["proxy", "tunnel", "socks"]) {
+            Self::Proxy
+        } else if has(&["dns error", "failed to lookup address"]) {
+            Self::UnknownHost
+        } else {
+            Self::Other
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::WrongName => {
+                "Use a name in `model.url` that the server's certificate has (its subjectAltName), \
+                 or give the server a certificate for this one."
+            }
+            Self::Expired => "Renew the server's certificate, or check this machine's clock.",
+            Self::Untrusted => {
+                "Name the server's own certificate, or that of its authority, in `model.ca_file`; \
+                 on a system without certificates install the package ca-certificates."
+            }
+            Self::PlainServer => "Write http:// in `model.url`: the server does not speak TLS.",
+            Self::UnknownHost => {
+                "Check the host in `model.url`, and the network; behind a proxy set `model.proxy`."
+            }
+            Self::ProxyScheme => {
+                "Use http://, https:// or socks5h:// in `model.proxy` or in the environment's \
+                 http_proxy, https_proxy or all_proxy."
+            }
+            Self::Proxy => {
+                "Check the proxy: `model.proxy`, or else http_proxy, https_proxy and all_proxy of \
+                 the environment; no_proxy lists hosts that are asked directly."
+            }
+            Self::Other => "Start the model's server, or correct `model.url`.",
+        }
+    }
+}
+
 impl ModelError {
     /// For how long the model's server asks to be left alone, where it has too much to do and says
     /// when it will have less.
@@ -370,21 +496,44 @@ impl ModelError {
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Settings(_) => "Correct the settings of the model.",
-            Self::Unreachable { .. } => "Start the model's server, or correct `model.url`.",
+            Self::Unreachable { fault, .. } => fault.advice(),
+            Self::Status { status: 401, .. } => {
+                "Check the key that `model.key_env` or `model.key_command` names; nothing is \
+                 requested until the settings change or the server restarts."
+            }
+            Self::Status { status: 403, .. } => {
+                "Check the key that `model.key_env` or `model.key_command` names, and what it may \
+                 do."
+            }
             Self::Status {
-                status: 401 | 403, ..
-            } => "Check the key that `model.key_env` or `model.key_command` names.",
+                status: 300..=399, ..
+            } => "Set `model.url` to the address it redirects to, if that is the server you mean.",
+            Self::Status {
+                status: 400 | 422, ..
+            } => {
+                "Leave out what the server refuses with `model.omit`, or set it with \
+                 `model.parameters`; check `model.protocol`."
+            }
             Self::Status { status: 404, .. } => {
                 "Check `model.name`, `model.protocol` and `model.url`: the server knows no such \
                  model or address."
             }
-            Self::Status { status: 429, .. } => "Wait, or ask less often: raise `typing.wait_ms`.",
+            Self::Status {
+                status: 429 | 503 | 529,
+                ..
+            } => {
+                "Wait: nothing is requested until the server's pause is over; raise \
+                 `typing.wait_ms` to ask less often."
+            }
             Self::Status { .. } | Self::Malformed { .. } => {
                 "Check `model.protocol`, and the log of the model's server."
             }
             Self::NotRecorded { .. } => "Record it, or choose another model.",
             Self::Failed(_) => "Check the log of the model's server.",
-            Self::Timeout(_) => "Wait until the model is loaded, or raise `model.timeout_ms`.",
+            Self::Timeout(_) => {
+                "Wait until the model is loaded, or raise `model.timeout_ms`, or \
+                 `model.load_timeout_ms` for the first answer."
+            }
         }
     }
 }

@@ -417,6 +417,13 @@ impl Family {
 
     /// What to tell people whose model's name tells no family.
     pub fn explain_unknown(model_name: &str) -> String {
+        let name = model_name.to_ascii_lowercase();
+        let known = UNSUPPORTED
+            .iter()
+            .find(|(parts, _)| parts.iter().any(|part| has_word(&name, part)));
+        if let Some((_, why)) = known {
+            return format!("the model \"{model_name}\" {why}.");
+        }
         let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
         format!(
             "the name \"{model_name}\" does not tell how the model is asked to fill in the \
@@ -500,6 +507,51 @@ fn has_word(name: &str, part: &str) -> bool {
             .is_some_and(char::is_alphanumeric)
     })
 }
+
+/// Models that people try and that have no published prompt for filling in the middle: parts of their
+/// names, and why, with what to try.
+const UNSUPPORTED: &[(&[&str], &str)] = &[
+    // <https://github.com/ggml-org/llama.vscode/issues/230>, <https://github.com/QwenLM/Qwen3-Coder>
+    (
+        &[
+            "qwen3.5", "qwen3.6", "qwen3.7", "qwen3.8", "qwen-3.5", "qwen-3.6",
+        ],
+        "has the tokens for filling in the middle in its vocabulary, but its vendor says neither \
+         that it was trained to use them nor how: use it with `protocol = \"openai-chat\"`, or a \
+         Qwen3-Coder model; `family = \"qwen3-coder\"` sends that family's prompt all the same",
+    ),
+    (
+        &["qwen3"],
+        "was not trained to fill in the middle: use a Qwen3-Coder model, or this one with \
+         `protocol = \"openai-chat\"`",
+    ),
+    // <https://api-docs.deepseek.com/guides/fim_completion>
+    (
+        &[
+            "deepseek-v4",
+            "deepseek-v3",
+            "deepseek-chat",
+            "deepseek-flash",
+        ],
+        "has no published prompt for filling in the middle: DeepSeek's own server fills in with \
+         `protocol = \"deepseek-fim\"`; elsewhere use `protocol = \"openai-chat\"`",
+    ),
+    // <https://docs.inceptionlabs.ai/capabilities/fim>
+    (
+        &["mercury"],
+        "is asked at its vendor's own address: set `protocol = \"inception-fim\"`",
+    ),
+    (
+        &["granite-4"],
+        "is tuned for chat: use its base member, whose name ends in `-base`, or this one with \
+         `protocol = \"openai-chat\"`",
+    ),
+    (
+        &["gpt-", "claude", "gemini", "o3", "o4-mini"],
+        "is a chat model: set `protocol = \"openai-chat\"`, or `anthropic-messages` at Anthropic's \
+         own address",
+    ),
+];
 
 /// A name without line breaks, which would end its line in the template.
 fn one_line(name: &str) -> String {

@@ -43,6 +43,7 @@ fn section(page: &'static str, heading: &str) -> &'static str {
 #[test]
 fn every_protocol_has_its_row() {
     let page = include_str!("../docs/protocols.md");
+    let page = &page[..page.len() - section(page, "\n## Conformance\n").len()];
     assert_eq!(names(page), Protocol::ALL.map(Protocol::name));
 }
 
@@ -153,6 +154,8 @@ fn flattened(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
         other => {
             let default = match other {
                 Value::Null => "none".to_owned(),
+                // Stands for an empty table, whose keys are a person's own.
+                Value::String(text) if text == "{}" => "`{}`".to_owned(),
                 other => format!("`{other}`"),
             };
             rows.push((format!("`{}`", path.trim_start_matches('.')), default));
@@ -176,10 +179,21 @@ fn every_setting_has_its_row() {
     configuration.context.keep_index = false;
     configuration.typing.after_deletion = true;
     configuration.telemetry.otlp_url = Some(String::new());
+    configuration.model.load_timeout_ms = 1;
+    configuration.model.headers = [(String::new(), String::new())].into();
+    configuration.model.omit = vec![String::new()];
+    let _ = configuration
+        .model
+        .parameters
+        .insert(String::new(), Value::Null);
     let mut settings = serde_json::to_value(configuration).expect("settings are JSON");
     settings["context"]["keep_index"] = true.into();
     settings["typing"]["after_deletion"] = false.into();
     settings["telemetry"]["otlp_url"] = Value::Null;
+    settings["model"]["load_timeout_ms"] = 300_000.into();
+    settings["model"]["headers"] = "{}".into();
+    settings["model"]["omit"] = Value::Array(Vec::new());
+    settings["model"]["parameters"] = "{}".into();
     let mut expected = Vec::new();
     flattened("", &settings, &mut expected);
     let rows: Vec<_> = rows(include_str!("../docs/settings.md"))

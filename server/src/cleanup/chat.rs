@@ -5,42 +5,274 @@
 use super::syntax_site::SyntaxSite;
 use super::{Change, alphanumerics, last_line, line_ends};
 
-/// Removes reasoning at the beginning. Reasoning without an end leaves nothing.
-pub(super) fn remove_reasoning(text: &str, _site: &SyntaxSite<'_>) -> Change {
-    let Some(reasoning) = text.trim_start().strip_prefix("<think>") else {
-        return Change::None;
-    };
-    match reasoning.split_once("</think>") {
-        Some((_, reply)) => {
-            let reply = reply.trim_start_matches(['\n', '\r']);
-            Change::BeginAt(text.len() - reply.len())
+/// The marks that models put around their thinking. Those of Kimi, Qwen, DeepSeek and GLM, of
+/// Anthropic's prompts, of Magistral, of Seed-OSS and of Gemma.
+const THINKING_MARKS: [(&str, &str); 9] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("<seed:think>", "</seed:think>"),
+    ("<|thinking|>", "<|/thinking|>"),
+    ("\u{25c1}think\u{25b7}", "\u{25c1}/think\u{25b7}"),
+    ("<|channel>", "<channel|>"),
+];
+
+/// Extent of the answer of a model that thinks in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ThoughtExtent {
+    /// There is no thinking.
+    None,
+    /// All of the text is thinking, as far as it goes.
+    Open,
+    /// The answer is from the first offset to the second.
+    Until(usize, usize),
+}
+
+/// Finds the thinking in a text: between its marks; before an end mark alone, as many templates put
+/// the begin mark into the prompt; and in other channels than the final one.
+fn thinking(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
+    // Most completions have none of the marks' beginnings, and no file need be searched for them.
+    let may_have_mark = ["<", "[/", "[T", "[t", "\u{25c1}", "assistantfinal"]
+        .iter()
+        .any(|beginning| text.contains(beginning));
+    if !may_have_mark {
+        return ThoughtExtent::None;
+    }
+    if let extent @ (ThoughtExtent::Open | ThoughtExtent::Until(..)) = harmony(text, site) {
+        return extent;
+    }
+    let begun = text.trim_start();
+    for (begin, end) in THINKING_MARKS {
+        let begins = starts_with_ignoring_case(begun, begin);
+        let found = rfind_ignoring_case(text, end);
+        // A file about such marks has them itself.
+        let own = found.is_some() && (site.prefix.contains(end) || site.suffix.contains(end));
+        let found = match (begins, own) {
+            (true, true) => find_ignoring_case(text, end),
+            (_, false) => found,
+            (false, true) => None,
+        };
+        if let Some(at) = found {
+            let rest = &text[at + end.len()..];
+            let answer = rest.trim_start_matches(['\n', '\r']);
+            return ThoughtExtent::Until(text.len() - answer.len(), text.len());
         }
-        None => Change::EndAt(0),
+        if begins {
+            return ThoughtExtent::Open;
+        }
+    }
+    ThoughtExtent::None
+}
+
+/// The channels of gpt-oss: <https://cookbook.openai.com/articles/openai-harmony>. The final one's
+/// text is the answer. Servers that leave special tokens out leave the channels' names.
+fn harmony(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
+    const CHANNEL: &str = "<|channel|>";
+    const MESSAGE: &str = "<|message|>";
+    if text.contains(CHANNEL) || text.trim_start().starts_with("<|start|>") {
+        if site.prefix.contains(CHANNEL) || site.suffix.contains(CHANNEL) {
+            return ThoughtExtent::None;
+        }
+        let channels = text
+            .rmatch_indices(CHANNEL)
+            .map(|(at, _)| at + CHANNEL.len());
+        let found = channels
+            .filter(|at| text[*at..].trim_start().starts_with("final"))
+            .find_map(|at| Some(at + text[at..].find(MESSAGE)? + MESSAGE.len()));
+        let Some(start) = found else {
+            return ThoughtExtent::Open;
+        };
+        let ends = ["<|return|>", "<|end|>", "<|call|>", "<|start|>", CHANNEL];
+        let end = ends.iter().filter_map(|end| text[start..].find(end)).min();
+        return ThoughtExtent::Until(start, end.map_or(text.len(), |end| start + end));
+    }
+    const NAMES: &str = "assistantfinal";
+    match text.rfind(NAMES) {
+        Some(at) if site.chat && text.trim_start().starts_with("analysis") => {
+            ThoughtExtent::Until(at + NAMES.len(), text.len())
+        }
+        _ => ThoughtExtent::None,
     }
 }
 
-/// Keeps only the code within a reply's first fence, if it has one.
+fn starts_with_ignoring_case(text: &str, mark: &str) -> bool {
+    let beginning = text.as_bytes().get(..mark.len());
+    beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(mark.as_bytes()))
+}
+
+fn find_ignoring_case(text: &str, mark: &str) -> Option<usize> {
+    // Windows of bytes are slow, and the mark as it is written is the usual one.
+    if let Some(at) = text.find(mark) {
+        return Some(at);
+    }
+    let mut windows = text.as_bytes().windows(mark.len());
+    windows.position(|window| window.eq_ignore_ascii_case(mark.as_bytes()))
+}
+
+fn rfind_ignoring_case(text: &str, mark: &str) -> Option<usize> {
+    let mut windows = text.as_bytes().windows(mark.len());
+    windows.rposition(|window| window.eq_ignore_ascii_case(mark.as_bytes()))
+}
+
+/// Removes thinking. Thinking without an end leaves nothing.
+pub(super) fn remove_reasoning(text: &str, site: &SyntaxSite<'_>) -> Change {
+    match thinking(text, site) {
+        ThoughtExtent::None => Change::None,
+        ThoughtExtent::Open => Change::EndAt(0),
+        ThoughtExtent::Until(start, end) if end == text.len() => Change::BeginAt(start),
+        ThoughtExtent::Until(start, end) => Change::Rewrite(text[start..end].to_owned()),
+    }
+}
+
+/// Keeps only the code within a reply's first fence or other wrapping, if it has one.
 pub(super) fn keep_fenced_code(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !site.chat {
         return remove_leaked_fence(text, site);
     }
-    match fence(text) {
-        Some((start, end)) => {
-            let code = &text[start..end];
-            // The fence's own line end is not the code's.
-            let code = code.strip_suffix('\n').unwrap_or(code);
-            Change::Rewrite(code.strip_suffix('\r').unwrap_or(code).to_owned())
-        }
+    if let Some(code) = fence(text).map(|(start, end)| &text[start..end]) {
+        // The fence's own line end is not the code's.
+        let code = code.strip_suffix('\n').unwrap_or(code);
+        return Change::Rewrite(code.strip_suffix('\r').unwrap_or(code).to_owned());
+    }
+    match unwrapped(text, site) {
+        Some(code) => Change::Rewrite(code.to_owned()),
         None => Change::None,
     }
 }
+
+/// Elements that chat models put around code.
+const WRAPPING_ELEMENTS: [&str; 8] = [
+    "pre",
+    "code",
+    "answer",
+    "completion",
+    "response",
+    "output",
+    "insert",
+    "result",
+];
+
+/// The code in an element or in backquotes that are around the whole reply.
+fn unwrapped<'a>(text: &'a str, site: &SyntaxSite<'_>) -> Option<&'a str> {
+    let reply = text.trim();
+    // Where a language has such elements or quotes, they may be code.
+    let id = site.language.map_or("", |language| language.id);
+    let has_elements = matches!(id, "typescriptreact" | "javascript");
+    let has_quotes = matches!(id, "typescript" | "typescriptreact" | "javascript" | "go");
+    let mut inner = reply;
+    while let Some(content) = WRAPPING_ELEMENTS
+        .iter()
+        .find_map(|name| element_content(inner, name))
+    {
+        inner = content;
+    }
+    if inner.len() < reply.len() && !has_elements {
+        let inner = inner
+            .strip_prefix("\r\n")
+            .or(inner.strip_prefix('\n'))
+            .unwrap_or(inner);
+        return Some(inner.trim_end_matches(['\n', '\r']));
+    }
+    let ticks = reply.len() - reply.trim_start_matches('`').len();
+    let code = reply.get(ticks..reply.len().checked_sub(ticks)?)?;
+    let is_quoted = (1..=2).contains(&ticks)
+        && !code.is_empty()
+        && !code.contains(['`', '\n'])
+        && reply.ends_with(&"`".repeat(ticks));
+    (is_quoted && (ticks == 2 || !has_quotes)).then(|| code.trim())
+}
+
+/// The content of an element that a text is all of.
+fn element_content<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let text = text.trim_end();
+    let rest = text.trim_start().strip_prefix('<')?;
+    if !starts_with_ignoring_case(rest, name) {
+        return None;
+    }
+    let attributes = &rest[name.len()..];
+    let (attributes, content) = attributes.split_once('>')?;
+    if !attributes.is_empty() && !attributes.starts_with(' ') || attributes.contains(['<', '\n']) {
+        return None;
+    }
+    // One that breaks off has no end.
+    let end = format!("</{name}>");
+    match rfind_ignoring_case(content, &end) {
+        Some(at) if at + end.len() == content.len() => Some(&content[..at]),
+        Some(_) => None,
+        None => Some(content),
+    }
+}
+
+/// Removes the mark that the question has at the cursor, which chat models repeat, and what is
+/// around it of the file.
+pub(super) fn remove_own_mark(text: &str, site: &SyntaxSite<'_>) -> Change {
+    if !site.chat || site.prefix.contains(MARK) || site.suffix.contains(MARK) {
+        return Change::None;
+    }
+    let mut marks = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].find(MARK).map(|at| from + at) {
+        let rest = &text[at + MARK.len()..];
+        let digits = rest
+            .trim_start_matches(|character: char| character == '-' || character.is_ascii_digit());
+        from = if let Some(rest) = digits.strip_prefix(">>") {
+            let end = text.len() - rest.len();
+            marks.push((at, end));
+            end
+        } else if digits.trim_end_matches('>').is_empty() {
+            // The text breaks off within the mark.
+            marks.push((at, text.len()));
+            text.len()
+        } else {
+            at + MARK.len()
+        };
+    }
+    let Some(&(first, _)) = marks.first() else {
+        // A beginning of the mark that is too long to be a shift of something.
+        let broken = (5..MARK.len())
+            .rev()
+            .find(|length| text.ends_with(&MARK[..*length]));
+        return broken.map_or(Change::None, |length| Change::EndAt(text.len() - length));
+    };
+    let before = &text[..first];
+    let after = without_marks(&text[first..]);
+    let partial = last_line(site.prefix).trim();
+    let repeats = before.trim().is_empty()
+        || (!partial.is_empty() && last_line(before).trim() == partial)
+        || (partial.is_empty() && site.prefix.trim_end().ends_with(before.trim()));
+    let kept = if repeats && !after.trim().is_empty() {
+        after
+    } else {
+        before.to_owned()
+    };
+    Change::Rewrite(kept)
+}
+
+/// A text without the marks that are whole in it.
+fn without_marks(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(MARK) {
+        clean.push_str(before);
+        let digits = after
+            .trim_start_matches(|character: char| character == '-' || character.is_ascii_digit());
+        rest = digits.strip_prefix(">>").unwrap_or("");
+    }
+    clean.push_str(rest);
+    clean
+}
+
+/// Beginning of the mark in a chat's question: see [`crate::prompt::chat`].
+const MARK: &str = "<<CURSOR";
 
 /// Keeps the code within the fence that a completion begins with, or ends it before a later one: a
 /// model that is trained for chat writes them whatever the protocol. Fences in a string, a comment
 /// or a file that has fences itself are its own.
 fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
     // Most completions have no fence, and the file need not be searched for any.
-    if !text.contains("```") {
+    if !FENCES.iter().any(|fence| text.contains(fence)) {
         return Change::None;
     }
     if begins_with_fence(text, site) {
@@ -54,21 +286,29 @@ fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
     }
     std::iter::once(0)
         .chain(line_ends(text))
-        .find(|start| text[*start..].starts_with("```") && !in_literal(text, *start, site))
+        .find(|start| begins_fence(&text[*start..]) && !in_literal(text, *start, site))
         .map_or(Change::None, Change::EndAt)
 }
 
 /// Whether a completion that no chat model wrote begins with a fence.
 pub(super) fn begins_with_fence(text: &str, site: &SyntaxSite<'_>) -> bool {
-    text.trim_start().starts_with("```") && may_leak_fences(site) && !in_literal("", 0, site)
+    begins_fence(text.trim_start()) && may_leak_fences(site) && !in_literal("", 0, site)
 }
 
 /// Whether a fence in a completion is none of the file's.
 fn may_leak_fences(site: &SyntaxSite<'_>) -> bool {
     !site.chat
         && site.language.is_some()
-        && !site.prefix.contains("```")
-        && !site.suffix.contains("```")
+        && !FENCES
+            .iter()
+            .any(|fence| site.prefix.contains(fence) || site.suffix.contains(fence))
+}
+
+/// Characters that fences begin with: <https://spec.commonmark.org/0.31.2/#fenced-code-blocks>.
+const FENCES: [&str; 2] = ["```", "~~~"];
+
+fn begins_fence(text: &str) -> bool {
+    FENCES.iter().any(|fence| text.starts_with(fence))
 }
 
 /// Whether an offset of a completion is in a string or a comment that begins before it.
@@ -90,42 +330,143 @@ fn in_literal(text: &str, at: usize, site: &SyntaxSite<'_>) -> bool {
 }
 
 /// The code in the first fence, from the line after its beginning to the line of its end, or to
-/// the text's end.
+/// the text's end. A fence may also be all on one line, or end in the code's last line.
 fn fence(text: &str) -> Option<(usize, usize)> {
-    let mut start = None;
+    // The beginning of the code, the fence's character, and the line that it begins in.
+    let mut open: Option<(usize, &str)> = None;
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
-        if line.trim_start().starts_with("```") {
-            match start {
-                None if line.ends_with('\n') => start = Some(offset + line.len()),
-                None => return None,
-                Some(start) => return Some((start, offset)),
+        let begun = line.trim_start();
+        let start = offset + line.len() - begun.len();
+        match open {
+            None if begins_fence(begun) => {
+                let mark = fence_mark(begun);
+                let rest = &begun[mark.len()..];
+                if let Some(end) = rest.rfind(&mark[..3]).filter(|end| *end > 0) {
+                    let code = start + mark.len();
+                    let language = language_name(&rest[..end]);
+                    return Some((code + language, code + end));
+                }
+                if !line.ends_with('\n') {
+                    return None;
+                }
+                open = Some((offset + line.len(), mark));
             }
+            Some((code, mark)) if begun.starts_with(mark) => return Some((code, offset)),
+            _ => {}
         }
         offset += line.len();
     }
-    start.map(|start| (start, text.len()))
+    let (code, mark) = open?;
+    // The model wrote the end behind its last line.
+    let end = text
+        .trim_end()
+        .strip_suffix(mark)
+        .map_or(text.len(), str::len);
+    Some((code, end.max(code)))
 }
 
-/// Whether a reply's code is complete: its fence, outside of reasoning, is closed.
-pub(super) fn is_fence_closed(text: &str) -> bool {
-    let reply = match text.trim_start().strip_prefix("<think>") {
-        Some(reasoning) => match reasoning.split_once("</think>") {
-            Some((_, reply)) => reply,
-            None => return false,
-        },
-        None => text,
+/// The characters of a fence at a line's beginning.
+fn fence_mark(line: &str) -> &str {
+    let rest = line.trim_start_matches(&line[..1]);
+    &line[..line.len() - rest.len()]
+}
+
+/// The length of a language's name before the code of a fence on one line, and of the blank after it.
+fn language_name(text: &str) -> usize {
+    const NAMES: [&str; 14] = [
+        "python",
+        "py",
+        "javascript",
+        "js",
+        "jsx",
+        "typescript",
+        "ts",
+        "tsx",
+        "go",
+        "golang",
+        "java",
+        "csharp",
+        "cs",
+        "code",
+    ];
+    let Some((name, rest)) = text.split_once(' ') else {
+        return 0;
     };
-    let fences = reply
-        .split_inclusive('\n')
-        .filter(|line| line.trim_start().starts_with("```"))
-        .count();
-    fences >= 2
+    if NAMES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        text.len() - rest.len()
+    } else {
+        0
+    }
 }
 
-/// Whether a text begins with reasoning.
+/// True if a reply's code is complete: its fence is closed, outside of thinking. Other prose
+/// than a preamble before a fence may be thinking whose end is still to come.
+pub(super) fn is_fence_closed(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let reply = match thinking(text, site) {
+        ThoughtExtent::None => text,
+        ThoughtExtent::Open => return false,
+        ThoughtExtent::Until(start, end) => &text[start..end],
+    };
+    let mut is_code = true;
+    let mut open = None;
+    for line in reply.split_inclusive('\n') {
+        let begun = line.trim_start();
+        match open {
+            None if begins_fence(begun) => open = Some(fence_mark(begun)),
+            None => is_code &= begun.is_empty() || is_preamble(begun),
+            Some(mark) if begun.starts_with(mark) => return is_code,
+            Some(_) => {}
+        }
+    }
+    false
+}
+
+/// True if a text begins with thinking.
 pub(super) fn starts_with_reasoning(text: &str) -> bool {
-    text.trim_start().starts_with("<think>")
+    let begun = text.trim_start();
+    let channel = ["<|channel|>", "<|start|>"];
+    let marks = THINKING_MARKS
+        .iter()
+        .map(|(begin, _)| *begin)
+        .chain(channel);
+    marks
+        .into_iter()
+        .any(|mark| starts_with_ignoring_case(begun, mark))
+}
+
+/// Beginnings of sentences that say that there is nothing to fill in.
+const NOTHING: [&str; 14] = [
+    "nothing is missing",
+    "nothing missing",
+    "nothing to add",
+    "nothing to complete",
+    "nothing to insert",
+    "nothing needs to be",
+    "nothing is needed",
+    "there is nothing",
+    "no code is missing",
+    "no code is needed",
+    "no completion is needed",
+    "no completion needed",
+    "the code is complete",
+    "the code is already complete",
+];
+
+/// Single words that say the same, in brackets or alone.
+const NOTHING_WORDS: [&str; 4] = ["nothing", "empty", "no output", "no completion"];
+
+/// True if a reply says in words that nothing is missing.
+fn says_nothing(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return false;
+    };
+    let line = line.trim().to_lowercase();
+    let words = line.trim_matches(|character: char| !character.is_alphanumeric());
+    let brackets = line.starts_with(['(', '[', '<', '*', '_']);
+    NOTHING.iter().any(|phrase| words.starts_with(phrase))
+        || (NOTHING_WORDS.contains(&words) && (brackets || line == "nothing" || line == "nothing."))
 }
 
 /// How preambles begin.
@@ -144,23 +485,48 @@ const PREAMBLES: [&str; 12] = [
     "to complete",
 ];
 
-/// Removes a first line of prose: one that begins as preambles do and ends with a colon, full stop
+/// Headings that chat models put over the code.
+const LABELS: [&str; 6] = [
+    "answer",
+    "code",
+    "completion",
+    "output",
+    "result",
+    "solution",
+];
+
+/// Removes a reply that says that nothing is missing, or a first line of prose: one that begins as preambles do and ends with a colon, full stop
 /// or exclamation mark, or is followed by a blank line.
 pub(super) fn remove_preamble(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !site.chat {
         return Change::None;
     }
+    if says_nothing(text) {
+        return Change::EndAt(0);
+    }
     let Some((first, rest)) = text.split_once('\n') else {
         return Change::None;
     };
-    let line = first.trim().to_lowercase();
-    let is_prose = PREAMBLES.iter().any(|words| line.starts_with(words))
-        && (line.ends_with([':', '.', '!']) || first_is_blank(rest));
+    let is_prose = is_preamble(first)
+        || PREAMBLES
+            .iter()
+            .any(|words| first.trim().to_lowercase().starts_with(words))
+            && first_is_blank(rest);
     if !is_prose {
         return Change::None;
     }
     let code = rest.trim_start_matches(['\n', '\r']);
     Change::BeginAt(text.len() - code.len())
+}
+
+/// True if a line is prose over the code: it begins as preambles do and ends with a colon, full stop
+/// or exclamation mark, or it is a label.
+fn is_preamble(line: &str) -> bool {
+    let line = line.trim().to_lowercase();
+    let label = line.trim_matches(['*', '#', ' ', ':']);
+    let is_label = line.ends_with([':', '*']) && line.contains(':') && LABELS.contains(&label);
+    is_label
+        || PREAMBLES.iter().any(|words| line.starts_with(words)) && line.ends_with([':', '.', '!'])
 }
 
 fn first_is_blank(text: &str) -> bool {

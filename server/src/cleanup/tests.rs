@@ -267,6 +267,133 @@ fn reasoning_is_removed() {
     insta::assert_snapshot!(chat("x = $0\n", "<think>\nf or g?\n").trim(), @"[think]");
 }
 
+/// The code that is left of a chat model's reply at a hole in Python.
+fn code_of(reply: &str) -> String {
+    let fixture = "def area(width, height):\n    return $0\n\n\nprint(area(2, 3))\n";
+    let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
+    let site = CursorSite {
+        prefix,
+        suffix,
+        path: None,
+        language: Language::by_id("python"),
+        tree: None,
+        extent: CompletionExtent::Block,
+        chat: true,
+    };
+    clean(reply, &site).0
+}
+
+#[test]
+fn thinking_in_any_form_is_removed() {
+    for reply in [
+        "<think>\nA product.\n</think>\n\nwidth * height",
+        "<THINK>A product.</THINK>width * height",
+        "A product of both sides.\n</think>\n\nwidth * height",
+        "So it is width * height.</think>width * height",
+        "I write </think> here.\n</think>\nwidth * height",
+        "<thinking>\nA product.\n</thinking>\nwidth * height",
+        "A product.\n</thinking>\nwidth * height",
+        "[THINK]A product.[/THINK]width * height",
+        "<seed:think>A product.</seed:think>width * height",
+        "A product.</seed:think>width * height",
+        "\u{25c1}think\u{25b7}A product.\u{25c1}/think\u{25b7}width * height",
+        "<|channel|>analysis<|message|>A product.<|end|><|start|>assistant<|channel|>final\
+         <|message|>width * height<|return|>",
+        "<|channel|>final<|message|>width * height",
+        "<|start|>assistant<|channel|>commentary<|message|>Hm.<|end|><|start|>assistant\
+         <|channel|>final <|constrain|>code<|message|>width * height",
+        "analysisA product.assistantfinalwidth * height",
+        "Let me try:\n\n```python\nwidth + height\n```\n\nNo.\n</think>\nwidth * height",
+        "<think>\n```python\nwidth + height\n```\n</think>\n```python\nwidth * height\n```",
+    ] {
+        assert_eq!(code_of(reply), "width * height", "{reply}");
+    }
+    for reply in [
+        "<think>\nA product is",
+        "[THINK]A product is",
+        "<seed:think>A product is",
+        "<|channel|>analysis<|message|>A product is",
+        "<|start|>assistant",
+    ] {
+        assert_eq!(code_of(reply), "", "{reply}");
+    }
+    // A file about such marks has them itself.
+    let fixture = "mark = \"</think>\"\nother = $0\n";
+    assert_eq!(
+        chat(fixture, "mark + \"</think>\""),
+        "mark + \"</think>\"\n[]"
+    );
+}
+
+#[test]
+fn own_mark_never_shows() {
+    for reply in [
+        "<<CURSOR>>width * height",
+        "width * height<<CURSOR>>",
+        "<<CURSOR>>width * height<<CURSOR>>",
+        "<<CURSOR-2>>width * height",
+        "    return <<CURSOR>>width * height",
+        "width * height<<CURS",
+        "width * height<<CURSOR-",
+        "```python\n<<CURSOR>>width * height\n```",
+        "width * height<<CURSOR>>\n\n\nprint(area(2, 3))",
+    ] {
+        assert_eq!(code_of(reply), "width * height", "{reply}");
+    }
+    let fixture = "mark = \"<<CURSOR>>\"\nother = $0\n";
+    assert_eq!(chat(fixture, "\"<<CURSOR>>\""), "\"<<CURSOR>>\"\n[]");
+}
+
+#[test]
+fn wrapping_of_reply_is_removed() {
+    for reply in [
+        "~~~python\nwidth * height\n~~~",
+        "````python\nwidth * height\n````",
+        "```python width * height```",
+        "```width * height```",
+        "```python\nwidth * height```",
+        "`width * height`",
+        "``width * height``",
+        "<code>width * height</code>",
+        "<pre><code class=\"language-python\">\nwidth * height\n</code></pre>",
+        "<answer>\nwidth * height\n</answer>",
+        "**Answer:**\n\nwidth * height",
+        "Completion:\nwidth * height",
+        "Here is the code:\n~~~\nwidth * height\n~~~\nIt multiplies.",
+    ] {
+        assert_eq!(code_of(reply), "width * height", "{reply}");
+    }
+    // A template literal is code.
+    let literal = check_as(
+        "typescript",
+        CompletionExtent::Block,
+        true,
+        "const a = $0;\n",
+        "`x`",
+    );
+    assert_eq!(literal, "`x`\n[]");
+}
+
+#[test]
+fn replies_that_say_nothing_is_missing_are_empty() {
+    for reply in [
+        "Nothing is missing.",
+        "Nothing is missing here; the code is complete.",
+        "*Nothing is missing at the mark.*",
+        "(nothing)",
+        "[empty]",
+        "# Nothing to add",
+        "No code is needed here.",
+        "The code is already complete.",
+        "```\nNothing is missing.\n```",
+    ] {
+        assert_eq!(code_of(reply), "", "{reply}");
+    }
+    for reply in ["None", "nothing_is_missing()", "empty", "\"nothing\""] {
+        assert_eq!(code_of(reply), reply);
+    }
+}
+
 #[test]
 fn fenced_code_of_reply_is_kept() {
     let reply = "Here is the code:\n\n```python\nf(1)\n```\n\nIt calls f.";

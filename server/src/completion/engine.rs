@@ -133,6 +133,11 @@ impl ModelEngine {
         }
     }
 
+    /// True while the model's server may be loading the model.
+    pub(super) fn is_loading(&self) -> bool {
+        self.model.is_loading()
+    }
+
     /// The model and how it is prompted, in a few words for people.
     pub(super) fn describe(&self) -> String {
         let description = self.model.describe();
@@ -470,13 +475,16 @@ impl ModelEngine {
                 completion.trace.context_ms = context_ms;
                 completion.trace.first_round = first_round;
                 typing.model_time.lock().took(completion.trace.model_ms);
-                let completion = Arc::new(completion);
                 if completion.trace.fault.is_none() {
+                    // A notice is for this answer alone.
+                    let mut kept = completion.clone();
+                    kept.trace.notice = None;
                     typing.cache().keep(CachedCompletion {
                         key,
-                        completion: Arc::clone(&completion),
+                        completion: Arc::new(kept),
                     });
                 }
+                let completion = Arc::new(completion);
                 // No request may wait any more; the completion is cached.
                 let _ = sender.send(Some(completion));
             }

@@ -100,6 +100,11 @@ impl Engines {
     /// Engines under other settings over the same repository, at once; `None` if a model has to be
     /// opened first or the repository has to be indexed differently.
     pub fn with_settings(&self, configuration: &Configuration) -> Option<Self> {
+        // A key that was refused is looked up again.
+        self.shared
+            .opened
+            .lock()
+            .retain(|(_, model)| !model.is_refused());
         self.serves(configuration).then(|| {
             let shared = Arc::clone(&self.shared);
             Self::over(shared, configuration.clone(), &self.engines)
@@ -200,6 +205,11 @@ impl Engines {
         let mut engines = self.engines.iter();
         let engine = engines.find(|engine| engine.name == completion.trace.named);
         &engine.unwrap_or(&self.engines[0]).configuration
+    }
+
+    /// True while a model's server may be loading its model.
+    pub fn is_loading(&self) -> bool {
+        self.engines.iter().any(|engine| engine.is_loading())
     }
 
     /// The models and how they are prompted, in a few words for people.

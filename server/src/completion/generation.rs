@@ -88,11 +88,17 @@ pub(super) async fn generate(
         }
     };
     trace.prompt = output.prompt;
+    trace.notice = output.notice;
 
     let started = Instant::now();
     let mut candidates: Vec<String> = Vec::new();
+    let mut thinking = None;
     for candidate in output.candidates {
         let (text, decisions) = cleaner.clean(&candidate.text);
+        let thought = decisions.iter().any(|decision| decision.rule == "think");
+        if text.is_empty() && (candidate.thought || thought) {
+            thinking = thinking.or(Some(candidate.finish));
+        }
         trace.steps.push(CandidateStep {
             raw: candidate.text,
             decisions,
@@ -104,7 +110,11 @@ pub(super) async fn generate(
     }
     trace.cleanup_ms = milliseconds(started.elapsed());
     if candidates.is_empty() {
-        trace.nothing = Some(explain_empty(&trace.steps));
+        let max_tokens = request.parameters.max_tokens;
+        trace.nothing = Some(match thinking {
+            Some(finish) => explain_thinking(finish, max_tokens),
+            None => explain_empty(&trace.steps),
+        });
     }
     Completion { candidates, trace }
 }
@@ -137,6 +147,21 @@ impl model::TextListener for CleanupListener<'_> {
     }
 }
 
+/// Explains why a model that thought has no candidate.
+fn explain_thinking(finish: model::Finish, max_tokens: u32) -> String {
+    match finish {
+        model::Finish::Length => format!(
+            "the model spent all {max_tokens} tokens on thinking: raise `model.max_tokens`, or turn \
+             its thinking off with `model.parameters`"
+        ),
+        _ => {
+            "the model thought and gave no text; `model.parameters` can turn its thinking off, and \
+              `model.max_tokens` is the limit of both"
+                .to_owned()
+        }
+    }
+}
+
 /// Why no candidate is left after clean-up.
 fn explain_empty(steps: &[CandidateStep]) -> String {
     let cut = steps
@@ -147,5 +172,21 @@ fn explain_empty(steps: &[CandidateStep]) -> String {
     match cut {
         Some(rule) => format!("clean-up left nothing of the model's text (rule `{rule}`)"),
         None => "the model had nothing to say".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spent_thinking_names_the_limit() {
+        let said = explain_thinking(model::Finish::Length, 128);
+        assert!(
+            said.contains("all 128 tokens") && said.contains("`model.max_tokens`"),
+            "{said}"
+        );
+        let said = explain_thinking(model::Finish::Stop, 128);
+        assert!(said.contains("gave no text"), "{said}");
     }
 }

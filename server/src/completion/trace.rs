@@ -57,6 +57,9 @@ pub struct Trace {
     /// With a fault of the model's, what the person can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
+    /// Notice to the person on how the model was asked, said once. It is no part of a record.
+    #[serde(skip)]
+    pub notice: Option<String>,
     /// With the fault that the model's server has too much to do: for how many milliseconds it asks
     /// to be left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]

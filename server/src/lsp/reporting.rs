@@ -28,6 +28,10 @@ pub(super) async fn report_response(session: &EditorSession, uri: &str, completi
         trace.source,
         CompletionOrigin::Model | CompletionOrigin::Running
     );
+    if let Some(notice) = trace.notice.as_ref().filter(|_| !trace.is_blind()) {
+        let notice = format!("Fillrate: {notice}");
+        session.client.show_message(MessageType::INFO, notice).await;
+    }
     if trace.fault.is_some() {
         let message = trace.why_nothing().unwrap_or_default();
         let advice = trace.advice.clone().filter(|_| !trace.is_blind());
@@ -102,6 +106,9 @@ async fn report_status(session: &EditorSession, uri: Option<&str>, status: Serve
     let answering = engines
         .as_ref()
         .and_then(|engines| engines.model_names(uri));
+    let loading = status.state == ServerState::Asking
+        && !blind
+        && engines.as_ref().is_some_and(|engines| engines.is_loading());
     let status = {
         let Some(mut session) = session.state() else {
             return;
@@ -115,6 +122,7 @@ async fn report_status(session: &EditorSession, uri: Option<&str>, status: Serve
             content: session.recorder.keeps_content(),
             model: answering.or(answered_last),
             trial,
+            loading,
             files: last.and_then(|last| last.files),
             ..status.unless_indexing(session.indexing_percent())
         };

@@ -41,6 +41,9 @@ pub struct ServerStatus {
     /// Whether the local store keeps the texts of completions.
     #[serde(default)]
     pub content: bool,
+    /// With `asking`, whether the model's server has not answered yet and may be loading the model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loading: bool,
 }
 
 /// The server's state.
@@ -120,6 +123,7 @@ impl ServerStatus {
             model: None,
             trial: false,
             content: false,
+            loading: false,
         }
     }
 
@@ -166,6 +170,7 @@ impl ServerStatus {
             ServerState::Starting => "starting".to_owned(),
             ServerState::Indexing => format!("indexing {} %", self.percent.unwrap_or_default()),
             ServerState::Ready => format!("{name}{trial}"),
+            ServerState::Asking if self.loading => format!("{name}{trial}: loading"),
             ServerState::Asking => format!("{name}{trial}: asking"),
             ServerState::Silent => format!("{name}{trial}: silent ({message})"),
             ServerState::Fault => format!("fault: {message}"),
@@ -184,4 +189,24 @@ impl Notification for StatusNotification {
 /// Sends a status to the client.
 pub(super) async fn send(client: &Client, status: ServerStatus) {
     client.send_notification::<StatusNotification>(status).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_answer_of_own_server_is_said_to_load() {
+        let status = |loading| {
+            ServerStatus {
+                model: Some("codestral".to_owned()),
+                loading,
+                ..ServerStatus::new(ServerState::Asking, None)
+            }
+            .with_text()
+            .text
+        };
+        assert_eq!(status(true), "codestral: loading");
+        assert_eq!(status(false), "codestral: asking");
+    }
 }

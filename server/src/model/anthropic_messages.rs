@@ -3,10 +3,11 @@
 //! <https://docs.anthropic.com/en/api/messages>,
 //! <https://docs.anthropic.com/en/api/messages-streaming>
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
+use super::openai_completions::text_of;
+use super::providers::RequestStyle;
 use super::{Finish, ModelError, ModelRequest, ModelSettings, Secret};
 
 /// The version of the interface that is spoken here.
@@ -18,6 +19,7 @@ const VERSION: &str = "2023-06-01";
 pub(super) struct AnthropicMessages {
     name: String,
     context_tokens: usize,
+    style: RequestStyle,
 }
 
 impl AnthropicMessages {
@@ -27,6 +29,7 @@ impl AnthropicMessages {
         Ok(Self {
             name: settings.required_name()?.to_owned(),
             context_tokens: settings.context_tokens,
+            style: RequestStyle::of_messages(settings),
         })
     }
 }
@@ -81,70 +84,57 @@ impl HttpProtocol for AnthropicMessages {
                 fields.remove("temperature");
             }
         }
+        self.style.apply(&mut json);
         RequestBody::without_prompt(json)
     }
 
     fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
-        let event = Event::deserialize(value).map_err(|error| error.to_string())?;
-        let piece = match event {
-            Event::Message {
-                content,
-                stop_reason,
-            } => CandidatePiece {
-                text: content.into_iter().map(|part| part.text).collect(),
-                // A message whose stream only begins has no reason yet.
-                finish: stop_reason.as_deref().map(finish),
+        if !value.is_object() {
+            return Err("it is no object".to_owned());
+        }
+        // What is thought is no part of the completion: its blocks have no `text`.
+        let thinks = |block: &Value| {
+            matches!(
+                block["type"].as_str(),
+                Some("thinking" | "redacted_thinking" | "thinking_delta")
+            )
+        };
+        let piece = match value["type"].as_str() {
+            // A whole response; the beginning of a stream has no reason to end yet.
+            Some("message") => CandidatePiece {
+                text: text_of(&value["content"]),
+                thought: value["content"]
+                    .as_array()
+                    .is_some_and(|blocks| blocks.iter().any(thinks)),
+                finish: finish(&value["stop_reason"]),
                 ..CandidatePiece::default()
             },
-            Event::ContentBlockDelta { delta } => CandidatePiece {
-                text: delta.text,
+            Some("content_block_start") => CandidatePiece {
+                text: text_of(&value["content_block"]["text"]),
+                thought: thinks(&value["content_block"]),
                 ..CandidatePiece::default()
             },
-            Event::MessageDelta { delta } => CandidatePiece {
-                finish: delta.stop_reason.as_deref().map(finish),
+            Some("content_block_delta") => CandidatePiece {
+                text: text_of(&value["delta"]["text"]),
+                thought: thinks(&value["delta"]),
                 ..CandidatePiece::default()
             },
-            Event::Other => return Ok(Vec::new()),
+            Some("message_delta") => CandidatePiece {
+                finish: finish(&value["delta"]["stop_reason"]),
+                ..CandidatePiece::default()
+            },
+            // Signs of life, beginnings and ends of blocks.
+            _ => return Ok(Vec::new()),
         };
         Ok(vec![piece])
     }
 }
 
-/// A whole response, or an event of a stream. What is thought is no part of the response: its blocks
-/// have no `text`.
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Event {
-    Message {
-        content: Vec<Text>,
-        stop_reason: Option<String>,
-    },
-    ContentBlockDelta {
-        delta: Text,
-    },
-    MessageDelta {
-        delta: End,
-    },
-    /// Signs of life, beginnings and ends of blocks.
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Deserialize)]
-struct Text {
-    #[serde(default)]
-    text: String,
-}
-
-#[derive(Deserialize)]
-struct End {
-    stop_reason: Option<String>,
-}
-
 /// The end that a `stop_reason` tells.
-fn finish(reason: &str) -> Finish {
-    match reason {
-        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-        _ => Finish::Stop,
+fn finish(reason: &Value) -> Option<Finish> {
+    match reason.as_str()? {
+        "" => None,
+        "max_tokens" | "model_context_window_exceeded" => Some(Finish::Length),
+        _ => Some(Finish::Stop),
     }
 }

@@ -113,6 +113,7 @@ impl Learnt {
         ModelOutput {
             candidates: generate::candidates(&mut knowledge, request),
             prompt: String::new(),
+            notice: None,
         }
     }
 }

@@ -25,10 +25,12 @@ impl Model for EmptyModel {
                     text: String::new(),
                     finish: Finish::Stop,
                     mean_log_probability: None,
+                    thought: false,
                 }
                 .announce(0, listener),
             ],
             prompt: String::new(),
+            notice: None,
         })
     }
 }

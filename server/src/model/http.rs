@@ -2,11 +2,17 @@
 //! if that helps, and ended as soon as the caller drops it. A protocol itself is a
 //! [`HttpProtocol`].
 
+mod address;
+mod compression;
 mod drafts;
 mod endpoint;
 mod frames;
+mod loading;
+mod pacing;
+mod parameters;
 mod protocol;
 mod retries;
+mod trust;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -15,14 +21,20 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
-use reqwest::Response;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Model, ModelError, ModelOutput, ModelRequest, ModelSettings, TextListener};
+use super::{
+    Model, ModelError, ModelOutput, ModelParameters, ModelRequest, ModelSettings, RequestOutline,
+    TextListener,
+};
+use crate::context::WindowLayout;
+use compression::Body;
 use drafts::Drafts;
 use endpoint::{Endpoint, MOST_BYTES};
 use frames::{Frame, Frames};
+use loading::LoadLead;
+use parameters::Parameters;
 
 pub(crate) use endpoint::collector_client;
 #[allow(unused_imports, reason = "for protocols that stream lines")]
@@ -43,6 +55,8 @@ pub(super) fn open(
     Ok(Arc::new(HttpModel {
         endpoint: Endpoint::new(settings, environment, &protocol)?,
         stream: settings.stream,
+        parameters: Parameters::new(settings)?,
+        generation: settings.parameters(),
         protocol,
         declined: AtomicBool::new(false),
     }))
@@ -86,7 +100,7 @@ impl JsonExchange {
     ) -> Result<T, ModelError> {
         let deadline = Instant::now() + self.timeout;
         let exchange = async {
-            let mut response = self.endpoint.send(body, false, deadline).await?;
+            let mut response = self.endpoint.send(body, false, deadline, None).await?;
             let mut bytes = Vec::new();
             loop {
                 match response.chunk().await {
@@ -95,14 +109,14 @@ impl JsonExchange {
                     }
                     Ok(Some(_)) => return Err(self.endpoint.malformed(false, "it is too long")),
                     Ok(None) => break,
-                    Err(error) => return Err(self.endpoint.broken(false, error)),
+                    Err(fault) => return Err(self.endpoint.unreadable(false, fault)),
                 }
             }
             let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
                 self.endpoint
                     .malformed(false, &format!("it is no JSON: {error}"))
             })?;
-            if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+            if let Some(error) = reported_error(&value) {
                 return Err(self.endpoint.server_error(false, error));
             }
             read(&value).map_err(|why| self.endpoint.malformed(false, &why))
@@ -119,6 +133,9 @@ struct HttpModel<P> {
     protocol: P,
     endpoint: Endpoint,
     stream: bool,
+    parameters: Parameters,
+    /// Generation parameters of the settings, for an outline of requests.
+    generation: ModelParameters,
     /// Whether the server once declined to give several candidates in one response.
     declined: AtomicBool,
 }
@@ -130,7 +147,9 @@ struct Conversation<'a> {
     drafts: Mutex<Drafts>,
     /// What was sent first, for the trace.
     prompt: Mutex<Option<String>>,
+    /// The end of `timeout`.
     deadline: Instant,
+    timeout: Duration,
 }
 
 #[async_trait]
@@ -147,6 +166,40 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
         self.protocol.describe()
     }
 
+    fn outline(&self) -> Option<RequestOutline> {
+        let request = ModelRequest {
+            prefix: String::new(),
+            suffix: String::new(),
+            path: String::new(),
+            repository: String::new(),
+            language: None,
+            windows: Vec::new(),
+            layout: WindowLayout::default(),
+            earlier: None,
+            question: None,
+            parameters: self.generation.clone(),
+        };
+        let draw = CandidateRequest {
+            count: 1,
+            seed: self.generation.seed,
+            stream: self.stream,
+        };
+        let mut body = self.protocol.body(&request, &draw).json;
+        self.parameters.apply(&mut body);
+        Some(RequestOutline {
+            address: self.endpoint.address(self.stream),
+            parameters: parameters::without_texts(body),
+        })
+    }
+
+    fn is_loading(&self) -> bool {
+        self.endpoint.loading().is_under_way()
+    }
+
+    fn is_refused(&self) -> bool {
+        self.endpoint.is_refused()
+    }
+
     /// At temperature 0 one candidate is asked for: all would be the same, and vLLM rejects more.
     /// A fault fails the whole, unless a listener already has enough of some candidate: then
     /// those that have ended are the response.
@@ -156,6 +209,9 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
         listener: &dyn TextListener,
     ) -> Result<ModelOutput, ModelError> {
         let timeout = request.parameters.timeout;
+        // The first answer of a server that loads the model takes longer than any other.
+        let loading = self.endpoint.loading().timeout();
+        let timeout = loading.map_or(timeout, |loading| loading.max(timeout));
         let wanted = super::distinct_candidates(&request.parameters);
         let conversation = Conversation {
             request,
@@ -163,6 +219,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
             drafts: Mutex::new(Drafts::new(wanted)),
             prompt: Mutex::default(),
             deadline: Instant::now() + timeout,
+            timeout,
         };
         let all = self.converse(&conversation, (0..wanted).collect());
         let outcome = timeout_at(conversation.deadline, all)
@@ -179,6 +236,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
         Ok(ModelOutput {
             candidates: drafts.candidates(),
             prompt: prompt.unwrap_or_default(),
+            notice: self.parameters.report(self.protocol.name()),
         })
     }
 }
@@ -225,26 +283,81 @@ impl<P: HttpProtocol> HttpModel<P> {
         conversation: &Conversation<'_>,
         wanted: &[usize],
     ) -> Result<(), ModelError> {
-        let stream = self.stream;
+        let lead = self.endpoint.loading().lead().await;
+        let timeout = conversation.request.parameters.timeout;
+        // The longer timeout is for the first answer alone.
+        let (deadline, limit) = match lead {
+            Some(_) => (conversation.deadline, conversation.timeout),
+            None => (conversation.deadline.min(Instant::now() + timeout), timeout),
+        };
+        let exchange = async {
+            let (response, stops) = self.send(conversation, wanted, deadline, lead).await?;
+            let read = self.read(conversation, wanted, response, &stops);
+            tokio::time::timeout(timeout, read)
+                .await
+                .unwrap_or(Err(ModelError::Timeout(timeout)))
+        };
+        timeout_at(deadline, exchange)
+            .await
+            .unwrap_or(Err(ModelError::Timeout(limit)))
+    }
+
+    /// Sends a request until the server takes its parameters. Returns the response, and what ends
+    /// its candidates.
+    async fn send(
+        &self,
+        conversation: &Conversation<'_>,
+        wanted: &[usize],
+        deadline: Instant,
+        mut lead: Option<LoadLead>,
+    ) -> Result<(Body, Vec<String>), ModelError> {
         let draw = CandidateRequest {
             count: wanted.len(),
             seed: (conversation.request.parameters.seed).wrapping_add(wanted[0] as u64),
-            stream,
+            stream: self.stream,
         };
         let RequestBody {
-            json,
+            mut json,
             prompt,
             stops,
         } = self.protocol.body(conversation.request, &draw);
-        conversation.note_prompt(|| prompt.unwrap_or_else(|| json.to_string()));
-        let mut response = (self.endpoint)
-            .send(&json, stream, conversation.deadline)
-            .await?;
+        loop {
+            self.parameters.apply(&mut json);
+            conversation.note_prompt(|| prompt.clone().unwrap_or_else(|| json.to_string()));
+            let sent = self
+                .endpoint
+                .send(&json, self.stream, deadline, lead.take());
+            let failure = match sent.await {
+                Ok(response) => return Ok((response, stops)),
+                Err(failure) => failure,
+            };
+            // A server that gives one candidate a request is asked for one by one.
+            let retries = wanted.len() == 1
+                && failure
+                    .refusal
+                    .is_some_and(|answer| self.parameters.refuse(&answer, &json));
+            if !retries {
+                return Err(failure.error);
+            }
+            tracing::debug!(error = %failure.error, "a parameter is left out");
+        }
+    }
+
+    /// Reads the response for these candidates.
+    async fn read(
+        &self,
+        conversation: &Conversation<'_>,
+        wanted: &[usize],
+        mut response: Body,
+        stops: &[String],
+    ) -> Result<(), ModelError> {
+        let stream = self.stream;
+        let mut answered = false;
         let mut frames = Frames::new(self.protocol.framing());
         let mut bytes = 0;
         loop {
             let chunk = response.chunk().await;
-            let chunk = chunk.map_err(|error| self.endpoint.broken(stream, error))?;
+            let chunk = chunk.map_err(|fault| self.endpoint.unreadable(stream, fault))?;
             let at_end = chunk.is_none();
             let new = match chunk {
                 Some(chunk) => {
@@ -255,8 +368,14 @@ impl<P: HttpProtocol> HttpModel<P> {
             };
             for frame in new {
                 match frame {
-                    Frame::Value(value) => self.take(&value, conversation, wanted, &stops)?,
-                    Frame::Done => conversation.end(wanted),
+                    Frame::Value(value) => {
+                        answered |= value.get("choices").is_some_and(Value::is_array);
+                        self.take(&value, conversation, wanted, stops)?;
+                    }
+                    Frame::Done => {
+                        answered = true;
+                        conversation.end(wanted);
+                    }
                     Frame::Unreadable { reason, text } => {
                         return Err(self.malformed(&format!("{reason} in: {text}")));
                     }
@@ -279,8 +398,13 @@ impl<P: HttpProtocol> HttpModel<P> {
         if frames.is_whole() || !stream {
             conversation.end(wanted);
         }
-        let drafts = conversation.drafts();
+        let mut drafts = conversation.drafts();
         if !wanted.iter().any(|&index| drafts.has_begun(index)) {
+            if answered {
+                // An answer without text is nothing to show, and no fault.
+                drafts.end_empty(wanted[0], conversation.listener);
+                return Ok(());
+            }
             return Err(self.malformed("it holds no completion"));
         }
         let unended = |&index: &usize| drafts.has_begun(index) && !drafts.has_ended(index);
@@ -304,7 +428,7 @@ impl<P: HttpProtocol> HttpModel<P> {
                 .iter()
                 .try_for_each(|value| self.take(value, conversation, wanted, stops));
         }
-        if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+        if let Some(error) = reported_error(value) {
             return Err(self.endpoint.server_error(self.stream, error));
         }
         let pieces = self
@@ -332,9 +456,16 @@ impl Conversation<'_> {
         self.drafts.lock()
     }
 
+    /// The last prompt before the first answer counts.
     fn note_prompt(&self, prompt: impl FnOnce() -> String) {
+        let begun = {
+            let drafts = self.drafts();
+            drafts.has_begun(0)
+        };
         let mut noted = self.prompt.lock();
-        noted.get_or_insert_with(prompt);
+        if noted.is_none() || !begun {
+            *noted = Some(prompt());
+        }
     }
 
     /// Ends those candidates that have begun.
@@ -353,6 +484,23 @@ impl Conversation<'_> {
     }
 }
 
+/// The error that a value reports, if it does: not one that is empty next to a completion, as
+/// gateways send it.
+fn reported_error(value: &Value) -> Option<&Value> {
+    if value["object"] == "error" {
+        // vLLM before 0.10.
+        return Some(value);
+    }
+    value.get("error").filter(|error| match error {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(values) => !values.is_empty(),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::Bool(true) => true,
+    })
+}
+
 /// Whether a server says that it can't do what it was asked for.
 fn declines(error: &ModelError) -> bool {
     matches!(
@@ -365,7 +513,7 @@ fn declines(error: &ModelError) -> bool {
 }
 
 /// Reads the little that comes after the last piece, so that the connection can be used again.
-fn keep_alive(mut response: Response) {
+fn keep_alive(mut response: Body) {
     const LITTLE: usize = 64 << 10;
     const SOON: Duration = Duration::from_secs(1);
     tokio::spawn(tokio::time::timeout(SOON, async move {

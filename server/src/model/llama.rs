@@ -2,10 +2,10 @@
 //! form of a response.
 //! <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md#post-completion-given-a-prompt-it-returns-the-predicted-completion>
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::http::{CandidatePiece, CandidateRequest};
+use super::openai_completions::text_of;
 use super::{Finish, ModelRequest};
 
 /// A request's body: what tells the place, and how to generate.
@@ -30,46 +30,30 @@ pub(super) fn body(
     body
 }
 
-/// The part of an event or a whole response that matters. Newer servers say `stop_type`, older
-/// `stopped_limit`.
-#[derive(Deserialize)]
-struct Completion {
-    content: String,
-    #[serde(default)]
-    stop: bool,
-    stop_type: Option<String>,
-    #[serde(default)]
-    stopped_limit: bool,
-    #[serde(default)]
-    completion_probabilities: Vec<Token>,
-}
-
-#[derive(Deserialize)]
-struct Token {
-    logprob: Option<f64>,
-}
-
-/// The piece of an event or of a whole response.
+/// The piece of an event or of a whole response. Newer servers say `stop_type`, older
+/// `stopped_limit`. Signs of life and of progress hold no text.
 pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
-    // Only how far the server is with the prompt.
-    if value.get("prompt_progress").is_some() && value.get("content").is_none() {
+    if !value.is_object() {
+        return Err("it is no object".to_owned());
+    }
+    let stop = value["stop"] == true;
+    if value.get("content").is_none() && !stop {
         return Ok(Vec::new());
     }
-    let completion = Completion::deserialize(value).map_err(|error| error.to_string())?;
-    let finish = match completion.stop_type.as_deref() {
+    let finish = match value["stop_type"].as_str() {
         Some("limit") => Some(Finish::Length),
-        _ if completion.stopped_limit => Some(Finish::Length),
+        _ if value["stopped_limit"] == true => Some(Finish::Length),
         Some("eos" | "word") => Some(Finish::Stop),
-        _ => completion.stop.then_some(Finish::Stop),
+        _ => stop.then_some(Finish::Stop),
     };
+    let tokens = value["completion_probabilities"].as_array();
+    let tokens = tokens.map_or(&[][..], Vec::as_slice).iter();
     Ok(vec![CandidatePiece {
-        candidate: 0,
-        text: completion.content,
+        text: text_of(&value["content"]),
         finish,
-        log_probabilities: completion
-            .completion_probabilities
-            .iter()
-            .filter_map(|token| token.logprob)
+        log_probabilities: tokens
+            .filter_map(|token| token["logprob"].as_f64())
             .collect(),
+        ..CandidatePiece::default()
     }])
 }

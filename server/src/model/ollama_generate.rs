@@ -2,13 +2,12 @@
 //! sent `raw`; or, with `infill = "suffix"`, Ollama writes it by the model's own template.
 //! <https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-completion>
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{
     CandidateBatching, CandidatePiece, CandidateRequest, Framing, HttpProtocol, RequestBody,
 };
-use super::openai_completions::finish;
+use super::openai_completions::{finish, text_of};
 use super::prompts::ChosenPrompts;
 use super::{ModelError, ModelRequest, ModelSettings};
 
@@ -97,12 +96,20 @@ impl HttpProtocol for OllamaGenerate {
     }
 
     fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
-        let piece = Generated::deserialize(value).map_err(|error| error.to_string())?;
+        if !value.is_object() {
+            return Err("it is no object".to_owned());
+        }
+        let thought = value["thinking"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty());
+        let done = value["done"] == true;
+        if value.get("response").is_none() && !thought && !done {
+            return Ok(Vec::new());
+        }
         Ok(vec![CandidatePiece {
-            text: piece.response,
-            finish: piece
-                .done
-                .then(|| finish(piece.done_reason.as_deref().unwrap_or("stop"))),
+            text: text_of(&value["response"]),
+            thought,
+            finish: done.then(|| finish(&value["done_reason"]).unwrap_or(super::Finish::Stop)),
             ..CandidatePiece::default()
         }])
     }
@@ -110,11 +117,3 @@ impl HttpProtocol for OllamaGenerate {
 
 /// Tokens beside the prompt's and the response's: the count of the prompt's is approximate.
 const ROOM: usize = 512;
-
-/// A line of a stream, or a whole response.
-#[derive(Deserialize)]
-struct Generated {
-    response: String,
-    done: bool,
-    done_reason: Option<String>,
-}

@@ -2,11 +2,11 @@
 //! an instruction to fill in. Its response is returned unchanged; clean-up removes what is not code.
 //! <https://platform.openai.com/docs/api-reference/chat>
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
-use super::openai_completions::{LogProbabilities, finish};
+use super::openai_completions::{parse_choices, text_of};
+use super::providers::RequestStyle;
 use super::{ModelError, ModelRequest, ModelSettings};
 
 /// Completions at `/v1/chat/completions`.
@@ -14,26 +14,17 @@ use super::{ModelError, ModelRequest, ModelSettings};
 pub(super) struct OpenAiChat {
     name: String,
     context_tokens: usize,
-    /// What the limit on tokens is called.
-    limit: &'static str,
+    style: RequestStyle,
 }
 
 impl OpenAiChat {
     /// # Errors
     /// [`ModelError::Settings`] if the name is missing.
     pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
-        // OpenAI's own models that think refuse the older name, others know no newer one:
-        // <https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_tokens>.
-        let url = settings.url.as_deref().unwrap_or_default();
-        let limit = if url.contains("://api.openai.com") {
-            "max_completion_tokens"
-        } else {
-            "max_tokens"
-        };
         Ok(Self {
             name: settings.required_name()?.to_owned(),
             context_tokens: settings.context_tokens,
-            limit,
+            style: RequestStyle::of_chat(settings),
         })
     }
 }
@@ -72,8 +63,9 @@ impl HttpProtocol for OpenAiChat {
             "seed": wanted.seed,
             "n": wanted.count,
             "stream": wanted.stream,
+            "max_tokens": request.parameters.max_tokens,
         });
-        json[self.limit] = request.parameters.max_tokens.into();
+        self.style.apply(&mut json);
         // A preamble may name the mark, so not even that is a stop.
         RequestBody::without_prompt(json)
     }
@@ -83,67 +75,33 @@ impl HttpProtocol for OpenAiChat {
     }
 }
 
-/// The pieces of a value in the form of `/v1/chat/completions`.
+/// The pieces of a value in the form of `/v1/chat/completions`: an event of a stream, with `delta`, or
+/// a whole response, with `message`.
 pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
-    let chat = Chat::deserialize(value).map_err(|error| error.to_string())?;
-    let pieces = chat.choices.into_iter().enumerate();
-    let pieces = pieces.map(|(place, choice)| CandidatePiece {
-        candidate: choice.index.unwrap_or(place),
-        text: choice
-            .delta
-            .or(choice.message)
-            .and_then(|message| message.content)
-            .map(Content::text)
-            .unwrap_or_default(),
-        finish: choice.finish_reason.as_deref().map(finish),
-        log_probabilities: choice
-            .logprobs
-            .map(|logprobs| logprobs.values())
-            .unwrap_or_default(),
-    });
-    Ok(pieces.collect())
+    parse_choices(value, |choice| {
+        let message = [&choice["delta"], &choice["message"]];
+        let message = message.into_iter().find(|message| message.is_object());
+        let message = message.unwrap_or(&Value::Null);
+        (text_of(&message["content"]), has_thoughts(message))
+    })
 }
 
-/// An event of a stream, with `delta`, or a whole response, with `message`.
-#[derive(Deserialize)]
-struct Chat {
-    choices: Vec<Choice>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    /// Missing where servers take the place in the list for it.
-    index: Option<usize>,
-    delta: Option<Message>,
-    message: Option<Message>,
-    finish_reason: Option<String>,
-    logprobs: Option<LogProbabilities>,
-}
-
-/// What is thought (`reasoning_content` and its like) is no part of the response.
-#[derive(Deserialize)]
-struct Message {
-    content: Option<Content>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<Part>),
-}
-
-#[derive(Deserialize)]
-struct Part {
-    #[serde(default)]
-    text: String,
-}
-
-impl Content {
-    fn text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Parts(parts) => parts.into_iter().map(|part| part.text).collect(),
-        }
-    }
+/// True if a message holds thinking, which is no part of the completion. The names are those of
+/// DeepSeek and vLLM, of OpenRouter and Groq, and of Mistral's parts.
+fn has_thoughts(message: &Value) -> bool {
+    let named = [
+        "reasoning_content",
+        "reasoning",
+        "reasoning_details",
+        "thinking",
+    ];
+    let is_there = |value: &Value| match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(parts) => !parts.is_empty(),
+        Value::Object(_) => true,
+        _ => false,
+    };
+    let parts = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+    named.iter().any(|name| is_there(&message[*name]))
+        || parts.iter().any(|part| part.get("thinking").is_some())
 }

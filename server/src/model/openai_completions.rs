@@ -4,7 +4,6 @@
 //! The prompt is written here, from the family's template; or, with `infill = "suffix"`, the
 //! server writes it itself from the fields `prompt` and `suffix`.
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
@@ -85,63 +84,72 @@ impl HttpProtocol for OpenAiCompletions {
     }
 }
 
-/// An event of a stream, or a whole response: both have the same form.
-#[derive(Deserialize)]
-struct Completions {
-    choices: Vec<Choice>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    /// Missing where servers take the place in the list for it.
-    index: Option<usize>,
-    text: String,
-    finish_reason: Option<String>,
-    logprobs: Option<LogProbabilities>,
-}
-
-/// Log-probabilities of a piece's tokens: OpenAI's form has a list of numbers, the form of its
-/// chat protocol, which llama.cpp's server gives here as well, a list of objects.
-#[derive(Deserialize)]
-pub(super) struct LogProbabilities {
-    token_logprobs: Option<Vec<Option<f64>>>,
-    content: Option<Vec<Token>>,
-}
-
-#[derive(Deserialize)]
-struct Token {
-    logprob: Option<f64>,
-}
-
-impl LogProbabilities {
-    /// The numbers, those left out that a server does not know.
-    pub(super) fn values(&self) -> Vec<f64> {
-        let numbers = self.token_logprobs.iter().flatten().copied();
-        let tokens = self.content.iter().flatten().map(|token| token.logprob);
-        numbers.chain(tokens).flatten().collect()
-    }
-}
-
-/// The pieces of a value in the form of `/v1/completions`.
+/// The pieces of a value in the form of `/v1/completions`: an event of a stream, or a whole response.
 pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
-    let completions = Completions::deserialize(value).map_err(|error| error.to_string())?;
-    let pieces = completions.choices.into_iter().enumerate();
-    let pieces = pieces.map(|(place, choice)| CandidatePiece {
-        candidate: choice.index.unwrap_or(place),
-        text: choice.text,
-        finish: choice.finish_reason.as_deref().map(finish),
-        log_probabilities: choice
-            .logprobs
-            .map(|logprobs| logprobs.values())
-            .unwrap_or_default(),
+    parse_choices(value, |choice| (text_of(&choice["text"]), false))
+}
+
+/// The pieces that a value's `choices` hold. `read` gives the text of one, and whether it holds
+/// thinking as well. Servers and gateways send values that hold nothing, with `choices` missing, null
+/// or empty, and such members of a choice: they add nothing.
+///
+/// # Errors
+/// The value is no object.
+pub(super) fn parse_choices(
+    value: &Value,
+    read: impl Fn(&Value) -> (String, bool),
+) -> Result<Vec<CandidatePiece>, String> {
+    if !value.is_object() {
+        return Err("it is no object".to_owned());
+    }
+    let choices = value["choices"].as_array().map_or(&[][..], Vec::as_slice);
+    let choices = choices.iter().filter(|choice| choice.is_object());
+    let pieces = choices.enumerate().map(|(place, choice)| {
+        let (text, thought) = read(choice);
+        // Missing where servers take the place in the list for it.
+        let index = choice["index"].as_u64();
+        CandidatePiece {
+            candidate: index
+                .and_then(|index| usize::try_from(index).ok())
+                .unwrap_or(place),
+            text,
+            thought,
+            finish: finish(&choice["finish_reason"]),
+            log_probabilities: log_probabilities(&choice["logprobs"]),
+        }
     });
     Ok(pieces.collect())
 }
 
-/// The end that a `finish_reason` tells.
-pub(super) fn finish(reason: &str) -> Finish {
-    match reason {
-        "length" => Finish::Length,
-        _ => Finish::Stop,
+/// A text, or the texts of a list of parts. Parts that hold thinking have no `text` of their own.
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part.as_str().or_else(|| part["text"].as_str()))
+            .collect(),
+        _ => String::new(),
+    }
+}
+
+/// Natural-log probabilities of a piece's tokens, those left out that a server does not know.
+/// OpenAI's form has a list of numbers, the form of its chat protocol, which llama.cpp's server gives
+/// for completions as well, a list of objects.
+fn log_probabilities(value: &Value) -> Vec<f64> {
+    let list = |name: &str| value[name].as_array().map_or(&[][..], Vec::as_slice);
+    let numbers = list("token_logprobs").iter().filter_map(Value::as_f64);
+    let tokens = list("content").iter();
+    let tokens = tokens.filter_map(|token| token["logprob"].as_f64());
+    numbers.chain(tokens).collect()
+}
+
+/// The end that a `finish_reason` tells. Some servers send an empty one, or the text `null`, with
+/// every piece but the last.
+pub(super) fn finish(reason: &Value) -> Option<Finish> {
+    match reason.as_str()?.trim() {
+        "" | "null" | "none" | "None" => None,
+        "length" | "max_tokens" | "MAX_TOKENS" => Some(Finish::Length),
+        _ => Some(Finish::Stop),
     }
 }

@@ -125,6 +125,7 @@ impl Model for RecordedModel {
                 text: completions[((first + index) % count) as usize].clone(),
                 finish: Finish::Stop,
                 mean_log_probability: None,
+                thought: false,
             })
             .enumerate()
             .map(|(index, candidate)| candidate.announce(index, listener))
@@ -132,6 +133,7 @@ impl Model for RecordedModel {
         Ok(ModelOutput {
             candidates,
             prompt: key,
+            notice: None,
         })
     }
 }

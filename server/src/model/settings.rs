@@ -1,11 +1,13 @@
 //! The model's part of the configuration.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{ModelError, ModelParameters, Secret, key_command};
 use crate::prompt::{FAMILIES, Family};
@@ -16,7 +18,8 @@ use crate::prompt::{FAMILIES, Family};
 pub struct ModelSettings {
     /// How the model is reached.
     pub protocol: Protocol,
-    /// Base address of the model's server, `http` or `https`, with or without a final `/v1`.
+    /// Address of the model's server, `http` or `https`: its base as the server's page prints it, or
+    /// the whole endpoint.
     pub url: Option<String>,
     /// The model's name as its server knows it.
     pub name: Option<String>,
@@ -30,8 +33,17 @@ pub struct ModelSettings {
     /// A program and its arguments that print the server's key, run once when the model is
     /// opened.
     pub key_command: Option<Vec<String>>,
-    /// Address of the proxy to go through, `http` or `https`. Without it the environment's
-    /// proxies are used, but not to this machine itself.
+    /// Further headers by name. In a value, `${NAME}` is the environment variable of that name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Parameters of the request that are left out, as the model refuses them; dots lead inwards.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<String>,
+    /// Parameters of the request that are added, or replace those of the protocol.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
+    /// Address of the proxy to go through, `http`, `https`, `socks5` or `socks5h`. Without it the
+    /// environment's proxies are used, but not to this machine itself.
     pub proxy: Option<String>,
     /// A file of certificates in PEM form whose authorities are trusted beside the system's.
     pub ca_file: Option<PathBuf>,
@@ -47,6 +59,10 @@ pub struct ModelSettings {
     pub seed: u64,
     /// How long the whole exchange may take, in milliseconds, at least 1.
     pub timeout_ms: u64,
+    /// Timeout for the first answer of a server on this machine or in its network, which may have
+    /// to load the model, in milliseconds; 0 means `timeout_ms`.
+    #[serde(skip_serializing_if = "is_default_load_timeout")]
+    pub load_timeout_ms: u64,
     /// The most tokens a prompt may have, approximately: see [`crate::prompt::approximate_tokens`].
     pub context_tokens: usize,
     /// How many candidates to ask for, at least 1.
@@ -55,6 +71,14 @@ pub struct ModelSettings {
     pub stream: bool,
     /// How many times a request that met a passing fault is sent again, within the time-out.
     pub retries: u32,
+}
+
+/// Loading tens of gigabytes from a slow disk takes minutes.
+const DEFAULT_LOAD_TIMEOUT_MS: u64 = 300_000;
+
+/// Keeps the default out of what is hashed and written.
+fn is_default_load_timeout(value: &u64) -> bool {
+    *value == DEFAULT_LOAD_TIMEOUT_MS
 }
 
 /// Who writes the prompt that makes a model fill in.
@@ -107,6 +131,8 @@ pub enum Protocol {
     MistralFim,
     /// `POST /beta/completions` of DeepSeek, which writes the prompt itself.
     DeepseekFim,
+    /// `POST /v1/fim/completions` of Inception, which writes the prompt itself.
+    InceptionFim,
     /// Ollama's `POST /api/generate` with the family's prompt, or its own.
     OllamaGenerate,
     /// `POST /generate` of Hugging Face's text-generation-inference with the family's prompt.
@@ -127,6 +153,9 @@ impl Default for ModelSettings {
             infill: Infill::default(),
             key_env: None,
             key_command: None,
+            headers: BTreeMap::new(),
+            omit: Vec::new(),
+            parameters: Map::new(),
             proxy: None,
             ca_file: None,
             recording: None,
@@ -135,6 +164,7 @@ impl Default for ModelSettings {
             top_p: 1.0,
             seed: 0,
             timeout_ms: 10_000,
+            load_timeout_ms: DEFAULT_LOAD_TIMEOUT_MS,
             context_tokens: 2048,
             candidates: 1,
             stream: true,
@@ -320,7 +350,7 @@ impl ModelSettings {
 
 impl Protocol {
     /// Every protocol.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Embedded,
         Self::OpenAiCompletions,
         Self::OpenAiChat,
@@ -330,6 +360,7 @@ impl Protocol {
         Self::AnthropicMessages,
         Self::MistralFim,
         Self::DeepseekFim,
+        Self::InceptionFim,
         Self::OllamaGenerate,
         Self::Tgi,
         Self::Recorded,
@@ -348,6 +379,7 @@ impl Protocol {
             Self::AnthropicMessages => "anthropic-messages",
             Self::MistralFim => "mistral-fim",
             Self::DeepseekFim => "deepseek-fim",
+            Self::InceptionFim => "inception-fim",
             Self::OllamaGenerate => "ollama-generate",
             Self::Tgi => "tgi",
             Self::Recorded => "recorded",

@@ -1,10 +1,12 @@
 //! Models against a scripted server, which plays exchanges in the documented form of each
 //! protocol, and faults.
 
+mod conformance;
 mod embeddings;
 mod exchanges;
 mod faults;
 mod llama;
+mod loading;
 mod openai;
 mod reach;
 mod recorded;
@@ -31,6 +33,8 @@ fn settings(protocol: Protocol, url: &str) -> ModelSettings {
         key_env: Some("MODEL_KEY".to_owned()),
         retries: 0,
         stream: false,
+        // The scripts load nothing.
+        load_timeout_ms: 0,
         ..ModelSettings::default()
     }
 }

@@ -2,11 +2,10 @@
 //! prompt is written here, from the family's template.
 //! <https://huggingface.github.io/text-generation-inference/>
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::http::{CandidateBatching, CandidatePiece, CandidateRequest, HttpProtocol, RequestBody};
-use super::openai_completions::finish;
+use super::openai_completions::{finish, text_of};
 use super::prompts::TemplatePrompts;
 use super::{ModelError, ModelRequest, ModelSettings};
 
@@ -72,51 +71,34 @@ impl HttpProtocol for Tgi {
     }
 
     fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
-        let generated = Generated::deserialize(value).map_err(|error| error.to_string())?;
-        let reason = generated.details.map(|details| details.finish_reason);
-        let finish = reason.as_deref().map(finish);
-        let piece = match (generated.token, generated.generated_text) {
-            // The last event repeats the whole text beside its own token.
-            (Some(token), _) => CandidatePiece {
-                // The token that ends the text is no part of it; other special ones are for the
-                // stops to find.
-                text: if token.special && finish.is_some() {
+        if !value.is_object() {
+            return Err("it is no object".to_owned());
+        }
+        let finish = finish(&value["details"]["finish_reason"]);
+        let token = &value["token"];
+        // The last event repeats the whole text next to its own token.
+        if token.is_object() {
+            // The token that ends the text is no part of it; other special ones are for the stops
+            // to find.
+            let ends = token["special"] == true && finish.is_some();
+            return Ok(vec![CandidatePiece {
+                text: if ends {
                     String::new()
                 } else {
-                    token.text
+                    text_of(&token["text"])
                 },
                 finish,
-                log_probabilities: token.logprob.into_iter().collect(),
+                log_probabilities: token["logprob"].as_f64().into_iter().collect(),
                 ..CandidatePiece::default()
-            },
-            (None, Some(text)) => CandidatePiece {
-                text,
-                finish: finish.or(Some(super::Finish::Stop)),
-                ..CandidatePiece::default()
-            },
-            (None, None) => return Err("it has neither token nor generated_text".to_owned()),
+            }]);
+        }
+        let Some(text) = value["generated_text"].as_str() else {
+            return Ok(Vec::new());
         };
-        Ok(vec![piece])
+        Ok(vec![CandidatePiece {
+            text: text.to_owned(),
+            finish: finish.or(Some(super::Finish::Stop)),
+            ..CandidatePiece::default()
+        }])
     }
-}
-
-/// An event of a stream, with `token`, or a whole response.
-#[derive(Deserialize)]
-struct Generated {
-    token: Option<Token>,
-    generated_text: Option<String>,
-    details: Option<Details>,
-}
-
-#[derive(Deserialize)]
-struct Token {
-    text: String,
-    logprob: Option<f64>,
-    #[serde(default)]
-    special: bool,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    finish_reason: String,
 }

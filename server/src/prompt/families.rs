@@ -71,6 +71,16 @@ const DEEPSEEK_STOPS: &[&str] = &[
     "<|EOT|>",
 ];
 
+/// The tokens of Granite 4.0 that a text could spell, the likeliest end first.
+const GRANITE_TOKENS: &[&str] = &[
+    "<|end_of_text|>",
+    "<|fim_prefix|>",
+    "<|fim_suffix|>",
+    "<|fim_middle|>",
+    "<|start_of_role|>",
+    "<|end_of_role|>",
+];
+
 /// Every family there is. A more special name stands before one that it contains.
 pub static FAMILIES: &[Family] = &[
     // The file-level layout: <https://huggingface.co/bigcode/starcoder2-3b>. The repository layout:
@@ -223,8 +233,8 @@ pub static FAMILIES: &[Family] = &[
         stops: QWEN_TOKENS,
         reserved: QWEN_TOKENS,
     },
-    // <https://github.com/QwenLM/Qwen3-Coder>, "Fill in the middle with Qwen3-Coder": every version
-    // supports it, and its example stops at the same tokens. Files as in the same repository's
+    // <https://github.com/QwenLM/Qwen3-Coder>, "Fill in the middle with Qwen3-Coder", which has
+    // Qwen3-Coder-Next as well: every version supports it, and its example stops at the same tokens. Files as in the same repository's
     // `examples/Qwen2.5-Coder-repolevel-fim.py`.
     Family {
         name: "qwen3-coder",
@@ -399,6 +409,60 @@ pub static FAMILIES: &[Family] = &[
         repository: RepositoryTemplate::Comments,
         stops: STARCODER_STOPS,
         reserved: STARCODER_TOKENS,
+    },
+    // <https://github.com/ibm-granite/granite-4.0-language-models>, "Fill-in-the-middle (FIM) Code
+    // Completion": the tokens and their order. Its example is in a chat turn, as its model is tuned
+    // for chat, so only the base members are here. It names no form for other files. The tokens of
+    // turns and of an end: <https://www.ibm.com/granite/docs/use-cases/prompt-engineering>.
+    Family {
+        name: "granite-4.0-base",
+        names: &[
+            "granite-4.0-base",
+            "granite-4.0-micro-base",
+            "granite-4.0-h-micro-base",
+            "granite-4.0-h-tiny-base",
+            "granite-4.0-h-small-base",
+            "granite-4.0-350m-base",
+            "granite-4.0-h-350m-base",
+            "granite-4.0-1b-base",
+            "granite-4.0-h-1b-base",
+        ],
+        unless: &[],
+        prefix_token: "<|fim_prefix|>",
+        suffix_token: "<|fim_suffix|>",
+        middle_token: "<|fim_middle|>",
+        order: TemplateOrder::PrefixFirst,
+        repository: RepositoryTemplate::Comments,
+        stops: GRANITE_TOKENS,
+        reserved: GRANITE_TOKENS,
+    },
+    // <https://github.com/aixcoder-plugin/aiXcoder-7B>, "Pre-training Tasks" and the example of its
+    // tokenizer: the suffix comes first, behind both tokens. The second version is asked in another
+    // way.
+    Family {
+        name: "aixcoder-7b",
+        names: &["aixcoder-7b", "aixcoder7b"],
+        unless: &["v2"],
+        prefix_token: "\u{2581}<AIX-SPAN-MIDDLE>",
+        suffix_token: "\u{2581}<AIX-SPAN-PRE>\u{2581}<AIX-SPAN-POST>",
+        middle_token: "",
+        order: TemplateOrder::SuffixFirst,
+        repository: RepositoryTemplate::Comments,
+        stops: &[
+            "</s>",
+            "<AIX-SPAN-PRE>",
+            "<AIX-SPAN-POST>",
+            "<AIX-SPAN-MIDDLE>",
+        ],
+        reserved: &[
+            "\u{2581}<AIX-SPAN-PRE>\u{2581}<AIX-SPAN-POST>",
+            "\u{2581}<AIX-SPAN-MIDDLE>",
+            "<AIX-SPAN-PRE>",
+            "<AIX-SPAN-POST>",
+            "<AIX-SPAN-MIDDLE>",
+            "<s>",
+            "</s>",
+        ],
     },
     // Base models that only continue a text, such as Phi-2 or Code Llama Python, as RepoExec and
     // CrossCodeEval ask them: <https://arxiv.org/abs/2406.11927>, appendix E.1, and

@@ -98,6 +98,14 @@ fn every_family_without_windows() {
     <fim_prefix>a = <fim_suffix>
     b = 2
     <fim_middle>
+    == granite-4.0-base
+    <|fim_prefix|>a = <|fim_suffix|>
+    b = 2
+    <|fim_middle|>
+    == aixcoder-7b
+    ▁<AIX-SPAN-PRE>▁<AIX-SPAN-POST>
+    b = 2
+    ▁<AIX-SPAN-MIDDLE>a = 
     == left-to-right
     a =
     "#);
@@ -293,6 +301,36 @@ fn every_family_with_windows() {
     a = <fim_suffix>
     b = 2
     <fim_middle>
+    == granite-4.0-base
+    <|fim_prefix|># Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a = <|fim_suffix|>
+    b = 2
+    <|fim_middle|>
+    == aixcoder-7b
+    ▁<AIX-SPAN-PRE>▁<AIX-SPAN-POST>
+    b = 2
+    ▁<AIX-SPAN-MIDDLE># Here are some relevant code fragments from other files of the repo:
+
+    # the below code fragment can be found in:
+    # src/tax.py
+    # def tax(x):
+    #     return x
+
+    # the below code fragment can be found in:
+    # src/price.py
+    # PRICE = 3
+
+    a = 
     == left-to-right
     # Here are some relevant code fragments from other files of the repo:
 
@@ -479,7 +517,19 @@ fn families_are_told_by_the_models_name() {
         Family::detect("Qwen/Qwen2.5-Coder-7B").map_or(String::new(), |told| told.reason),
         @r#"the model's name "Qwen/Qwen2.5-Coder-7B" contains "qwen2.5-coder""#
     );
-    insta::assert_snapshot!(Family::explain_unknown("gpt-4o"), @r#"the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, left-to-right; `left-to-right` is for models that can't."#);
+    insta::assert_snapshot!(Family::explain_unknown("some-model"), @r#"the name "some-model" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right; `left-to-right` is for models that can't."#);
+    for (name, words) in [
+        ("Qwen/Qwen3.6-35B-A3B", "`protocol = \"openai-chat\"`"),
+        ("qwen3.5:9b", "Qwen3-Coder"),
+        ("deepseek-v4-flash", "`protocol = \"deepseek-fim\"`"),
+        ("mercury-edit-2", "`protocol = \"inception-fim\"`"),
+        ("granite-4.0-h-tiny", "`-base`"),
+        ("gpt-5-mini", "chat model"),
+    ] {
+        assert!(Family::detect(name).is_none(), "{name}");
+        let said = Family::explain_unknown(name);
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]

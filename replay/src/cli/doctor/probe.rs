@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use fillrate_engine::developer::CompletionReply;
 use fillrate_server::completion::Trace;
+use fillrate_server::configuration::Layers;
+use fillrate_server::model::outline;
 use fillrate_syntax::Language;
 use fillrate_syntax::text::ByteOffset;
 
@@ -49,6 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Probes the model of a settings file.
 pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
     let flags = ServerFlags::without_context(settings.to_owned()).for_child()?;
+    print_request(settings)?;
     let folder = tempfile::tempdir().map_err(CliError::file("a temporary folder"))?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
     let mut faults = 0;
@@ -89,6 +92,27 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
         HOLES.len()
     );
     Ok(Success::Partial)
+}
+
+/// Prints where a settings file leads requests, and with which parameters.
+fn print_request(settings: &Path) -> Result<(), CliError> {
+    let refused = |error: &dyn std::error::Error| CliError::Refused(error.to_string());
+    let mut layers = Layers::default();
+    layers.file(settings).map_err(|error| refused(&error))?;
+    let configuration = layers.merged().map_err(|error| refused(&error))?;
+    for answering in configuration.answering_models() {
+        let model = &answering.configuration.model;
+        let Some(outline) = outline(model).map_err(|error| refused(&error))? else {
+            continue;
+        };
+        outln!("  requests {:16} POST {}", answering.name, outline.address);
+        let parameters = outline.parameters.iter();
+        let parameters: Vec<String> = parameters
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        outln!("  with     {:16} {}", "", parameters.join(", "));
+    }
+    Ok(())
 }
 
 /// The completion of a hole, or what shows that the model is asked in another way than it was

@@ -725,6 +725,7 @@ impl Writer<'_, '_> {
                 _ => Finish::Stop,
             },
             mean_log_probability: (pen.tokens > 0).then(|| pen.log_probability / pen.tokens as f64),
+            thought: false,
         }
     }
 

@@ -18,6 +18,8 @@ struct Draft {
     /// Whether the listener has received any of it.
     announced: bool,
     finish: Option<Finish>,
+    /// True if the server sent thinking apart from the text.
+    thought: bool,
     log_probability: f64,
     tokens: usize,
 }
@@ -42,6 +44,7 @@ impl Drafts {
             return;
         }
         draft.text.push_str(&piece.text);
+        draft.thought |= piece.thought;
         draft.tokens += piece.log_probabilities.len();
         draft.log_probability += piece.log_probabilities.iter().sum::<f64>();
         // No stop begins in the safe part, so only what comes after it is searched. The stop that is
@@ -86,6 +89,12 @@ impl Drafts {
         }
     }
 
+    /// Begins and ends a candidate that the server answered with nothing at all.
+    pub(super) fn end_empty(&mut self, index: usize, listener: &dyn TextListener) {
+        self.0[index].begun = true;
+        self.end(index, listener);
+    }
+
     /// Whether the server has named this candidate.
     pub(super) fn has_begun(&self, index: usize) -> bool {
         self.0[index].begun
@@ -108,6 +117,7 @@ impl Drafts {
         let ended = self.0.into_iter().filter_map(|draft| {
             Some(RawCandidate {
                 finish: draft.finish?,
+                thought: draft.thought,
                 mean_log_probability: (draft.tokens > 0)
                     .then(|| draft.log_probability / draft.tokens as f64),
                 text: draft.text,

@@ -1,22 +1,42 @@
 //! One server: how it is reached, who asks, and errors that hold no key.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
-use std::path::Path;
 use std::sync::Once;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    LOCATION, RETRY_AFTER, TRANSFER_ENCODING,
+};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Proxy, Response, Url};
+use reqwest::{Client, Proxy, RequestBuilder, Response, Url};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::address::{is_azure, is_local, is_this_machine, resolve};
+use super::compression::{Body, BodyFault};
+use super::loading::{LoadLead, Loading};
+use super::pacing::{Blocked, Pacing};
 use super::protocol::{Header, HttpProtocol, bearer};
 use super::retries::{RequestFault, Retries, retry_after};
-use crate::model::{ModelError, ModelSettings, Secret};
+use super::trust::trusting;
+use crate::model::{ModelError, ModelSettings, ReachFault, Secret};
+
+/// The pause before a server that loads the model is asked again.
+const LOAD_POLL: Duration = Duration::from_millis(500);
+
+/// Headers that settings can't set.
+const OWN_HEADERS: [HeaderName; 5] = [
+    ACCEPT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    HOST,
+    TRANSFER_ENCODING,
+];
 
 /// How many characters of a server's response an error shows.
 const PRINTED_CHARACTERS: usize = 300;
@@ -31,13 +51,36 @@ pub(super) struct Endpoint {
     streamed: Url,
     whole: Url,
     headers: HeaderMap,
-    key: Option<Secret>,
+    /// Secrets that no error may show: the key, and values of headers from the environment.
+    secrets: Vec<Secret>,
     retries: u32,
+    pacing: Pacing,
+    loading: Loading,
+}
+
+/// Failure of a request.
+#[derive(Debug)]
+pub(super) struct SendFailure {
+    /// The error for the person.
+    pub(super) error: ModelError,
+    /// The body of a response of status 400 or 422, which may name a parameter.
+    pub(super) refusal: Option<String>,
+}
+
+impl From<SendFailure> for ModelError {
+    fn from(failure: SendFailure) -> Self {
+        failure.error
+    }
+}
+
+/// The answer to one attempt.
+enum Answer {
+    Success(Box<Body>),
+    Refused(Response),
 }
 
 impl Endpoint {
-    /// The endpoint of a protocol under the settings' url. A final `/v1` of the url is dropped
-    /// first, as people write it either way.
+    /// The endpoint of a protocol under the settings' url.
     ///
     /// # Errors
     /// [`ModelError::Settings`] if the url is missing or can't be, or what belongs to it can't.
@@ -53,10 +96,19 @@ impl Endpoint {
                 settings.protocol
             )));
         };
-        let streamed = address(base, &protocol.path(true))?;
-        let whole = address(base, &protocol.path(false))?;
+        let name = settings.name.as_deref();
+        let streamed = resolve("url", base, &protocol.path(true), name)?;
+        let whole = resolve("url", base, &protocol.path(false), name)?;
+        let is_azure = is_azure(&whole);
         Self::at(settings, environment, [streamed, whole], &|key| {
-            protocol.headers(key)
+            if is_azure {
+                // <https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference#authentication>
+                key.map(|key| ("api-key", key.expose().to_owned()))
+                    .into_iter()
+                    .collect()
+            } else {
+                protocol.headers(key)
+            }
         })
     }
 
@@ -70,7 +122,7 @@ impl Endpoint {
         base: &str,
         path: &str,
     ) -> Result<Self, ModelError> {
-        let url = address(base, path)?;
+        let url = resolve("url", base, path, None)?;
         Self::at(settings, environment, [url.clone(), url], &bearer)
     }
 
@@ -83,9 +135,12 @@ impl Endpoint {
     ) -> Result<Self, ModelError> {
         install_crypto();
         let client = client(settings, &streamed)?;
+        let (own, mut secrets) = own_headers(&settings.headers, environment)?;
         // Last, as it may run a command that asks a person for something.
         let key = settings.key(environment)?;
         let mut headers = HeaderMap::new();
+        // Servers compress only what they are asked to, and a compressed stream may be held back.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         for (name, value) in headers_of(key.as_ref()) {
             let mut value = HeaderValue::try_from(value).map_err(|_| {
                 ModelError::Settings(
@@ -95,18 +150,35 @@ impl Endpoint {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
+        headers.extend(own);
+        secrets.extend(key);
+        let loads = settings.load_timeout_ms > 0 && is_local(&whole);
+        let loading = loads.then(|| Duration::from_millis(settings.load_timeout_ms));
         Ok(Self {
             client,
             streamed,
             whole,
             headers,
-            key,
+            secrets,
             retries: settings.retries,
+            pacing: Pacing::default(),
+            loading: Loading::new(loading),
         })
     }
 
+    /// State of the first answer, if the server is one's own.
+    pub(super) fn loading(&self) -> &Loading {
+        &self.loading
+    }
+
+    /// True once the server has refused the key.
+    pub(super) fn is_refused(&self) -> bool {
+        self.pacing.is_refused()
+    }
+
     /// Sends a body and gives the response once its head is there and says success. Faults that
-    /// pass are waited for and tried again: see [`Retries`].
+    /// pass are waited for and tried again: see [`Retries`]; a pause that the server asked for is
+    /// kept: see [`Pacing`]. With a `lead` the first answer is waited for, even if the caller is not.
     ///
     /// # Errors
     /// [`ModelError::Unreachable`] and [`ModelError::Status`].
@@ -115,47 +187,132 @@ impl Endpoint {
         body: &Value,
         stream: bool,
         deadline: Instant,
-    ) -> Result<Response, ModelError> {
+        mut lead: Option<LoadLead>,
+    ) -> Result<Body, SendFailure> {
         let mut retries = Retries::new(self.retries, ChaCha8Rng::from_rng(&mut rand::rng()));
         loop {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            if let Some(Blocked { error, rest }) = self.pacing.blocked(Instant::now()) {
+                match rest {
+                    Some(rest) if rest < remaining => {
+                        tokio::time::sleep(rest).await;
+                        continue;
+                    }
+                    _ => {
+                        let refusal = None;
+                        return Err(SendFailure { error, refusal });
+                    }
+                }
+            }
             let request = self
                 .client
                 .post(self.url(stream).clone())
                 .headers(self.headers.clone())
                 .json(body);
-            let (fault, error) = match request.send().await {
-                Ok(response) if response.status().is_success() => return Ok(response),
-                Ok(response) => {
-                    let wish = response
-                        .headers()
-                        .get(RETRY_AFTER)
-                        .and_then(|value| value.to_str().ok())
-                        .and_then(|value| retry_after(value, SystemTime::now()));
-                    let status = response.status().as_u16();
-                    let error = ModelError::Status {
-                        url: self.url(stream).to_string(),
-                        status,
-                        body: self.printable(&text(response).await),
-                        retry_after: wish,
-                    };
-                    (Some(RequestFault::Status(status, wish)), error)
+            let answer = match lead.take() {
+                None => answer(request).await,
+                Some(held) => {
+                    let (answer, held) = self.first_answer(request, held).await;
+                    lead = held;
+                    answer
+                }
+            };
+            let (fault, failure) = match answer {
+                Ok(Answer::Success(body)) => {
+                    self.pacing.succeeded();
+                    return Ok(*body);
+                }
+                Ok(Answer::Refused(response)) => {
+                    let (fault, failure) = self.refused(response, stream).await;
+                    let text = failure.error.to_string().to_lowercase();
+                    let loads = lead.is_some() && text.contains("loading");
+                    if matches!(fault, RequestFault::Status(503, _)) && loads {
+                        // llama.cpp's server says so while it loads the model.
+                        let remaining = deadline.saturating_duration_since(Instant::now());
+                        if LOAD_POLL < remaining {
+                            tokio::time::sleep(LOAD_POLL).await;
+                            continue;
+                        }
+                    }
+                    self.pacing.failed(&failure.error, Instant::now());
+                    (Some(fault), failure)
                 }
                 Err(error) => {
                     let fault = passing(&error);
+                    let reason = causes(&error.without_url());
                     let error = ModelError::Unreachable {
                         url: self.url(stream).to_string(),
-                        reason: self.printable(&causes(&error.without_url())),
+                        fault: ReachFault::from_reason(&reason),
+                        reason: self.printable(&reason),
                     };
-                    (fault, error)
+                    let refusal = None;
+                    (fault, SendFailure { error, refusal })
                 }
             };
             let remaining = deadline.saturating_duration_since(Instant::now());
             let Some(pause) = fault.and_then(|fault| retries.pause(fault, remaining)) else {
-                return Err(error);
+                return Err(failure);
             };
-            tracing::debug!(%error, ?pause, "the request is sent again");
+            tracing::debug!(error = %failure.error, ?pause, "the request is sent again");
             tokio::time::sleep(pause).await;
         }
+    }
+
+    /// Sends the first request in a task of its own, which a cancelled caller does not end: a server
+    /// that loads the model may abort that when the client hangs up.
+    async fn first_answer(
+        &self,
+        request: RequestBuilder,
+        lead: LoadLead,
+    ) -> (Result<Answer, reqwest::Error>, Option<LoadLead>) {
+        let limit = self.loading.timeout().unwrap_or_default();
+        let task = tokio::spawn(tokio::time::timeout(limit, async move {
+            match answer(request).await {
+                Ok(Answer::Success(mut body)) => {
+                    body.begin().await;
+                    lead.answered();
+                    (Ok(Answer::Success(body)), None)
+                }
+                other => (other, Some(lead)),
+            }
+        }));
+        match task.await {
+            Ok(Ok(answer)) => answer,
+            // The caller's own time is over at the same moment.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// The fault and the error of a response that is no success.
+    async fn refused(&self, response: Response, stream: bool) -> (RequestFault, SendFailure) {
+        let url = self.url(stream);
+        let header = |name| {
+            let value = response.headers().get(name)?;
+            value.to_str().ok()
+        };
+        let retry_after =
+            header(RETRY_AFTER).and_then(|value| retry_after(value, SystemTime::now()));
+        let target = header(LOCATION).and_then(|value| url.join(value).ok());
+        let status = response.status().as_u16();
+        let text = text(response).await;
+        let shown = match target.filter(|_| (300..400).contains(&status)) {
+            Some(mut target) => {
+                // A query could hold a key.
+                target.set_query(None);
+                target.set_fragment(None);
+                format!("it redirects to {target}")
+            }
+            None => text.clone(),
+        };
+        let error = ModelError::Status {
+            url: url.to_string(),
+            status,
+            body: self.printable(&shown),
+            retry_after,
+        };
+        let refusal = matches!(status, 400 | 422).then_some(text);
+        let fault = RequestFault::Status(status, retry_after);
+        (fault, SendFailure { error, refusal })
     }
 
     /// A response that is not of the documented form.
@@ -166,10 +323,18 @@ impl Endpoint {
         }
     }
 
-    /// A response that broke off.
-    pub(super) fn broken(&self, stream: bool, error: reqwest::Error) -> ModelError {
-        let reason = format!("it breaks off: {}", causes(&error.without_url()));
+    /// A response whose body can't be read.
+    pub(super) fn unreadable(&self, stream: bool, fault: BodyFault) -> ModelError {
+        let reason = match fault {
+            BodyFault::Broken(error) => format!("it breaks off: {}", causes(&error.without_url())),
+            BodyFault::Compressed(reason) => reason,
+        };
         self.malformed(stream, &reason)
+    }
+
+    /// The address that streamed or whole responses come from.
+    pub(super) fn address(&self, stream: bool) -> String {
+        self.url(stream).to_string()
     }
 
     /// An error that a server reports in the body of a successful response.
@@ -185,13 +350,13 @@ impl Endpoint {
         if stream { &self.streamed } else { &self.whole }
     }
 
-    /// A text fit for an error: without the key, on one line, and short. The key goes first, as
-    /// shortening could leave a part of it.
+    /// A text fit for an error: without secrets, on one line, and short. They go first, as
+    /// shortening could leave a part of one.
     fn printable(&self, text: &str) -> String {
-        let text = match &self.key {
-            Some(key) => key.redact(text),
-            None => text.to_owned(),
-        };
+        let text = self
+            .secrets
+            .iter()
+            .fold(text.to_owned(), |text, secret| secret.redact(&text));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut short: String = text.chars().take(PRINTED_CHARACTERS).collect();
         if short.len() < text.len() {
@@ -201,45 +366,87 @@ impl Endpoint {
     }
 }
 
-/// The address of a path under a base.
-fn address(base: &str, path: &str) -> Result<Url, ModelError> {
-    let fault = |why: &str| {
-        ModelError::Settings(format!(
-            "model: the setting url is not an address of the form http://host:port: {why}."
-        ))
-    };
-    let base = base.trim().trim_end_matches('/');
-    let base = base.strip_suffix("/v1").unwrap_or(base);
-    let own = Url::parse(base).map_err(|error| fault(&error.to_string()))?;
-    if !matches!(own.scheme(), "http" | "https") {
-        return Err(fault("the scheme is neither http nor https"));
+/// One attempt's answer.
+async fn answer(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
+    let response = request.send().await?;
+    Ok(if response.status().is_success() {
+        Answer::Success(Box::new(Body::new(response)))
+    } else {
+        Answer::Refused(response)
+    })
+}
+
+/// The headers of the settings, and the values in them that came from the environment.
+fn own_headers(
+    headers: &BTreeMap<String, String>,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<(HeaderMap, Vec<Secret>), ModelError> {
+    let mut own = HeaderMap::new();
+    let mut secrets = Vec::new();
+    for (name, template) in headers {
+        let fault = |why: &str| ModelError::Settings(format!("model: headers.{name}: {why}."));
+        let parsed = HeaderName::try_from(name.as_str())
+            .map_err(|_| fault("it is not the name of an HTTP header"))?;
+        if OWN_HEADERS.contains(&parsed) {
+            return Err(fault("this header is the server's own to write"));
+        }
+        let mut value = String::new();
+        let mut rest = template.as_str();
+        while let Some((before, after)) = rest.split_once("${") {
+            let (variable, after) = after
+                .split_once('}')
+                .ok_or_else(|| fault("a `${` has no `}` after the variable's name"))?;
+            let found = environment(variable).filter(|found| !found.trim().is_empty());
+            let found = found
+                .ok_or_else(|| fault(&format!("the environment variable {variable} is not set")))?;
+            value.push_str(before);
+            value.push_str(found.trim());
+            secrets.push(Secret::new(&found));
+            rest = after;
+        }
+        value.push_str(rest);
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| fault("the value has a character that can't be in an HTTP header"))?;
+        value.set_sensitive(true);
+        own.insert(parsed, value);
     }
-    if !own.username().is_empty() || own.password().is_some() {
-        return Err(fault("it holds a user name or password, use key_env"));
-    }
-    if own.query().is_some() || own.fragment().is_some() {
-        return Err(fault("it has a query or a fragment"));
-    }
-    Url::parse(&format!("{base}{path}")).map_err(|error| fault(&error.to_string()))
+    Ok((own, secrets))
 }
 
 /// The client that the settings ask for.
 fn client(settings: &ModelSettings, url: &Url) -> Result<Client, ModelError> {
-    // A redirect could carry the prompt, which is a person's code, somewhere else.
-    let mut builder = Client::builder()
-        .redirect(Policy::none())
-        .user_agent(concat!("fillrate/", env!("CARGO_PKG_VERSION")));
-    if let Some(proxy) = &settings.proxy {
-        builder = builder.proxy(named_proxy(proxy)?);
-    } else if is_loopback(url) {
-        builder = builder.no_proxy();
-    }
-    match &settings.ca_file {
-        Some(path) => trusting(builder, path),
-        None => builder.build().map_err(|error| {
-            ModelError::Settings(format!("model: no HTTP client: {}.", causes(&error)))
-        }),
-    }
+    let proxy = settings.proxy.as_deref().map(named_proxy).transpose()?;
+    let builder = || {
+        // A redirect could carry the prompt, which is a person's code, somewhere else.
+        let builder = Client::builder()
+            .redirect(Policy::none())
+            .user_agent(concat!("fillrate/", env!("CARGO_PKG_VERSION")));
+        match &proxy {
+            Some(proxy) => builder.proxy(proxy.clone()),
+            None if is_this_machine(url) => builder.no_proxy(),
+            None => builder,
+        }
+    };
+    let is_direct = url.scheme() == "http" && proxy.is_none() && is_this_machine(url);
+    let client = match &settings.ca_file {
+        Some(path) => builder().tls_backend_preconfigured(trusting(path)?).build(),
+        // Reading the system's certificates takes a while, and nothing here needs them.
+        None if is_direct => builder().tls_certs_only([]).build(),
+        None => builder().build(),
+    };
+    client
+        .or_else(|error| match url.scheme() {
+            // It needs no certificates, and a slim system has none.
+            "http" => builder().tls_certs_only([]).build(),
+            _ => Err(error),
+        })
+        .map_err(|error| {
+            ModelError::Settings(format!(
+                "model: there are no certificates to trust https servers by ({}): install the \
+                 system's, often the package ca-certificates, or name a file of them in ca_file.",
+                causes(&error)
+            ))
+        })
 }
 
 /// The client for the figures that a collector of OpenTelemetry at a base address takes, and where
@@ -249,7 +456,7 @@ fn client(settings: &ModelSettings, url: &Url) -> Result<Client, ModelError> {
 /// The base is no address.
 pub(crate) fn collector_client(base: &str) -> Result<(Client, Url), ModelError> {
     install_crypto();
-    let url = address(base, "/v1/metrics")?;
+    let url = resolve("telemetry.otlp_url", base, "/v1/metrics", None)?;
     Ok((client(&ModelSettings::default(), &url)?, url))
 }
 
@@ -260,8 +467,13 @@ fn named_proxy(proxy: &str) -> Result<Proxy, ModelError> {
         ))
     };
     let url = Url::parse(proxy.trim()).map_err(|error| fault(&error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(fault("the scheme is neither http nor https"));
+    if !matches!(
+        url.scheme(),
+        "http" | "https" | "socks4" | "socks4a" | "socks5" | "socks5h"
+    ) {
+        return Err(fault(
+            "the scheme is none of http, https, socks4, socks4a, socks5 and socks5h",
+        ));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(fault(
@@ -271,29 +483,11 @@ fn named_proxy(proxy: &str) -> Result<Proxy, ModelError> {
     Proxy::all(url).map_err(|error| fault(&causes(&error)))
 }
 
-/// A client that trusts the authorities in a file too.
-fn trusting(builder: ClientBuilder, path: &Path) -> Result<Client, ModelError> {
-    let fault = |why: String| {
-        ModelError::Settings(format!(
-            "model: the file {}, which ca_file names, {why}.",
-            path.display()
-        ))
-    };
-    let pem = std::fs::read(path).map_err(|error| fault(format!("can't be read: {error}")))?;
-    let certificates = Certificate::from_pem_bundle(&pem)
-        .map_err(|error| fault(format!("holds no certificates: {}", causes(&error))))?;
-    if certificates.is_empty() {
-        return Err(fault("holds no certificate in PEM form".to_owned()));
-    }
-    // What a certificate holds is looked at here.
-    let client = builder.tls_certs_merge(certificates).build();
-    client.map_err(|error| fault(format!("can't be used: {}", causes(&error))))
-}
-
 /// The body of an error response, as far as it can be read.
-async fn text(mut response: Response) -> String {
+async fn text(response: Response) -> String {
+    let mut body = Body::new(response);
     let mut bytes = Vec::new();
-    while let Ok(Some(chunk)) = response.chunk().await {
+    while let Ok(Some(chunk)) = body.chunk().await {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MOST_BYTES {
             // A part could end within an echoed key, which would then not be seen as one.
@@ -328,15 +522,6 @@ fn causes(error: &dyn Error) -> String {
         cause = inner.source();
     }
     text
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 /// reqwest is built without a provider of its own, so the process needs one.

@@ -49,11 +49,11 @@ pub(in crate::model) trait HttpProtocol: Send + Sync + fmt::Debug {
     fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody;
 
     /// The pieces that one value of a response holds: an event of a stream, or a whole response,
-    /// whichever comes. Values that hold none, such as signs of life, give none. Objects with a
-    /// member `error` never come here.
+    /// whichever comes. Values that hold none, such as signs of life, give none. Objects with an
+    /// error never come here.
     ///
     /// # Errors
-    /// The value is not of the documented form: what is wrong with it.
+    /// The value is no object: what is wrong with it.
     fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String>;
 }
 
@@ -127,6 +127,8 @@ pub(in crate::model) struct CandidatePiece {
     pub(in crate::model) candidate: usize,
     /// The text to add.
     pub(in crate::model) text: String,
+    /// True if the server sent thinking apart from the text.
+    pub(in crate::model) thought: bool,
     /// Why the candidate ends here, where it does.
     pub(in crate::model) finish: Option<Finish>,
     /// Natural-log probabilities of the tokens of this piece, where the server tells them.

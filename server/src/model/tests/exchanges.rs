@@ -39,7 +39,7 @@ pub(super) fn exchange(protocol: Protocol) -> Option<RecordedExchange> {
     match protocol {
         Protocol::Embedded | Protocol::Recorded | Protocol::Empty => None,
         // <https://platform.openai.com/docs/api-reference/completions/object>
-        Protocol::OpenAiCompletions | Protocol::Vllm => {
+        Protocol::OpenAiCompletions | Protocol::Vllm | Protocol::InceptionFim => {
             let choice = |text: &str, finish: Option<&str>| {
                 json!({
                     "id": "cmpl-1",

@@ -130,7 +130,7 @@ async fn faults_are_told_in_their_kind() {
             told,
             [
                 "status 401: bad key [key] xxxx",
-                "status 307: ",
+                "status 307: it redirects to ht",
                 "unreachable",
                 "malformed",
                 "malformed",
@@ -154,7 +154,7 @@ async fn a_server_that_is_slow_is_a_timeout() {
         ])
         .await;
         let settings = ModelSettings {
-            timeout_ms: 500,
+            timeout_ms: 2000,
             ..case_settings(protocol, stream, &server)
         };
         for _ in 0..2 {

@@ -50,11 +50,13 @@ async fn llama_infill_asks_and_reads() {
             text: "x + 1",
             finish: Stop,
             mean_log_probability: None,
+            thought: false,
         },
         RawCandidate {
             text: "x",
             finish: Length,
             mean_log_probability: None,
+            thought: false,
         },
     ]
     "#);

@@ -44,16 +44,19 @@ async fn openai_completions_asks_and_reads() {
             text: "x + 1",
             finish: Stop,
             mean_log_probability: None,
+            thought: false,
         },
         RawCandidate {
             text: "x",
             finish: Length,
             mean_log_probability: None,
+            thought: false,
         },
         RawCandidate {
             text: "",
             finish: Stop,
             mean_log_probability: None,
+            thought: false,
         },
     ]
     "#);

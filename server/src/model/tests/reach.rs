@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::exchanges::exchange;
+use super::server::Script;
 use super::*;
 
 const PROTOCOL: Protocol = Protocol::OpenAiChat;
@@ -66,7 +67,7 @@ fn what_cannot_be_reached_is_told_in_one_sentence() {
             ..chat.clone()
         },
         ModelSettings {
-            proxy: Some("socks5://proxy".to_owned()),
+            proxy: Some("ftp://proxy".to_owned()),
             ..chat.clone()
         },
         ModelSettings {
@@ -112,12 +113,12 @@ fn what_cannot_be_reached_is_told_in_one_sentence() {
     let told = told.replace(&folder.path().display().to_string(), "FOLDER");
     assert!(!told.contains("secret"), "{told}");
     insta::assert_snapshot!(told, @r"
-    model: the setting proxy is not an address of the form http://host:port: the scheme is neither http nor https.
+    model: the setting proxy is not an address of the form http://host:port: the scheme is none of http, https, socks4, socks4a, socks5 and socks5h.
     model: the setting proxy is not an address of the form http://host:port: it holds a user name or password, use the environment variable HTTPS_PROXY.
-    model: the setting proxy is not an address of the form http://host:port: the scheme is neither http nor https.
+    model: the setting proxy is not an address of the form http://host:port: the scheme is none of http, https, socks4, socks4a, socks5 and socks5h.
     model: the file FOLDER/none.pem, which ca_file names, can't be read: No such file or directory (os error 2).
     model: the file FOLDER/empty.pem, which ca_file names, holds no certificate in PEM form.
-    model: the file FOLDER/faulty.pem, which ca_file names, can't be used: builder error: invalid peer certificate: BadEncoding.
+    model: the file FOLDER/faulty.pem, which ca_file names, can't be used: invalid peer certificate: BadEncoding.
     model: the command that key_command names (sh) failed: exit status: 1.
     model: the command that key_command names is empty.
     model: the key has a character that can't be in an HTTP header.
@@ -127,17 +128,27 @@ fn what_cannot_be_reached_is_told_in_one_sentence() {
 
 /// A server over TLS whose certificate no system trusts, and the file of its authority.
 async fn server_over_tls(folder: &Path) -> (Server, String, std::path::PathBuf) {
+    let names = vec!["localhost".to_owned()];
+    let parameters = rcgen::CertificateParams::new(names).expect("a name is all it needs");
+    server_with_certificate(folder, parameters).await
+}
+
+/// A server over TLS with a certificate of its own, and the file of that certificate.
+async fn server_with_certificate(
+    folder: &Path,
+    parameters: rcgen::CertificateParams,
+) -> (Server, String, std::path::PathBuf) {
     let server = Server::start(vec![good()]).await;
-    let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
-        .expect("a name is all it needs");
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let certificate = parameters.self_signed(&key).expect("a certificate");
     let path = folder.join("authority.pem");
-    std::fs::write(&path, identity.cert.pem()).expect("the folder is writable");
+    std::fs::write(&path, certificate.pem()).expect("the folder is writable");
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let key = rustls::pki_types::PrivateKeyDer::try_from(identity.signing_key.serialize_der())
-        .expect("it was just made");
+    let key =
+        rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).expect("it was just made");
     let configuration = rustls::ServerConfig::builder()
         .with_no_client_auth()
-        .with_single_cert(vec![identity.cert.der().clone()], key)
+        .with_single_cert(vec![certificate.der().clone()], key)
         .expect("they belong together");
     let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(configuration));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
@@ -183,4 +194,215 @@ async fn an_authority_of_ones_own_can_be_trusted() {
     };
     let answer = completes(&trusting, &UnlimitedListener).await;
     assert_eq!(texts(&answer), [("ab", Finish::Stop)]);
+}
+
+/// A server's own certificate as `openssl req -x509` makes it, which is an authority's as well.
+fn own_certificate(name: &str) -> rcgen::CertificateParams {
+    let names = vec![name.to_owned()];
+    let mut parameters = rcgen::CertificateParams::new(names).expect("a name is all it needs");
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    parameters
+}
+
+#[tokio::test]
+async fn self_signed_certificate_of_server_can_be_trusted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_server, url, own) =
+        server_with_certificate(folder.path(), own_certificate("localhost")).await;
+    let trusting = ModelSettings {
+        ca_file: Some(own),
+        ..settings(PROTOCOL, &url)
+    };
+    let answer = completes(&trusting, &UnlimitedListener).await;
+    assert_eq!(texts(&answer), [("ab", Finish::Stop)]);
+}
+
+#[tokio::test]
+async fn trusted_certificate_holds_for_its_own_names_and_time_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut expired = own_certificate("localhost");
+    expired.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    for (parameters, words) in [
+        (
+            own_certificate("elsewhere"),
+            "that the server's certificate has",
+        ),
+        (expired, "Renew the server's certificate"),
+    ] {
+        let (server, url, own) = server_with_certificate(folder.path(), parameters).await;
+        let trusting = ModelSettings {
+            ca_file: Some(own),
+            ..settings(PROTOCOL, &url)
+        };
+        let error = fails(&trusting).await;
+        assert!(
+            error.advice().contains(words),
+            "{error}: {}",
+            error.advice()
+        );
+        assert_eq!(server.requests().len(), 0, "nothing was sent");
+    }
+}
+
+/// The address over TLS of a server that speaks none, and says so at once.
+async fn plain_server() -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 1024]).await;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    format!("https://127.0.0.1:{port}")
+}
+
+#[tokio::test]
+async fn transport_faults_say_what_to_set() {
+    let plain = plain_server().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_server, untrusted, _) = server_over_tls(folder.path()).await;
+    let proxied = ModelSettings {
+        proxy: Some("http://127.0.0.1:1".to_owned()),
+        ..settings(PROTOCOL, "https://model.invalid")
+    };
+    for (settings, words) in [
+        (settings(PROTOCOL, &untrusted), "`model.ca_file`"),
+        (settings(PROTOCOL, &plain), "Write http://"),
+        (proxied, "Check the proxy"),
+    ] {
+        let error = fails(&settings).await;
+        assert!(
+            error.advice().contains(words),
+            "{error}: {}",
+            error.advice()
+        );
+    }
+}
+
+/// A host's name that no one answers for takes as long as the system's resolver.
+#[test]
+fn unknown_host_says_what_to_check() {
+    let reason =
+        "error sending request: client error (Connect): dns error: failed to lookup address";
+    let advice = ReachFault::from_reason(reason).advice();
+    assert!(advice.contains("Check the host"), "{advice}");
+}
+
+#[tokio::test]
+async fn redirect_names_its_target_without_its_query() {
+    let head = "location: https://other.example/v1/x?key=secret\r\n";
+    let server = Server::start(vec![Script::ModelOutput("308 Moved", head, Vec::new())]).await;
+    let error = fails(&settings(PROTOCOL, &server.url)).await;
+    let said = error.to_string();
+    assert!(
+        said.contains("it redirects to https://other.example/v1/x ("),
+        "{said}"
+    );
+    assert!(error.advice().contains("`model.url`"), "{error}");
+}
+
+#[tokio::test]
+async fn socks_proxy_is_gone_through() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a free port");
+    let port = listener.local_addr().expect("it is bound").port();
+    let asked = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let mut greeting = [0; 3];
+        let _ = stream.read_exact(&mut greeting).await;
+        let _ = stream.write_all(&[5, 0]).await;
+        let mut head = [0; 5];
+        let _ = stream.read_exact(&mut head).await;
+        let mut name = vec![0; usize::from(head[4])];
+        let _ = stream.read_exact(&mut name).await;
+        String::from_utf8(name).expect("a name")
+    });
+    let proxied = ModelSettings {
+        proxy: Some(format!("socks5h://127.0.0.1:{port}")),
+        ..settings(PROTOCOL, "http://model.invalid")
+    };
+    fails(&proxied).await;
+    assert_eq!(asked.await.expect("it was asked"), "model.invalid");
+}
+
+#[tokio::test]
+async fn headers_of_settings_take_values_from_the_environment() {
+    let server = Server::start(vec![
+        good(),
+        Script::ModelOutput("500 Oops", "", KEY.as_bytes().to_vec()),
+    ])
+    .await;
+    let headers = [
+        ("X-Team", "compilers"),
+        ("authorization", "Token ${MODEL_KEY}"),
+    ];
+    let settings = ModelSettings {
+        key_env: None,
+        headers: headers
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        ..settings(PROTOCOL, &server.url)
+    };
+    completes(&settings, &UnlimitedListener).await;
+    let request = &server.requests()[0];
+    assert!(request.contains("x-team: compilers\r\n"), "{request}");
+    assert!(
+        request.contains(&format!("authorization: Token {KEY}\r\n")),
+        "{request}"
+    );
+    // A value from the environment is hidden as a key is.
+    fails(&settings).await;
+    for (name, value, words) in [
+        ("x", "${NO_SUCH}", "NO_SUCH is not set"),
+        ("x", "${MODEL_KEY", "has no `}`"),
+        ("a b", "c", "not the name of an HTTP header"),
+        ("Content-Length", "1", "own to write"),
+    ] {
+        let faulty = ModelSettings {
+            headers: [(name.to_owned(), value.to_owned())].into(),
+            ..settings.clone()
+        };
+        let error = open(&faulty, &environment).expect_err("the header is faulty");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn compressed_responses_are_read_or_refused() {
+    use std::io::Write;
+    let whole = exchange(PROTOCOL).expect("it goes over HTTP").whole;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(whole.as_bytes()).expect("memory takes it");
+    let gzip = gzip.finish().expect("memory takes it");
+    for head in ["content-encoding: gzip\r\n", ""] {
+        let script = Script::ModelOutput("200 OK", head, gzip.clone());
+        let server = Server::start(vec![script]).await;
+        let answer = completes(&settings(PROTOCOL, &server.url), &UnlimitedListener).await;
+        assert_eq!(texts(&answer), [("ab", Finish::Stop)]);
+        assert!(server.requests()[0].contains("accept-encoding: identity\r\n"));
+    }
+    let head = "content-encoding: br\r\n";
+    let server = Server::start(vec![
+        Script::ModelOutput("200 OK", head, gzip.clone()),
+        Script::ModelOutput("200 OK", "content-encoding: gzip\r\n", gzip[..20].to_vec()),
+        Script::ModelOutput("500 Oops", "content-encoding: gzip\r\n", gzip),
+    ])
+    .await;
+    let settings = settings(PROTOCOL, &server.url);
+    let said = fails(&settings).await.to_string();
+    assert!(said.contains("compressed as br"), "{said}");
+    let said = fails(&settings).await.to_string();
+    assert!(said.contains("can't be read"), "{said}");
+    // An error's own words are read too.
+    let said = fails(&settings).await.to_string();
+    assert!(
+        said.contains("\"content\": \"ab\"") || said.contains("\"ab\""),
+        "{said}"
+    );
 }

@@ -92,11 +92,11 @@ fn faulty_settings_are_told_in_one_sentence() {
     model: the setting url is not an address of the form http://host:port: the scheme is neither http nor https.
     model: the setting url is not an address of the form http://host:port: it holds a user name or password, use key_env.
     model: the protocol "openai-completions" needs the setting name, the model's name as its server knows it.
-    model: the name "gpt-4o" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, left-to-right; `left-to-right` is for models that can't.
-    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, left-to-right.
+    model: the model "gpt-4o" is a chat model: set `protocol = "openai-chat"`, or `anthropic-messages` at Anthropic's own address.
+    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right.
     model: the protocol "llama-completion" needs the setting family, or a name that tells it.
-    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, left-to-right.
-    model: the setting url is not an address of the form http://host:port: it has a query or a fragment.
+    model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right.
+    model: the setting url is not an address of the form http://host:port: its query has `key`, and only `api-version` may be there; a key belongs in key_env, other values in headers.
     model: the environment variable OTHER, which key_env names, is not set.
     model: the protocol "llama-infill" needs the setting url, the address of the model's server.
     model: the protocol "recorded" needs the setting recording, a file of JSON lines.
@@ -111,8 +111,8 @@ fn faulty_settings_are_told_in_one_sentence() {
         Ok(settings) => format!("{:?}", settings.protocol),
         Err(error) => error.message().to_owned(),
     };
-    insta::assert_snapshot!(read("protocol = \"openai\""), @r#"model: there is no protocol "openai": use one of embedded, openai-completions, openai-chat, vllm, llama-infill, llama-completion, anthropic-messages, mistral-fim, deepseek-fim, ollama-generate, tgi, recorded, empty."#);
-    insta::assert_snapshot!(read("key = \"sk-1\""), @"unknown field `key`, expected one of `protocol`, `url`, `name`, `family`, `infill`, `key_env`, `key_command`, `proxy`, `ca_file`, `recording`, `max_tokens`, `temperature`, `top_p`, `seed`, `timeout_ms`, `context_tokens`, `candidates`, `stream`, `retries`");
+    insta::assert_snapshot!(read("protocol = \"openai\""), @r#"model: there is no protocol "openai": use one of embedded, openai-completions, openai-chat, vllm, llama-infill, llama-completion, anthropic-messages, mistral-fim, deepseek-fim, inception-fim, ollama-generate, tgi, recorded, empty."#);
+    insta::assert_snapshot!(read("key = \"sk-1\""), @"unknown field `key`, expected one of `protocol`, `url`, `name`, `family`, `infill`, `key_env`, `key_command`, `headers`, `omit`, `parameters`, `proxy`, `ca_file`, `recording`, `max_tokens`, `temperature`, `top_p`, `seed`, `timeout_ms`, `load_timeout_ms`, `context_tokens`, `candidates`, `stream`, `retries`");
     assert_eq!(read("protocol = \"llama-infill\""), "LlamaInfill");
     assert_eq!(read(""), "Embedded");
 }

@@ -234,3 +234,84 @@ async fn a_connection_is_used_again() {
         }
     }
 }
+
+/// Chunks that hold nothing, in the forms that servers and gateways send.
+#[tokio::test]
+async fn chunks_that_hold_nothing_cost_nothing() {
+    let nothing = [
+        r#"{"choices": null}"#,
+        r#"{"choices": []}"#,
+        r#"{"id": "1"}"#,
+        r#"{"type": "ping"}"#,
+        r#"{"usage": {"completion_tokens": 2}}"#,
+        r#"{"error": ""}"#,
+        r#"{"error": null, "choices": [null]}"#,
+        r#"{"error": {}, "choices": [{}]}"#,
+        r#"{"choices": [{"index": 0, "text": null, "delta": null, "finish_reason": ""}]}"#,
+        r#"{"choices": [{"index": 0, "delta": {"content": null}, "finish_reason": "null"}]}"#,
+        r#"{"choices": [{"index": null, "delta": {"content": []}, "logprobs": 1}]}"#,
+    ];
+    for protocol in [
+        Protocol::OpenAiChat,
+        Protocol::OpenAiCompletions,
+        Protocol::InceptionFim,
+        Protocol::MistralFim,
+    ] {
+        let good = exchange(protocol).expect("it goes over HTTP").streamed;
+        for odd in nothing {
+            let odd = format!("event: odd\ndata: {odd}\n\n: ping\n\n");
+            for at in 0..3 {
+                let mut pieces = good.to_vec();
+                pieces.insert(at, odd.clone());
+                let server = Server::start(vec![streamed(&pieces)]).await;
+                let settings = ModelSettings {
+                    stream: true,
+                    ..settings(protocol, &server.url)
+                };
+                let answer = completes(&settings, &UnlimitedListener).await;
+                assert_eq!(texts(&answer), [("ab", Finish::Stop)], "{protocol}: {odd}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn empty_finish_reason_is_none() {
+    for reason in ["", " ", "null"] {
+        for protocol in [Protocol::OpenAiChat, Protocol::OpenAiCompletions] {
+            let mut pieces = exchange(protocol)
+                .expect("it goes over HTTP")
+                .streamed
+                .to_vec();
+            for piece in &mut pieces {
+                let empty = format!("\"finish_reason\":\"{reason}\"");
+                *piece = piece.replace("\"finish_reason\":null", &empty);
+            }
+            let server = Server::start(vec![streamed(&pieces)]).await;
+            let settings = ModelSettings {
+                stream: true,
+                ..settings(protocol, &server.url)
+            };
+            let answer = completes(&settings, &UnlimitedListener).await;
+            assert_eq!(
+                texts(&answer),
+                [("ab", Finish::Stop)],
+                "{protocol}: {reason:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn answer_without_text_is_no_fault() {
+    for body in [
+        r#"{"choices": []}"#,
+        r#"{"choices": [{"message": {"content": null}, "finish_reason": "stop"}]}"#,
+        r#"{"choices": [{"message": {"role": "assistant"}, "finish_reason": "length"}]}"#,
+    ] {
+        let server = Server::start(vec![whole(body)]).await;
+        let settings = settings(Protocol::OpenAiChat, &server.url);
+        let answer = completes(&settings, &UnlimitedListener).await;
+        assert_eq!(answer.candidates[0].text, "", "{body}");
+    }
+}
