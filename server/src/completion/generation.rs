@@ -92,7 +92,7 @@ pub(super) async fn generate(
     let started = Instant::now();
     let mut candidates: Vec<String> = Vec::new();
     for candidate in output.candidates {
-        let (text, decisions) = cleaner.clean(&candidate.text);
+        let (text, decisions) = cleaner.clean(&candidate.text, candidate.finish);
         trace.steps.push(CandidateStep {
             raw: candidate.text,
             decisions,
