@@ -346,7 +346,9 @@ fn end_of_unit(
 /// that is indented less.
 fn end_by_indentation(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let block = block_of(text, site)?;
-    let declares = site.extent != CompletionExtent::Definition && !opens_string(text, site);
+    // The parser takes what follows an open bracket or string for statements of their own.
+    let is_open = opens_string(text, site) || Course::of(text, site)?.open_at(usize::MAX).1 > 0;
+    let declares = site.extent != CompletionExtent::Definition && !is_open;
     let declaration = declares.then(|| end_of_indented_declaration(text, site, block));
     if let Some(end) = declaration.flatten() {
         return Some(end);
