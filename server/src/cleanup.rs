@@ -10,18 +10,16 @@ mod chat;
 mod extent;
 mod overlap;
 mod repetition;
-mod scan;
 mod style;
 mod syntax_site;
 mod tokens;
-
-use std::sync::OnceLock;
+mod written;
 
 use serde::{Deserialize, Serialize};
 use tree_sitter::Tree;
 
-use self::scan::Opening;
 use self::syntax_site::SyntaxSite;
+use crate::model::Finish;
 use crate::syntax::Language;
 
 pub use fillrate_syntax::CompletionExtent;
@@ -30,15 +28,13 @@ pub use self::tokens::{FOREIGN_TOKENS, ForeignToken};
 
 /// Applies every rule in order and returns what is left and what each rule removed.
 pub fn clean(raw: &str, site: &CursorSite<'_>) -> (String, Vec<Decision>) {
-    Cleaner::new(*site).clean(raw)
+    Cleaner::new(*site).clean(raw, Finish::Stop)
 }
 
 /// Cleans raw completions for one cursor. The file is parsed once for all of them.
 #[derive(Debug)]
 pub struct Cleaner<'a> {
     site: SyntaxSite<'a>,
-    /// The brackets open at the cursor.
-    opening: OnceLock<Opening>,
 }
 
 impl<'a> Cleaner<'a> {
@@ -46,7 +42,6 @@ impl<'a> Cleaner<'a> {
     pub fn new(site: CursorSite<'a>) -> Self {
         Self {
             site: SyntaxSite::new(site),
-            opening: OnceLock::new(),
         }
     }
 
@@ -60,11 +55,13 @@ impl<'a> Cleaner<'a> {
     }
 
     /// Applies every rule in order and returns what is left and what each rule removed.
-    pub fn clean(&self, raw: &str) -> (String, Vec<Decision>) {
+    pub fn clean(&self, raw: &str, finish: Finish) -> (String, Vec<Decision>) {
         let site = &self.site;
-        let mut decisions = Vec::new();
+        let mut decisions: Vec<Decision> = Vec::new();
         let mut text = raw.to_owned();
         let end = line_ends(raw).find_map(|end| Some((end, self.completed_by(&raw[..end])?)));
+        // What a rule has ended is finished, whatever its model would still have written.
+        let finish = end.map_or(finish, |_| Finish::Enough);
         if let Some((end, rule)) = end.filter(|(end, _)| *end < raw.len()) {
             decisions.push(Decision::cut(rule, text.split_off(end)));
         }
@@ -73,6 +70,9 @@ impl<'a> Cleaner<'a> {
             _ => SHAPING_RULES,
         };
         for (rule, apply) in FOREIGN_TEXT_RULES.iter().chain(shaping) {
+            if *rule == UNFINISHED && !is_unfinished(raw, &text, &decisions, finish, site) {
+                continue;
+            }
             match apply(&text, site) {
                 Change::None => {}
                 Change::EndAt(end) if end >= text.len() => {}
@@ -129,9 +129,32 @@ impl<'a> Cleaner<'a> {
         if overlap::repeats_suffix(lines, site) {
             return Some("suffix");
         }
-        let opening = self.opening.get_or_init(|| Opening::at(site));
-        opening.left_by(lines, site)
+        let may_leave = written::may_leave_block(lines, site);
+        may_leave
+            .then(|| written::end_of_block(lines, site))?
+            .map(|_| "block")
     }
+}
+
+/// Whether the end of a text is where its model was cut off, and not where a rule has ended it.
+fn is_unfinished(
+    raw: &str,
+    text: &str,
+    decisions: &[Decision],
+    finish: Finish,
+    site: &SyntaxSite<'_>,
+) -> bool {
+    let last = |text: &str| last_line(text.trim_end()).trim().to_owned();
+    let is_ended = decisions
+        .iter()
+        .any(|decision| !decision.rewritten && raw.ends_with(&decision.removed));
+    !is_ended
+        && last(raw).ends_with(&last(text))
+        && match finish {
+            Finish::Length => true,
+            Finish::Stop => written::breaks_off(text, site),
+            Finish::Enough => false,
+        }
 }
 
 /// Detects while a model streams that its raw completion is complete.
@@ -229,6 +252,9 @@ const FOREIGN_TEXT_RULES: &[(&str, Rule)] = &[
     ("line-ends", style::match_line_ends),
 ];
 
+/// The rule for completions that their models did not finish.
+const UNFINISHED: &str = "unfinished";
+
 /// The rules that end a completion and remove repetition, in the order in which they apply. A
 /// completion of extent [`CompletionExtent::Anything`] keeps its shape.
 const SHAPING_RULES: &[(&str, Rule)] = &[
@@ -236,8 +262,9 @@ const SHAPING_RULES: &[(&str, Rule)] = &[
     ("line", extent::end_at_line),
     ("rest-of-line", overlap::remove_repeated_line_rest),
     ("statement", extent::end_at_statement),
-    ("block", extent::end_at_block),
+    ("block", written::end_at_block),
     ("definition", extent::end_at_definition),
+    (UNFINISHED, written::end_at_whole_statement),
     ("brackets", brackets::end_at_stray_closer),
     ("suffix", overlap::remove_repeated_suffix),
     ("line-above", repetition::remove_repeated_line_above),

@@ -19,8 +19,6 @@ pub(super) fn end_at_stray_closer(text: &str, site: &SyntaxSite<'_>) -> Change {
 /// The balance of brackets around a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Around {
-    /// How many brackets of the prefix are open at the cursor.
-    pub(super) open_at_cursor: usize,
     /// The offset in the completion of the first closing bracket it may not close.
     first_stray_closer: Option<usize>,
     /// How many of the brackets open at the cursor the suffix closes.
@@ -28,14 +26,9 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// Whether the completion closes a bracket that it may not close.
-    pub(super) fn strays(&self) -> bool {
-        self.first_stray_closer.is_some()
-    }
-
-    /// How many brackets a completion that opens none may close.
-    pub(super) fn closable(&self) -> usize {
-        self.open_at_cursor.saturating_sub(self.closed_after)
+    /// Whether the suffix closes a bracket that is open at the cursor.
+    pub(super) fn is_closed_after(&self) -> bool {
+        self.closed_after > 0
     }
 }
 
@@ -47,7 +40,7 @@ pub(super) fn around(text: &str, site: &SyntaxSite<'_>) -> Option<Around> {
 
 /// Whether a node lies before or after a completion and has no error: then it closes whatever it
 /// opens, and nothing else. Most of a file is that, which so need not be walked.
-fn is_balanced_outside(node: Node<'_>, completion: &Range<usize>) -> bool {
+pub(super) fn is_balanced_outside(node: Node<'_>, completion: &Range<usize>) -> bool {
     let outside = node.end_byte() <= completion.start || node.start_byte() >= completion.end;
     outside && node.child_count() > 0 && !node.has_error()
 }
@@ -108,7 +101,6 @@ fn balance(
             .unwrap_or_default()
     };
     Some(Around {
-        open_at_cursor: before.len(),
         first_stray_closer: strays
             .get(allowed)
             .map(|(_, start)| start - completion.start),
@@ -117,16 +109,17 @@ fn balance(
 }
 
 /// A bracket token.
-struct Bracket {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bracket {
     /// The bracket that closes it, or itself.
-    closer: char,
-    opens: bool,
+    pub(super) closer: char,
+    pub(super) opens: bool,
     /// Its byte offset.
-    start: usize,
+    pub(super) start: usize,
 }
 
 /// The bracket tokens of a tree, in order, without those of nodes that are left out.
-fn brackets(
+pub(super) fn brackets(
     language: &Language,
     root: Node<'_>,
     leaves_out: impl Fn(Node<'_>) -> bool,
@@ -165,34 +158,6 @@ fn brackets(
             }
         }
     }
-}
-
-/// The byte ranges of a completion inside brackets or strings of its own that span lines, where
-/// indentation means nothing.
-pub(super) fn continuation_lines(text: &str, site: &SyntaxSite<'_>) -> Vec<Range<usize>> {
-    let Some(parsed) = site.with(text) else {
-        return Vec::new();
-    };
-    let offset = site.prefix.len();
-    let mut found = Vec::new();
-    let mut pending = vec![parsed.tree.root_node()];
-    while let Some(node) = pending.pop() {
-        if node.end_byte() <= offset || node.start_byte() >= offset + text.len() {
-            continue;
-        }
-        let bracketed = node
-            .child(0)
-            .is_some_and(|first| parsed.language.opening_brackets.contains(&first.kind()));
-        if node.start_byte() >= offset
-            && (bracketed || parsed.language.is_string(node))
-            && node.start_position().row < node.end_position().row
-        {
-            found.push(node.start_byte() - offset..node.end_byte() - offset);
-        }
-        let mut cursor = node.walk();
-        pending.extend(node.children(&mut cursor));
-    }
-    found
 }
 
 #[cfg(test)]

@@ -4,13 +4,15 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::brackets::{around, continuation_lines};
+use super::overlap::completes_line;
 use super::syntax_site::SyntaxSite;
-use super::{Change, CompletionExtent, first_line, indentation, last_line};
+use super::written::breaks_off;
+use super::{Change, CompletionExtent, first_line, last_line};
 
 /// Ends a completion at its first line end if the extent is a line. If text stands on both sides of
-/// the cursor on its line, ends it at the first line end at which it [fits](fits) before that text,
-/// or else at its first line end. Whole lines may be inserted before a line that follows the cursor.
+/// the cursor on its line, ends it at the first line end at which it
+/// [completes the line](completes_line), or else at the first at which it does not
+/// [break off](breaks_off). Whole lines may be inserted before a line that follows the cursor.
 pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     if before_a_line(site) {
         return end_before_the_line(text, site);
@@ -24,11 +26,16 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !continues_line(text, site) {
         return Change::None;
     }
-    let mut ends = super::line_ends(text)
+    let ends = super::line_ends(text)
         .map(|end| text[..end].trim_end_matches(['\n', '\r']).len())
         .chain([text.len()]);
-    let end = ends.find(|end| fits(&text[..*end], site));
-    Change::EndAt(end.unwrap_or(first))
+    let mut ends = ends.collect::<Vec<_>>().into_iter();
+    let end = ends
+        .clone()
+        .find(|end| completes_line(&text[..*end], site))
+        .or_else(|| ends.clone().find(|end| fits(&text[..*end], site)))
+        .or_else(|| ends.find(|end| !breaks_off(&text[..*end], site)));
+    Change::EndAt(end.unwrap_or(0))
 }
 
 /// Whether a completion continues a line that goes on after the cursor. It does not if it begins
@@ -53,7 +60,7 @@ pub(super) fn fits(text: &str, site: &SyntaxSite<'_>) -> bool {
 }
 
 /// Whether a syntax error touches a range of bytes.
-fn has_error_within(node: Node<'_>, range: &Range<usize>) -> bool {
+pub(super) fn has_error_within(node: Node<'_>, range: &Range<usize>) -> bool {
     let touches = node.start_byte() <= range.end && range.start <= node.end_byte();
     if !touches || !node.has_error() {
         return false;
@@ -172,49 +179,4 @@ fn nodes(root: Node<'_>) -> Vec<Node<'_>> {
         next += 1;
     }
     found
-}
-
-/// Ends a completion before the first line that is indented less than its block, in languages
-/// whose blocks are indented.
-pub(super) fn end_at_block(text: &str, site: &SyntaxSite<'_>) -> Change {
-    let indented = site
-        .language
-        .is_some_and(|language| language.indented_blocks);
-    if !indented {
-        return Change::None;
-    }
-    let block = block_of(text, indentation(last_line(site.prefix)));
-    // Inside brackets or a string that began earlier, indentation means nothing.
-    let inside = around(text, site).is_some_and(|around| around.open_at_cursor > 0);
-    if inside || block == 0 {
-        return Change::None;
-    }
-    let continuations = continuation_lines(text, site);
-    let mut start = 0;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let leaves = index > 0
-            && !line.trim().is_empty()
-            && indentation(line) < block
-            && !continuations.iter().any(|lines| lines.contains(&start));
-        if leaves {
-            return Change::EndAt(start);
-        }
-        start += line.len();
-    }
-    Change::None
-}
-
-/// The indentation of the block that a text continues: that of the cursor's line, or, if the text
-/// begins with a line end, that of its first line that is not blank, if it is indented at all.
-/// After `return x` the next line is indented less and still belongs to the function.
-pub(super) fn block_of(text: &str, cursor_line: usize) -> usize {
-    let mut lines = text.split_inclusive('\n');
-    let begun = lines.next().is_some_and(|line| !line.trim().is_empty());
-    if begun {
-        return cursor_line;
-    }
-    let first = lines.find(|line| !line.trim().is_empty()).map(indentation);
-    first
-        .filter(|width| *width > 0)
-        .map_or(cursor_line, |width| width.min(cursor_line))
 }

@@ -1,9 +1,9 @@
 //! Removes from a completion what the suffix already has.
 
 use super::extent::fits;
-use super::scan::closes_its_brackets;
 use super::syntax_site::SyntaxSite;
-use super::{Change, alphanumerics, first_line, last_line};
+use super::written::closes_before_rest;
+use super::{Change, alphanumerics, first_line};
 
 /// How many lines of the suffix a streaming model repeats before it is stopped.
 const REPEATED_LINES: usize = 3;
@@ -15,8 +15,7 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
         return Change::None;
     };
     let lines = lines(text);
-    // The first line continues the cursor's line, so it repeats nothing.
-    for first in 1..lines.len() {
+    for first in begins_lines(text)..lines.len() {
         let own = &lines[first..];
         let repeated = own
             .iter()
@@ -36,6 +35,12 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
     Change::None
 }
 
+/// The first line of a text that may repeat another: a line that continues the cursor's repeats
+/// nothing.
+fn begins_lines(text: &str) -> usize {
+    usize::from(!first_line(text).trim().is_empty())
+}
+
 /// Whether the last lines repeat the beginning of the suffix.
 pub(super) fn repeats_suffix(lines_so_far: &str, site: &SyntaxSite<'_>) -> bool {
     let Some(following) = following(site).filter(|lines| lines.len() >= REPEATED_LINES) else {
@@ -45,7 +50,7 @@ pub(super) fn repeats_suffix(lines_so_far: &str, site: &SyntaxSite<'_>) -> bool 
     let Some(first) = lines
         .len()
         .checked_sub(REPEATED_LINES)
-        .filter(|first| *first > 0)
+        .filter(|first| *first >= begins_lines(lines_so_far))
     else {
         return false;
     };
@@ -103,7 +108,7 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     {
         return Change::EndAt(kept.len());
     }
-    if let Some(end) = end_before_closer(text, rest, site) {
+    if let Some(end) = end_before_closer(text, site) {
         return Change::EndAt(end);
     }
     let last = text.chars().next_back();
@@ -123,54 +128,18 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     }
 }
 
-/// Whether whole lines fit before the rest of the cursor's line, or fit once the end that repeats
-/// it is removed.
+/// Whether whole lines are what is missing before the rest of the cursor's line: they fit there, or
+/// fit once the end that repeats it is removed. After a comma more may follow.
 pub(super) fn completes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
     let text = lines.trim_end_matches(['\n', '\r']);
-    fits(text, site) || end_before_closer(text, first_line(site.suffix), site).is_some()
+    let goes_on = text.trim_end().ends_with(',');
+    !goes_on && fits(text, site) || end_before_closer(text, site).is_some()
 }
-
-/// How many occurrences of a closer are tried.
-const TRIED_CLOSERS: usize = 8;
 
 /// Where to end a completion that does not fit before the rest of its line because it closes what
-/// the rest closes, as an editor inserts closing brackets and quotes with the opening ones.
-fn end_before_closer(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
-    let closer = rest.trim_start().chars().next()?;
-    if !")]}>\"'`".contains(closer) || !text.contains(closer) || fits(text, site) {
-        return None;
-    }
-    // Otherwise the rest would close a bracket of the completion's, and not the one it was for.
-    let closes_its_own = |kept: &str| {
-        let language = site.language.filter(|_| ")]}".contains(closer));
-        language.is_none_or(|language| closes_its_brackets(kept, language))
-    };
-    text.rmatch_indices(closer)
-        .take(TRIED_CLOSERS)
-        .map(|(at, _)| at)
-        .find(|at| fits(&text[..*at], site) && closes_its_own(&text[..*at]))
-        .or_else(|| end_of_string(text, rest.trim_start(), site))
-}
-
-/// Where a completion ends the string that the cursor is in and that the rest of the line ends. In
-/// languages whose statements need a semicolon after it, the line is not correct either way.
-fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
-    let mut following = rest.chars();
-    let quote = following.next().filter(|quote| "\"'`".contains(*quote))?;
-    // Several quotes end a string of several lines, whose beginning may be on another line.
-    let is_single = following.next() != Some(quote);
-    let is_open = unescaped(last_line(site.prefix), quote).count() % 2 == 1;
-    (is_single && is_open)
-        .then(|| unescaped(text, quote).next())
-        .flatten()
-}
-
-/// The offsets of a character that no backslash stands before.
-fn unescaped(text: &str, character: char) -> impl Iterator<Item = usize> {
-    let mut escaped = false;
-    text.char_indices().filter_map(move |(at, each)| {
-        let found = each == character && !escaped;
-        escaped = each == '\\' && !escaped;
-        found.then_some(at)
-    })
+/// the rest closes.
+fn end_before_closer(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let end = closes_before_rest(text, site)?;
+    let repeats = text[end..].starts_with(first_line(site.suffix).trim());
+    (!text[..end].trim().is_empty() && (repeats || !fits(text, site))).then_some(end)
 }

@@ -8,16 +8,19 @@ use std::sync::{Arc, OnceLock};
 use tree_sitter::{InputEdit, Point, Tree};
 
 use super::CursorSite;
+use super::written::Beginning;
 use crate::syntax::Language;
 
 /// A [`CursorSite`] whose file is parsed when a rule first needs it.
 #[derive(Debug)]
 pub(super) struct SyntaxSite<'a> {
     site: CursorSite<'a>,
-    /// The tree of the file without a completion, if the cursor site has none.
-    base: OnceLock<Tree>,
-    /// The file with the completion it was last parsed with.
-    last: Mutex<Option<(String, Arc<Parsed>)>>,
+    /// The whole file.
+    file: Syntax<'a>,
+    /// The file up to the cursor.
+    written: Syntax<'a>,
+    /// The syntax that is open at the cursor.
+    beginning: OnceLock<Option<Beginning>>,
 }
 
 /// A file with a completion in it.
@@ -27,33 +30,100 @@ pub(super) struct Parsed {
     pub(super) tree: Tree,
 }
 
+/// A text with a cursor, parsed with one completion after the other.
+#[derive(Debug)]
+struct Syntax<'a> {
+    prefix: &'a str,
+    suffix: &'a str,
+    /// The tree without a completion.
+    base: OnceLock<Tree>,
+    /// The completion it was last parsed with.
+    last: Mutex<Option<(String, Arc<Parsed>)>>,
+}
+
 impl<'a> SyntaxSite<'a> {
     pub(super) fn new(site: CursorSite<'a>) -> Self {
         Self {
             site,
-            base: OnceLock::new(),
-            last: Mutex::default(),
+            file: Syntax::new(site.prefix, site.suffix),
+            written: Syntax::new(site.prefix, ""),
+            beginning: OnceLock::new(),
         }
     }
 
     /// Parses the file with this completion; `None` if its language is unknown.
     pub(super) fn with(&self, text: &str) -> Option<Arc<Parsed>> {
         let language = self.site.language?;
+        Some(self.file.with(text, language, || self.file_tree(language)))
+    }
+
+    /// Parses the file up to the cursor with this completion, without what follows it; `None` if
+    /// its language is unknown.
+    pub(super) fn written_with(&self, text: &str) -> Option<Arc<Parsed>> {
+        let language = self.site.language?;
+        let base = || {
+            let CursorSite { prefix, suffix, .. } = self.site;
+            let mut tree = self.file_tree(language);
+            let here = point(prefix);
+            tree.edit(&InputEdit {
+                start_byte: prefix.len(),
+                old_end_byte: prefix.len() + suffix.len(),
+                new_end_byte: prefix.len(),
+                start_position: here,
+                old_end_position: after(here, suffix),
+                new_end_position: here,
+            });
+            language.parse_again(prefix, &tree)
+        };
+        Some(self.written.with(text, language, base))
+    }
+
+    /// The syntax that is open at the cursor; `None` if the language is unknown.
+    pub(super) fn beginning(&self) -> Option<&Beginning> {
+        let beginning = self.beginning.get_or_init(|| Beginning::at(self));
+        beginning.as_ref()
+    }
+
+    fn file_tree(&self, language: &'static Language) -> Tree {
+        let CursorSite { prefix, suffix, .. } = self.site;
+        let known = self.site.tree.or_else(|| self.file.base.get());
+        known.cloned().unwrap_or_else(|| {
+            let base = || language.parse(&[prefix, suffix].concat());
+            self.file.base.get_or_init(base).clone()
+        })
+    }
+}
+
+impl<'a> Syntax<'a> {
+    fn new(prefix: &'a str, suffix: &'a str) -> Self {
+        Self {
+            prefix,
+            suffix,
+            base: OnceLock::new(),
+            last: Mutex::default(),
+        }
+    }
+
+    fn with(
+        &self,
+        text: &str,
+        language: &'static Language,
+        base: impl FnOnce() -> Tree,
+    ) -> Arc<Parsed> {
         let mut last = self.last.lock();
         if let Some((_, parsed)) = last.as_ref().filter(|(known, _)| known == text) {
-            return Some(Arc::clone(parsed));
+            return Arc::clone(parsed);
         }
-        let CursorSite { prefix, suffix, .. } = self.site;
-        let mut old = match self.site.tree {
+        let mut old = match self.base.get() {
             Some(tree) => tree.clone(),
-            None => self
-                .base
-                .get_or_init(|| language.parse(&[prefix, suffix].concat()))
-                .clone(),
+            None => {
+                let tree = base();
+                self.base.get_or_init(|| tree).clone()
+            }
         };
-        let start = prefix.len();
+        let start = self.prefix.len();
         let end = start + text.len();
-        let here = point(prefix);
+        let here = point(self.prefix);
         old.edit(&InputEdit {
             start_byte: start,
             old_end_byte: start,
@@ -62,11 +132,11 @@ impl<'a> SyntaxSite<'a> {
             old_end_position: here,
             new_end_position: after(here, text),
         });
-        let whole = [prefix, text, suffix].concat();
+        let whole = [self.prefix, text, self.suffix].concat();
         let tree = language.parse_again(&whole, &old);
         let parsed = Arc::new(Parsed { language, tree });
         *last = Some((text.to_owned(), Arc::clone(&parsed)));
-        Some(parsed)
+        parsed
     }
 }
 

@@ -39,7 +39,12 @@ fn text_after_cursor_ends_completion_at_its_line() {
         check("python", "x = f($0)\n", "a, b\ny = 2"),
         ("a, b".into(), vec!["line".into()])
     );
-    kept("python", "x = $0\n", "f(a)\ny = 2");
+    // Without it, outside of all blocks, the completion ends with its statement.
+    assert_eq!(
+        check("python", "x = $0\n", "f(a)\ny = 2"),
+        ("f(a)".into(), vec!["block".into()])
+    );
+    kept("python", "def f(a):\n    x = $0\n", "f(a)\n    y = 2");
 }
 
 #[test]
@@ -90,7 +95,7 @@ fn stray_closing_bracket_ends_completion() {
         check("typescript", fixture, "return a;\n}\nfunction g() {}"),
         (
             "return a;".into(),
-            vec!["brackets".into(), "blank-end".into()]
+            vec!["block".into(), "brackets".into(), "blank-end".into()]
         )
     );
     kept("typescript", fixture, "if (a) {\n    return a;\n  }");
@@ -182,7 +187,8 @@ fn lines_that_fit_before_the_rest_of_a_line_are_kept() {
     );
     assert_eq!(
         check("python", fixture, "f(\n    a,\n    (").0,
-        "f(".to_owned()
+        // No line leaves a bracket open.
+        String::new()
     );
 }
 
@@ -456,7 +462,7 @@ fn further_functions_of_reply_are_removed() {
     function total(items: number[]) {
       return 1;
     }
-    [definition]
+    [block]
     ");
 }
 
@@ -897,7 +903,7 @@ proptest! {
         let mut detector = cleaner.end_detector();
         if detector.is_complete(&written) {
             let whole = [written.as_str(), &on].concat();
-            prop_assert_eq!(cleaner.clean(&whole).0, cleaner.clean(&written).0);
+            prop_assert_eq!(cleaner.clean(&whole, Finish::Stop).0, cleaner.clean(&written, Finish::Stop).0);
         }
     }
 
@@ -917,8 +923,8 @@ proptest! {
             chat: false,
         };
         let cleaner = Cleaner::new(site);
-        cleaner.clean(&first);
-        prop_assert_eq!(cleaner.clean(&second), clean(&second, &site));
+        cleaner.clean(&first, Finish::Stop);
+        prop_assert_eq!(cleaner.clean(&second, Finish::Stop), clean(&second, &site));
     }
 }
 

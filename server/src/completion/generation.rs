@@ -94,7 +94,7 @@ pub(super) async fn generate(
     let mut candidates: Vec<String> = Vec::new();
     let mut thinking = None;
     for candidate in output.candidates {
-        let (text, decisions) = cleaner.clean(&candidate.text);
+        let (text, decisions) = cleaner.clean(&candidate.text, candidate.finish);
         let thought = decisions.iter().any(|decision| decision.rule == "think");
         if text.is_empty() && (candidate.thought || thought) {
             thinking = thinking.or(Some(candidate.finish));

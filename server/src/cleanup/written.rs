@@ -1,0 +1,681 @@
+//! The extent of what is being written, by the syntax of the text up to the cursor and of the
+//! completion, whatever follows the cursor: the end of the definition or block that a completion
+//! begins in, where it closes a bracket that is open at the cursor, and its last whole statement.
+
+use tree_sitter::Node;
+
+use super::brackets::{Bracket, around, brackets, is_balanced_outside};
+use super::extent::{fits, has_error_within};
+use super::syntax_site::SyntaxSite;
+use super::{Change, CompletionExtent, first_line, indentation, last_line};
+use crate::syntax::Language;
+
+/// Ends a completion with the innermost definition or block that it begins in. Outside of all
+/// blocks, and among the members of a class, it ends with the definition that it begins in or that
+/// begins there, or with the statement, or before the next empty line.
+pub(super) fn end_at_block(text: &str, site: &SyntaxSite<'_>) -> Change {
+    end_of_block(text, site).map_or(Change::None, Change::EndAt)
+}
+
+/// The offset at which a completion has left the definition or block that it begins in; `None`
+/// while it may go on.
+pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let language = site.language?;
+    if language.indented_blocks {
+        end_by_indentation(text, site)
+    } else if site.extent == CompletionExtent::Definition || opens_string(text, site) {
+        None
+    } else {
+        end_by_brackets(text, site)
+    }
+}
+
+/// Whether a completion leaves a string open that may go on over line ends. Until it is closed,
+/// the parser takes its lines for code.
+fn opens_string(text: &str, site: &SyntaxSite<'_>) -> bool {
+    is_odd(text, site) && !is_odd(site.prefix, site)
+}
+
+/// Whether one of the marks of strings that may go on over line ends occurs an odd number of times.
+fn is_odd(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let quotes = site.language.map_or(&[][..], |language| language.quotes);
+    let mut marks = quotes.iter().filter(|quote| quote.spans_lines);
+    marks.any(|quote| text.matches(quote.mark).count() % 2 == 1)
+}
+
+/// Whether a completion that goes on with a line may leave its block there. Most lines that are
+/// written in a block close nothing, and need no parsing.
+pub(super) fn may_leave_block(lines: &str, site: &SyntaxSite<'_>) -> bool {
+    let closes_nothing = |text: &str| !text.contains('}');
+    let begins_inside = !lines.trim_start().starts_with([')', ']', '}']);
+    let is_in_block = site.beginning().is_some_and(|beginning| {
+        let mut roles = beginning.roles.iter().rev().map(|(_, role)| *role);
+        roles.find(|role| *role != BracketRole::Other) == Some(BracketRole::Block)
+    });
+    !(is_in_block && begins_inside && closes_nothing(last_line(lines.trim_end_matches('\n'))))
+}
+
+/// What a bracket opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BracketRole {
+    /// A block of statements.
+    Block,
+    /// The members of a class, a namespace or the like.
+    Members,
+    /// A part of an expression or a header.
+    Other,
+}
+
+/// The syntax that is open at a cursor.
+#[derive(Debug)]
+pub(super) struct Beginning {
+    /// The roles of the open brackets, by the brackets' offsets, outermost first.
+    roles: Vec<(usize, BracketRole)>,
+}
+
+impl Beginning {
+    /// The syntax open at a cursor; `None` if the language is unknown.
+    pub(super) fn at(site: &SyntaxSite<'_>) -> Option<Self> {
+        let language = site.language?;
+        if language.indented_blocks {
+            return Some(Self { roles: Vec::new() });
+        }
+        // The cursor may be in a string. To the parser, a block is a mere error without the quote
+        // and the brackets that close what is open: those that close most show which they are.
+        let marks = language.quotes.iter().map(|quote| quote.mark);
+        let tried = std::iter::once("").chain(marks).filter_map(|mark| {
+            let open = Course::of(mark, site)?.open;
+            let closed = format!("{mark}\n{}", closers(&open));
+            let parsed = site.written_with(&closed)?;
+            let root = parsed.tree.root_node();
+            let role = |bracket: &Bracket| {
+                let token = root.descendant_for_byte_range(bracket.start, bracket.start + 1);
+                let role = token.and_then(|token| role(language, token));
+                (bracket.start, role.unwrap_or(BracketRole::Other))
+            };
+            Some(open.iter().map(role).collect::<Vec<_>>())
+        });
+        let blocks = |roles: &Vec<(usize, BracketRole)>| {
+            let is_block = |(_, role): &&(usize, BracketRole)| *role != BracketRole::Other;
+            roles.iter().filter(is_block).count()
+        };
+        let best = tried.reduce(|best, other| {
+            let is_better = blocks(&other) > blocks(&best);
+            if is_better { other } else { best }
+        });
+        Some(Self { roles: best? })
+    }
+
+    fn role(&self, bracket: &Bracket) -> BracketRole {
+        let found = self.roles.iter().find(|(at, _)| *at == bracket.start);
+        found.map_or(BracketRole::Other, |(_, role)| *role)
+    }
+}
+
+/// The role of a bracket token.
+fn role(language: &Language, token: Node<'_>) -> Option<BracketRole> {
+    let block = token.parent()?;
+    if !language.is_block(block) {
+        return Some(BracketRole::Other);
+    }
+    let owner = block.parent()?;
+    let has_members = owner.child_by_field_name("name").is_some() && !language.is_function(owner);
+    Some(if has_members {
+        BracketRole::Members
+    } else {
+        BracketRole::Block
+    })
+}
+
+/// The brackets that are open at the cursor and those of a completion.
+struct Course {
+    /// Those of the prefix that the prefix leaves open, outermost first.
+    open: Vec<Bracket>,
+    /// Those of the completion, in order, at offsets in the file.
+    own: Vec<Bracket>,
+}
+
+impl Course {
+    fn of(text: &str, site: &SyntaxSite<'_>) -> Option<Self> {
+        let parsed = site.written_with(text)?;
+        let cursor = site.prefix.len();
+        let completion = cursor..cursor + text.len();
+        let (mut open, mut own) = (Vec::new(), Vec::new());
+        for bracket in brackets(parsed.language, parsed.tree.root_node(), |node| {
+            is_balanced_outside(node, &completion)
+        }) {
+            if bracket.start >= cursor {
+                own.push(bracket);
+            } else if bracket.opens {
+                open.push(bracket);
+            } else {
+                open.pop();
+            }
+        }
+        Some(Self { open, own })
+    }
+
+    /// The brackets that are open at an offset of the completion, and how many of them are its own.
+    fn open_at(&self, end: usize) -> (Vec<Bracket>, usize) {
+        let mut open = self.open.clone();
+        let mut theirs = open.len();
+        for bracket in self.own.iter().take_while(|bracket| bracket.start < end) {
+            if bracket.opens {
+                open.push(*bracket);
+            } else {
+                open.pop();
+            }
+            theirs = theirs.min(open.len());
+        }
+        let own = open.len() - theirs;
+        (open, own)
+    }
+}
+
+/// The brackets that close others.
+fn closers(open: &[Bracket]) -> String {
+    open.iter().rev().map(|bracket| bracket.closer).collect()
+}
+
+/// Where a completion leaves its block in a language with braces.
+fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let cursor = site.prefix.len();
+    let beginning = site.beginning()?;
+    let Course { mut open, own } = Course::of(text, site)?;
+    // A completion that begins with closing brackets begins in what is around them.
+    let mut begun = 0;
+    let mut own = own.into_iter().peekable();
+    while let Some(closing) =
+        own.next_if(|next| !next.opens && text[begun..next.start - cursor].trim().is_empty())
+    {
+        open.pop();
+        begun = closing.start + 1 - cursor;
+    }
+    let base = open
+        .iter()
+        .rposition(|bracket| beginning.role(bracket) != BracketRole::Other);
+    let block = base.map(|at| open[at]);
+    let declares = block.is_none_or(|block| {
+        // From the beginning of its members on, a class is written as a whole.
+        let is_first = begun == 0 && site.prefix[block.start + 1..].trim().is_empty();
+        beginning.role(&block) == BracketRole::Members && !is_first
+    });
+    if declares && let Some(end) = end_of_declaration(text, site, block) {
+        return Some(end);
+    }
+    let base = base?;
+    while let Some(bracket) = own.next() {
+        if bracket.opens {
+            open.push(bracket);
+            continue;
+        }
+        open.pop();
+        if open.len() == base {
+            let end = bracket.start + 1 - cursor;
+            return Some(end_of_closing_line(text, end, &open, own, site, beginning));
+        }
+    }
+    None
+}
+
+/// Where the line ends on which a block is closed: behind the brackets and the semicolon that
+/// follow, or behind the whole line if the statement around the block ends with it.
+fn end_of_closing_line(
+    text: &str,
+    closed: usize,
+    open: &[Bracket],
+    rest: impl Iterator<Item = Bracket>,
+    site: &SyntaxSite<'_>,
+    beginning: &Beginning,
+) -> usize {
+    let cursor = site.prefix.len();
+    let line_end = closed + first_line(&text[closed..]).len();
+    let outer = open
+        .iter()
+        .rposition(|bracket| beginning.role(bracket) != BracketRole::Other)
+        .map_or(0, |at| at + 1);
+    let mut open = open.len();
+    let mut own = 0;
+    let mut end = closed;
+    let is_end = |from: usize, to: usize| {
+        let between = text[from..to].trim();
+        between.is_empty() || between == ";" || between == ","
+    };
+    for bracket in rest.take_while(|bracket| bracket.start < cursor + line_end) {
+        if bracket.opens {
+            own += 1;
+        } else if own > 0 {
+            own -= 1;
+        } else if open == outer {
+            // It closes the block around.
+            return end;
+        } else {
+            open -= 1;
+            let at = bracket.start - cursor;
+            if is_end(end, at) {
+                end = at + 1;
+            }
+        }
+    }
+    let left = text[end..line_end].trim();
+    if open == outer && own == 0 || left == ";" || left == "," {
+        end + text[end..line_end].trim_end().len()
+    } else {
+        end
+    }
+}
+
+/// Where a declaration ends that a completion begins in or that begins there: outside of all
+/// blocks, or among the members of a block. Statements that are no definitions go on to an empty
+/// line, unless one was begun before the cursor, spans lines or has braces.
+fn end_of_declaration(text: &str, site: &SyntaxSite<'_>, block: Option<Bracket>) -> Option<usize> {
+    let (open, _) = Course::of(text, site)?.open_at(usize::MAX);
+    let closed = format!("{text}\n{}", closers(&open));
+    let parsed = site.written_with(&closed)?;
+    let root = parsed.tree.root_node();
+    let container = match block {
+        Some(block) => root
+            .descendant_for_byte_range(block.start, block.start + 1)?
+            .parent()?,
+        None => root,
+    };
+    end_of_unit(text, site, container, parsed.language)
+}
+
+/// Where the first declaration in a container ends that a completion writes.
+fn end_of_unit(
+    text: &str,
+    site: &SyntaxSite<'_>,
+    container: Node<'_>,
+    language: &Language,
+) -> Option<usize> {
+    let cursor = site.prefix.len();
+    let written = cursor + text.trim_end().len();
+    let mut walk = container.walk();
+    let mut children = container
+        .named_children(&mut walk)
+        .filter(|child| child.end_byte() > cursor && child.start_byte() < written)
+        .peekable();
+    let mut last = children.next()?;
+    while language.is_comment(last) {
+        last = children.next()?;
+    }
+    let defines = |node: Node<'_>| {
+        let mut walk = node.walk();
+        language.is_definition(node)
+            || node
+                .named_children(&mut walk)
+                .any(|child| language.is_definition(child))
+    };
+    let spans_lines = |node: Node<'_>| node.start_position().row < node.end_position().row;
+    let has_braces = |node: Node<'_>| {
+        let start = node.start_byte().saturating_sub(cursor);
+        let end = node.end_byte().saturating_sub(cursor).min(text.len());
+        text.get(start..end).is_some_and(|text| text.contains('{'))
+    };
+    let is_one = |node: Node<'_>| defines(node) || spans_lines(node) || has_braces(node);
+    let mut ends = is_one(last) || last.start_byte() < cursor;
+    while let Some(next) = children.peek().copied() {
+        let same_line = next.start_position().row == last.end_position().row;
+        let apart = next.start_position().row > last.end_position().row + 1;
+        if same_line {
+            last = next;
+        } else if ends || apart || defines(next) {
+            break;
+        } else {
+            last = next;
+            ends = is_one(last);
+        }
+        children.next();
+    }
+    children.peek()?;
+    if last.is_error() {
+        return None;
+    }
+    // Tokens between declarations, such as a field's semicolon, belong to the one before.
+    let end = last.end_byte() - cursor;
+    let rest = first_line(&text[end..]);
+    let token = rest.trim_start();
+    Some(match token.starts_with([';', ',']) {
+        true => end + rest.len() - token.len() + 1,
+        false => end,
+    })
+}
+
+/// Where a completion leaves its block in a language with indented blocks: before the first line
+/// that is indented less.
+fn end_by_indentation(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let block = block_of(text, site)?;
+    // The parser takes what follows an open bracket or string for statements of their own.
+    let is_open = opens_string(text, site) || Course::of(text, site)?.open_at(usize::MAX).1 > 0;
+    let declares = site.extent != CompletionExtent::Definition && !is_open;
+    let declaration = declares.then(|| end_of_indented_declaration(text, site, block));
+    if let Some(end) = declaration.flatten() {
+        return Some(end);
+    }
+    let begun = is_odd(site.prefix, site);
+    let lines = LogicalLines::of(text, site)?;
+    let leaves = |(start, line): &(usize, &str)| {
+        !line.trim().is_empty()
+            && indentation(line) < block
+            && begun == is_odd(&text[..*start], site)
+            && lines.begins_at(*start)
+    };
+    lines.later().find(leaves).map(|(start, _)| start)
+}
+
+/// The indentation of the block that a completion begins in. A completion that begins with a line
+/// end begins in the block of its first line: after a header in a new one, after `return x` in an
+/// outer one, unless that is outside of all blocks.
+fn block_of(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let line = last_line(site.prefix);
+    if line.trim().is_empty() && !first_line(text).trim().is_empty() {
+        return Some(indentation(&[line, first_line(text)].concat()));
+    }
+    let here = indentation(logical_line(site)?);
+    if !first_line(text).trim().is_empty() {
+        return Some(here);
+    }
+    let mut lines = text.split_inclusive('\n').skip(1);
+    let first = lines.find(|line| !line.trim().is_empty()).map(indentation);
+    Some(first.filter(|width| *width > 0).unwrap_or(here))
+}
+
+/// The beginning of the prefix's last line, or of the line on which the brackets or the string
+/// begin that the cursor is in.
+fn logical_line<'a>(site: &SyntaxSite<'a>) -> Option<&'a str> {
+    let cursor = site.prefix.len();
+    let bracket = Course::of("", site)?.open.first().map(|open| open.start);
+    let parsed = site.written_with("")?;
+    let string = string_at(parsed.tree.root_node(), cursor, parsed.language);
+    let begins = [bracket, string.map(|string| string.start_byte())];
+    let at = begins.into_iter().flatten().min().unwrap_or(cursor);
+    let start = at - last_line(&site.prefix[..at]).len();
+    Some(&site.prefix[start..])
+}
+
+/// The outermost string that begins before an offset and does not end before it.
+fn string_at<'t>(root: Node<'t>, at: usize, language: &Language) -> Option<Node<'t>> {
+    let mut node = root.descendant_for_byte_range(at.saturating_sub(1), at)?;
+    let mut found = None;
+    loop {
+        if language.is_string(node) && node.start_byte() < at && at <= node.end_byte() {
+            found = Some(node);
+        }
+        match node.parent() {
+            Some(parent) => node = parent,
+            None => return found,
+        }
+    }
+}
+
+/// The lines of a completion that begin outside of brackets and strings.
+struct LogicalLines<'t> {
+    text: &'t str,
+    cursor: usize,
+    course: Course,
+    /// The strings that span lines.
+    strings: Vec<std::ops::Range<usize>>,
+}
+
+impl<'t> LogicalLines<'t> {
+    fn of(text: &'t str, site: &SyntaxSite<'_>) -> Option<Self> {
+        let course = Course::of(text, site)?;
+        let parsed = site.written_with(text)?;
+        let cursor = site.prefix.len();
+        let mut strings = Vec::new();
+        let mut pending = vec![parsed.tree.root_node()];
+        while let Some(node) = pending.pop() {
+            if node.end_byte() <= cursor || node.start_position().row == node.end_position().row {
+                continue;
+            }
+            if parsed.language.is_string(node) {
+                strings.push(node.byte_range());
+                continue;
+            }
+            let mut walk = node.walk();
+            pending.extend(node.children(&mut walk));
+        }
+        Some(Self {
+            text,
+            cursor,
+            course,
+            strings,
+        })
+    }
+
+    /// The lines after the first, with their offsets.
+    fn later(&self) -> impl Iterator<Item = (usize, &'t str)> {
+        let text = self.text;
+        let starts = super::line_ends(text);
+        starts.map(move |start| (start, first_line(&text[start..])))
+    }
+
+    /// Whether a statement may begin with the line at an offset.
+    fn begins_at(&self, start: usize) -> bool {
+        let at = self.cursor + start;
+        let inside = |string: &std::ops::Range<usize>| string.start < at && at < string.end;
+        self.course.open_at(at).0.is_empty() && !self.strings.iter().any(inside)
+    }
+}
+
+/// Where a declaration ends that a completion begins in, in a language with indented blocks.
+fn end_of_indented_declaration(text: &str, site: &SyntaxSite<'_>, block: usize) -> Option<usize> {
+    let parsed = site.written_with(text)?;
+    let language = parsed.language;
+    let cursor = site.prefix.len();
+    let root = parsed.tree.root_node();
+    if block == 0 {
+        return end_of_unit(text, site, root, language);
+    }
+    let at = cursor + (text.len() - text.trim_start().len());
+    let mut node = root.descendant_for_byte_range(at.saturating_sub(1), at)?;
+    loop {
+        let owner = node.parent()?;
+        if language.is_block(node) && node.start_position().column == block {
+            let has_members = language.is_definition(owner) && !language.is_function(owner);
+            // From the beginning of its members on, a class is written as a whole.
+            return (has_members && node.start_byte() < cursor)
+                .then(|| end_of_unit(text, site, node, language))?;
+        }
+        node = owner;
+    }
+}
+
+/// Where a completion closes the bracket, or ends the string, that the cursor is in and that the
+/// rest of the cursor's line closes too, as an editor closes brackets and quotes when they are
+/// opened.
+pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let rest = first_line(site.suffix).trim_start();
+    let closer = rest.chars().next()?;
+    if "\"'`".contains(closer) {
+        return end_of_string(text, rest, site);
+    }
+    if !")]}".contains(closer) {
+        return None;
+    }
+    let cursor = site.prefix.len();
+    let course = Course::of(text, site)?;
+    let innermost = course.open.last().filter(|open| open.closer == closer)?;
+    let before = course.open.len() - 1;
+    let mut open = course.open.len();
+    let closing = course.own.iter().find(|bracket| {
+        open = if bracket.opens { open + 1 } else { open - 1 };
+        open == before
+    })?;
+    (closing.closer == innermost.closer).then_some(closing.start - cursor)
+}
+
+/// Where a completion ends the string that the cursor is in and that the rest of the line ends.
+fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let mut quotes = site.language?.quotes.iter();
+    let quote = quotes.find(|quote| rest.starts_with(quote.mark))?;
+    let character = quote.mark.chars().next()?;
+    if quote.mark.len() > 1 {
+        let is_open = site.prefix.matches(quote.mark).count() % 2 == 1;
+        return is_open.then(|| text.find(quote.mark)).flatten();
+    }
+    let is_open = unescaped(last_line(site.prefix), character).count() % 2 == 1;
+    is_open.then(|| unescaped(text, character).next()).flatten()
+}
+
+/// The offsets of a character that no backslash stands before.
+fn unescaped(text: &str, character: char) -> impl Iterator<Item = usize> {
+    let mut escaped = false;
+    text.char_indices().filter_map(move |(at, each)| {
+        let found = each == character && !escaped;
+        escaped = each == '\\' && !escaped;
+        found.then_some(at)
+    })
+}
+
+/// Whether a completion breaks off: it is wrong with what follows and without.
+pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
+    if text.trim().is_empty() {
+        return false;
+    }
+    let Some(course) = Course::of(text, site) else {
+        return false;
+    };
+    let (open, own) = course.open_at(usize::MAX);
+    let is_wrong = |text: &str| {
+        let parsed = site.with(text);
+        parsed.is_some_and(|it| it.tree.root_node().has_error())
+    };
+    if own > 0 && is_wrong(text) && !is_wrong("") {
+        return true;
+    }
+    let last = text.trim_end().chars().next_back();
+    // Of a single line, a missing semicolon says nothing.
+    let goes_on =
+        last.is_some_and(|last| ".,=+-*/%&|^<>!?:".contains(last)) || text.trim().contains('\n');
+    if fits(text, site) {
+        return false;
+    }
+    own > 0
+        || goes_on && {
+            let ink = text.trim_end();
+            let end = site.prefix.len() + ink.len();
+            let line = end - last_line(ink).len();
+            let closed = format!("{ink}\n{}", closers(&open));
+            let wrong = |closed: &str, range| {
+                let parsed = site.written_with(closed);
+                parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &range))
+            };
+            wrong(&closed, line..end + 1)
+        }
+}
+
+/// Ends a completion that its model did not finish with its last whole statement: with one that
+/// closes the brackets that the completion opens, or, where nothing follows that closes any, with
+/// one inside of them. Nothing is left of a single unfinished line.
+pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Change {
+    if site.language.is_none() {
+        return match text.rfind('\n') {
+            Some(end) => Change::EndAt(end),
+            None => Change::None,
+        };
+    }
+    let Some(course) = Course::of(text, site) else {
+        return Change::None;
+    };
+    let cursor = site.prefix.len();
+    let is_cut = |end: usize| !text[end..].contains('\n');
+    let mut ends: Vec<usize> = super::line_ends(text)
+        .map(|end| end - 1)
+        .chain([text.len()])
+        .map(|end| text[..end].trim_end().len())
+        .filter(|end| *end > 0 && (!is_cut(*end) || text[..*end].ends_with([';', '}'])))
+        .collect();
+    ends.dedup();
+    let closed_after = around("", site).is_none_or(|around| around.is_closed_after());
+    let mut nested = None;
+    for end in ends.into_iter().rev() {
+        let (open, own) = course.open_at(cursor + end);
+        let allowed = own == 0 || (nested.is_none() && !closed_after);
+        if !allowed || !is_whole(text, end, &open, site) {
+            continue;
+        }
+        nested = Some(end);
+        if own == 0 {
+            break;
+        }
+    }
+    // Lines between brackets of one line end with a line end.
+    let is_between = first_line(text).trim().is_empty() && !first_line(site.suffix).is_empty();
+    let end = nested.unwrap_or(0);
+    let line = first_line(&text[end..]).len();
+    let follows = text[end + line..].starts_with('\n');
+    Change::EndAt(match end > 0 && is_between && follows {
+        true => end + line + 1,
+        false => end,
+    })
+}
+
+/// Whether a statement, or an element of a list in brackets, ends at an offset of a completion.
+fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> bool {
+    let written = &text[..end];
+    let Some(language) = site.language else {
+        return false;
+    };
+    // A line that begins with an operator continues the one before.
+    let next = text[end..].trim_start();
+    if next.starts_with([
+        '.', '?', ':', '&', '|', '+', '*', '/', '=', '<', '>', '%', '^', ',',
+    ]) && !next.starts_with(language.line_comment)
+        && !next.starts_with("/*")
+    {
+        return false;
+    }
+    let closed = format!("{written}\n{}", closers(open));
+    let Some(parsed) = site.written_with(&closed) else {
+        return false;
+    };
+    let at = site.prefix.len() + end;
+    let root = parsed.tree.root_node();
+    let Some(token) = root.descendant_for_byte_range(at - 1, at) else {
+        return false;
+    };
+    let in_own_literal = |node: Node<'_>| {
+        let literal = language.is_string(node) || language.is_comment(node);
+        literal && node.start_byte() >= site.prefix.len() && node.end_byte() > at
+    };
+    // A header whose block is missing.
+    if token.kind() == ":" || has_error_from(root, &(site.prefix.len()..at)) {
+        return false;
+    }
+    let mut node = token;
+    let mut ends_statement = matches!(token.kind(), ";")
+        || (token.kind() == "," && token.parent().is_some_and(|list| !language.is_block(list)));
+    loop {
+        if in_own_literal(node) {
+            return false;
+        }
+        let literal = language.is_string(node) || language.is_comment(node);
+        ends_statement |= (language.is_statement(node)
+            || language.is_definition(node)
+            || language.is_comment(node))
+            && node.end_byte() <= at + 1
+            || literal && node.start_byte() < site.prefix.len();
+        match node.parent() {
+            Some(parent) => node = parent,
+            None => break,
+        }
+    }
+    ends_statement
+}
+
+/// Whether a syntax error begins in a range of bytes.
+fn has_error_from(node: Node<'_>, range: &std::ops::Range<usize>) -> bool {
+    if !node.has_error() || node.start_byte() >= range.end || node.end_byte() < range.start {
+        return false;
+    }
+    let mut walk = node.walk();
+    (node.is_error() || node.is_missing()) && node.start_byte() >= range.start
+        || node
+            .children(&mut walk)
+            .any(|child| has_error_from(child, range))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! Files as they are written: each is cut at a cursor, shown as an editor may have it, and
+//! continued by models that are right but do not stop where they should.
+
+use crate::cleanup::{Cleaner, CompletionExtent, CursorSite};
+use crate::model::Finish;
+use crate::syntax::Language;
+
+/// Finished files. `$0` is the cursor, `$1` the end of what is missing in the finished file, and
+/// `$2` that of the definition or block that is being written.
+const FILES: &[(&str, &str)] = &[
+    (
+        "python",
+        "def total(coins):$0\n    result = 0\n    for coin in coins:\n        result += coin.value\n    return result$1$2\n\n\ndef mean(coins):\n    return total(coins) / len(coins)\n",
+    ),
+    (
+        "python",
+        "class Purse:\n    def pay(self, price):\n        for coin in self.coins:\n            $0if coin.value == price:\n                return coin$1\n            self.skip(coin)$2\n        return None\n\n    def add(self, coin):\n        self.coins.append(coin)\n",
+    ),
+    (
+        "python",
+        "def send(coin):\n    answer = client.put($0\n        f\"/coins/{coin.id}\",\n        json=coin.to_dict(),\n    $1)\n    answer.raise_for_status()\n    return answer$2\n\n\ndef count(coins):\n    return len(coins)\n",
+    ),
+    (
+        "python",
+        "def greet(name):\n    print(\"$0Good morning, \" + name$1)\n    return name$2\n\n\ndef part(name):\n    print(name)\n",
+    ),
+    (
+        "python",
+        "import json\n\n\n$0@cached\ndef load(path):\n    with open(path) as file:\n        return json.load(file)$1$2\n\n\ndef save(path, data):\n    path.write_text(json.dumps(data))\n",
+    ),
+    (
+        "python",
+        "WEIGHTS = {$0\n    \"cent\": 2.3,\n    \"euro\": 7.5,\n$1}$2\n\nNAMES = {\n    \"cent\": \"c\",\n}\n",
+    ),
+    (
+        "typescript",
+        "export function total(coins: Coin[]): number {$0\n  let result = 0;\n  for (const coin of coins) {\n    result += coin.value;\n  }\n  return result;$1\n}$2\n\nexport function mean(coins: Coin[]): number {\n  return total(coins) / coins.length;\n}\n",
+    ),
+    (
+        "typescript",
+        "describe(\"wallet\", $0() => {\n  it(\"starts empty\", () => {\n    expect(new Wallet().coins).toEqual([]);\n  });\n}$1);$2\n\ndescribe(\"purse\", () => {\n  it(\"opens\", open);\n});\n",
+    ),
+    (
+        "typescript",
+        "function Clock() {\n  useEffect(() => {\n    $0const timer = setInterval(tick, 1000);\n    return () => clearInterval(timer);$1\n  }, [tick]);$2\n  return now;\n}\n\nfunction tick() {\n  now += 1;\n}\n",
+    ),
+    (
+        "typescript",
+        "class Wallet {\n  private coins: Coin[] = [];\n\n  $0add(coin: Coin): void {\n    this.coins.push(coin);\n  }$1$2\n\n  count(): number {\n    return this.coins.length;\n  }\n}\n",
+    ),
+    (
+        "typescript",
+        "function name(coin: Coin): string {\n  const title = `Coin $0${coin.name}: ${coin.value}$1`;\n  return title;\n}$2\n\nfunction part(): string {\n  return \"x\";\n}\n",
+    ),
+    (
+        "javascript",
+        "app.get(\"/coins/:id\", $0async (request, response) => {\n  const coin = await store.find(request.params.id);\n  response.json(coin);\n}$1);$2\n\napp.listen(3000);\n",
+    ),
+    (
+        "go",
+        "package coins\n\nfunc Total(coins []Coin) int {\n\t$0result := 0\n\tfor _, coin := range coins {\n\t\tresult += coin.Value\n\t}\n\treturn result$1\n}$2\n\nfunc Mean(coins []Coin) int {\n\treturn Total(coins) / len(coins)\n}\n",
+    ),
+    (
+        "go",
+        "package coins\n\nfunc Sort(coins []Coin) {\n\tsort.Slice(coins, $0func(i, j int) bool {\n\t\treturn coins[i].Value < coins[j].Value\n\t}$1)\n\tlog(coins)\n}$2\n\nfunc Open() {\n\tready = true\n}\n",
+    ),
+    (
+        "java",
+        "class Wallet {\n    int total(List<Coin> coins) {$0\n        int result = 0;\n        for (Coin coin : coins) {\n            result += coin.value();\n        }\n        return result;$1\n    }$2\n\n    int count() {\n        return coins.size();\n    }\n}\n",
+    ),
+    (
+        "java",
+        "class Wallet {\n    void print(List<Coin> coins) {\n        coins.forEach($0coin -> {\n            System.out.println(coin.name());\n        }$1);\n        done();\n    }$2\n\n    int count() {\n        return coins.size();\n    }\n}\n",
+    ),
+    (
+        "java",
+        "class Wallet {\n    void start() {\n        Thread thread = new Thread($0new Runnable() {\n            public void run() {\n                work();\n            }\n        }$1);\n        thread.start();\n    }$2\n\n    int count() {\n        return 1;\n    }\n}\n",
+    ),
+    (
+        "csharp",
+        "class Wallet {\n    int Total(List<Coin> coins) {\n        $0var result = 0;\n        foreach (var coin in coins) {\n            result += coin.Value;\n        }\n        return result;$1\n    }$2\n\n    int Count() {\n        return coins.Count;\n    }\n}\n",
+    ),
+];
+
+/// A file of [`FILES`] without its marks.
+struct File {
+    language: &'static Language,
+    source: String,
+    cursor: usize,
+    missing: usize,
+    extent: usize,
+}
+
+impl File {
+    fn new(id: &str, marked: &str) -> Self {
+        let mut source = marked.to_owned();
+        let mut mark = |mark: &str| {
+            let at = source.find(mark).expect("a file has its marks");
+            source.replace_range(at..at + mark.len(), "");
+            at
+        };
+        let [cursor, missing, extent] = ["$0", "$1", "$2"].map(&mut mark);
+        Self {
+            language: Language::by_id(id).expect("it is in the table"),
+            source,
+            cursor,
+            missing,
+            extent,
+        }
+    }
+
+    fn prefix(&self) -> &str {
+        &self.source[..self.cursor]
+    }
+
+    /// What follows the cursor: the rest of the finished file, nothing, and what an editor closes.
+    fn suffixes(&self) -> [(&'static str, String); 3] {
+        [
+            ("finished", self.source[self.missing..].to_owned()),
+            ("as written", "\n".to_owned()),
+            ("closed", [&closed_by_editor(self.prefix()), "\n"].concat()),
+        ]
+    }
+
+    /// What models answer, and why they stop.
+    fn answers(&self) -> Vec<(String, Finish)> {
+        let reference = &self.source[self.cursor..self.missing];
+        let rest = &self.source[self.cursor..];
+        let mut answers = vec![(rest.to_owned(), Finish::Length)];
+        // Cut anywhere.
+        for end in (0..rest.len()).step_by(5) {
+            if rest.is_char_boundary(end) {
+                answers.push((rest[..end].to_owned(), Finish::Length));
+            }
+        }
+        // It goes on with a new definition, or with the statement behind a whole one.
+        let written = &self.source[self.cursor..self.extent];
+        let further = match self.language.id {
+            "python" => "\n\n\ndef further(a, b):\n    return a + b.val",
+            "go" => "\n\nfunc Further(a int) int {\n\treturn a.Val",
+            "java" | "csharp" => "\n\n    int further(int a) {\n        return a.val",
+            _ => "\n\nfunction further(a) {\n  return a.val",
+        };
+        answers.push(([written, further].concat(), Finish::Length));
+        // It repeats what follows.
+        let following = self.source[self.missing..].split_inclusive('\n').take(4);
+        let repeated: String = following.collect();
+        answers.push(([reference, repeated.trim_end()].concat(), Finish::Stop));
+        // It stops a token early.
+        let ink = reference.trim_end();
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let early = match ink.trim_end_matches(word) {
+            same if same == ink => &ink[..ink.len() - 1],
+            early => early,
+        };
+        answers.push((early.to_owned(), Finish::Stop));
+        answers.push((early.to_owned(), Finish::Length));
+        answers
+    }
+}
+
+/// The quote and brackets that an editor has closed behind a cursor.
+fn closed_by_editor(prefix: &str) -> String {
+    let quote = prefix
+        .chars()
+        .next_back()
+        .filter(|last| "\"'".contains(*last));
+    let mut open: Vec<(usize, char)> = Vec::new();
+    for (at, character) in prefix.char_indices() {
+        match character {
+            '(' => open.push((at, ')')),
+            '[' => open.push((at, ']')),
+            '{' => open.push((at, '}')),
+            ')' | ']' | '}' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    let mut closed: String = quote.into_iter().collect();
+    if quote.is_none()
+        && prefix
+            .rsplit('\n')
+            .next()
+            .is_some_and(|line| line.matches('`').count() % 2 == 1)
+    {
+        closed.push('`');
+    }
+    let row = |at: usize| prefix[..at].matches('\n').count();
+    let mut last = prefix.matches('\n').count();
+    for (at, closer) in open.into_iter().rev() {
+        if row(at) != last {
+            last = row(at);
+            let line = prefix.lines().nth(last).unwrap_or_default();
+            let indent = &line[..line.len() - line.trim_start().len()];
+            closed = [&closed, "\n", indent].concat();
+        }
+        closed.push(closer);
+    }
+    closed
+}
+
+fn dense(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+/// What is left of an answer, with what an editor would have closed if nothing follows.
+fn accepted(file: &File, suffix: &str, answer: &str, finish: Finish) -> String {
+    let cleaner = Cleaner::new(CursorSite {
+        prefix: file.prefix(),
+        suffix,
+        path: None,
+        language: Some(file.language),
+        tree: None,
+        extent: CompletionExtent::Block,
+        chat: false,
+    });
+    let (text, _) = cleaner.clean(answer, finish);
+    // A stream gives the same.
+    let mut detector = cleaner.end_detector();
+    let ends = (0..=answer.len()).filter(|end| answer.is_char_boundary(*end));
+    let stopped = ends
+        .into_iter()
+        .find(|end| detector.is_complete(&answer[..*end]));
+    if let Some(end) = stopped {
+        assert_eq!(cleaner.clean(&answer[..end], Finish::Enough).0, text);
+    }
+    text
+}
+
+#[test]
+fn completions_end_with_what_is_being_written() {
+    let (mut shown, mut whole, mut faults) = (0, 0, Vec::new());
+    for (id, marked) in FILES {
+        let file = File::new(id, marked);
+        let wanted = dense(&file.source[file.cursor..file.extent]);
+        let reference = dense(&file.source[file.cursor..file.missing]);
+        for (view, suffix) in file.suffixes() {
+            // An editor closes no semicolon, without which some languages are not correct.
+            let fits = |text: &str| {
+                let suffix = match view {
+                    "as written" => closed_by_editor(&[file.prefix(), text].concat()),
+                    _ => suffix.clone(),
+                };
+                file.language
+                    .parses(&[file.prefix(), text, &suffix].concat())
+            };
+            let can_fit = fits(&file.source[file.cursor..file.missing]);
+            for (answer, finish) in file.answers() {
+                let text = accepted(&file, &suffix, &answer, finish);
+                if text.trim().is_empty() {
+                    continue;
+                }
+                shown += 1;
+                whole += usize::from(dense(&text).starts_with(&reference));
+                let right = wanted.starts_with(&dense(&text));
+                if !right || (can_fit && !fits(&text)) {
+                    faults.push(format!(
+                        "{id}, {view}, {finish:?}, right: {right}\n{answer:?}\n{text:?}\n{}",
+                        [file.prefix(), "$0", &suffix].concat()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "{} of {shown}:\n{}",
+        faults.len(),
+        faults.join("\n\n")
+    );
+    assert!(whole * 4 > shown && shown > 900, "{whole} {shown}");
+}
