@@ -176,6 +176,8 @@ fn every_setting_has_its_row() {
     configuration.context.keep_index = false;
     configuration.typing.after_deletion = true;
     configuration.telemetry.otlp_url = Some(String::new());
+    // The table has a key for each language that is set.
+    configuration.languages.insert("*".to_owned(), true);
     let mut settings = serde_json::to_value(configuration).expect("settings are JSON");
     settings["context"]["keep_index"] = true.into();
     settings["typing"]["after_deletion"] = false.into();
