@@ -2,6 +2,7 @@
 //! `fillrate.toml`, the client's initialisation options and settings, and the command line. Each
 //! layer overrides the one before.
 
+mod languages;
 mod trial;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 use crate::text::LineIndex;
 
+pub use languages::SWITCHED_OFF;
 pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
 
 /// All settings of a server.
@@ -43,11 +45,26 @@ pub struct Configuration {
     pub typing: TypingSettings,
     /// How a model's text is cleaned up.
     pub cleanup: CleanupSettings,
+    /// By protocol identifier of a language, or `*` for every other one: true if completions are
+    /// offered in its documents.
+    pub languages: BTreeMap<String, bool>,
     /// What is recorded of completions.
     pub telemetry: TelemetrySettings,
 }
 
 impl Configuration {
+    /// True if completions are offered in documents of the language with this protocol identifier.
+    pub fn offers_in(&self, language_id: &str) -> bool {
+        languages::offers(&self.languages, language_id)
+    }
+
+    /// True if settings may have this top-level key.
+    pub fn has_key(key: &str) -> bool {
+        // `use` is not written while it is not set, or is `null`; both are keys.
+        let keys = serde_json::to_value(Self::default()).unwrap_or_default();
+        key == "use" || keys.get(key).is_some()
+    }
+
     /// Identifies the settings that decide a completion's text: 16 hex digits of their SHA-256.
     /// Excluded are how a model is reached (address or file) and waited for, so that one model
     /// reached in two ways counts as one, where an index is kept, and the settings of typing and
@@ -346,7 +363,9 @@ impl Layers {
             .or_else(|| of_table("/model", &|key, value| !workspace_may_set(key, value)))
             .or_else(|| of_table("/context/embeddings", &|key, _| !PACING.contains(&key)))
             .or_else(|| of_table("/telemetry", &|_, _| true))
-            .or_else(|| of_table("/typing", &|key, _| key == "gate"));
+            .or_else(|| of_table("/typing", &|key, _| key == "gate"))
+            // The switch holds for documents of other folders too.
+            .or_else(|| of_table("/languages", &|_, value| *value == Value::Bool(true)));
         if let Some(key) = refused {
             self.layers.pop();
             return Err(ConfigurationError::NotForWorkspaces { path, key });

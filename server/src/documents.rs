@@ -30,6 +30,8 @@ pub struct Snapshot {
     pub uri: String,
     /// Its file, if the URI names one; of a notebook's cell, the notebook's.
     pub path: Option<PathBuf>,
+    /// The protocol identifier of its language, as the client names it.
+    pub language_id: String,
     /// Its language, if supported.
     pub language: Option<&'static Language>,
     /// The editor's version number, which grows with each edit.
@@ -98,6 +100,7 @@ impl Snapshot {
         Self {
             uri: uri.to_owned(),
             path,
+            language_id: language_id.to_owned(),
             language,
             version,
             text: Text::new(contents),
@@ -122,6 +125,17 @@ impl Snapshot {
         parsed.as_ref()
     }
 
+    /// The same document with a range replaced by a text, and the text's end: what an editor shows
+    /// while a suggestion is selected.
+    #[must_use]
+    pub fn with_replaced(&self, range: Range<ByteOffset>, text: &str) -> (Self, ByteOffset) {
+        let before = self.text.slice(ByteOffset(0)..range.start);
+        let after = self.text.slice(range.end..self.text.len());
+        let end = ByteOffset(before.len() + text.len());
+        let whole = [before.as_str(), text, &after].concat();
+        (self.with_text(Text::new(&whole)), end)
+    }
+
     /// The same document with another text.
     fn with_text(&self, text: Text) -> Self {
         Self {
@@ -129,6 +143,7 @@ impl Snapshot {
             syntax: Syntax::default(),
             uri: self.uri.clone(),
             path: self.path.clone(),
+            language_id: self.language_id.clone(),
             ..*self
         }
     }

@@ -11,6 +11,7 @@
 
 mod backend;
 mod background;
+mod broad_folders;
 mod busy;
 mod capabilities;
 pub mod frame;
@@ -48,7 +49,7 @@ pub use options::ServerOptions;
 pub use requests::explain::{EXPLAIN, Explanation};
 pub use requests::inline_completion::{
     InlineCompletionContext, InlineCompletionItem, InlineCompletionList, InlineCompletionParams,
-    METHOD as INLINE_COMPLETION, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
+    METHOD as INLINE_COMPLETION, SelectedCompletion, TRIGGER_AUTOMATIC, TRIGGER_INVOKED,
 };
 pub use requests::new_session::NEW_SESSION;
 pub use requests::retrieve::{RETRIEVE, RetrieveParams};

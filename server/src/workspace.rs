@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::syntax::Language;
 use crate::text::LineIndex;
 
-use rules::IgnoreRules;
+use rules::{IgnoreRules, git_top, secret, secret_folder};
 
 pub use rules::{SECRET_PATTERNS, is_ignore_file};
 
@@ -56,7 +56,8 @@ pub enum HiddenReason {
     DotFile,
     /// Its name matches this pattern of [`SECRET_PATTERNS`].
     Secret(&'static str),
-    /// A `.gitignore`, a `.fillrateignore` or the repository's `info/exclude` ignores it.
+    /// A `.gitignore`, a `.fillrateignore`, the repository's `info/exclude` or the
+    /// `core.excludesFile` of Git ignores it.
     Ignored,
     /// It, or a folder above it, is a symbolic link.
     Symlink,
@@ -106,8 +107,20 @@ pub const MAX_MEAN_LINE: usize = 2000;
 #[derive(Clone, Debug)]
 struct Folder {
     root: PathBuf,
+    /// The root without symbolic links.
+    resolved: PathBuf,
     /// Prefix of relative paths: empty, or the folder's name and `/`.
     prefix: String,
+}
+
+impl Folder {
+    /// The pattern of secret folders, such as `.ssh/`, that the folder or one above it matches.
+    fn secret(&self) -> Option<&'static str> {
+        let components = self.root.components().chain(self.resolved.components());
+        components
+            .filter_map(|component| component.as_os_str().to_str())
+            .find_map(secret_folder)
+    }
 }
 
 impl Workspace {
@@ -143,7 +156,12 @@ impl Workspace {
                 } else {
                     String::new()
                 };
-                Folder { root, prefix }
+                let resolved = resolve(&root);
+                Folder {
+                    root,
+                    resolved,
+                    prefix,
+                }
             })
             .collect();
         Self { folders }
@@ -167,6 +185,9 @@ impl Workspace {
     pub fn candidates(&self) -> Vec<WorkspaceFile> {
         let mut files = Vec::new();
         for folder in &self.folders {
+            if folder.secret().is_some() {
+                continue;
+            }
             let mut rules = IgnoreRules::above(&folder.root);
             self.walk(folder, &folder.root, &mut rules, &mut files);
         }
@@ -192,6 +213,9 @@ impl Workspace {
         let Some((folder, inner)) = self.folder_of(absolute) else {
             return Visibility::Hidden(HiddenReason::Outside);
         };
+        if let Some(pattern) = folder.secret() {
+            return Visibility::Hidden(HiddenReason::Secret(pattern));
+        }
         let mut rules = IgnoreRules::above(&folder.root);
         let mut current = folder.root.clone();
         let mut components = inner.components().peekable();
@@ -214,6 +238,50 @@ impl Workspace {
         )
     }
 
+    /// The name under which a document may be sent to a model: its relative path, or outside the
+    /// folders its file's name. The rules hold for its path and for the target of symbolic links.
+    ///
+    /// # Errors
+    /// The document may not be sent.
+    pub fn document_name(&self, absolute: &Path) -> Result<String, HiddenReason> {
+        let named = self.name_by_rules(absolute)?;
+        let resolved = resolve(absolute);
+        if resolved == absolute {
+            return Ok(named);
+        }
+        // The text of a link is that of its target, which must not be context of itself.
+        let resolved = self.inside(&resolved).unwrap_or(resolved);
+        self.name_by_rules(&resolved)
+    }
+
+    /// The path of a resolved file below its folder as that was opened.
+    fn inside(&self, resolved: &Path) -> Option<PathBuf> {
+        self.folders.iter().find_map(|folder| {
+            let inner = resolved.strip_prefix(&folder.resolved).ok()?;
+            Some(folder.root.join(inner))
+        })
+    }
+
+    /// [`Workspace::document_name`] by one of a document's paths.
+    fn name_by_rules(&self, absolute: &Path) -> Result<String, HiddenReason> {
+        let name = || {
+            let name = absolute.file_name().unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
+        match self.visibility_of_path(absolute) {
+            Visibility::Visible(relative) => Ok(relative),
+            // A language of which no grammar is known says nothing about secrets.
+            Visibility::Hidden(HiddenReason::Language) => Ok(name()),
+            // The target of a link is judged by its own path.
+            Visibility::Hidden(HiddenReason::Symlink) => hidden_outside(absolute)
+                .map_or_else(|| Ok(self.relative(absolute).unwrap_or_else(name)), Err),
+            Visibility::Hidden(HiddenReason::Outside) => {
+                hidden_outside(absolute).map_or_else(|| Ok(name()), Err)
+            }
+            Visibility::Hidden(reason) => Err(reason),
+        }
+    }
+
     /// The relative path of a file in one of the folders, whether or not it is visible or exists.
     pub fn relative(&self, absolute: &Path) -> Option<String> {
         let (folder, inner) = self.folder_of(absolute)?;
@@ -228,6 +296,22 @@ impl Workspace {
             path.push_str(name.to_str()?);
         }
         Some(path)
+    }
+
+    /// True if the file with this relative path may be indexed and sent by its path and the ignore
+    /// rules.
+    pub fn shows(&self, relative: &str) -> bool {
+        self.absolute(relative).is_some_and(|absolute| {
+            self.visibility_of_path(&absolute) == Visibility::Visible(relative.to_owned())
+        })
+    }
+
+    /// The absolute path of a relative one.
+    fn absolute(&self, relative: &str) -> Option<PathBuf> {
+        self.folders.iter().find_map(|folder| {
+            let inner = relative.strip_prefix(&folder.prefix)?;
+            Some(folder.root.join(inner))
+        })
     }
 
     /// Reads a file without its byte order mark. The file comes from [`Workspace::files`] or
@@ -317,6 +401,55 @@ impl fmt::Display for HiddenReason {
         };
         formatter.write_str(text)
     }
+}
+
+/// The path without symbolic links, as far as it exists.
+fn resolve(path: &Path) -> PathBuf {
+    let mut existing = path.ancestors();
+    existing
+        .find_map(|above| {
+            let resolved = fs::canonicalize(above).ok()?;
+            let rest = path.strip_prefix(above).ok()?;
+            // Joining an empty path would add a slash.
+            Some(resolved.join(rest).components().collect())
+        })
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// Why a document outside every folder may not be sent: its own repository decides as if it were
+/// open, and without one all folders above the document do.
+fn hidden_outside(absolute: &Path) -> Option<HiddenReason> {
+    let folder = absolute.parent()?;
+    let top = git_top(folder);
+    let mut rules = IgnoreRules::empty();
+    let mut above: Vec<&Path> = absolute.ancestors().collect();
+    above.reverse();
+    for pair in above.windows(2) {
+        let (parent, path) = (pair[0], pair[1]);
+        let is_folder = path != absolute;
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            return Some(HiddenReason::Name);
+        };
+        if top.is_some_and(|top| !parent.starts_with(top)) {
+            // The repository and the folders above it were named without knowledge of its files.
+            if let Some(pattern) = secret_folder(name) {
+                return Some(HiddenReason::Secret(pattern));
+            }
+            continue;
+        }
+        rules.enter(parent);
+        if let Some(pattern) = secret(name, is_folder) {
+            return Some(HiddenReason::Secret(pattern));
+        }
+        // Folders outside a repository may be temporary ones, whose names say nothing.
+        if name.starts_with('.') && (!is_folder || top.is_some()) {
+            return Some(HiddenReason::DotFile);
+        }
+        if rules.ignored(path, is_folder) {
+            return Some(HiddenReason::Ignored);
+        }
+    }
+    None
 }
 
 /// Why contents can't be used.
@@ -511,6 +644,78 @@ mod tests {
         assert_eq!(paths(&workspace("app")), ["a.py"]);
         // A folder that is ignored itself was opened on purpose.
         assert_eq!(paths(&workspace("cache/repo")), ["c.py", "generated/d.py"]);
+    }
+
+    #[test]
+    fn rules_hold_for_documents_outside_the_workspace() {
+        let folder = tree(&[
+            ("work/a.py", "a = 1\n"),
+            ("other/.env", "KEY=1\n"),
+            ("other/id_rsa", "KEY\n"),
+            ("other/.ssh/config.py", "KEY\n"),
+            ("other/free.py", "a = 1\n"),
+            ("repo/.git/info/exclude", "notes.py\n"),
+            (
+                "repo/.git/config",
+                "[user]\n\tname = a\n[core]\n\texcludesFile = everywhere\n",
+            ),
+            ("repo/everywhere", "local_*.py\n"),
+            ("repo/.gitignore", "build/\n"),
+            ("repo/.fillrateignore", "private\n"),
+            ("repo/inner/.gitignore", "deep.py\n"),
+            ("repo/.git/worktrees/tree/commondir", "../..\n"),
+            ("tree/.git", "gitdir: ../repo/.git/worktrees/tree\n"),
+            ("repo/.git/modules/sub/info/exclude", "notes.py\n"),
+            ("sub/.git", "gitdir: ../repo/.git/modules/sub\n"),
+        ]);
+        let ignored = Err(HiddenReason::Ignored);
+        for folders in [vec![folder.path().join("work")], Vec::new()] {
+            let workspace = Workspace::new(folders);
+            let name = |path: &str| workspace.document_name(&folder.path().join(path));
+            for (path, expected) in [
+                ("other/.env", Err(HiddenReason::Secret(".env*"))),
+                ("other/id_rsa", Err(HiddenReason::Secret("id_rsa*"))),
+                ("other/.ssh/config.py", Err(HiddenReason::Secret(".ssh/"))),
+                ("other/.profile", Err(HiddenReason::DotFile)),
+                ("other/free.py", Ok("free.py".to_owned())),
+                ("repo/notes.py", ignored.clone()),
+                ("repo/local_settings.py", ignored.clone()),
+                ("repo/build/a.py", ignored.clone()),
+                ("repo/private/a.py", ignored.clone()),
+                ("repo/inner/deep.py", ignored.clone()),
+                ("repo/inner/seen.py", Ok("seen.py".to_owned())),
+                ("tree/notes.py", ignored.clone()),
+                ("sub/notes.py", ignored.clone()),
+                ("sub/seen.py", Ok("seen.py".to_owned())),
+            ] {
+                assert_eq!(name(path), expected, "{path}");
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn rules_hold_for_the_targets_of_links() {
+        let folder = tree(&[
+            ("work/a.py", "a = 1\n"),
+            ("work/.env", "KEY=1\n"),
+            ("other/.env", "KEY=1\n"),
+        ]);
+        let work = folder.path().join("work");
+        for (target, name) in [
+            ("work/a.py", "b.py"),
+            ("work/.env", "c.py"),
+            ("other/.env", "d.py"),
+        ] {
+            let target = folder.path().join(target);
+            std::os::unix::fs::symlink(target, work.join(name)).expect("links can be made");
+        }
+        let workspace = Workspace::new(vec![work.clone()]);
+        let secret = Err(HiddenReason::Secret(".env*"));
+        let name = |path: &str| workspace.document_name(&work.join(path));
+        assert_eq!(name("b.py"), Ok("a.py".to_owned()));
+        assert_eq!(name("c.py"), secret);
+        assert_eq!(name("d.py"), secret);
     }
 
     #[test]

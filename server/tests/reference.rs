@@ -186,6 +186,8 @@ fn every_setting_has_its_row() {
         .model
         .parameters
         .insert(String::new(), Value::Null);
+    // The table has a key for each language that is set.
+    configuration.languages.insert("*".to_owned(), true);
     let mut settings = serde_json::to_value(configuration).expect("settings are JSON");
     settings["context"]["keep_index"] = true.into();
     settings["typing"]["after_deletion"] = false.into();

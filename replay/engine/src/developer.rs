@@ -304,7 +304,10 @@ impl Developer {
         let params = InlineCompletionParams {
             text_document: TextDocumentIdentifier::new(file.uri.clone()),
             position: self.position(&file.text, cursor),
-            context: InlineCompletionContext { trigger_kind },
+            context: InlineCompletionContext {
+                trigger_kind,
+                selected_completion_info: None,
+            },
             fillrate: given,
         };
         let started = Instant::now();

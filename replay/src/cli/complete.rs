@@ -82,8 +82,8 @@ pub(super) async fn complete_once(
         keeps_index: true,
     };
     let mut developer = Developer::start(&server, workspace).await?;
-    let language = Language::for_path(file).map_or("plaintext", |language| language.id);
-    let open_file = developer.open(file, language, contents).await?;
+    let language = Language::protocol_id(file);
+    let open_file = developer.open(file, &language, contents).await?;
     let reply = developer
         .request_completion(&open_file, cursor, patience, None)
         .await?;

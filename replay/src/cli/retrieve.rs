@@ -74,8 +74,8 @@ async fn ask(
         keeps_index: true,
     };
     let mut developer = Developer::start(&server, workspace).await?;
-    let language = Language::for_path(file).map_or("plaintext", |language| language.id);
-    let open_file = developer.open(file, language, contents).await?;
+    let language = Language::protocol_id(file);
+    let open_file = developer.open(file, &language, contents).await?;
     let given = GivenContext {
         reference: arguments.reference.clone(),
         windows: None,

@@ -192,6 +192,30 @@ impl ModelEngine {
         }
     }
 
+    /// The path a document is known by, or why it is not sent to the model: the rules of its file
+    /// hide it, or its language is switched off.
+    fn sendable_path(&self, document: &Snapshot) -> Result<String, String> {
+        let path = self.repository.relative_path(document)?;
+        let id = &document.language_id;
+        if self.configuration.offers_in(id) {
+            return Ok(path);
+        }
+        Err(format!(
+            "completions are switched off for the language `{id}`; set `languages.{id}` to true for \
+             completions in it"
+        ))
+    }
+
+    /// Ends the running model calls of all documents.
+    pub(super) fn end_calls(&self) {
+        let mut documents = self.typing.documents();
+        for typing in documents.values_mut() {
+            if let Some(model_call) = typing.model_call.take() {
+                model_call.end();
+            }
+        }
+    }
+
     /// Whether a cached completion or a running model call still holds here.
     pub(super) fn holds(
         &self,
@@ -224,7 +248,7 @@ impl ModelEngine {
         trigger: Trigger,
         given: &GivenContext,
     ) -> Completion {
-        let path = match self.repository.relative_path(document) {
+        let path = match self.sendable_path(document) {
             Ok(path) => path,
             Err(reason) => return self.nothing(reason),
         };
@@ -324,7 +348,7 @@ impl ModelEngine {
         cursor: ByteOffset,
         given: &GivenContext,
     ) -> Completion {
-        let path = match self.repository.relative_path(document) {
+        let path = match self.sendable_path(document) {
             Ok(path) => path,
             Err(reason) => return self.nothing(reason),
         };
@@ -514,7 +538,7 @@ impl ModelEngine {
     /// Calls the model ahead of the editor's own request, which follows an accept at once.
     pub(super) fn request_ahead(&self, document: &Arc<Snapshot>, cursor: ByteOffset) {
         let given = GivenContext::default();
-        let Ok(path) = self.repository.relative_path(document) else {
+        let Ok(path) = self.sendable_path(document) else {
             return;
         };
         let key = Arc::new(self.request_key(document, cursor, &given));
@@ -534,6 +558,13 @@ impl ModelEngine {
         cursor: ByteOffset,
         given: &GivenContext,
     ) -> RetrievedWindows {
+        if let Err(reason) = self.sendable_path(document) {
+            return RetrievedWindows {
+                profile: self.configuration.context.profile.to_string(),
+                fault: Some(reason),
+                ..RetrievedWindows::default()
+            };
+        }
         let key = self.request_key(document, cursor, given);
         self.retriever().retrieve(&key, document, given).await
     }

@@ -145,6 +145,25 @@ impl Engines {
         Ok(self.with_settings(configuration))
     }
 
+    /// True if the models that answer, and who of them is drawn, are those of other settings.
+    pub fn has_models_of(&self, configuration: &Configuration) -> bool {
+        let models = |configuration: &Configuration| {
+            let answering = configuration.answering_models().into_iter();
+            let models: Vec<_> = answering
+                .map(|one| (one.name, one.configuration.model))
+                .collect();
+            (models, configuration.trial().cloned())
+        };
+        models(&self.configuration) == models(configuration)
+    }
+
+    /// Ends every running model call: other settings are in force.
+    pub fn end_calls(&self) {
+        for engine in &self.engines {
+            engine.end_calls();
+        }
+    }
+
     /// Whether the opened models and the repository as it is indexed serve these settings.
     fn serves(&self, configuration: &Configuration) -> bool {
         let all = configuration.answering_models().iter().all(|answering| {

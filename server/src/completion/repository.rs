@@ -17,8 +17,7 @@ use self::learner::Learner;
 use crate::configuration::Profile;
 use crate::context::lines::{CandidateWindows, LineWindows, WindowScheme};
 use crate::context::{
-    FileStamp, Index, IndexError, KeptIndex, KeptIndexError, KnownFiles, Query, RECENT_FILES,
-    Window, windows,
+    Index, IndexError, KeptIndex, KeptIndexError, KnownFiles, Query, RECENT_FILES, Window, windows,
 };
 use crate::documents::Snapshot;
 use crate::model::Model;
@@ -381,7 +380,7 @@ impl RepositoryState {
         self.catch_up(Some(query.path))?;
         match &self.store {
             WindowStore::Index(index) if self.searchable.load(Ordering::Acquire) => {
-                Ok(index.retrieve(query, limit)?)
+                Ok(self.visible_only(index.retrieve(query, limit)?))
             }
             _ => Ok(Vec::new()),
         }
@@ -409,7 +408,10 @@ impl RepositoryState {
         let Some(path) = document.path.as_deref() else {
             return;
         };
-        if let Visibility::Visible(relative) = self.workspace.visibility_of_path(path) {
+        // A link's text counts as that of its target.
+        let seen = self.workspace.document_name(path);
+        let seen = seen.ok().filter(|relative| self.workspace.shows(relative));
+        if let Some(relative) = seen {
             let mut recent = self.recent.lock();
             if recent.first() != Some(&relative) {
                 recent.retain(|path| *path != relative);
@@ -438,9 +440,11 @@ impl RepositoryState {
         }
         match workspace.visibility(path) {
             Visibility::Visible(_) => {
-                let stamp = FileStamp::read(path);
-                let contents = std::fs::read_to_string(path).ok();
-                let read = contents.map(|contents| ReadFile::new(contents, stamp));
+                let file = WorkspaceFile {
+                    path: relative.clone(),
+                    absolute: path.to_owned(),
+                };
+                let read = ReadFile::read(workspace, &file).ok();
                 self.note(relative, read.map_or(Change::Gone, Change::File));
                 None
             }
@@ -577,22 +581,20 @@ impl RepositoryState {
 
     /// The path a document is known by, or why it may not be sent to a model.
     pub(super) fn relative_path(&self, document: &Snapshot) -> Result<String, String> {
-        let Some(path) = document.path.as_deref() else {
-            // An untitled buffer belongs to no file, so no rule of a repository hides it.
+        // An unnamed buffer belongs to no file, so no rule of a repository hides it; Neovim gives it
+        // the URI `file:///`.
+        let path = document.path.as_deref();
+        let Some(path) = path.filter(|path| path.file_name().is_some()) else {
             return Ok(document.uri.clone());
         };
-        match self.workspace.visibility_of_path(path) {
-            Visibility::Visible(relative) => Ok(relative),
-            // A file outside every folder, or in a language of which no grammar is known, holds
-            // no secret by that.
-            Visibility::Hidden(HiddenReason::Outside | HiddenReason::Language) => Ok(path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default()),
-            Visibility::Hidden(reason) => {
-                Err(format!("this file is not sent to a model: {reason}"))
-            }
-        }
+        let name = self.workspace.document_name(path);
+        name.map_err(|reason| format!("this file is not sent to a model: {reason}"))
+    }
+
+    /// Removes windows of files that are hidden by now: their change may be noted after the search.
+    fn visible_only(&self, mut windows: Vec<Window>) -> Vec<Window> {
+        windows.retain(|window| self.workspace.shows(&window.path));
+        windows
     }
 }
 

@@ -147,7 +147,7 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
-        did_change_workspace_folders::handle(&self.0, &params);
+        did_change_workspace_folders::handle(&self.0, &params).await;
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {

@@ -36,26 +36,25 @@ pub(super) async fn run(
 
 /// Applies the current settings, over the same index if it serves them and not all is `anew`.
 async fn put_in_force(session: &EditorSession, anew: bool) {
+    // Read before the settings: a change in between only repeats the job.
+    let revision = session.revision();
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
         Err(error) => return suspend(session, error).await,
     };
     match anew {
-        true => configure(session, configuration.clone()).await,
-        false => switch(session, &configuration).await,
+        true => configure(session, configuration.clone(), revision).await,
+        false => switch(session, &configuration, revision).await,
     }
     // Settings that changed meanwhile may need other models or another index, and previous ones may
     // have returned while those failed.
-    if session
-        .configuration()
-        .is_ok_and(|now| now != configuration)
-    {
+    if session.revision() != revision {
         session.queue(BackgroundJob::Switch);
     }
 }
 
 /// Opens engines for these settings, indexes the repository and reports both to the client.
-async fn configure(session: &EditorSession, configuration: Configuration) {
+async fn configure(session: &EditorSession, configuration: Configuration, revision: u64) {
     report_indexing(session, 0).await;
     let Some((folders, id, shows_progress)) = session.state().map(|state| {
         (
@@ -68,7 +67,7 @@ async fn configure(session: &EditorSession, configuration: Configuration) {
     };
     let opened = tokio::task::spawn_blocking(move || Engines::open(configuration, folders, &id));
     let engines = match joined(opened.await) {
-        Ok(engines) => session.install_engines(engines),
+        Ok(engines) => session.install_engines(engines, revision),
         Err(reason) => return give_up(session, reason).await,
     };
     // From here on requests are answered from what is indexed so far.
@@ -125,7 +124,7 @@ async fn give_up(session: &EditorSession, reason: String) {
 }
 
 /// Applies settings, over the same index if it serves them.
-async fn switch(session: &EditorSession, configuration: &Configuration) {
+async fn switch(session: &EditorSession, configuration: &Configuration, revision: u64) {
     // Two jobs may be queued for one change.
     let resumed = session
         .state()
@@ -145,10 +144,10 @@ async fn switch(session: &EditorSession, configuration: &Configuration) {
     };
     match switched {
         Ok(Some(engines)) => {
-            let engines = session.install_engines(engines);
+            let engines = session.install_engines(engines, revision);
             report_switch(session, &engines).await;
         }
-        Ok(None) => configure(session, configuration.clone()).await,
+        Ok(None) => configure(session, configuration.clone(), revision).await,
         Err(reason) => suspend(session, reason).await,
     }
 }

@@ -11,8 +11,9 @@ use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{InitializeParams, InitializeResult, MessageType, ServerInfo};
 
 use super::background;
+use super::broad_folders::{broad_folder_notice, is_too_broad};
 use super::capabilities::{ClientFeatures, file_watching, server_capabilities};
-use super::options::unwrap_settings;
+use super::options::unwrap_options;
 use super::session::{BackgroundJob, EditorSession, Queues, SessionState, random_id};
 use crate::completion::Engines;
 use crate::documents::{Documents, file_path};
@@ -25,8 +26,10 @@ pub(super) fn initialize(
     params: InitializeParams,
 ) -> Result<InitializeResult> {
     let features = ClientFeatures::from_params(&params);
-    let folders = workspace_folders(&params);
-    let initialization_options = unwrap_settings(params.initialization_options.unwrap_or_default());
+    let (folders, broad): (Vec<_>, Vec<_>) = workspace_folders(&params)
+        .into_iter()
+        .partition(|folder| !is_too_broad(folder));
+    let initialization_options = unwrap_options(params.initialization_options.unwrap_or_default());
     let refuse = |error: &dyn std::error::Error| Error::invalid_params(error.to_string());
     let configuration = session
         .options
@@ -38,6 +41,9 @@ pub(super) fn initialize(
     // Checked here, where the client still gets the error.
     Engines::check(&configuration).map_err(|error| refuse(&error))?;
     let (warning_sender, warnings) = mpsc::unbounded_channel();
+    for folder in &broad {
+        let _ = warning_sender.send(broad_folder_notice(folder));
+    }
     let (name, version) = match params.client_info {
         Some(client) => (Some(client.name), client.version),
         None => (None, None),
@@ -55,6 +61,7 @@ pub(super) fn initialize(
         documents: Documents::default(),
         engines: None,
         suspended: false,
+        revision: 0,
         running: HashMap::new(),
         completions: HashMap::new(),
         status: None,

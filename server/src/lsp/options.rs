@@ -46,14 +46,88 @@ impl ServerOptions {
     }
 }
 
-/// Returns settings that a client sends either bare or under the key `fillrate`; an empty object
-/// counts as no settings.
+/// Returns settings that a client sends either bare or under the key `fillrate`; an empty object or
+/// list counts as no settings. Clients may send one object for all their servers, so bare settings
+/// without any key of ours are another server's.
 pub(super) fn unwrap_settings(settings: Value) -> Value {
-    match settings {
+    let own = match settings {
         Value::Object(mut map) if map.contains_key("fillrate") => {
             map.remove("fillrate").unwrap_or_default()
         }
-        Value::Object(map) if map.is_empty() => Value::Null,
+        Value::Object(map) if !map.keys().any(|key| Configuration::has_key(key)) => {
+            if !map.is_empty() {
+                tracing::info!("the client's settings have no section `fillrate`");
+            }
+            Value::Null
+        }
         other => other,
+    };
+    match own {
+        Value::Array(list) if list.is_empty() => Value::Null,
+        other => with_objects(other),
+    }
+}
+
+/// Returns options of `initialize`, which are meant for this server alone: as [`unwrap_settings`],
+/// but every key counts.
+pub(super) fn unwrap_options(options: Value) -> Value {
+    match options {
+        Value::Object(map) if !map.is_empty() && !map.contains_key("fillrate") => {
+            with_objects(Value::Object(map))
+        }
+        other => unwrap_settings(other),
+    }
+}
+
+/// Replaces empty lists by empty objects where settings have a table: Lua has one value for both.
+fn with_objects(mut settings: Value) -> Value {
+    const TABLES: [&str; 9] = [
+        "/model",
+        "/models",
+        "/trial",
+        "/context",
+        "/context/embeddings",
+        "/typing",
+        "/cleanup",
+        "/telemetry",
+        "/languages",
+    ];
+    for table in TABLES {
+        if let Some(value) = settings.pointer_mut(table)
+            && value.as_array().is_some_and(Vec::is_empty)
+        {
+            *value = Value::Object(serde_json::Map::new());
+        }
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn empty_lists_and_sections_of_others_are_no_settings() {
+        for none in [
+            json!([]),
+            json!({}),
+            json!({"fillrate": []}),
+            json!({"pylsp": {"plugins": {}}}),
+        ] {
+            assert_eq!(unwrap_settings(none.clone()), Value::Null, "{none}");
+        }
+        let both = json!({"pylsp": {}, "fillrate": {"use": "a", "model": []}});
+        assert_eq!(unwrap_settings(both), json!({"use": "a", "model": {}}));
+        let misspelt = json!({"use": "a", "modle": {}});
+        assert_eq!(unwrap_settings(misspelt.clone()), misspelt);
+    }
+
+    #[test]
+    fn unknown_initialization_options_are_kept_to_be_refused() {
+        assert_eq!(unwrap_options(json!([])), Value::Null);
+        let misspelt = json!({"modle": {}});
+        assert_eq!(unwrap_options(misspelt.clone()), misspelt);
     }
 }

@@ -65,6 +65,9 @@ pub(super) async fn suspend(session: &EditorSession, error: impl Display) {
     if let Some(mut state) = session.state() {
         state.suspended = true;
         state.running.clear();
+        if let Some(engines) = &state.engines {
+            engines.end_calls();
+        }
     }
     report_fault(session, None, ServerFault::new(error.to_string(), None)).await;
 }
@@ -203,6 +206,10 @@ async fn report_engines(session: &EditorSession, engines: &Engines, files: Optio
             trial: engines.configuration().trial().is_some(),
             ..ServerStatus::new(ServerState::Ready, files)
                 .unless_indexing(session.indexing_percent())
+        };
+        let status = match session.fault.as_ref().filter(|_| session.suspended) {
+            Some(fault) => status.with_fault(fault),
+            None => status,
         };
         session.status.insert(status.with_text()).clone()
     };

@@ -16,6 +16,9 @@ use tower_service::Service;
 
 use super::notifications::notebook;
 
+/// The version of a change whose client sends none: the document counts on.
+pub(super) const NO_VERSION: i32 = i32::MIN;
+
 /// Polls every handler's future once inside `call`, requests and notifications alike. Without it
 /// a request may see the document as it was before an edit that arrived earlier; if only
 /// notifications were polled, requests would fall out of order.
@@ -59,7 +62,8 @@ where
         if method == "exit" {
             self.exit.notify_one();
         }
-        let handler = AssertUnwindSafe(self.inner.call(without_null_params(request)));
+        let request = with_version(without_null_params(request));
+        let handler = AssertUnwindSafe(self.inner.call(request));
         let mut future: Pin<Box<dyn Future<Output = Handled<S::Error>> + Send>> =
             Box::pin(async move {
                 let response = match handler.catch_unwind().await {
@@ -91,6 +95,24 @@ fn without_null_params(request: Request) -> Request {
         Some(id) => plain.id(id).finish(),
         None => plain.finish(),
     }
+}
+
+/// Adds [`NO_VERSION`] to a change of a document without a version, which tower-lsp rejects.
+fn with_version(request: Request) -> Request {
+    let lacks_version = request.method() == "textDocument/didChange"
+        && request
+            .params()
+            .and_then(|params| params.get("textDocument"))
+            .is_some_and(|document| document.get("version").is_none_or(Value::is_null));
+    if !lacks_version {
+        return request;
+    }
+    let (method, _, params) = request.into_parts();
+    let mut params = params.unwrap_or_default();
+    if let Some(document) = params.get_mut("textDocument") {
+        document["version"] = json!(NO_VERSION);
+    }
+    Request::build(method).params(params).finish()
 }
 
 /// Whether `initialize` says that the client shows inline completions, which lsp-types has no

@@ -43,6 +43,8 @@ pub(super) struct SessionState {
     /// Whether the last settings can't be used. Then no request is answered: the person chose
     /// another model than the one whose engines are open, which may send code elsewhere.
     pub(super) suspended: bool,
+    /// Number of changes of settings and folders, by which engines for earlier ones are recognised.
+    pub(super) revision: u64,
     /// By document and method: cancels the running request when a newer one or an edit comes.
     pub(super) running: HashMap<(String, RequestKind), oneshot::Sender<()>>,
     /// The last completion of each document.
@@ -136,6 +138,11 @@ impl EditorSession {
         )
     }
 
+    /// The number of changes of settings and folders so far.
+    pub(super) fn revision(&self) -> u64 {
+        self.state().map_or(0, |state| state.revision)
+    }
+
     pub(super) fn encoding(&self) -> Encoding {
         self.state()
             .map(|state| state.features.encoding)
@@ -170,20 +177,27 @@ impl EditorSession {
         }
     }
 
-    /// Puts engines in force, with the documents as they are now. Returns them.
-    pub(super) fn install_engines(&self, engines: Engines) -> Arc<Engines> {
+    /// Puts engines in force, with the documents as they are now. Returns them. If the settings
+    /// changed since `revision`, requests wait for the engines of the newer ones.
+    pub(super) fn install_engines(&self, engines: Engines, revision: u64) -> Arc<Engines> {
         let engines = Arc::new(engines);
         let replaced = self.state().and_then(|mut state| {
             // Edits change the state, so none is lost between the documents and the engines.
             for document in state.documents.all() {
                 engines.document_opened(&document);
             }
-            state.suspended = false;
-            state.fault = None;
+            // Newer settings may name another model, or none that can be used.
+            state.suspended = state.revision != revision;
+            state.running.clear();
+            if !state.suspended {
+                state.fault = None;
+            }
             state.engines.replace(Arc::clone(&engines))
         });
-        // Closing an index takes time, which the lock is not held for.
-        drop(replaced);
+        if let Some(replaced) = replaced {
+            // Closing an index takes time, which the lock is not held for.
+            replaced.end_calls();
+        }
         engines
     }
 

@@ -1,9 +1,10 @@
 //! Rules on paths: hidden names, secrets, ignore files.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
 use super::{HiddenReason, has_language};
 
@@ -95,14 +96,10 @@ const IGNORE_FILES: [&str; 2] = [".gitignore", ".fillrateignore"];
 
 impl IgnoreRules {
     /// Loads the rules of the folders between a folder and the top of its Git repository. They do not
-    /// apply if they ignore the folder itself, since it was opened on purpose. The user's global
-    /// ignore file is not read, so that a repository has the same files on every machine.
+    /// apply if they ignore the folder itself, since it was opened on purpose.
     pub(super) fn above(root: &Path) -> Self {
-        let mut rules = Self {
-            layers: Vec::new(),
-            outer: 0,
-        };
-        let Some(top) = root.ancestors().find(|folder| is_git_top(folder)) else {
+        let mut rules = Self::empty();
+        let Some(top) = git_top(root) else {
             return rules;
         };
         let mut between: Vec<PathBuf> = root
@@ -112,7 +109,6 @@ impl IgnoreRules {
             .collect();
         between.reverse();
         let mut current = top.to_path_buf();
-        rules.layers.push(Layer::load_exclude(top));
         for folder in between {
             rules.enter(&current);
             if rules.ignored(&folder, true) {
@@ -123,6 +119,14 @@ impl IgnoreRules {
         }
         rules.outer = rules.layers.len();
         rules
+    }
+
+    /// Rules without any layer, for a walk from the top of a tree.
+    pub(super) fn empty() -> Self {
+        Self {
+            layers: Vec::new(),
+            outer: 0,
+        }
     }
 
     /// Enters a folder.
@@ -162,7 +166,8 @@ impl IgnoreRules {
         }
     }
 
-    fn ignored(&self, path: &Path, is_folder: bool) -> bool {
+    /// True if an ignore file of the folders entered ignores an entry of the last one.
+    pub(super) fn ignored(&self, path: &Path, is_folder: bool) -> bool {
         (0..IGNORE_FILES.len()).any(|kind| {
             let decision = self
                 .layers
@@ -177,39 +182,92 @@ impl IgnoreRules {
 
 impl Layer {
     fn load(folder: &Path) -> Self {
+        let [git, own] = IGNORE_FILES.map(|name| folder.join(name));
+        // Within one chain the last match counts: a repository's `.gitignore` is over its
+        // `info/exclude`, and that over `core.excludesFile`.
+        let mut git_files = GitDirectory::at(folder)
+            .map(|directory| directory.exclude_files())
+            .unwrap_or_default();
+        git_files.push(git);
         Self {
-            chains: IGNORE_FILES.map(|name| {
-                let file = folder.join(name);
-                // Most folders have none, and a missing file is no error.
-                if !file.is_file() {
-                    return Gitignore::empty();
-                }
-                read(folder, &file)
-            }),
-        }
-    }
-
-    /// Loads the repository's `info/exclude`, which is weaker than any `.gitignore`.
-    fn load_exclude(top: &Path) -> Self {
-        let file = top.join(".git/info/exclude");
-        let git = if file.is_file() {
-            read(top, &file)
-        } else {
-            Gitignore::empty()
-        };
-        Self {
-            chains: [git, Gitignore::empty()],
+            chains: [read(folder, &git_files), read(folder, &[own])],
         }
     }
 }
 
-fn read(folder: &Path, file: &Path) -> Gitignore {
+/// The administrative folders of a Git repository.
+struct GitDirectory {
+    /// The working tree's own: `.git`, or what a `.git` file of a linked worktree or a submodule
+    /// names.
+    own: PathBuf,
+    /// The one that linked worktrees share.
+    common: PathBuf,
+}
+
+impl GitDirectory {
+    /// The repository whose working tree begins at a folder; `None` if there is none.
+    fn at(folder: &Path) -> Option<Self> {
+        let dot_git = folder.join(".git");
+        let own = if dot_git.is_dir() {
+            dot_git
+        } else {
+            let file = fs::read_to_string(&dot_git).ok()?;
+            folder.join(file.strip_prefix("gitdir:")?.trim())
+        };
+        let common = fs::read_to_string(own.join("commondir"))
+            .map_or_else(|_| own.clone(), |shared| own.join(shared.trim()));
+        Some(Self { own, common })
+    }
+
+    /// The ignore files outside the working tree, the weakest first.
+    fn exclude_files(&self) -> Vec<PathBuf> {
+        let configured = [self.own.join("config.worktree"), self.common.join("config")]
+            .into_iter()
+            .find_map(|file| excludes_file(&fs::read_to_string(file).ok()?))
+            .map(|path| self.own.parent().unwrap_or(&self.own).join(path));
+        configured
+            .or_else(gitconfig_excludes_path)
+            .into_iter()
+            .chain([self.common.join("info/exclude")])
+            .collect()
+    }
+}
+
+/// The last `core.excludesFile` of a repository's configuration.
+fn excludes_file(configuration: &str) -> Option<PathBuf> {
+    let mut in_core = false;
+    let mut found = None;
+    for line in configuration.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            in_core = section
+                .split(']')
+                .next()
+                .is_some_and(|name| name.trim().eq_ignore_ascii_case("core"));
+        } else if in_core
+            && let Some((key, value)) = line.split_once('=')
+            && key.trim().eq_ignore_ascii_case("excludesfile")
+        {
+            found = Some(value.trim().trim_matches('"').to_owned());
+        }
+    }
+    let found = found?;
+    let home = found
+        .strip_prefix("~/")
+        .and_then(|inner| Some(PathBuf::from(std::env::var_os("HOME")?).join(inner)));
+    Some(home.unwrap_or_else(|| PathBuf::from(found)))
+}
+
+/// Reads the ignore files of a folder that exist, the weakest first.
+fn read(folder: &Path, files: &[PathBuf]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
-    if let Some(error) = builder.add(file) {
-        tracing::warn!(file = %file.display(), %error, "an ignore file has lines that can't be read");
+    // Most folders have none, and a missing file is no error.
+    for file in files.iter().filter(|file| file.is_file()) {
+        if let Some(error) = builder.add(file) {
+            tracing::warn!(file = %file.display(), %error, "an ignore file has lines that can't be read");
+        }
     }
     builder.build().unwrap_or_else(|error| {
-        tracing::warn!(file = %file.display(), %error, "an ignore file can't be used");
+        tracing::warn!(folder = %folder.display(), %error, "the ignore files can't be used");
         Gitignore::empty()
     })
 }
@@ -220,12 +278,18 @@ pub fn is_ignore_file(path: &Path) -> bool {
         .is_some_and(|name| IGNORE_FILES.iter().any(|known| name == *known))
 }
 
-fn is_git_top(folder: &Path) -> bool {
-    folder.join(".git").exists()
+/// The folder in which the working tree of a path's Git repository begins.
+pub(super) fn git_top(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|folder| folder.join(".git").exists())
+}
+
+/// The pattern of secret folders, such as `.ssh/`, that matches a folder's name.
+pub(super) fn secret_folder(name: &str) -> Option<&'static str> {
+    secret(name, true).filter(|pattern| pattern.ends_with('/'))
 }
 
 /// The secret pattern that matches a name.
-fn secret(name: &str, is_folder: bool) -> Option<&'static str> {
+pub(super) fn secret(name: &str, is_folder: bool) -> Option<&'static str> {
     let decision = SECRETS.matched(name, is_folder);
     let found = decision.inner()?.original();
     SECRET_PATTERNS

@@ -101,6 +101,16 @@ impl Language {
             .find(|language| language.extensions.contains(&extension))
     }
 
+    /// The protocol identifier of a file's language, for clients that know only its path: an unknown
+    /// ending names its language itself.
+    pub fn protocol_id(path: &Path) -> String {
+        if let Some(language) = Self::for_path(path) {
+            return language.id.to_owned();
+        }
+        let ending = path.extension().or(path.file_name()).unwrap_or_default();
+        ending.to_string_lossy().to_lowercase()
+    }
+
     /// What starts a line comment in a file of this language, `#` if the language is unknown.
     pub fn line_comment_of(language: Option<&Self>) -> &'static str {
         language.map_or(DEFAULT_LINE_COMMENT, |language| language.line_comment)

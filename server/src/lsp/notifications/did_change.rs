@@ -4,6 +4,7 @@ use tower_lsp::lsp_types::DidChangeTextDocumentParams;
 
 use crate::documents::ContentChange;
 use crate::lsp::position::from_protocol;
+use crate::lsp::service::NO_VERSION;
 use crate::lsp::session::EditorSession;
 
 pub(in crate::lsp) fn handle(session: &EditorSession, params: DidChangeTextDocumentParams) {
@@ -24,6 +25,13 @@ pub(in crate::lsp) fn handle(session: &EditorSession, params: DidChangeTextDocum
             return;
         };
         let encoding = state.features.encoding;
+        let version = match version {
+            NO_VERSION => {
+                let known = state.documents.snapshot(uri);
+                known.map_or(0, |document| document.version.wrapping_add(1))
+            }
+            version => version,
+        };
         let changes = state.documents.change(uri, version, &edits, encoding);
         let after = state.documents.snapshot(uri);
         let view = state.documents.model_view(uri);

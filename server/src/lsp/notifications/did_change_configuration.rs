@@ -14,6 +14,7 @@ use crate::lsp::session::{BackgroundJob, EditorSession};
 pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeConfigurationParams) {
     if let Some(mut state) = session.state() {
         state.client_settings = unwrap_settings(params.settings);
+        state.revision += 1;
     }
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
@@ -37,20 +38,31 @@ fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<E
         if let Some((engines, was_suspended)) = state.resume(configuration) {
             return was_suspended.then_some(engines);
         }
-        let current = state.engines.as_ref();
-        let tuned = current.and_then(|engines| engines.with_settings(configuration));
+        let current = state.engines.clone();
+        let tuned = current
+            .as_ref()
+            .and_then(|engines| engines.with_settings(configuration));
         let tuned = tuned.map(Arc::new);
-        state.suspended &= tuned.is_none();
+        let same_models = current
+            .as_ref()
+            .is_some_and(|engines| engines.has_models_of(configuration));
+        // Until a chosen model is open, no other one gets the code.
+        state.suspended = tuned.is_none() && (state.suspended || !same_models);
+        if !same_models {
+            state.running.clear();
+        }
         let replaced = match &tuned {
             Some(engines) => {
                 state.fault = None;
                 state.engines.replace(Arc::clone(engines))
             }
-            None => None,
+            None => current,
         };
-        (tuned, replaced)
+        (tuned, replaced.filter(|_| !same_models))
     };
-    drop(replaced);
+    if let Some(replaced) = replaced {
+        replaced.end_calls();
+    }
     if tuned.is_none() {
         session.queue(BackgroundJob::Switch);
     }

@@ -1,5 +1,6 @@
 //! What both completion requests share.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,13 +25,15 @@ pub(super) struct CompletionAnswer {
     pub(super) cursor: ByteOffset,
 }
 
-/// Completes at a position of an open document. Returns `None` if the document is not open, the
+/// Completes at a position of an open document, or after a selected suggestion that replaces a range.
+/// Returns `None` if the document is not open, the
 /// settings can't be used, a newer request replaced this one, or the document changed.
 pub(super) async fn complete(
     session: &Arc<EditorSession>,
     kind: RequestKind,
     uri: &str,
     position: Position,
+    selection: Option<(Range<Position>, String)>,
     trigger: Trigger,
     given: GivenContext,
 ) -> Option<CompletionAnswer> {
@@ -54,13 +57,25 @@ pub(super) async fn complete(
             replaced,
         )
     };
-    let cursor = document.text.offset(position, encoding);
+    let mut cursor = document.text.offset(position, encoding);
+    let mut model_cursor = view.offset(cursor);
+    let mut model_document = Arc::clone(&view.document);
+    let mut document = document;
+    if let Some((range, text)) = selection {
+        let start = document.text.offset(range.start, encoding).min(cursor);
+        let end = document.text.offset(range.end, encoding).max(cursor);
+        let (replaced, end_in_view) =
+            model_document.with_replaced(view.offset(start)..view.offset(end), &text);
+        (model_document, model_cursor) = (Arc::new(replaced), end_in_view);
+        let (replaced, own_end) = document.with_replaced(start..end, &text);
+        (document, cursor) = (Arc::new(replaced), own_end);
+    }
     let _busy = BusyGuard::new(session);
     let task = {
-        let (engines, cursor) = (Arc::clone(&engines), view.offset(cursor));
+        let engines = Arc::clone(&engines);
         AbortOnDrop::spawn(async move {
             engines
-                .complete(&view.document, cursor, trigger, &given)
+                .complete(&model_document, model_cursor, trigger, &given)
                 .await
         })
     };

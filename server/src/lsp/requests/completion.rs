@@ -29,6 +29,7 @@ pub(in crate::lsp) async fn handle(
         RequestKind::List,
         target.text_document.uri.as_str(),
         from_protocol(target.position),
+        None,
         Trigger::Typing,
         GivenContext::default(),
     )

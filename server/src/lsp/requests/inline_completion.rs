@@ -40,6 +40,18 @@ pub struct InlineCompletionParams {
 pub struct InlineCompletionContext {
     /// [`TRIGGER_INVOKED`] or [`TRIGGER_AUTOMATIC`].
     pub trigger_kind: u8,
+    /// The suggestion that is selected in the client's list, which completions extend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected_completion_info: Option<SelectedCompletion>,
+}
+
+/// A suggestion that is selected in the client's list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelectedCompletion {
+    /// The range that it replaces.
+    pub range: Range,
+    /// Its text.
+    pub text: String,
 }
 
 /// The person invoked it.
@@ -73,16 +85,28 @@ pub(in crate::lsp) async fn handle(
     session: &Arc<EditorSession>,
     params: InlineCompletionParams,
 ) -> Option<InlineCompletionList> {
+    let trigger = params.context.trigger();
+    let selected = params.context.selected_completion_info;
+    let selection = selected.as_ref().map(|selected| {
+        let range = selected.range;
+        let range = from_protocol(range.start)..from_protocol(range.end);
+        (range, selected.text.clone())
+    });
     let answer = complete(
         session,
         RequestKind::Inline,
         params.text_document.uri.as_str(),
         from_protocol(params.position),
-        params.context.trigger(),
+        selection,
+        trigger,
         params.fillrate.unwrap_or_default(),
     )
     .await?;
-    Some(InlineCompletionList::from_answer(&answer, params.position))
+    let selected = selected.unwrap_or_else(|| SelectedCompletion {
+        range: Range::new(params.position, params.position),
+        text: String::new(),
+    });
+    Some(InlineCompletionList::from_answer(&answer, &selected))
 }
 
 impl InlineCompletionContext {
@@ -96,16 +120,16 @@ impl InlineCompletionContext {
 }
 
 impl InlineCompletionList {
-    /// The candidates of a completion, each inserted at the cursor.
-    fn from_answer(answer: &CompletionAnswer, cursor: Position) -> Self {
+    /// The candidates of a completion, each after the selected suggestion and in its range.
+    fn from_answer(answer: &CompletionAnswer, selected: &SelectedCompletion) -> Self {
         let items = answer
             .completion
             .candidates
             .iter()
             .enumerate()
             .map(|(index, text)| InlineCompletionItem {
-                insert_text: text.clone(),
-                range: Some(Range::new(cursor, cursor)),
+                insert_text: [selected.text.as_str(), text].concat(),
+                range: Some(selected.range),
                 command: Some(accept_command(&answer.id, index)),
             })
             .collect();

@@ -22,6 +22,7 @@ pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
     let Some((id, ended)) = session.state().map(|mut state| {
         state.id = random_id();
         state.client_settings = Value::Null;
+        state.revision += 1;
         state.running.clear();
         state.completions.clear();
         state.status = None;
@@ -34,6 +35,7 @@ pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
     }) else {
         return Ok(());
     };
+    let revision = session.revision();
     let configuration = match session.configuration() {
         Ok(configuration) => configuration,
         Err(error) => {
@@ -51,7 +53,7 @@ pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
     let engines = session.engines();
     match engines.and_then(|engines| engines.for_session(&configuration, &id)) {
         Some(engines) => {
-            session.install_engines(engines);
+            session.install_engines(engines, revision);
         }
         None => session.queue(BackgroundJob::Index),
     }
