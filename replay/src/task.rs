@@ -407,6 +407,18 @@ pub enum TaskError {
     },
 }
 
+/// Skips the byte order mark that some programs write at the beginning of a text.
+///
+/// # Errors
+/// The text can't be read.
+pub fn skip_byte_order_mark(reader: &mut impl std::io::BufRead) -> std::io::Result<()> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    if reader.fill_buf()?.starts_with(MARK) {
+        reader.consume(MARK.len());
+    }
+    Ok(())
+}
+
 /// Reads a tasks file.
 ///
 /// # Errors
@@ -417,8 +429,10 @@ pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
         source,
     };
     let file = std::fs::File::open(path).map_err(fault)?;
+    let mut reader = std::io::BufReader::new(file);
+    skip_byte_order_mark(&mut reader).map_err(fault)?;
     let mut holes = Vec::new();
-    for (index, line) in std::io::BufReader::new(file).lines().enumerate() {
+    for (index, line) in reader.lines().enumerate() {
         let line = line.map_err(fault)?;
         if line.trim().is_empty() {
             continue;

@@ -306,7 +306,7 @@ pub(super) fn whole_lines(contents: &str, range: std::ops::Range<usize>) -> std:
     let line = line_start(contents, range.start);
     let blanks = contents[line..range.start].len() - contents[line..range.start].trim_start().len();
     let end = contents[range.end..]
-        .find('\n')
+        .find(['\n', '\r'])
         .map_or(contents.len(), |end| range.end + end);
     line + blanks..end
 }
@@ -517,5 +517,11 @@ mod tests {
         let at = contents.find("a + 1").unwrap_or_default();
         let range = whole_lines(contents, at..at + 5);
         assert_eq!(&contents[range], "x = a + 1  # why");
+        for end in ["\r", "\r\n"] {
+            let contents = contents.replace('\n', end);
+            let at = contents.find("a + 1").unwrap_or_default();
+            let range = whole_lines(&contents, at..at + 5);
+            assert_eq!(&contents[range], "x = a + 1  # why");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::task::{self, Hole};
+use crate::task::{self, Hole, skip_byte_order_mark};
 
 /// Why files can't be scored.
 #[derive(Debug, thiserror::Error)]
@@ -262,13 +262,15 @@ pub(super) struct NonBlankLines {
 
 impl NonBlankLines {
     pub(super) fn open(path: &Path) -> Result<Self, InputError> {
-        let file = File::open(path).map_err(|source| InputError::File {
+        let fault = |source| InputError::File {
             path: path.to_owned(),
             source,
-        })?;
+        };
+        let mut reader = BufReader::new(File::open(path).map_err(fault)?);
+        skip_byte_order_mark(&mut reader).map_err(fault)?;
         Ok(Self {
             path: path.to_owned(),
-            lines: BufReader::new(file).lines().enumerate(),
+            lines: reader.lines().enumerate(),
         })
     }
 }
