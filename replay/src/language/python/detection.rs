@@ -17,27 +17,30 @@ use tests_found::PythonTests;
 /// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let metadata = Metadata::read(files);
-    let layout = PythonLayout::find(files, &metadata)?;
+    let tests = PythonTests::find(files, &metadata);
+    let test_files = tests.as_ref().map_or(&[][..], |tests| &tests.files);
+    let layout = PythonLayout::find(files, &metadata, test_files)?;
     let mut findings = vec![layout.describe()];
-    let tests = PythonTests::find(files, &metadata, &layout);
+    let patterns = tests.as_ref().map_or(&[][..], |tests| &tests.patterns);
+    let holes = layout.holes(patterns);
     let environment = match &tests {
-        Some(tests) => environment(files, &metadata, (tests, &layout), &mut findings),
-        None => Packages::default(),
+        Ok(tests) => environment(files, &metadata, (tests, &layout), &mut findings),
+        Err(_) => Packages::default(),
     };
     let test = match tests {
-        Some(tests) => {
-            findings.push(tests.describe());
+        Ok(tests) => {
+            findings.push(tests.describe(&layout));
             Some(tests.settings(&layout))
         }
-        None => {
-            findings.push(tests_not_run("none were found"));
+        Err(reason) => {
+            findings.push(tests_not_run(reason));
             None
         }
     };
-    findings.push(format!("holes: {}", layout.holes().join(" ")));
+    findings.push(format!("holes: {}", holes.join(" ")));
     Some(DetectedProject {
         name: metadata.name.clone(),
-        holes: layout.holes(),
+        holes,
         exclude: layout.exclude(files),
         hidden: Vec::new(),
         environment,
@@ -185,5 +188,70 @@ fn requirements(
             (Some(tests.to_owned()), metadata::plain_requirements(&text))
         }
         (file, own) => (file.or(own).map(str::to_owned), Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sources that a repository with these files is taken to have, and pytest's arguments.
+    fn found(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+        let (_folder, files) = RepositoryFiles::written(files);
+        let project = detect(&files).expect("it has sources");
+        let holes = project.holes.into_iter();
+        let sources = holes.filter(|glob| !glob.starts_with('!')).collect();
+        (
+            sources,
+            project.test.map_or_else(Vec::new, |test| test.args),
+        )
+    }
+
+    #[test]
+    fn sources_are_found_in_folders_of_any_name() {
+        let imports = |module: &str| format!("from {module} import f\n\ndef test_f():\n    f()\n");
+        for (source, module, glob) in [
+            ("app/main.py", "app.main", "/app/**/*.py"),
+            ("code/mod.py", "mod", "/code/mod.py"),
+            ("lib/mod.py", "mod", "/lib/mod.py"),
+            ("lib/mod.py", "lib.mod", "/lib/**/*.py"),
+            ("backend/shop/__init__.py", "shop", "/backend/shop/**/*.py"),
+            ("src/acme/tool/mod.py", "acme.tool.mod", "/src/acme/**/*.py"),
+        ] {
+            let (sources, args) = found(&[(source, ""), ("tests/test_f.py", &imports(module))]);
+            assert_eq!(sources, [glob], "{source} as {module}");
+            assert_eq!(args, ["tests"]);
+        }
+    }
+
+    #[test]
+    fn files_of_tests_are_no_sources_whatever_they_are_called() {
+        let case = "import unittest\nclass T(unittest.TestCase):\n    pass\n";
+        let holes = |files: &[(&str, &str)]| {
+            let (_folder, files) = RepositoryFiles::written(files);
+            detect(&files).expect("it has sources")
+        };
+        let flat = holes(&[("app/__init__.py", ""), ("tests.py", case)]);
+        assert!(!flat.holes.contains(&"/tests.py".to_owned()), "{flat:?}");
+        assert!(flat.test.is_some());
+        let odd = holes(&[("app/__init__.py", ""), ("tests/checks.py", case)]);
+        let args = odd.test.expect("tests").args;
+        assert_eq!(args, ["-o", "python_files=checks.py", "tests"]);
+        let own = holes(&[
+            ("beans.py", ""),
+            ("check_beans.py", ""),
+            ("pytest.ini", "[pytest]\npython_files = check_*.py\n"),
+        ]);
+        assert!(own.holes.contains(&"!check_*.py".to_owned()), "{own:?}");
+        assert_eq!(own.test.expect("tests").args, ["check_beans.py"]);
+        let documented = holes(&[
+            ("app/__init__.py", ""),
+            (
+                "setup.cfg",
+                "[tool:pytest]\naddopts = -v --doctest-modules\n",
+            ),
+        ]);
+        assert!(documented.test.is_none());
+        assert!(documented.findings[1].contains("only examples in documentation"));
     }
 }

@@ -1,5 +1,7 @@
 //! A Python project's metadata files.
 
+use std::collections::BTreeMap;
+
 use toml::{Table, Value};
 
 use super::super::super::detection::RepositoryFiles;
@@ -32,8 +34,10 @@ pub(super) struct Metadata {
     pub(super) pytest_file: Option<&'static str>,
     /// Whether these settings name the folders of the tests.
     pub(super) names_test_paths: bool,
-    /// Whether these settings name the files of the tests.
-    pub(super) names_test_files: bool,
+    /// `python_files` of these settings.
+    pub(super) test_files: Option<Vec<String>>,
+    /// True if these settings have pytest collect the examples in documentation.
+    pub(super) runs_doctests: bool,
 }
 
 /// The names of extras and groups that tests need, the better first.
@@ -188,23 +192,34 @@ impl Metadata {
             ("tox.ini", tox, "pytest"),
             ("setup.cfg", setup, "tool:pytest"),
         ];
+        let words = |values: Vec<String>| -> Vec<String> {
+            let words = values.iter().flat_map(|value| value.split_whitespace());
+            words.map(str::to_owned).collect()
+        };
         let in_ini = |(file, settings, section): (&'static str, &Settings, &str)| {
-            let known: Vec<String> = settings.keys(section).map(str::to_owned).collect();
+            let keys = settings.keys(section);
+            let known: BTreeMap<String, Vec<String>> = keys
+                .map(|key| (key.to_owned(), words(settings.lines(section, key))))
+                .collect();
             (!known.is_empty()).then_some((file, known))
         };
         let in_table = || {
             table.map(|table| {
-                let known: Vec<String> = table.keys().cloned().collect();
-                ("pyproject.toml", known)
+                let known = table.iter();
+                let known = known.map(|(key, value)| (key.clone(), words(strings(Some(value)))));
+                ("pyproject.toml", known.collect())
             })
         };
         let found = in_ini(ini[0])
             .or_else(in_table)
             .or_else(|| ini[1..].iter().find_map(|one| in_ini(*one)));
-        if let Some((file, keys)) = found {
+        if let Some((file, mut settings)) = found {
             self.pytest_file = Some(file);
-            self.names_test_paths = keys.iter().any(|key| key == "testpaths");
-            self.names_test_files = keys.iter().any(|key| key == "python_files");
+            self.names_test_paths = settings.contains_key("testpaths");
+            self.runs_doctests = settings
+                .get("addopts")
+                .is_some_and(|options| options.iter().any(|it| it.starts_with("--doctest")));
+            self.test_files = settings.remove("python_files");
         }
     }
 
