@@ -19,12 +19,12 @@ use crate::verdict::Outcome;
 /// The probability that a completion makes all tests pass, mean over holes.
 pub const PASS: &str = "pass@1";
 
-/// Text metrics to compare with acceptance, and whether their values are shares.
-const TEXT_METRICS: [(&str, bool); 4] = [
-    ("em/tokens", true),
-    ("em/cceval", true),
-    ("es/cceval-levenshtein", false),
-    ("id_f1/cceval", true),
+/// Text metrics to compare with acceptance.
+const TEXT_METRICS: [&str; 4] = [
+    "em/tokens",
+    "em/cceval",
+    "es/cceval-levenshtein",
+    "id_f1/cceval",
 ];
 
 /// The share of the reference's dependencies that a completion uses.
@@ -203,6 +203,8 @@ fn figures<'a>(group: &[&'a ReplayedAttempt<'a>]) -> Vec<FigureSamples<'a>> {
             reference: &one.hole.reference,
         };
         for (metric, value) in text_scores(&sample) {
+            // A share of the range, so that a figure has the interval that reports give it.
+            let value = value / metric.metric.unit.span();
             let rows = texts.entry(metric.metric.name).or_default();
             rows.push((one, (cluster(one), 1.0, value)));
         }
@@ -213,13 +215,9 @@ fn figures<'a>(group: &[&'a ReplayedAttempt<'a>]) -> Vec<FigureSamples<'a>> {
                 .map(|rate| (one, (cluster(one), 1.0, rate))),
         );
     }
-    for (metric, is_share) in TEXT_METRICS {
-        let unit = if is_share {
-            FigureUnit::Share
-        } else {
-            FigureUnit::Plain
-        };
-        put(metric, unit, texts.remove(metric).unwrap_or_default());
+    for metric in TEXT_METRICS {
+        let rows = texts.remove(metric).unwrap_or_default();
+        put(metric, FigureUnit::Share, rows);
     }
     put(INVOCATION, FigureUnit::Share, invocations);
     figures
