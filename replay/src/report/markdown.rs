@@ -133,6 +133,7 @@ mod tests {
             context: context.to_owned(),
             run: context.to_owned(),
             row: report_row("*", "*", &[]),
+            no_difference: None,
             against_first: BTreeMap::from_iter(
                 against.map(|against| ("pass@1".to_owned(), against)),
             ),
