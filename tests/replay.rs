@@ -260,6 +260,20 @@ fn recorded_completions_are_those_of_their_hole() {
         ]);
         let outcomes = format!("outcomes: passed {}\n", holes.len());
         assert!(replayed.out.contains(&outcomes), "{replayed:#?}");
+        // No model answered: there is no latency, and nothing was sampled.
+        let shown = dir.fillrate(&["show", &run, "--json"]).exits_with(0).json();
+        let rows = shown["rows"].as_array().expect("there are rows");
+        assert!(
+            rows.iter()
+                .all(|row| row["metrics"].get("latency_ms/median").is_none()),
+            "{shown:#}"
+        );
+        let hole = holes[0]["id"].as_str().unwrap();
+        let shown = dir.fillrate(&["show", &run, hole]).exits_with(0);
+        assert!(
+            shown.out.contains("passed, a recorded completion"),
+            "{shown:#?}"
+        );
     }
 }
 

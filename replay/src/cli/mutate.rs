@@ -11,7 +11,7 @@ use super::{CliError, ExecutionArguments, Success, report_absent, success};
 use crate::mutate::MutationScore;
 use crate::play::audit::CONTINUOUS_SHARE;
 use crate::play::events::Listener;
-use crate::play::mutate::{self, MutantAudit, MutatedHole, MutationOutcome, MutationPlan};
+use crate::play::mutate::{self, ListedMutants, MutantAudit, MutationOutcome, MutationPlan};
 use crate::report::table::TextTable;
 use crate::store::Partition;
 use crate::task::{self, Mutation};
@@ -161,7 +161,7 @@ fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differin
 }
 
 /// Prints every mutant of a hole, as it would be judged.
-fn print_mutants(mutated: &MutatedHole<'_>) {
+fn print_mutants(mutated: &ListedMutants<'_>) {
     for mutant in &mutated.mutants {
         let start = mutant.edit.range.start;
         outln!(

@@ -1,14 +1,13 @@
 //! Reads examples and predictions, line by line.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::task::{self, Hole, skip_byte_order_mark};
+use crate::task::{self, Hole, json_fault, open_lines};
 
 /// Why files can't be scored.
 #[derive(Debug, thiserror::Error)]
@@ -257,7 +256,7 @@ pub(super) fn record_error(path: &Path, line: usize, reason: String) -> InputErr
 /// The lines of a file that are not blank, with their numbers from 1.
 pub(super) struct NonBlankLines {
     path: PathBuf,
-    lines: std::iter::Enumerate<std::io::Lines<BufReader<File>>>,
+    lines: std::iter::Enumerate<std::io::Lines<Box<dyn BufRead>>>,
 }
 
 impl NonBlankLines {
@@ -266,11 +265,9 @@ impl NonBlankLines {
             path: path.to_owned(),
             source,
         };
-        let mut reader = BufReader::new(File::open(path).map_err(fault)?);
-        skip_byte_order_mark(&mut reader).map_err(fault)?;
         Ok(Self {
             path: path.to_owned(),
-            lines: reader.lines().enumerate(),
+            lines: open_lines(path).map_err(fault)?.lines().enumerate(),
         })
     }
 }
@@ -301,7 +298,8 @@ impl Iterator for NonBlankLines {
 
 /// A line as a JSON object.
 fn object(line: &str) -> Result<Value, String> {
-    let value: Value = serde_json::from_str(line).map_err(|error| without_line(&error))?;
+    let fault = |error| json_fault(line, &without_line(&error));
+    let value: Value = serde_json::from_str(line).map_err(fault)?;
     match value {
         Value::Object(_) => Ok(value),
         _ => Err("this is no JSON object".to_owned()),
