@@ -31,6 +31,7 @@ pub mod feedback;
 mod flaky;
 mod judge;
 mod judged_code;
+pub mod missing;
 mod outcome;
 mod runner;
 mod selection;

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
 use crate::play::events::{Event, Listener, Phase, PreparationStep};
+use crate::verdict::missing::{missing_advice, missing_modules};
 
 /// The listener for people: a bar on a terminal, plain lines elsewhere.
 pub(super) fn listener() -> Box<dyn Listener + Send> {
@@ -231,6 +232,10 @@ fn test_notes(
             "{project}: {count} tests or files of tests fail unchanged and are set aside:"
         ));
         list(&mut lines, set_aside);
+        let missing = missing_modules(set_aside.values().map(String::as_str));
+        if !missing.is_empty() {
+            lines.push(format!("  {}", missing_advice(&missing)));
+        }
     }
     if !neutralised.is_empty() {
         let names = neutralised.join(", ");
