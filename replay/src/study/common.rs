@@ -18,6 +18,13 @@ pub struct MeasuredHoles {
     pub keys: BTreeSet<String>,
 }
 
+/// The holes of one version, and its runs.
+#[derive(Default)]
+struct VersionHoles<'a> {
+    holes: BTreeSet<&'a str>,
+    sources: Vec<&'a str>,
+}
+
 /// The holes that all versions have, if some have others, and a sentence that says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommonHoles {
@@ -37,8 +44,7 @@ const LEAST_SHARE: f64 = 0.5;
 /// are those of all.
 pub fn common_holes(runs: &[MeasuredHoles]) -> Result<Option<CommonHoles>, StudyError> {
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
-    let mut versions: BTreeMap<&(String, Option<String>), (BTreeSet<&str>, Vec<&str>)> =
-        BTreeMap::new();
+    let mut versions: BTreeMap<&(String, Option<String>), VersionHoles<'_>> = BTreeMap::new();
     for run in runs {
         for key in &run.keys {
             if let Some(other) = known.insert(key, &run.source)
@@ -50,20 +56,20 @@ pub fn common_holes(runs: &[MeasuredHoles]) -> Result<Option<CommonHoles>, Study
                 });
             }
         }
-        let (holes, sources) = versions.entry(&run.version).or_default();
-        holes.extend(run.holes.iter().map(String::as_str));
-        sources.push(&run.source);
+        let version = versions.entry(&run.version).or_default();
+        version.holes.extend(run.holes.iter().map(String::as_str));
+        version.sources.push(&run.source);
     }
     let mut all = versions.values();
-    let Some((first, _)) = all.next() else {
+    let Some(first) = all.next() else {
         return Ok(None);
     };
-    let common = all.fold(first.clone(), |common, (holes, _)| &common & holes);
-    if versions.values().all(|(holes, _)| *holes == common) {
+    let common = all.fold(first.holes.clone(), |common, one| &common & &one.holes);
+    if versions.values().all(|one| one.holes == common) {
         return Ok(None);
     }
-    let fewest = versions.values().min_by_key(|(holes, _)| holes.len());
-    if let Some((holes, sources)) = fewest
+    let fewest = versions.values().min_by_key(|one| one.holes.len());
+    if let Some(VersionHoles { holes, sources }) = fewest
         && (common.len() as f64) < LEAST_SHARE * holes.len() as f64
     {
         return Err(StudyError::OtherHoles {
@@ -74,7 +80,7 @@ pub fn common_holes(runs: &[MeasuredHoles]) -> Result<Option<CommonHoles>, Study
     }
     let counts: Vec<String> = versions
         .values()
-        .map(|(holes, sources)| format!("{} has {}", sources.join(" and "), holes.len()))
+        .map(|one| format!("{} has {}", one.sources.join(" and "), one.holes.len()))
         .collect();
     Ok(Some(CommonHoles {
         warning: format!(

@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(found.file.as_deref(), Some("reqs/listed.txt"));
         let nox = "import nox\n\n@nox.session\ndef tests(session):\n    \
                    session.install(\"pytest\", 'responses>=0.2', \".[full]\", \"-r\", \"x.txt\")\n\n\
-                   @nox.session\ndef lint(session):\n    session.install(\"flake8\")\n";
+                   @nox.session\ndef docs_test(session):\n    session.install(\"flake8\")\n";
         let found = packages(&[INSTALLABLE, ("noxfile.py", nox)]);
         assert_eq!(found.extras, ["full"]);
         let found = packages(&[("noxfile.py", nox)]);

@@ -361,11 +361,11 @@ pub(super) fn joined(folder: &str, path: &str) -> Option<String> {
 /// the project itself.
 fn nox_installs(script: &str) -> (Vec<String>, Vec<String>) {
     let (mut requires, mut extras) = (Vec::new(), Vec::new());
-    let mut runs_tests = false;
     for part in script.split("\ndef ") {
-        let name = part.split('(').next().unwrap_or_default();
-        runs_tests |= name.contains("test");
-        if !name.contains("test") && !name.contains("unit") {
+        if !["test", "unit", "pytest"]
+            .iter()
+            .any(|start| part.starts_with(start))
+        {
             continue;
         }
         for call in part.split(".install(").skip(1) {
@@ -383,10 +383,7 @@ fn nox_installs(script: &str) -> (Vec<String>, Vec<String>) {
             }
         }
     }
-    match runs_tests {
-        true => (requires, extras),
-        false => (Vec::new(), Vec::new()),
-    }
+    (requires, extras)
 }
 
 /// The value at a path of keys.
