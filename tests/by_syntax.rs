@@ -86,6 +86,9 @@ fn is_mined_and_scored(dir: &TestDir, language: &str, path: &str) {
     let folder = text(&dir.path("shop"));
     let mined = dir.path("mined.jsonl");
     run(&mut dir.command(&["mine", &folder, "--holes", "6", "-o", &text(&mined)])).exits_with(0);
+    let list = ["mutate", &text(&mined), "--corpus", &folder, "--list"];
+    let listed = run(&mut dir.command(&list)).exits_with(0);
+    assert!(listed.out.lines().count() > 1, "{listed:#?}");
     let mined = holes(&mined);
     assert_eq!(mined.len(), 6);
     for hole in &mined {

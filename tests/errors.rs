@@ -388,7 +388,11 @@ fn predictions_without_a_hole_are_reported() {
     let id = second["id"].as_str().unwrap();
     assert_eq!(
         finished.error_message(),
-        format!("the predictions have no completion for the hole {id}")
+        format!(
+            "the predictions have no completion for the hole {id}; they have 1, such as for {}; \
+             name the tasks that they were made for by --tasks",
+            first["id"].as_str().unwrap()
+        )
     );
     let twice = format!("{}\n{}\n", line(first), line(first));
     assert!(

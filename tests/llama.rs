@@ -112,6 +112,7 @@ fn request(settings: &ModelSettings) -> ModelRequest {
         }],
         layout: WindowLayout::default(),
         earlier: None,
+        hole: None,
         question: None,
         parameters: settings.parameters(),
     }

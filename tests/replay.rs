@@ -212,6 +212,71 @@ fn holes_have_the_requested_kinds() {
     );
 }
 
+/// Files that are equal around their holes have equal prompts: each hole gets its own completion.
+#[test]
+fn recorded_completions_are_those_of_their_hole() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    for (name, sign) in [("north", "+"), ("south", "-")] {
+        dir.write(
+            &format!("compass/{name}.py"),
+            &format!("def move(y, by):\n    moved = y {sign} by\n    return moved\n"),
+        );
+    }
+    dir.write(
+        "compass/test_compass.py",
+        "import north\nimport south\n\n\ndef test_north():\n    assert north.move(2, 1) == 3\n\n\n\
+         def test_south():\n    assert south.move(2, 1) == 1\n",
+    );
+    let compass = text(&dir.path("compass"));
+    let tasks = dir.path("tasks.jsonl");
+    let mine = [
+        "mine",
+        &compass,
+        "--kinds",
+        "line,statement",
+        "-o",
+        &text(&tasks),
+    ];
+    dir.fillrate(&mine).exits_with(0);
+    let holes = holes(&tasks);
+    let lines = holes
+        .iter()
+        .map(|hole| json!({"hole": hole["id"], "completions": [hole["reference"]]}).to_string());
+    let predictions = dir.write("right.jsonl", &lines.collect::<Vec<_>>().join("\n"));
+    for model in ["reference", &text(&predictions)] {
+        let run = text(&dir.path(&format!("run-{}", model.len())));
+        let replayed = dir.fillrate(&[
+            "replay",
+            &compass,
+            "--tasks",
+            &text(&tasks),
+            "--model",
+            model,
+            "--out",
+            &run,
+        ]);
+        let outcomes = format!("outcomes: passed {}\n", holes.len());
+        assert!(replayed.out.contains(&outcomes), "{replayed:#?}");
+        // No model answered: there is no latency, and nothing was sampled.
+        let shown = dir.fillrate(&["show", &run, "--json"]).exits_with(0).json();
+        let rows = shown["rows"].as_array().expect("there are rows");
+        assert!(
+            rows.iter()
+                .all(|row| row["metrics"].get("latency_ms/median").is_none()),
+            "{shown:#}"
+        );
+        let hole = holes[0]["id"].as_str().unwrap();
+        let shown = dir.fillrate(&["show", &run, hole]).exits_with(0);
+        assert!(
+            shown.out.contains("passed, a recorded completion"),
+            "{shown:#?}"
+        );
+    }
+}
+
 /// Predictions replace the model: it is known which of them pass, so that the
 /// figures are.
 #[test]

@@ -78,6 +78,58 @@ fn packages_for_development_that_the_registry_lacks_are_left_out() {
     }
 }
 
+/// What can have no hole is named, and the other files go on.
+#[test]
+fn files_that_no_protocol_carries_are_left_out_and_named() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    dir.write(
+        "odd/pytest.ini",
+        "[pytest]\npython_files = check_*.py\npython_functions = check_*\npython_classes = Check*\n",
+    );
+    dir.write(
+        "odd/plain.py",
+        "def add(a, b):\n    total = a + b\n    return total\n",
+    );
+    dir.write(
+        "odd/deep.py",
+        &format!("def deep():\n    return 1{}\n", " + 1".repeat(16_000)),
+    );
+    dir.write(
+        "odd/check_all.py",
+        "import latin\nimport plain\n\n\nclass CheckAdd:\n    def check_add(self):\n        assert plain.add(1, 2) == 3\n\n\n\
+         def check_coffee():\n    assert latin.drink() == \"caf\\xe9\"\n",
+    );
+    let latin =
+        b"# -*- coding: latin-1 -*-\ndef drink():\n    name = \"caf\xe9\"\n    return name\n";
+    fs::write(dir.path("odd/latin.py"), latin).unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"th\xe9.py");
+    fs::write(dir.path("odd").join(name), "x = 1\n").unwrap();
+    let odd = text(&dir.path("odd"));
+    let tasks = dir.path("tasks.jsonl");
+    let mined = dir.fillrate(&["mine", &odd, "--holes", "4", "-o", &text(&tasks)]);
+    for line in [
+        "odd: 3 files can have no hole:",
+        "deep.py: its code nests deeper than 500 levels",
+        "latin.py: line 3 is not UTF-8",
+        ".py: its name is not UTF-8",
+    ] {
+        assert!(mined.err.contains(line), "{mined:#?}");
+    }
+    let paths: Vec<_> = holes(&tasks)
+        .iter()
+        .map(|hole| hole["path"].clone())
+        .collect();
+    assert!(
+        !paths.is_empty() && paths.iter().all(|path| path == "plain.py"),
+        "{mined:#?}"
+    );
+}
+
 #[test]
 fn a_folder_is_replayed_without_a_manifest_and_left_as_it_is() {
     if !has_tools(&["python3"]) {

@@ -197,6 +197,16 @@ fn start_log() {
         .init();
 }
 
+/// A path as a word of a command that a shell reads.
+fn shell_word(path: &std::path::Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./@:+,=%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// Measures code-completion models where they are used, in the editor.
 ///
 /// Exit status: 0 when all went well, 1 when it did not, 2 for a command line that can't be

@@ -90,6 +90,7 @@ fn measure(model: &EmbeddedModel, files: &[File], hole: Hole, wanted: usize) {
             windows: Vec::new(),
             layout: WindowLayout::default(),
             earlier: None,
+            hole: None,
             question: None,
             parameters: ModelSettings::default().parameters(),
         };

@@ -55,6 +55,10 @@ pub struct GivenContext {
     /// chat is can be told it; for others it is a fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<EarlierAttempt>,
+    /// Id of the hole at the cursor. Only a recorded model reads it, to find the completions of
+    /// this hole among those of files that are alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hole: Option<String>,
 }
 
 /// An answer that did not do, and what came of it.

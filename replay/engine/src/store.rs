@@ -457,6 +457,17 @@ impl Run {
         self.parse(&self.meta("identity")?)
     }
 
+    /// True if a model answered: recorded completions, which are those of a predictions file or the
+    /// references, have no latency of their own.
+    ///
+    /// # Errors
+    /// As [`Run::identity`].
+    pub fn has_latency(&self) -> Result<bool, StoreError> {
+        let identity = self.identity()?;
+        let protocol = identity.pointer("/configuration/model/protocol");
+        Ok(protocol.is_none_or(|protocol| protocol != "recorded"))
+    }
+
     /// Whether every attempt has been made.
     ///
     /// # Errors

@@ -36,6 +36,22 @@ pub(super) fn tests_not_run(reason: &str) -> String {
     format!("tests: {reason}, so holes are chosen by syntax and scored by text")
 }
 
+/// A path as a glob that matches it alone: names such as `[id].js` have signs of globs.
+pub(super) fn escaped_glob(path: &str) -> String {
+    let mut glob = String::new();
+    for c in path.chars() {
+        if "[]{}*?\\!".contains(c) {
+            glob.push('\\');
+        }
+        glob.push(c);
+    }
+    // A blank at the end counts for nothing, unless it is escaped.
+    if let Some(start) = glob.strip_suffix(' ') {
+        glob = format!("{start}\\ ");
+    }
+    glob
+}
+
 /// The files of a repository, as detection reads them.
 #[derive(Clone, Debug)]
 pub struct RepositoryFiles {
@@ -139,6 +155,28 @@ impl RepositoryFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escaped_globs_match_their_path_alone() {
+        for path in [
+            "[id].js",
+            "a{b,c}.py",
+            "(x)/[...all]/*.ts",
+            "what?!.js",
+            "a\\b",
+            "#a",
+            "a ",
+        ] {
+            let glob = format!("/{}", escaped_glob(path));
+            let mut builder = ignore::gitignore::GitignoreBuilder::new("");
+            builder.add_line(None, &glob).expect("it is a glob");
+            let globs = builder.build().expect("it is a glob");
+            assert!(globs.matched(path, false).is_ignore(), "{glob}");
+            for other in ["i.js", "ab.py", "acpy", "(x)/a/b.ts", "whats!.js"] {
+                assert!(!globs.matched(other, false).is_ignore(), "{glob} {other}");
+            }
+        }
+    }
 
     #[test]
     fn files_and_folders_are_listed_by_folder() {

@@ -90,8 +90,22 @@ pub fn last_line(output: &Output) -> String {
             .iter()
             .any(|start| line.starts_with(start))
     };
-    let said = lines()
-        .find_map(sentence)
+    // Git's reason has several lines, and the last of them is only its advice.
+    let begins_reason = |line: &str| {
+        ["fatal: ", "ERROR: ", "error: ", "remote: "]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let of_git = || {
+        lines().find(|line| line.starts_with("fatal: "))?;
+        let reason: Vec<&str> = lines()
+            .skip_while(|line| !begins_reason(line))
+            .filter(|line| !aside(line))
+            .collect();
+        Some(reason.join(" "))
+    };
+    let said = of_git()
+        .or_else(|| lines().find_map(sentence))
         .or_else(|| lines().rfind(|line| !aside(line)).map(str::to_owned))
         .or_else(|| lines().next_back().map(str::to_owned));
     match said {
@@ -135,3 +149,31 @@ fn typed(command: &Command) -> String {
 
 /// How many words of a command are shown.
 const WORDS_SHOWN: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use super::*;
+
+    #[test]
+    fn reasons_of_git_are_quoted_whole() {
+        let output = |text: &str| Output {
+            status: std::process::ExitStatus::from_raw(128 << 8),
+            stdout: Vec::new(),
+            stderr: text.as_bytes().to_vec(),
+        };
+        let refused = output(
+            "Cloning into 'n'...\nERROR: Repository not found.\nfatal: Could not read from remote \
+             repository.\n\nPlease make sure you have the correct access rights\nand the \
+             repository exists.\n",
+        );
+        assert_eq!(
+            last_line(&refused),
+            "ERROR: Repository not found. fatal: Could not read from remote repository. Please make \
+             sure you have the correct access rights and the repository exists"
+        );
+        let hinted = output("hint: try this\nfatal: couldn't find remote ref v9\n");
+        assert_eq!(last_line(&hinted), "fatal: couldn't find remote ref v9");
+    }
+}

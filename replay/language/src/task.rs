@@ -27,6 +27,8 @@ use std::path::{Path, PathBuf};
 
 use fillrate_syntax::CompletionExtent;
 use fillrate_syntax::text::{ByteOffset, LineIndex};
+use fillrate_server::cleanup::CompletionExtent;
+use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use strum::VariantArray;
@@ -407,6 +409,60 @@ pub enum TaskError {
     },
 }
 
+/// Skips the byte order mark that some programs write at the beginning of a text.
+///
+/// # Errors
+/// The text can't be read.
+pub fn skip_byte_order_mark(reader: &mut impl std::io::BufRead) -> std::io::Result<()> {
+    const MARK: &[u8] = "\u{feff}".as_bytes();
+    if reader.fill_buf()?.starts_with(MARK) {
+        reader.consume(MARK.len());
+    }
+    Ok(())
+}
+
+/// Opens a file of lines, plain or packed by gzip, past its byte order mark.
+///
+/// # Errors
+/// It can't be read.
+pub fn open_lines(path: &Path) -> std::io::Result<Box<dyn BufRead>> {
+    let mut plain = std::io::BufReader::new(std::fs::File::open(path)?);
+    let is_packed = plain.fill_buf()?.starts_with(b"\x1f\x8b");
+    let mut lines: Box<dyn BufRead> = match is_packed {
+        true => Box::new(std::io::BufReader::new(MultiGzDecoder::new(plain))),
+        false => Box::new(plain),
+    };
+    skip_byte_order_mark(&mut lines)?;
+    Ok(lines)
+}
+
+/// The parser's reason why a line is no JSON, with what to do about what other programs write in its
+/// place.
+pub fn json_fault(line: &str, reason: &str) -> String {
+    let has = |name: &str| {
+        let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '"');
+        line.match_indices(name).any(|(at, _)| {
+            let after = line[at + name.len()..].chars().next();
+            !is_part(line[..at].chars().next_back()) && !is_part(after)
+        })
+    };
+    if reason.contains("surrogate") || reason.contains("unexpected end of hex escape") {
+        return format!(
+            "{reason}: half of a character, which no text has; write the texts with \
+             `.encode(\"utf-8\", \"replace\").decode()`"
+        );
+    }
+    match ["NaN", "Infinity", "None", "True", "False"]
+        .into_iter()
+        .find(|name| has(name))
+    {
+        Some(name) if reason.starts_with("expected") => {
+            format!("{reason}: `{name}` is no JSON; write null, true, false or a number")
+        }
+        _ => reason.to_owned(),
+    }
+}
+
 /// Reads a tasks file.
 ///
 /// # Errors
@@ -416,9 +472,9 @@ pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
         path: path.to_owned(),
         source,
     };
-    let file = std::fs::File::open(path).map_err(fault)?;
+    let reader = open_lines(path).map_err(fault)?;
     let mut holes = Vec::new();
-    for (index, line) in std::io::BufReader::new(file).lines().enumerate() {
+    for (index, line) in reader.lines().enumerate() {
         let line = line.map_err(fault)?;
         if line.trim().is_empty() {
             continue;
@@ -500,6 +556,32 @@ mod tests {
             hole.cut("x = 1 + 2\ny = 4\n"),
             Err(TaskError::OtherFile { .. })
         ));
+    }
+
+    #[test]
+    fn faults_of_json_say_what_other_programs_wrote() {
+        let fault = |line: &str| {
+            let error = serde_json::from_str::<serde_json::Value>(line).expect_err("it is no JSON");
+            json_fault(line, &error.to_string())
+        };
+        insta::assert_snapshot!(fault(r#"{"hole": "NaN", "p": NaN}"#), @"expected value at line 1 column 22: `NaN` is no JSON; write null, true, false or a number");
+        insta::assert_snapshot!(fault(r#"{"p": -Infinity}"#), @"invalid number at line 1 column 8");
+        insta::assert_snapshot!(fault(r#"{"text": None}"#), @"expected value at line 1 column 10: `None` is no JSON; write null, true, false or a number");
+        insta::assert_snapshot!(fault(r#"{"text": "\ud800x"}"#), @r#"unexpected end of hex escape at line 1 column 17: half of a character, which no text has; write the texts with `.encode("utf-8", "replace").decode()`"#);
+        insta::assert_snapshot!(fault(r#"{"None": 1"#), @"EOF while parsing an object at line 1 column 10");
+    }
+
+    #[test]
+    fn packed_lines_are_unpacked() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let mut packed = flate2::write::GzEncoder::new(&file, flate2::Compression::fast());
+        packed
+            .write_all("\u{feff}a\nb\n".as_bytes())
+            .expect("a file");
+        packed.finish().expect("a file");
+        let lines = open_lines(file.path()).expect("it is read").lines();
+        let lines: Vec<String> = lines.map(|line| line.expect("it is UTF-8")).collect();
+        assert_eq!(lines, ["a", "b"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
 use super::LanguageSupport;
+use super::source::is_too_deep;
 
 /// A function of a file of tests, and the edits of which each makes a twin of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +116,9 @@ fn apply_within(sorted: &[SourceEdit], text: &str, range: Range<usize>) -> Strin
 /// Lists the functions of a file that may be tests, with the edits that make twins of them.
 pub fn test_functions(language: &Language, text: &str) -> Vec<TestFunction> {
     let tree = language.parse(text);
+    if is_too_deep(&tree) {
+        return Vec::new();
+    }
     let conventions = LanguageSupport::for_language(language).tests;
     (conventions.test_functions)(tree.root_node(), text)
 }

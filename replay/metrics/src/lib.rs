@@ -60,7 +60,7 @@ pub use interval::clustered::{
 pub use interval::difference::{
     clustered_difference, clustered_difference_of_proportions, design_effect,
 };
-pub use interval::proportion::{mcnemar_exact, wilson};
+pub use interval::proportion::{mcnemar_exact, wilson, wilson_bounds};
 pub use interval::quantile::{median, quantile};
 pub use interval::{CONFIDENCE, Estimate, chi_squared_quantile, student_quantile};
 pub use logistic::{Logistic, LogisticError, LogisticSample};

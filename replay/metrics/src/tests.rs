@@ -197,6 +197,22 @@ fn wilson_is_that_of_statsmodels() {
     }
 }
 
+// By Wilson's formula in plain Python, with the quantile 1.959963984540054.
+#[test]
+fn bounds_of_a_stated_share_are_those_of_the_share_itself() {
+    for (share, n, low, high) in [
+        (0.5, 3, 0.1253344719102632, 0.8746655280897367),
+        (0.305, 10, 0.11060557610428565, 0.607632215842241),
+        (0.62, 50, 0.4815044693099298, 0.7413721068980641),
+    ] {
+        let (found_low, found_high) = wilson_bounds(share, n).unwrap();
+        close(found_low, low);
+        close(found_high, high);
+    }
+    assert_eq!(wilson_bounds(0.5, 0), None);
+    assert_eq!(wilson_bounds(1.5, 9), None);
+}
+
 // mcnemar([[0, b], [c, 0]], exact=True).pvalue
 #[test]
 fn mcnemar_is_that_of_statsmodels() {
@@ -602,6 +618,22 @@ fn an_interval_for_r_is_that_of_its_exact_distribution() {
             (found_high - high).abs() < tolerance,
             "{found:?}, not {high}"
         );
+    }
+    // Pairs on a line: the quantile .025 for r = .9995 of 4,000,000 draws by numpy of Fisher's
+    // distribution, and the end of the range.
+    for (n, low, tolerance) in [(3, 0.56061, 0.03), (5, 0.98994, 0.002)] {
+        for sign in [1.0, -1.0] {
+            let line: Vec<(f64, f64)> = (0..n)
+                .map(|i| (f64::from(i), sign * f64::from(i) / 3.0))
+                .collect();
+            let found = pearson_interval(&line, 100_000, 1).unwrap();
+            let (near, far) = match sign > 0.0 {
+                true => (found.high.unwrap(), found.low.unwrap()),
+                false => (found.low.unwrap(), found.high.unwrap()),
+            };
+            close(near, sign);
+            assert!((far - sign * low).abs() < tolerance, "{found:?}, not {low}");
+        }
     }
     assert_eq!(pearson_interval(&[(0.0, 0.0), (1.0, 1.0)], 99, 1), None);
     assert_eq!(pearson_interval(&[(0.0, 1.0); 5], 99, 1), None);

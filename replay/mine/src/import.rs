@@ -41,6 +41,7 @@ use serde_json::Value;
 pub use task::{BenchmarkFormat, ImportOptions};
 pub use writer::ImportSummary;
 use writer::{AddError, ImportWriter};
+use fillrate_language::task::json_fault;
 
 /// Every format, in the order of tables.
 pub static FORMATS: [BenchmarkFormat; 9] = [
@@ -109,7 +110,8 @@ pub fn import(
             };
             progress(before + lines.bytes(), all);
             let parsed: Result<Value, String> = serde_json::from_str(&text)
-                .map_err(|error| format!("this is not a JSON object: {error}"));
+                .map_err(|error| json_fault(&text, &error.to_string()))
+                .map_err(|reason| format!("this is not a JSON object: {reason}"));
             let task = parsed.and_then(|value| {
                 let record = BenchmarkRecord::new(&value, path, &names)
                     .ok_or("this is not a JSON object")?;

@@ -1,6 +1,6 @@
 //! Runs on the same holes, side by side: what another context, model or set of tests is worth.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::Cell;
 use fillrate_engine::store::{Run, StoreError};
@@ -43,6 +43,9 @@ pub struct ComparedRun {
     /// By variant, how it differs from the first on the holes that both have; empty for the first
     /// itself.
     pub against_first: BTreeMap<String, RunDifference>,
+    /// Why pass@1 has no difference from the first; `None` if it has one, or for the first itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_difference: Option<String>,
     /// The holes that only one of this run and the first solves; `None` for the first itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flips: Option<HoleFlips>,
@@ -205,6 +208,9 @@ impl<'a> LoadedRun<'a> {
                 }
             }
         }
+        let no_difference = first
+            .filter(|_| !against_first.contains_key("pass@1"))
+            .map(|first| no_difference(&self.attempts, &first.attempts, first.context));
         let all: Vec<&ScoredAttempt> = self.attempts.iter().collect();
         let mut row = report_row("*", "*", &all);
         row.policies = self.developers.figures(None, &all);
@@ -213,6 +219,7 @@ impl<'a> LoadedRun<'a> {
             run: self.run.folder().display().to_string(),
             row,
             against_first,
+            no_difference,
             flips,
             rounds: self.rounds.clone(),
         }
@@ -292,6 +299,14 @@ impl Comparison {
              interval; p: McNemar's exact test, and how many holes this one alone : {first} \
              alone\nhas right. Acceptance is simulated, not a person's.\n",
         );
+        for compared in &self.contexts {
+            if let Some(reason) = &compared.no_difference {
+                text.push_str(&format!(
+                    "No Δ of pass@1 for {}: {reason}.\n",
+                    compared.context
+                ));
+            }
+        }
         for compared in self.contexts.iter().filter(|run| !run.rounds.is_empty()) {
             let rounds = rounds_table(&compared.rounds);
             text.push_str(&format!("{}:\n{rounds}", compared.context));
@@ -308,6 +323,26 @@ impl Comparison {
             text.push_str(&sensitivity.text());
         }
         text
+    }
+}
+
+/// Why two runs have no difference of pass@1, a clause.
+fn no_difference(these: &[ScoredAttempt], first: &[ScoredAttempt], name: &str) -> String {
+    let holes = |attempts: &[ScoredAttempt]| -> BTreeSet<String> {
+        let holes = attempts.iter().map(|one| one.attempt.hole.clone());
+        holes.collect()
+    };
+    let (these, first) = (holes(these), holes(first));
+    match these.intersection(&first).count() {
+        0 => format!(
+            "none of its {} holes is one of the {} of {name}; replay both with one --tasks file",
+            these.len(),
+            first.len()
+        ),
+        common => format!(
+            "of the {common} holes that it has in common with {name}, none has a verdict that counts \
+             in both"
+        ),
     }
 }
 

@@ -434,7 +434,7 @@ fn each(
         let identity = run.identity()?;
         let context = fillrate_engine::store::context_name(&identity);
         let holes = run.holes()?;
-        let audits = run.audits()?;
+        let (audits, has_latency) = (run.audits()?, run.has_latency()?);
         // Attempts at one hole follow each other, so its file is kept at hand.
         let mut file: Option<(String, String)> = None;
         for (key, _) in run.outcomes()? {
@@ -446,7 +446,7 @@ fn each(
                 Some((sha256, contents)) if sha256 == hole.file_sha256 => contents,
                 _ => run.source(hole)?,
             };
-            let scored = ScoredAttempt::score(hole, &contents, attempt);
+            let scored = ScoredAttempt::score(hole, &contents, attempt).timed(has_latency);
             file = Some((hole.file_sha256.clone(), contents));
             visit(AttemptRow {
                 run: &name,

@@ -135,6 +135,7 @@ mod tests {
             context: context.to_owned(),
             run: context.to_owned(),
             row: report_row("*", "*", &[]),
+            no_difference: None,
             against_first: BTreeMap::from_iter(
                 against.map(|against| (PASS_AT_1.name.to_owned(), against)),
             ),

@@ -569,7 +569,7 @@ impl ReportedRun {
                 Some(one) => one.with_verdict_of(attempt),
                 None => ScoredAttempt::score(hole, &contents, attempt),
             };
-            let scored = slim(scored);
+            let scored = slim(scored.timed(self.run.has_latency()?));
             file = Some((hole.file_sha256.clone(), contents));
             let place = known.map_or(self.scored.len(), |(place, _)| *place);
             match self.scored.get_mut(place) {

@@ -202,12 +202,13 @@ pub(super) fn estimate_attempts(
     let figures = behaviour.policies.iter().map(|policy| {
         let name = policy.name();
         let hands = &behaviour.typing;
-        let judged: Vec<(&str, JudgedCompletion, f64)> = scored
+        let judged: Vec<(&str, JudgedCompletion, Option<f64>)> = scored
             .iter()
             .filter(|one| one.is_counted())
             .filter_map(|one| {
                 let attempt = &one.attempt;
-                let latency = attempt.latency_ms + EDITOR_DELAY_MS;
+                let latency_ms = one.latency_ms.unwrap_or_default();
+                let latency = latency_ms + EDITOR_DELAY_MS;
                 let late = policy.latency && latency > hands.first_pause_ms(&attempt.hole);
                 if attempt.offered.is_empty() || late {
                     return None;
@@ -215,7 +216,7 @@ pub(super) fn estimate_attempts(
                 let view = DisplayedCompletion {
                     remaining: &one.reference,
                     candidates: &attempt.offered,
-                    latency_ms: attempt.latency_ms,
+                    latency_ms,
                     place: one.position,
                 };
                 let chance = hands.chance(policy, &attempt.hole, attempt.sample as usize);
@@ -227,7 +228,7 @@ pub(super) fn estimate_attempts(
                     passes: passes(attempt.verdict.outcome).filter(|_| has_verdict),
                     opening: true,
                 };
-                Some((one.cluster.as_str(), judged, attempt.latency_ms))
+                Some((one.cluster.as_str(), judged, one.latency_ms))
             })
             .collect();
         let mut metrics = BTreeMap::new();
@@ -240,7 +241,7 @@ pub(super) fn estimate_attempts(
             .iter()
             .map(|(cluster, one, _)| ((*cluster).to_owned(), one.accepted));
         put(ACCEPTANCE_SHOWN, proportion(accepted));
-        let latencies: Vec<f64> = judged.iter().map(|(_, _, latency)| *latency).collect();
+        let latencies: Vec<f64> = judged.iter().filter_map(|(_, _, it)| *it).collect();
         put(MEDIAN_LATENCY, median(&latencies));
         let judged: Vec<(&str, JudgedCompletion)> = judged
             .into_iter()

@@ -24,7 +24,7 @@ pub(super) struct ScoredAttempt {
     pub(super) invocation: InvocationRates,
     /// Whether a simulated developer accepts a candidate; `None` if none was offered.
     pub(super) accepted: Option<bool>,
-    /// Milliseconds from request to response; `None` without a response.
+    /// Milliseconds from request to response; `None` without a response, or without a model.
     pub(super) latency_ms: Option<f64>,
     pub(super) reference: String,
     /// The cursor position at the hole.
@@ -82,6 +82,14 @@ impl ScoredAttempt {
 }
 
 impl ScoredAttempt {
+    /// The attempt of a run [with latencies](Run::has_latency) or without.
+    pub(super) fn timed(self, has_latency: bool) -> Self {
+        Self {
+            latency_ms: self.latency_ms.filter(|_| has_latency),
+            ..self
+        }
+    }
+
     /// Whether any figure counts the attempt.
     pub(super) fn is_counted(&self) -> bool {
         self.attempt.verdict.outcome.is_counted()
@@ -129,12 +137,12 @@ fn probability(attempt: &Attempt) -> Option<f64> {
 
 /// A run's attempts with what can be calculated of them.
 pub(super) fn load_scored(run: &Run) -> Result<Vec<ScoredAttempt>, StoreError> {
-    let holes = run.holes()?;
+    let (holes, has_latency) = (run.holes()?, run.has_latency()?);
     let mut scored = Vec::new();
     for attempt in run.attempts()? {
         if let Some(hole) = holes.get(&attempt.hole) {
             let contents = run.source(hole)?;
-            scored.push(ScoredAttempt::score(hole, &contents, attempt));
+            scored.push(ScoredAttempt::score(hole, &contents, attempt).timed(has_latency));
         }
     }
     Ok(scored)

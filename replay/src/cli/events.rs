@@ -78,6 +78,11 @@ impl EventArguments {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             command: command.to_owned(),
         });
+        // An interrupt ends the program without dropping what holds temporary folders, so all of
+        // them are in one that it can remove.
+        let scratch = tempfile::tempdir().map_err(CliError::file(std::env::temp_dir()))?;
+        let _ = tempfile::env::override_temp_dir(scratch.path());
+        let scratch_path = scratch.path().to_owned();
         let interrupted = Arc::clone(&listeners);
         let is_quiet = self.events == Some(EventsTarget::StandardError);
         on_interrupt(move || {
@@ -86,6 +91,12 @@ impl EventArguments {
                 eprintln!("\nfillrate: stopped; {advice}");
             }
             interrupted.receive(&Event::CommandInterrupted { advice });
+            // Workers go on meanwhile, and may write into a folder that is being removed.
+            for _ in 0..3 {
+                if std::fs::remove_dir_all(&scratch_path).is_ok() {
+                    break;
+                }
+            }
         });
         let outcome = work(&*listeners);
         let (status, message) = match &outcome {

@@ -7,14 +7,14 @@ use clap::Args;
 use fillrate_verdict::corpus::Corpus;
 use fillrate_verdict::corpus::manifest::manifest_text;
 
-use super::{CliError, Success};
+use super::{CliError, Success, shell_word};
 
 /// Write the manifest of a repository as it is detected, for changes by hand.
 ///
 /// `replay` and `mine` need no manifest for a folder or an address; this shows what they would use.
 #[derive(Args)]
 pub(super) struct InitArguments {
-    /// The repository: a folder, or an address with `@REVISION` after it if need be
+    /// The repository: a folder or an address, with `@REVISION` after it if need be
     #[arg(default_value = ".", value_name = "PATH")]
     repository: PathBuf,
     /// The file for the manifest, which must not exist; `-` for standard output
@@ -42,7 +42,14 @@ pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
     let file = std::fs::File::create_new(&arguments.output);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(CliError::file(&arguments.output))?;
+    for (project, findings) in &manifest.findings {
+        outln!("detected {project}");
+        for finding in findings {
+            outln!("  {finding}");
+        }
+    }
     let path = arguments.output.display();
-    outln!("{path} is written; correct it as needed, then run `fillrate replay {path}`");
+    let word = shell_word(&arguments.output);
+    outln!("{path} is written; correct it as needed, then run `fillrate replay {word}`");
     Ok(Success::Whole)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fillrate_engine::play::events::{Event, Listener, Phase, PreparationStep};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
-
+use fillrate_verdict::missing::{missing_advice, missing_modules};
 /// The listener for people: a bar on a terminal, plain lines elsewhere.
 pub(super) fn listener() -> Box<dyn Listener + Send> {
     if std::io::stderr().is_terminal() {
@@ -152,12 +152,14 @@ fn message(event: &Event) -> Option<String> {
         Event::ProjectReady {
             project,
             set_aside,
+            left_out_files,
             left_out_packages,
             neutralised,
             cold_reason,
             ..
         } => test_notes(
             project,
+            left_out_files,
             left_out_packages,
             set_aside,
             neutralised,
@@ -185,18 +187,37 @@ fn message(event: &Event) -> Option<String> {
     }
 }
 
-/// How many tests that are set aside are listed.
+/// The number of files or tests that are listed.
 const LISTED: usize = 5;
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// Adds the first of some names with their reasons.
+fn list(lines: &mut Vec<String>, reasons: &BTreeMap<String, String>) {
+    let listed = reasons.iter().take(LISTED);
+    lines.extend(listed.map(|(name, reason)| format!("  {name}: {reason}")));
+    if let Some(more @ 1..) = reasons.len().checked_sub(LISTED) {
+        lines.push(format!("  and {more} more, which `--events jsonl` lists"));
+    }
+}
 
 /// The message about a project's own tests; `None` if there is nothing to say.
 fn test_notes(
     project: &str,
+    left_out_files: &BTreeMap<String, String>,
     left_out_packages: &[String],
     set_aside: &BTreeMap<String, String>,
     neutralised: &[String],
     cold_reason: Option<&str>,
 ) -> Option<String> {
     let mut lines = Vec::new();
+    if !left_out_files.is_empty() {
+        let (count, s) = (left_out_files.len(), plural(left_out_files.len()));
+        lines.push(format!("{project}: {count} file{s} can have no hole:"));
+        list(&mut lines, left_out_files);
+    }
     if !left_out_packages.is_empty() {
         let names = left_out_packages.join(", ");
         lines.push(format!(
@@ -209,11 +230,10 @@ fn test_notes(
         lines.push(format!(
             "{project}: {count} tests or files of tests fail unchanged and are set aside:"
         ));
-        let listed = set_aside.iter().take(LISTED);
-        lines.extend(listed.map(|(id, reason)| format!("  {id}: {reason}")));
-        if count > LISTED {
-            let more = count - LISTED;
-            lines.push(format!("  and {more} more, which `--events jsonl` lists"));
+        list(&mut lines, set_aside);
+        let missing = missing_modules(set_aside.values().map(String::as_str));
+        if !missing.is_empty() {
+            lines.push(format!("  {}", missing_advice(&missing)));
         }
     }
     if !neutralised.is_empty() {

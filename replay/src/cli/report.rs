@@ -11,7 +11,7 @@ use fillrate_report::compare_in_markdown;
 use fillrate_report::pages::HtmlReport;
 
 use super::fit::read_completions;
-use super::runs::{open_runs, run_name};
+use super::runs::{check_unique, open_runs, run_name};
 use super::{CliError, Success};
 
 /// Write a report on runs as pages that a browser opens from the disk.
@@ -77,6 +77,7 @@ fn fitted_gate(telemetry: &[PathBuf]) -> Result<GateFit, CliError> {
 
 /// Prints one run against another in Markdown.
 fn compare(old: &Path, new: &Path) -> Result<Success, CliError> {
+    check_unique(&[old, new])?;
     let (mut first, mut second) = (
         (run_name(old), Run::open(old)?),
         (run_name(new), Run::open(new)?),

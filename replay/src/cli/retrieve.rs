@@ -79,7 +79,7 @@ async fn ask(
     let given = GivenContext {
         reference: arguments.reference.clone(),
         windows: None,
-        earlier: None,
+        ..GivenContext::default()
     };
     let retrieved = developer.retrieve(&open_file, cursor, Some(given)).await?;
     developer.close(open_file).await?;

@@ -9,10 +9,35 @@ use super::CliError;
 
 /// Opens runs, in the order in which they are named.
 pub(super) fn open_runs(folders: &[PathBuf]) -> Result<Vec<Run>, CliError> {
-    let runs = folders.iter().flat_map(|folder| expand_runs(folder));
+    let runs: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| expand_runs(folder))
+        .collect();
+    check_unique(&runs)?;
     Ok(runs
-        .map(|folder| Run::open(&folder))
+        .iter()
+        .map(|folder| Run::open(folder))
         .collect::<Result<_, _>>()?)
+}
+
+/// Refuses a path that is named twice: what it holds would count twice.
+pub(super) fn check_unique<P: AsRef<Path>>(paths: &[P]) -> Result<(), CliError> {
+    let mut known: Vec<(PathBuf, &Path)> = Vec::new();
+    for path in paths.iter().map(AsRef::as_ref) {
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some((_, first)) = known.iter().find(|(known, _)| *known == real) {
+            let same = match *first == path {
+                true => "is named twice".to_owned(),
+                false => format!("is {}, which is named already", first.display()),
+            };
+            return Err(CliError::Refused(format!(
+                "{} {same}; leave one of them out",
+                path.display()
+            )));
+        }
+        known.push((real, path));
+    }
+    Ok(())
 }
 
 /// The folder itself, or the runs that it holds.

@@ -10,7 +10,7 @@ use fillrate_report::{Comparison, RunReport};
 use fillrate_server::completion::Trace;
 use fillrate_verdict::feedback::without_control_characters;
 
-use super::runs::{inner_runs, run_name};
+use super::runs::{check_unique, inner_runs, run_name};
 use super::{CliError, Success};
 
 /// Show a run's figures, or one hole of it with all that was seen.
@@ -75,8 +75,9 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     print_section("prefix (its last lines)", &tail(prefix, 15));
     print_section("reference", &hole.reference);
     print_section("suffix (its first lines)", &head(suffix, 5));
+    let has_latency = run.has_latency()?;
     for attempt in &attempts {
-        show_attempt(attempt);
+        show_attempt(attempt, has_latency);
     }
     Ok(Success::Whole)
 }
@@ -105,6 +106,10 @@ fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Succe
 }
 
 fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliError> {
+    let named: Vec<_> = std::iter::once(&arguments.run)
+        .chain(&arguments.beside)
+        .collect();
+    check_unique(&named)?;
     let mut runs = vec![(run_name(&arguments.run), first)];
     for folder in &arguments.beside {
         runs.push((run_name(folder), Run::open(folder)?));
@@ -130,8 +135,10 @@ fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliErro
     Ok(Success::Whole)
 }
 
-fn show_attempt(attempt: &Attempt) {
-    let answer = if attempt.answered {
+fn show_attempt(attempt: &Attempt, has_latency: bool) {
+    let answer = if !has_latency {
+        "a recorded completion".to_owned()
+    } else if attempt.answered {
         format!("answered in {:.1} ms", attempt.latency_ms)
     } else {
         "not answered in time".to_owned()

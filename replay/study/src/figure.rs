@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fillrate_metrics::{
-    CONFIDENCE, ClusterTotal, SampledFigure, Unit, share_bounds, student_quantile, wilson,
+    CONFIDENCE, ClusterTotal, SampledFigure, share_bounds, student_quantile, wilson_bounds,
 };
 use serde::Serialize;
 
@@ -17,16 +17,6 @@ pub enum FigureUnit {
     Milliseconds,
     /// As a table states it, printed unchanged.
     Plain,
-}
-
-impl From<Unit> for FigureUnit {
-    fn from(unit: Unit) -> Self {
-        match unit {
-            Unit::ZeroOrOne | Unit::Fraction | Unit::Saving => Self::Share,
-            Unit::Percent => Self::Plain,
-            Unit::Milliseconds => Self::Milliseconds,
-        }
-    }
 }
 
 /// A figure's value, and its rows or its stated error.
@@ -74,8 +64,7 @@ impl StatedFigure {
     fn share_bounds(&self) -> Option<(f64, f64)> {
         let n = self.n?;
         if self.clusters.is_none() && self.design_effect.is_none() {
-            let estimate = wilson((self.value * n as f64).round() as usize, n)?;
-            return estimate.low.zip(estimate.high);
+            return wilson_bounds(self.value, n);
         }
         let effective = self.effective_n()?;
         let error = (self.value * (1.0 - self.value) / effective)

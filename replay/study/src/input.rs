@@ -118,6 +118,8 @@ pub struct StudySide {
     pub observations: Vec<Observation>,
     /// The compositions of their samples.
     pub mixes: Vec<SampleMix>,
+    /// What makes them hard to compare, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// Where the second side's figures come from.
@@ -237,6 +239,29 @@ pub enum StudyError {
         metric: String,
         /// The version.
         version: String,
+    },
+    /// Versions were measured on different holes.
+    #[error(
+        "the versions have {common} holes in common, of the {holes} of {sources}: figures of \
+         different holes can't be compared; replay all versions with one --tasks file"
+    )]
+    OtherHoles {
+        /// The holes that all versions have.
+        common: usize,
+        /// The runs of the version with the fewest holes.
+        sources: String,
+        /// The holes of that version.
+        holes: usize,
+    },
+    /// Two runs hold the same attempts.
+    #[error(
+        "{first} and {second} hold the same attempts, which would count twice; name one of them"
+    )]
+    SameAttempts {
+        /// The run that was named first.
+        first: String,
+        /// The other run.
+        second: String,
     },
     /// Languages can't be pooled.
     #[error(

@@ -3,10 +3,12 @@
 //!
 //! Pure computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`] and
 //! [`Study::page`] print. `offline` and `simulated` take a side's figures from runs, `telemetry`
-//! from people's editors, `table` from CSV. Then `pool` pools them, `join` joins the versions,
+//! from people's editors, `table` from CSV, and `common` finds
+//! the holes that versions are compared on. Then `pool` pools them, `join` joins the versions,
 //! `pair` compares two metrics, `design` says what so many versions can show, and `trend` lists
 //! differences from the first version. `plan` simulates studies before they are made.
 
+pub mod common;
 mod decision;
 mod design;
 mod figure;
@@ -132,6 +134,11 @@ impl Study {
             left_out.push("the sides have no metrics in a common language".to_owned());
         }
         let mut warnings = joined.warnings;
+        for warning in offline.warnings.iter().chain(&second_side.warnings) {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
         warnings.extend(mix::warnings(
             offline,
             second_side,

@@ -197,8 +197,10 @@ fn figures<'a>(group: &[&'a ReplayedAttempt<'a>]) -> Vec<FigureSamples<'a>> {
         };
         let scorer = Scorer::new(sample);
         for text in reported_text_metrics() {
+            // A share of the range, so that a figure has the interval that reports give it.
+            let value = scorer.score(text) / text.metric.unit.span();
             let rows = texts.entry(text.metric.name).or_default();
-            rows.push((one, (cluster(one), 1.0, scorer.score(text))));
+            rows.push((one, (cluster(one), 1.0, value)));
         }
         let rates = InvocationRates::score(one.hole, one.attempt.completion());
         invocations.extend(
@@ -209,7 +211,7 @@ fn figures<'a>(group: &[&'a ReplayedAttempt<'a>]) -> Vec<FigureSamples<'a>> {
     }
     for TextMetric { metric, .. } in reported_text_metrics() {
         let rows = texts.remove(metric.name).unwrap_or_default();
-        put(metric.name, metric.unit.into(), rows);
+        put(metric.name, FigureUnit::Share, rows);
     }
     put(INVOCATION, FigureUnit::Share, invocations);
     figures

@@ -7,8 +7,9 @@
 //! or people that the n come in, `design_effect`, by which clusters make the variance larger,
 //! `error_correlation`, that of the errors of two versions on the same holes, and `kind`, `place` and `length`,
 //! of which a row may have one: the part of the samples that it is of. If every value of a metric
-//! has its n and lies between 0 and 1, it is a share of n independent outcomes; any other value is
-//! taken as stated, and its error is unknown without `error`. Any other column is an error, so that
+//! has its n and lies between 0 and 1, or in percent between 0 and 100, it is a share of n
+//! independent outcomes, as are edit similarities from 0 to 100; any other value is taken as stated,
+//! and its error is unknown without `error`. Any other column is an error, so that
 //! a misspelt one is not ignored. So is a rate below 0 or above 100, a column that mixes fractions
 //! and percentages, and a name in two spellings that differ in case alone.
 
@@ -121,6 +122,7 @@ pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableErro
     check_spellings(&rows).map_err(|(line, what)| wrong(line, what))?;
     check_ranges(&rows).map_err(|(line, what)| wrong(line, what))?;
     let mut observations: Vec<Observation> = rows.into_iter().map(|row| row.observation).collect();
+    take_percentages(&mut observations);
     mark_shares(&mut observations);
     Ok(observations)
 }
@@ -335,6 +337,41 @@ fn check_ranges(rows: &[TableRow]) -> Result<(), WrongLine> {
         }
     }
     Ok(())
+}
+
+/// Turns the percentages of a rate, and the values of a metric that goes from 0 to 100, into shares:
+/// as such they have the same errors as fractions.
+fn take_percentages(observations: &mut [Observation]) {
+    let mut of_metric: BTreeMap<String, Vec<StatedFigure>> = BTreeMap::new();
+    for one in observations.iter() {
+        if let Figure::Stated(stated) = one.figure {
+            of_metric
+                .entry(one.metric.clone())
+                .or_default()
+                .push(stated);
+        }
+    }
+    of_metric.retain(|metric, values| {
+        let in_range = values.iter().all(|one| (0.0..=100.0).contains(&one.value));
+        match Metric::find(metric).map(|metric| metric.unit) {
+            Some(Unit::Percent) => in_range,
+            Some(Unit::Saving | Unit::Milliseconds) => false,
+            // A fraction above 1 is a percentage: the ranges are checked.
+            Some(Unit::ZeroOrOne | Unit::Fraction) | None => {
+                let has_n = values.iter().all(|one| one.n.is_some());
+                in_range && has_n && values.iter().any(|one| one.value > 1.0)
+            }
+        }
+    });
+    for one in observations {
+        if let Figure::Stated(stated) = &mut one.figure
+            && of_metric.contains_key(&one.metric)
+        {
+            stated.value /= 100.0;
+            stated.error = stated.error.map(|error| error / 100.0);
+            one.unit = FigureUnit::Share;
+        }
+    }
 }
 
 /// Marks metrics all of whose values are shares of n.

@@ -1043,3 +1043,41 @@ fn online_side_counts_by_the_definitions_of_the_variants() {
     };
     assert_eq!(telemetry::online::online_side(&replays, "t.db"), None);
 }
+
+/// The errors by Agresti and Coull, and the bounds by Wilson, in plain Python: for 62 % of 50,
+/// (31 + 2) / 54 and its √(p(1 − p)/54); for the share .305 of 10, which no count of 10 is.
+#[test]
+fn percentages_have_the_errors_of_their_fractions() {
+    let rows = |values: [&str; 2]| {
+        let [one, other] = values;
+        let text =
+            format!("version,language,metric,value,n,error\na,,m,{one},50,\nb,,m,{other},10,\n");
+        let figures = table::parse_table(&text, "t.csv").unwrap().into_iter();
+        let measured = figures.map(|it| (it.unit, it.figure.measured(it.unit).unwrap()));
+        measured.collect::<Vec<_>>()
+    };
+    let (percent, fractions) = (rows(["62", "30.5"]), rows(["0.62", "0.305"]));
+    let expected = [
+        (0.62, 0.0663400780, 0.4815044693, 0.7413721069),
+        (0.305, 0.1283409215, 0.1106055761, 0.6076322158),
+    ];
+    for found in [percent, fractions] {
+        for ((unit, figure), (value, error, low, high)) in found.into_iter().zip(expected) {
+            assert_eq!(unit, FigureUnit::Share);
+            let of_figure = [Some(figure.value), figure.error, figure.low, figure.high];
+            for (found, expected) in of_figure.into_iter().zip([value, error, low, high]) {
+                assert!(
+                    (found.unwrap() - expected).abs() < 1e-7,
+                    "{figure:?}, {expected}"
+                );
+            }
+        }
+    }
+    let text = "version,language,metric,value,n,error\na,,es/cceval-levenshtein,63.5,,2.5\n";
+    let similarity = &table::parse_table(text, "t.csv").unwrap()[0];
+    let Figure::Stated(stated) = similarity.figure else {
+        panic!("it is stated");
+    };
+    assert_eq!((stated.value, stated.error), (0.635, Some(0.025)));
+    assert_eq!(similarity.unit, FigureUnit::Share);
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::error::VerdictError;
+use super::missing::{missing_advice, missing_modules};
 use super::runner::report::TestOutcome;
 use super::runner::{LoadedCode, TestRunResult};
 
@@ -193,6 +194,10 @@ impl Baseline {
         }
         if listed.is_empty() {
             listed.push("the others are flaky".to_owned());
+        }
+        let missing = missing_modules(reasons.iter().map(|(reason, _)| reason.as_str()));
+        if !missing.is_empty() {
+            listed.push(missing_advice(&missing));
         }
         listed.join("; ")
     }

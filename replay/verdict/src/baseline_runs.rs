@@ -8,6 +8,7 @@ use fillrate_sandbox::{End, Limits, SandboxError};
 
 use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
+use super::missing::{missing_advice, missing_modules};
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
 use crate::queue::run_jobs;
@@ -277,6 +278,9 @@ fn has_source(sources: &[String], name: &str) -> bool {
     name == "." || sources.iter().any(within)
 }
 
+/// What a harness reports if only the output of the tests says why.
+const SEE_OUTPUT: &str = "see the output";
+
 /// Checks that a run is complete and has tests in it.
 fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult, VerdictError> {
     let refuse = |reason: String| {
@@ -304,7 +308,16 @@ fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult,
             test if test.contains("::") => test.to_owned(),
             file => format!("{file} can't be loaded"),
         };
-        return refuse(format!("{name}: {}", key_line(&error.message)));
+        let missing = missing_modules([error.message.as_str(), &result.output]);
+        let reason = match error.message.as_str() {
+            // The message alone would send people to an output that they never see.
+            SEE_OUTPUT => format!("{}\n{}", key_line(&tail()), tail()),
+            message => key_line(message).to_owned(),
+        };
+        return refuse(match missing.is_empty() {
+            true => format!("{name}: {reason}"),
+            false => format!("{name}: {reason}; {}", missing_advice(&missing)),
+        });
     }
     if matches!(result.end, End::TimedOut | End::OutOfProcessor) {
         return refuse(format!(

@@ -115,6 +115,7 @@ impl Corpus {
             digest: source.digest,
             environment,
             added: Vec::new(),
+            unnamed: source.unnamed,
         };
         let prepared = added::with_generated(&self.cache, prepared, &report_step)?;
         if prepared.hole_files()?.is_empty() {

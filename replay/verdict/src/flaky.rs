@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
+use super::missing::{missing_advice, missing_modules};
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRun;
 
@@ -40,7 +41,8 @@ impl FlakyTests {
     }
 
     /// Reruns a batch with failed tests several times without the change. The failure stands if a
-    /// test passes every time; otherwise the outcome becomes flaky. Runs with the change decide
+    /// test passes every time; otherwise the outcome becomes flaky, or infrastructure if the tests
+    /// lack a package. Runs with the change decide
     /// nothing: code that fails at random would leave the denominator.
     ///
     /// # Errors
@@ -54,6 +56,7 @@ impl FlakyTests {
     ) -> Result<(), VerdictError> {
         verdict.rerun = true;
         let mut without: Vec<BTreeSet<String>> = Vec::new();
+        let mut missing = BTreeSet::new();
         for _ in 0..RERUNS {
             let run = TestRun {
                 replaced: &[],
@@ -67,8 +70,9 @@ impl FlakyTests {
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             let tests = result.report.tests.into_values();
-            let failed = tests.filter(|test| test.outcome.is_failure());
-            without.push(failed.map(|test| test.id).collect());
+            let failed: Vec<_> = tests.filter(|test| test.outcome.is_failure()).collect();
+            missing.extend(missing_modules(failed.iter().map(|test| &*test.message)));
+            without.push(failed.into_iter().map(|test| test.id).collect());
             // What is known to be flaky needs no further runs.
             if fails_without_change(&verdict.failed, &without) {
                 break;
@@ -78,6 +82,15 @@ impl FlakyTests {
             return Ok(());
         }
         let first = verdict.failed.first().map_or("", String::as_str);
+        if !missing.is_empty() && without.iter().all(|failed| failed.contains(first)) {
+            // The environment is at fault, and the test agrees with itself.
+            verdict.outcome = Outcome::Infrastructure;
+            verdict.reason = format!(
+                "{first} fails without the change, too: {}",
+                missing_advice(&missing)
+            );
+            return Ok(());
+        }
         let times = without
             .iter()
             .filter(|failed| failed.contains(first))

@@ -32,6 +32,7 @@ pub mod feedback;
 mod flaky;
 mod judge;
 mod judged_code;
+pub mod missing;
 mod outcome;
 pub mod queue;
 mod runner;

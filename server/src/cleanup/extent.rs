@@ -60,17 +60,20 @@ pub(super) fn fits(text: &str, site: &SyntaxSite<'_>) -> bool {
 }
 
 /// Whether a syntax error touches a range of bytes.
-pub(super) fn has_error_within(node: Node<'_>, range: &Range<usize>) -> bool {
-    let touches = node.start_byte() <= range.end && range.start <= node.end_byte();
-    if !touches || !node.has_error() {
-        return false;
+pub(super) fn has_error_within(root: Node<'_>, range: &Range<usize>) -> bool {
+    // No recursion: a model's text may nest as deeply as it is long.
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        let touches = node.start_byte() <= range.end && range.start <= node.end_byte();
+        if !touches || !node.has_error() {
+            continue;
+        }
+        if node.is_error() || node.is_missing() {
+            return true;
+        }
+        pending.extend(node.children(&mut node.walk()));
     }
-    let mut cursor = node.walk();
-    node.is_error()
-        || node.is_missing()
-        || node
-            .children(&mut cursor)
-            .any(|child| has_error_within(child, range))
+    false
 }
 
 /// Whether only indentation stands before the cursor on its line and text after it.

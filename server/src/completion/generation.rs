@@ -35,6 +35,7 @@ pub(super) fn build_request(
         windows,
         layout: configuration.context.profile.layout(),
         earlier: given.earlier.clone(),
+        hole: given.hole.clone(),
         question: None,
         parameters: configuration.model.parameters(),
     }

@@ -4,6 +4,9 @@
 //! {"key": "<hexadecimal SHA-256 of prefix, NUL, suffix>", "completions": ["a", "b"]}
 //! ```
 //!
+//! A line may also have `"hole"`, the id of a hole. Its completions are for requests at that hole
+//! alone, and these prefer them: files that are equal around their holes have one key.
+//!
 //! A request with seed *s* and *n* candidates gets the completions *s*, *s* + 1, …, *s* + *n* − 1,
 //! each index taken modulo the number of completions, so that the seed tells samples apart as it
 //! does with a model that generates. A key may stand on several lines: their completions are
@@ -27,7 +30,8 @@ use crate::digest::hex;
 pub struct RecordedModel {
     name: String,
     path: PathBuf,
-    completions: HashMap<String, Vec<String>>,
+    /// By the id of the hole, if the record has one, and the key.
+    completions: HashMap<(Option<String>, String), Vec<String>>,
 }
 
 /// One line of a recording.
@@ -36,6 +40,10 @@ pub struct RecordedModel {
 pub struct RecordedCompletions {
     /// The place: see [`key`].
     pub key: String,
+    /// Id of the hole that the completions are for; `None` if they are for every request with the
+    /// key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hole: Option<String>,
     /// What a model wrote there, at least one text.
     pub completions: Vec<String>,
 }
@@ -76,7 +84,8 @@ impl RecordedModel {
         };
         let text =
             fs::read_to_string(path).map_err(|error| fault(format!("can't be read: {error}")))?;
-        let mut completions: HashMap<String, Vec<String>> = HashMap::new();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let mut completions: HashMap<_, Vec<String>> = HashMap::new();
         for (index, line) in text.lines().enumerate() {
             if line.trim().is_empty() {
                 continue;
@@ -87,7 +96,7 @@ impl RecordedModel {
                 return Err(fault(format!("has no completion in line {}", index + 1)));
             }
             completions
-                .entry(record.key)
+                .entry((record.hole, record.key))
                 .or_default()
                 .extend(record.completions);
         }
@@ -111,7 +120,12 @@ impl Model for RecordedModel {
         listener: &dyn TextListener,
     ) -> Result<ModelOutput, ModelError> {
         let key = key(&request.prefix, &request.suffix);
-        let Some(completions) = self.completions.get(&key) else {
+        let of_hole = request.hole.is_some().then(|| request.hole.clone());
+        let completions = of_hole
+            .into_iter()
+            .chain([None])
+            .find_map(|hole| self.completions.get(&(hole, key.clone())));
+        let Some(completions) = completions else {
             return Err(ModelError::NotRecorded {
                 recording: self.path.display().to_string(),
                 path: request.path.clone(),

@@ -58,6 +58,7 @@ fn request(settings: &ModelSettings) -> ModelRequest {
         }],
         layout: WindowLayout::default(),
         earlier: None,
+        hole: None,
         question: None,
         parameters: settings.parameters(),
     }

@@ -228,6 +228,7 @@ impl Judge {
             windows: Vec::new(),
             layout: WindowLayout::default(),
             earlier: None,
+            hole: None,
             question: Some(ChatQuestion {
                 instructions: prompt.to_owned(),
                 text: format!(

@@ -762,6 +762,7 @@ impl TestAuthor {
             windows: Vec::new(),
             layout: WindowLayout::default(),
             earlier: None,
+            hole: None,
             question: Some(question.clone()),
             parameters,
         }

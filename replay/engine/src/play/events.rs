@@ -97,6 +97,8 @@ pub enum Event {
         /// Tests that always fail and files of tests that can't be collected, which take no part,
         /// with the reasons.
         set_aside: BTreeMap<String, String>,
+        /// Files that can have no hole, with the reasons: not UTF-8, or nested too deeply.
+        left_out_files: BTreeMap<String, String>,
         /// Packages for development that the project asks for and the registry lacks.
         left_out_packages: Vec<String>,
         /// Options of the project's test runner that can't be honoured and had no effect.
@@ -469,6 +471,7 @@ mod tests {
                 language: text(),
                 tests: Some(1),
                 set_aside: BTreeMap::from([(text(), text())]),
+                left_out_files: BTreeMap::from([(text(), text())]),
                 left_out_packages: vec![text()],
                 neutralised: vec![text()],
                 readiness: Some(text()),

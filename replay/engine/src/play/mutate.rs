@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use fillrate_language::SourceFile;
+use fillrate_language::{SourceFile, mutate};
 use fillrate_language::mutate::{self, Mutant, MutationOperator};
 use fillrate_language::task::{self, Hole, Mutation, Survivor};
 use fillrate_syntax::Language;
@@ -11,6 +11,7 @@ use fillrate_syntax::text::line_start;
 use fillrate_verdict::corpus::Corpus;
 use fillrate_verdict::queue::run_jobs;
 use fillrate_verdict::{Engine, Judge, Outcome, VerdictError};
+use fillrate_verdict::corpus::manifest::Manifest;
 
 use super::PlayError;
 use super::audit::is_sampled;
@@ -181,19 +182,61 @@ pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutco
     })
 }
 
-/// Lists the mutants of all holes of a tasks file to `visit` and judges none.
+/// The mutants of a hole, to be listed.
+pub struct ListedMutants<'a> {
+    /// The hole.
+    pub hole: &'a Hole,
+    /// The file with the reference in it.
+    pub contents: &'a str,
+    /// The mutants, in the order of their edits.
+    pub mutants: Vec<Mutant>,
+}
+
+/// Lists the mutants of all holes of a tasks file to `visit` and judges none. In projects without
+/// tests, those that compile to the same are among them.
 ///
 /// # Errors
 /// A file does not fit, or the sandbox is unavailable.
 pub fn list(
     plan: &MutationPlan,
     listener: &dyn Listener,
-    visit: impl Fn(&MutatedHole<'_>),
+    visit: impl Fn(&ListedMutants<'_>),
 ) -> Result<Vec<AbsentProject>, PlayError> {
-    with_mutants(plan, listener, |_, mutated, absent| {
-        mutated.iter().for_each(&visit);
-        Ok(absent)
-    })
+    let corpus = Corpus::from_environment()?;
+    let (holes, manifest) = read_holes(plan, &corpus)?;
+    let loader = ProjectLoader {
+        corpus: &corpus,
+        execution: &plan.execution,
+        listener,
+    };
+    let (projects, absent) = loader.load(&manifest)?;
+    for hole in &holes {
+        let Some(project) = projects.iter().find(|one| one.name() == hole.project) else {
+            continue;
+        };
+        let file = project.source_file(hole)?;
+        hole.cut(&file.contents)?;
+        visit(&ListedMutants {
+            hole,
+            contents: &file.contents,
+            mutants: distinct_mutants(project.judge.as_ref(), file, hole)?,
+        });
+    }
+    Ok(absent)
+}
+
+/// The holes of a plan, and the projects that they are of.
+fn read_holes(plan: &MutationPlan, corpus: &Corpus) -> Result<(Vec<Hole>, Manifest), PlayError> {
+    let mut holes = task::read(&plan.tasks)?;
+    if let Some(partition) = plan.partition {
+        holes.retain(|hole| partition.includes(&hole.id));
+    }
+    let mut manifest = corpus.load_manifest(&plan.corpus)?;
+    check_projects(&holes, &manifest, &plan.corpus)?;
+    manifest
+        .projects
+        .retain(|project| holes.iter().any(|hole| hole.project == project.name));
+    Ok((holes, manifest))
 }
 
 /// Calls a function with all holes, the mutants of those whose projects are present, and the
@@ -203,16 +246,8 @@ fn with_mutants<T>(
     listener: &dyn Listener,
     function: impl FnOnce(Vec<Hole>, Vec<MutatedHole<'_>>, Vec<AbsentProject>) -> Result<T, PlayError>,
 ) -> Result<T, PlayError> {
-    let mut holes = task::read(&plan.tasks)?;
-    if let Some(partition) = plan.partition {
-        holes.retain(|hole| partition.includes(&hole.id));
-    }
     let corpus = Corpus::from_environment()?;
-    let mut manifest = corpus.load_manifest(&plan.corpus)?;
-    check_projects(&holes, &manifest, &plan.corpus)?;
-    manifest
-        .projects
-        .retain(|project| holes.iter().any(|hole| hole.project == project.name));
+    let (holes, manifest) = read_holes(plan, &corpus)?;
     let loader = ProjectLoader {
         corpus: &corpus,
         execution: &plan.execution,
@@ -220,7 +255,7 @@ fn with_mutants<T>(
     };
     let (projects, absent) = loader.load_tested(&manifest)?;
     let mutated = mutate_holes(&projects, &holes)?;
-    function(holes.clone(), mutated, absent)
+    function(holes.to_vec(), mutated, absent)
 }
 
 /// What a hole's tests make of its mutants, one after the other. Once so many survived that the
@@ -238,7 +273,7 @@ pub(super) fn until_below(
     let Some(file) = files.iter().find(|file| file.path == hole.path) else {
         return Ok(mutation);
     };
-    let mutants = distinct_mutants(judge, file, hole)?;
+    let mutants = distinct_mutants(Some(judge), file, hole)?;
     for some in mutants.chunks(MOST_MUTANTS / 2) {
         let texts = some.iter().map(|mutant| mutant.edit.apply(&file.contents));
         let texts: Vec<String> = texts.collect();
@@ -254,9 +289,9 @@ pub(super) fn until_below(
     Ok(mutation)
 }
 
-/// The mutants of a hole's lines that differ in what they compile to.
+/// The mutants of a hole's lines that differ in what they compile to, as far as a judge knows it.
 fn distinct_mutants(
-    judge: &Judge,
+    judge: Option<&Judge>,
     file: &SourceFile,
     hole: &Hole,
 ) -> Result<Vec<Mutant>, VerdictError> {
@@ -266,7 +301,10 @@ fn distinct_mutants(
         .iter()
         .map(|mutant| mutant.edit.apply(&file.contents))
         .collect();
-    let compiled = judge.compiled_forms(&hole.path, &file.contents, &texts)?;
+    let compiled = match judge {
+        Some(judge) => judge.compiled_forms(&hole.path, &file.contents, &texts)?,
+        None => None,
+    };
     Ok(match compiled {
         Some(compiled) => mutate::deduplicate(mutants, compiled.original, compiled.others),
         None => mutants,
@@ -294,7 +332,7 @@ fn mutate_holes<'a>(
             hole,
             project,
             contents: &file.contents,
-            mutants: distinct_mutants(&project.judge, file, hole)?,
+            mutants: distinct_mutants(Some(&project.judge), file, hole)?,
             raising,
         });
     }
@@ -306,7 +344,7 @@ pub(super) fn whole_lines(contents: &str, range: std::ops::Range<usize>) -> std:
     let line = line_start(contents, range.start);
     let blanks = contents[line..range.start].len() - contents[line..range.start].trim_start().len();
     let end = contents[range.end..]
-        .find('\n')
+        .find(['\n', '\r'])
         .map_or(contents.len(), |end| range.end + end);
     line + blanks..end
 }
@@ -517,5 +555,11 @@ mod tests {
         let at = contents.find("a + 1").unwrap_or_default();
         let range = whole_lines(contents, at..at + 5);
         assert_eq!(&contents[range], "x = a + 1  # why");
+        for end in ["\r", "\r\n"] {
+            let contents = contents.replace('\n', end);
+            let at = contents.find("a + 1").unwrap_or_default();
+            let range = whole_lines(&contents, at..at + 5);
+            assert_eq!(&contents[range], "x = a + 1  # why");
+        }
     }
 }

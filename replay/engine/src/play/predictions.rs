@@ -18,9 +18,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use fillrate_language::task::Hole;
+use fillrate_language::task::{Hole, json_fault, open_lines};
 use fillrate_mine::import::devbench_task_id;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -42,8 +43,10 @@ impl HolePredictions {
     /// # Errors
     /// The file can't be read, or a line is no prediction: names it, and the column if it is no JSON.
     pub(super) fn read(path: &Path) -> Result<Self, PlayError> {
-        let bytes = std::fs::read(path).map_err(PlayError::file(path))?;
-        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+        let mut bytes = Vec::new();
+        open_lines(path)
+            .and_then(|mut lines| lines.read_to_end(&mut bytes))
+            .map_err(PlayError::file(path))?;
         let mut by_id: HashMap<String, Vec<String>> = HashMap::new();
         for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if line.trim_ascii().is_empty() {
@@ -97,9 +100,15 @@ impl HolePredictions {
                     Some(task) => format!(" (task {task})"),
                     None => String::new(),
                 };
+                let mut ids: Vec<&str> = self.by_id.keys().map(String::as_str).collect();
+                ids.sort_unstable();
+                let count = ids.len();
+                ids.truncate(3);
                 PlayError::Refused(format!(
-                    "the predictions have no completion for the hole {}{task}",
-                    hole.id
+                    "the predictions have no completion for the hole {}{task}; they have {count}, \
+                     such as for {}; name the tasks that they were made for by --tasks",
+                    hole.id,
+                    ids.join(", ")
                 ))
             })
     }
@@ -119,7 +128,7 @@ fn parse_line(line: &[u8]) -> Result<Value, (usize, String)> {
         let message = error.to_string();
         // Which line it is only the caller knows.
         let reason = message.split(" at line ").next().unwrap_or_default();
-        (before.chars().count().max(1), reason.to_owned())
+        (before.chars().count().max(1), json_fault(text, reason))
     })
 }
 

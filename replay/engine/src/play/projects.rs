@@ -1,5 +1,6 @@
 //! The projects of a corpus, prepared and with their own tests run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fillrate_language::SourceFile;
@@ -169,6 +170,7 @@ impl ProjectLoader<'_> {
         for prepared in prepared {
             match self.run_own_tests(&prepared) {
                 Ok(judge) => {
+                    let (files, left_out_files) = source_files(&prepared)?;
                     self.listener.receive(&Event::ProjectReady {
                         project: prepared.project.name.clone(),
                         language: prepared.project.language.name.to_owned(),
@@ -189,6 +191,7 @@ impl ProjectLoader<'_> {
                         cold_reason: judge
                             .as_ref()
                             .and_then(|judge| Some(judge.baseline().unfit()?.to_owned())),
+                        left_out_files,
                         left_out_packages: prepared.environment.left_out.clone(),
                         neutralised: judge
                             .iter()
@@ -197,7 +200,7 @@ impl ProjectLoader<'_> {
                             .collect(),
                     });
                     playable.push(PlayableProject {
-                        files: source_files(&prepared)?,
+                        files,
                         judge,
                         prepared,
                     });
@@ -443,33 +446,36 @@ pub(crate) fn visible_sources(prepared: &Prepared) -> Result<Vec<SourceFile>, Pl
         let Some(language) = Language::for_path(Path::new(&path)) else {
             continue;
         };
-        // A file that is not UTF-8 defines nothing.
-        if let Ok(contents) = std::fs::read_to_string(prepared.source.join(&path)) {
-            files.push(SourceFile {
-                path,
-                contents,
-                language,
-            });
-        }
+        // A file that can't be read defines nothing.
+        files.extend(SourceFile::read(&prepared.source, &path, language));
     }
     Ok(files)
 }
 
-fn source_files(prepared: &Prepared) -> Result<Vec<SourceFile>, PlayError> {
+/// The files that holes may be cut into, and why others that match `holes` can have none.
+///
+/// # Errors
+/// The source can't be listed.
+fn source_files(
+    prepared: &Prepared,
+) -> Result<(Vec<SourceFile>, BTreeMap<String, String>), PlayError> {
     let mut files = Vec::new();
+    let unnamed = prepared.unnamed.iter();
+    let mut left_out: BTreeMap<String, String> = unnamed
+        .map(|name| (name.clone(), "its name is not UTF-8".to_owned()))
+        .collect();
     for path in prepared.hole_files()? {
-        let absolute = prepared.source.join(&path);
         let Some(language) = Language::for_path(Path::new(&path)) else {
             continue;
         };
-        let contents = std::fs::read_to_string(&absolute).map_err(PlayError::file(&absolute))?;
-        files.push(SourceFile {
-            path,
-            contents,
-            language,
-        });
+        match SourceFile::read(&prepared.source, &path, language) {
+            Ok(file) => files.push(file),
+            Err(reason) => {
+                left_out.insert(path, reason);
+            }
+        }
     }
-    Ok(files)
+    Ok((files, left_out))
 }
 
 #[cfg(test)]

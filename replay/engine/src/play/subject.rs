@@ -248,9 +248,9 @@ impl ModelUnderTest {
         std::fs::write(&path, text).map_err(PlayError::file(&path))
     }
 
-    /// What the server gets beside what an editor sends: the reference, under the profile that
-    /// retrieves windows by it; the windows, in the context of a paper; and in a repair round the
-    /// model's earlier completion.
+    /// What the server gets in addition to what an editor sends: the reference, under the profile
+    /// that retrieves windows by it; the windows, in the context of a paper; in a repair round the
+    /// model's earlier completion; and the hole's id, for recorded completions.
     pub(super) fn given(
         &self,
         hole: &Hole,
@@ -262,6 +262,8 @@ impl ModelUnderTest {
             reference: is_upper_bound.then(|| hole.reference.clone()),
             windows: self.paper.map(|_| shown.windows.clone()),
             earlier,
+            hole: (self.configuration.model.protocol == Protocol::Recorded)
+                .then(|| hole.id.clone()),
         };
         (given != GivenContext::default()).then_some(given)
     }
@@ -300,6 +302,7 @@ impl ModelUnderTest {
                 let prefix = [shown.prefix.as_str(), written].concat();
                 records.push(RecordedCompletions {
                     key: recorded::key(&prefix, &shown.suffix),
+                    hole: Some(hole.id.clone()),
                     completions,
                 });
             }

@@ -17,27 +17,30 @@ use tests_found::PythonTests;
 /// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let metadata = Metadata::read(files);
-    let layout = PythonLayout::find(files, &metadata)?;
+    let tests = PythonTests::find(files, &metadata);
+    let test_files = tests.as_ref().map_or(&[][..], |tests| &tests.files);
+    let layout = PythonLayout::find(files, &metadata, test_files)?;
     let mut findings = vec![layout.describe()];
-    let tests = PythonTests::find(files, &metadata, &layout);
+    let patterns = tests.as_ref().map_or(&[][..], |tests| &tests.patterns);
+    let holes = layout.holes(patterns);
     let environment = match &tests {
-        Some(tests) => environment(files, &metadata, (tests, &layout), &mut findings),
-        None => Packages::default(),
+        Ok(tests) => environment(files, &metadata, (tests, &layout), &mut findings),
+        Err(_) => Packages::default(),
     };
     let test = match tests {
-        Some(tests) => {
-            findings.push(tests.describe());
+        Ok(tests) => {
+            findings.push(tests.describe(&layout));
             Some(tests.settings(&layout))
         }
-        None => {
-            findings.push(tests_not_run("none were found"));
+        Err(reason) => {
+            findings.push(tests_not_run(reason));
             None
         }
     };
-    findings.push(format!("holes: {}", layout.holes().join(" ")));
+    findings.push(format!("holes: {}", holes.join(" ")));
     Some(DetectedProject {
         name: metadata.name.clone(),
-        holes: layout.holes(),
+        holes,
         exclude: layout.exclude(files),
         hidden: Vec::new(),
         environment,
@@ -76,18 +79,28 @@ fn environment(
         sources.push(format!("its groups {}", groups.join(", ")));
         packages.groups = groups;
     }
-    let (file, from) = requirements(files, metadata, packages.install.is_some());
-    if let Some(file) = &file {
-        sources.push(file.clone());
-    }
-    packages.file = file;
-    if packages.groups.is_empty() && packages.extras.is_empty() {
-        let known: Vec<String> = metadata.tox_requires.clone();
-        if !known.is_empty() && packages.file.is_none() {
-            sources.push("deps of tox.ini".to_owned());
+    let listed = ListedRequirements::find(files, metadata, packages.install.is_some());
+    sources.extend(listed.sources);
+    packages.file = listed.file;
+    let from = listed.requires;
+    if packages.install.is_some() {
+        for extra in listed.extras {
+            if !packages.extras.contains(&extra) {
+                packages.extras.push(extra);
+            }
         }
-        if packages.file.is_none() {
-            packages.requires.extend(known);
+    }
+    let is_listed = packages.file.is_some() || !from.is_empty();
+    if packages.groups.is_empty() && packages.extras.is_empty() && !is_listed {
+        for (file, known) in [
+            ("deps of tox.ini", &metadata.tox_requires),
+            ("sessions of noxfile.py", &metadata.nox_requires),
+        ] {
+            if !known.is_empty() {
+                sources.push(file.to_owned());
+                packages.requires.extend(known.iter().cloned());
+                break;
+            }
         }
     }
     packages.requires.extend(from);
@@ -116,11 +129,14 @@ fn declared_elsewhere(
     metadata: &Metadata,
     packages: &Packages,
 ) -> Vec<String> {
-    let in_files = REQUIREMENT_FILES
+    let in_files: Vec<String> = requirement_files(files)
         .iter()
+        .map(String::as_str)
+        .chain(["requirements.txt"])
         .filter(|name| packages.file.as_deref() != Some(name))
         .filter_map(|name| files.read(name))
-        .flat_map(|text| metadata::plain_requirements(&text));
+        .flat_map(|text| metadata::RequirementList::parse(&text).requires)
+        .collect();
     let is_chosen =
         |name: &String| packages.groups.contains(name) || packages.extras.contains(name);
     let chosen: Vec<String> = metadata
@@ -133,57 +149,275 @@ fn declared_elsewhere(
         .collect();
     let declared = metadata.declared.iter().map(|(_, one)| one.clone());
     in_files
+        .into_iter()
         .chain(declared)
         .chain(metadata.tox_requires.iter().cloned())
+        .chain(metadata.nox_requires.iter().cloned())
         .filter(|one| !chosen.contains(&distribution(one)))
         .collect()
 }
 
-/// Where the requirements of tests usually stand, the better first.
-const REQUIREMENT_FILES: [&str; 14] = [
-    "requirements-test.txt",
-    "requirements-tests.txt",
-    "requirements-testing.txt",
-    "requirements_test.txt",
-    "requirements_tests.txt",
-    "test-requirements.txt",
-    "test_requirements.txt",
-    "requirements/test.txt",
-    "requirements/tests.txt",
-    "requirements/testing.txt",
-    "tests/requirements.txt",
-    "test/requirements.txt",
-    "requirements-dev.txt",
-    "dev-requirements.txt",
+/// Folders in which requirement files are looked for, the top first.
+const REQUIREMENT_FOLDERS: [&str; 7] = [
+    "",
+    "requirements",
+    "reqs",
+    "tests",
+    "test",
+    "ci",
+    "dependencies",
+];
+/// Words in the names of files that list what tests need, the better first.
+const REQUIREMENT_WORDS: [&str; 10] = [
+    "test",
+    "tests",
+    "testing",
+    "pytest",
+    "unittest",
+    "ci",
+    "dev",
+    "develop",
+    "development",
+    "all",
 ];
 
-/// The requirements file of the tests; without an installable project also the project's own, which
-/// is returned as single requirements if both exist.
-fn requirements(
-    files: &RepositoryFiles,
-    metadata: &Metadata,
-    installable: bool,
-) -> (Option<String>, Vec<String>) {
-    let (extras, groups) = metadata.test_extras();
-    let declared = !extras.is_empty() || !groups.is_empty();
-    let usable = |name: &&str| {
-        files
-            .read(name)
-            .is_some_and(|text| !metadata::installs_itself(&text))
-    };
-    let of_tests = REQUIREMENT_FILES
-        .into_iter()
-        .filter(|_| !declared)
-        .find(usable);
-    let own = ["requirements.txt", "requirements/base.txt"]
-        .into_iter()
-        .filter(|_| !installable)
-        .find(usable);
-    match (of_tests, own) {
-        (Some(tests), Some(own)) => {
-            let text = files.read(own).unwrap_or_default();
-            (Some(tests.to_owned()), metadata::plain_requirements(&text))
+/// The requirement files of tests, the better first.
+fn requirement_files(files: &RepositoryFiles) -> Vec<String> {
+    let mut found: Vec<(usize, usize, String)> = Vec::new();
+    for (place, folder) in REQUIREMENT_FOLDERS.iter().enumerate() {
+        for name in files.names_in(folder) {
+            let Some(stem) = name.strip_suffix(".txt") else {
+                continue;
+            };
+            let path = format!("{folder}/{name}");
+            let path = path.trim_start_matches('/');
+            let stem = stem.to_lowercase();
+            let words: Vec<&str> = stem.split(['-', '_', '.', ' ']).collect();
+            let lists = |it: &str| ["requirements", "requirement", "reqs", "deps"].contains(&it);
+            let of_folder = ["requirements", "reqs", "dependencies"].contains(folder);
+            if !of_folder && !words.iter().any(|word| lists(word)) {
+                continue;
+            }
+            let known = REQUIREMENT_WORDS
+                .iter()
+                .position(|known| words.contains(known));
+            // In the tests' own folder, `requirements.txt` is theirs.
+            let of_tests = folder.starts_with("test") && lists(&stem);
+            if let Some(rank) = known.or(of_tests.then_some(1)) {
+                found.push((rank, place, path.to_owned()));
+            }
         }
-        (file, own) => (file.or(own).map(str::to_owned), Vec::new()),
+    }
+    found.sort();
+    found.into_iter().map(|(_, _, path)| path).collect()
+}
+
+/// What the tests' packages are listed in.
+#[derive(Default)]
+struct ListedRequirements {
+    /// A requirements file that an installer can read.
+    file: Option<String>,
+    /// Single requirements of files that an installer can't read, or of several files.
+    requires: Vec<String>,
+    /// Extras of the project that such files ask for: `-e .[full]`.
+    extras: Vec<String>,
+    /// Where they were found, for people.
+    sources: Vec<String>,
+}
+
+impl ListedRequirements {
+    /// Reads the requirements file of the tests; without an installable project also the project's
+    /// own.
+    fn find(files: &RepositoryFiles, metadata: &Metadata, installable: bool) -> Self {
+        let (extras, groups) = metadata.test_extras();
+        let declared = !extras.is_empty() || !groups.is_empty();
+        let named = metadata.tox_files.iter().cloned();
+        let of_tests = named
+            .chain(requirement_files(files))
+            .filter(|_| !declared)
+            .find(|path| files.has(path));
+        let own = ["requirements.txt", "requirements/base.txt"]
+            .into_iter()
+            .filter(|_| !installable)
+            .find(|path| files.has(path))
+            .map(str::to_owned);
+        let mut listed = Self::default();
+        for path in [of_tests, own].into_iter().flatten() {
+            if listed.sources.contains(&path) {
+                continue;
+            }
+            let mut lists = Vec::new();
+            let is_readable = read_requirements(files, &path, &mut Vec::new(), &mut lists);
+            if is_readable && listed.file.is_none() {
+                listed.file = Some(path.clone());
+            } else {
+                for list in lists {
+                    listed.requires.extend(list.requires);
+                    listed.extras.extend(list.extras);
+                }
+            }
+            listed.sources.push(path);
+        }
+        listed
+    }
+}
+
+/// Reads a requirements file and those that it includes. Returns true if an installer can read them
+/// as they are: none installs the repository itself, or leads out of it.
+fn read_requirements(
+    files: &RepositoryFiles,
+    path: &str,
+    within: &mut Vec<String>,
+    lists: &mut Vec<metadata::RequirementList>,
+) -> bool {
+    let Some(text) = files
+        .read(path)
+        .filter(|_| !within.contains(&path.to_owned()))
+    else {
+        return within.contains(&path.to_owned());
+    };
+    within.push(path.to_owned());
+    let list = metadata::RequirementList::parse(&text);
+    let mut is_readable = !list.installs_itself;
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    for included in &list.includes {
+        let included = metadata::joined(folder, included);
+        is_readable &= included.is_some_and(|it| read_requirements(files, &it, within, lists));
+    }
+    lists.push(list);
+    is_readable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sources that a repository with these files is taken to have, and pytest's arguments.
+    fn found(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+        let (_folder, files) = RepositoryFiles::written(files);
+        let project = detect(&files).expect("it has sources");
+        let holes = project.holes.into_iter();
+        let sources = holes.filter(|glob| !glob.starts_with('!')).collect();
+        (
+            sources,
+            project.test.map_or_else(Vec::new, |test| test.args),
+        )
+    }
+
+    #[test]
+    fn sources_are_found_in_folders_of_any_name() {
+        let imports = |module: &str| format!("from {module} import f\n\ndef test_f():\n    f()\n");
+        for (source, module, glob) in [
+            ("app/main.py", "app.main", "/app/**/*.py"),
+            ("code/mod.py", "mod", "/code/mod.py"),
+            ("lib/mod.py", "mod", "/lib/mod.py"),
+            ("lib/mod.py", "lib.mod", "/lib/**/*.py"),
+            ("backend/shop/__init__.py", "shop", "/backend/shop/**/*.py"),
+            ("src/acme/tool/mod.py", "acme.tool.mod", "/src/acme/**/*.py"),
+        ] {
+            let (sources, args) = found(&[(source, ""), ("tests/test_f.py", &imports(module))]);
+            assert_eq!(sources, [glob], "{source} as {module}");
+            assert_eq!(args, ["tests"]);
+        }
+    }
+
+    /// What a repository with these files and one test has installed.
+    fn packages(files: &[(&str, &str)]) -> Packages {
+        let basic = [
+            ("shop/__init__.py", ""),
+            ("tests/test_a.py", "import yaml\n"),
+        ];
+        let (_folder, files) = RepositoryFiles::written(&[&basic[..], files].concat());
+        detect(&files).expect("it has sources").environment
+    }
+
+    const INSTALLABLE: (&str, &str) = (
+        "pyproject.toml",
+        "[project]\nname = \"shop\"\n[project.optional-dependencies]\nfull = [\"rich\"]\n",
+    );
+
+    #[test]
+    fn extras_of_requirement_files_are_installed() {
+        let found = packages(&[
+            INSTALLABLE,
+            (
+                "requirements/dev.txt",
+                "-r base.txt\n-e .[full]  # the project\npytest-mock\n--index-url x\n",
+            ),
+            ("requirements/base.txt", "PyYAML>=6\n"),
+        ]);
+        assert_eq!(found.file, None);
+        assert_eq!(found.extras, ["full"]);
+        for one in ["pytest-mock", "PyYAML>=6"] {
+            assert!(found.requires.contains(&one.to_owned()), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn requirement_files_of_tests_are_preferred_to_those_of_development() {
+        for (names, expected) in [
+            (["requirements-dev.txt", "requirements-test.txt"], 1),
+            (
+                ["requirements/development.txt", "requirements/tests.txt"],
+                1,
+            ),
+            (["requirements.dev.txt", "tests/requirements.txt"], 1),
+            (["reqs/ci.txt", "docs/requirements.txt"], 0),
+        ] {
+            let found = packages(&[(names[0], "a\n"), (names[1], "b\n")]);
+            assert_eq!(found.file.as_deref(), Some(names[expected]), "{names:?}");
+        }
+        assert_eq!(packages(&[("docs/requirements.txt", "a\n")]).file, None);
+    }
+
+    #[test]
+    fn tox_and_nox_name_what_tests_need() {
+        let tox = "[testenv]\nextras = full\ndeps =\n    -r reqs/listed.txt\n    mock\n";
+        let found = packages(&[INSTALLABLE, ("tox.ini", tox), ("reqs/listed.txt", "a\n")]);
+        assert_eq!(found.extras, ["full"]);
+        let found = packages(&[("tox.ini", tox), ("reqs/listed.txt", "a\n")]);
+        assert_eq!(found.file.as_deref(), Some("reqs/listed.txt"));
+        let nox = "import nox\n\n@nox.session\ndef tests(session):\n    \
+                   session.install(\"pytest\", 'responses>=0.2', \".[full]\", \"-r\", \"x.txt\")\n\n\
+                   @nox.session\ndef docs_test(session):\n    session.install(\"flake8\")\n";
+        let found = packages(&[INSTALLABLE, ("noxfile.py", nox)]);
+        assert_eq!(found.extras, ["full"]);
+        let found = packages(&[("noxfile.py", nox)]);
+        assert!(
+            found.requires.contains(&"responses>=0.2".to_owned()),
+            "{found:?}"
+        );
+        assert!(!found.requires.contains(&"flake8".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn files_of_tests_are_no_sources_whatever_they_are_called() {
+        let case = "import unittest\nclass T(unittest.TestCase):\n    pass\n";
+        let holes = |files: &[(&str, &str)]| {
+            let (_folder, files) = RepositoryFiles::written(files);
+            detect(&files).expect("it has sources")
+        };
+        let flat = holes(&[("app/__init__.py", ""), ("tests.py", case)]);
+        assert!(!flat.holes.contains(&"/tests.py".to_owned()), "{flat:?}");
+        assert!(flat.test.is_some());
+        let odd = holes(&[("app/__init__.py", ""), ("tests/checks.py", case)]);
+        let args = odd.test.expect("tests").args;
+        assert_eq!(args, ["-o", "python_files=checks.py", "tests"]);
+        let own = holes(&[
+            ("beans.py", ""),
+            ("check_beans.py", ""),
+            ("pytest.ini", "[pytest]\npython_files = check_*.py\n"),
+        ]);
+        assert!(own.holes.contains(&"!check_*.py".to_owned()), "{own:?}");
+        assert_eq!(own.test.expect("tests").args, ["check_beans.py"]);
+        let documented = holes(&[
+            ("app/__init__.py", ""),
+            (
+                "setup.cfg",
+                "[tool:pytest]\naddopts = -v --doctest-modules\n",
+            ),
+        ]);
+        assert!(documented.test.is_none());
+        assert!(documented.findings[1].contains("only examples in documentation"));
     }
 }

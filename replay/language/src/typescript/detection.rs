@@ -118,6 +118,7 @@ impl Package {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use serde_json::json;
 
     use super::*;
     use crate::environment::EnvironmentError;
@@ -179,6 +180,41 @@ mod tests {
             "--experimental-vm-modules --no-warnings"
         );
         assert_eq!(found.holes, ["/index.js"]);
+    }
+
+    #[test]
+    fn values_of_wrappers_options_are_no_commands() {
+        let mocha = ["--require", "ts-node/register", "test/*.ts"];
+        for (script, args) in [
+            (
+                "nyc --require ts-node/register mocha 'test/*.ts'",
+                &mocha[..],
+            ),
+            (
+                "nyc -i ts-node/register --reporter=lcov -n src mocha test/*.ts",
+                &mocha,
+            ),
+            (
+                "nyc --require=ts-node/register --all mocha test/*.ts",
+                &mocha,
+            ),
+            ("c8 --reporter html --src lib mocha test/*.ts", &mocha[2..]),
+            ("c8 --unheard of mocha test/*.ts", &mocha[2..]),
+            ("env -u CI dotenv -e .env -- mocha test/*.ts", &mocha[2..]),
+            ("dotenvx run -f .env -- npx mocha test/*.ts", &mocha[2..]),
+            (
+                "pnpm exec nyc -x 'a' --check-coverage mocha test/*.ts",
+                &mocha[2..],
+            ),
+        ] {
+            let package = json!({"scripts": {"test": script, "test:cjs": "mocha lib/test/*.js"}});
+            let found = project(&[
+                ("package.json", &package.to_string()),
+                ("src/a.ts", ""),
+                ("test/a.ts", ""),
+            ]);
+            assert_eq!(found.test.expect("tests").args, args, "{script}");
+        }
     }
 
     #[test]

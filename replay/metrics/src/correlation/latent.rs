@@ -11,6 +11,9 @@ use crate::interval::proportion::wilson;
 use crate::interval::quantile::interpolate;
 use crate::interval::{Estimate, TAIL};
 
+/// The greatest |r| that an interval is calculated from: figures have about three digits.
+const GREATEST_R: f64 = 0.9995;
+
 /// Pearson's r of these pairs with an interval for the correlation of the population that they
 /// were drawn from, of figures measured as these were.
 ///
@@ -43,6 +46,9 @@ pub fn pearson_interval(pairs: &[(f64, f64)], draws: u32, seed: u64) -> Option<E
 /// above the upper one. With few pairs and much error the interval is all of −1 to 1: then
 /// nothing can be told. Without error it is [`pearson_interval`]'s.
 ///
+/// Pairs on a line leave no variance that an interval could come from, and yet do not prove that
+/// the next pair is on it. So the interval is that of an r of at most .9995, with r itself.
+///
 /// It holds where figures and errors are normally distributed, the errors of the two sides are
 /// independent, and their variances are known. The value may lie beyond ±1 by chance and is left
 /// there; it is r itself where the error leaves no variance.
@@ -69,6 +75,8 @@ pub fn latent_correlation(
     let kept = kept(scatters.0, noise.0) * kept(scatters.1, noise.1).max(0.0);
     let value = if kept > 0.0 { r / kept.sqrt() } else { r };
 
+    let measured = r;
+    let r = r.clamp(-GREATEST_R, GREATEST_R);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut lows, mut highs) = (Vec::new(), Vec::new());
     for draw in 0..draws {
@@ -90,12 +98,17 @@ pub fn latent_correlation(
         lows.push(correlation.unwrap_or(-1.0));
         highs.push(correlation.unwrap_or(1.0));
     }
+    // The interval of an r beyond the greatest reaches the end of the range, and so r.
+    let bound = |bound: Option<f64>, end: f64| match end * measured > GREATEST_R {
+        true => Some(end),
+        false => bound,
+    };
     lows.sort_by(f64::total_cmp);
     highs.sort_by(f64::total_cmp);
     Some(Estimate {
         value,
-        low: interpolate(&lows, TAIL),
-        high: interpolate(&highs, 1.0 - TAIL),
+        low: bound(interpolate(&lows, TAIL), -1.0),
+        high: bound(interpolate(&highs, 1.0 - TAIL), 1.0),
         n: pairs.len(),
         clusters: None,
     })

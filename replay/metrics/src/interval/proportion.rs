@@ -22,6 +22,16 @@ pub fn wilson(successes: usize, n: usize) -> Option<Estimate> {
     })
 }
 
+/// Wilson's bounds of a share whose number of successes is not known exactly, as a table gives it
+/// with a few digits. `None` without outcomes, or for a share out of range.
+pub fn wilson_bounds(share: f64, n: usize) -> Option<(f64, f64)> {
+    if n == 0 || !(0.0..=1.0).contains(&share) {
+        return None;
+    }
+    let z = Normal::standard().inverse_cdf(1.0 - TAIL);
+    Some(score_bounds(share, n as f64, z))
+}
+
 /// Wilson's bounds of a share of `n` > 0 outcomes, with this quantile.
 pub(super) fn score_bounds(share: f64, n: f64, quantile: f64) -> (f64, f64) {
     let square = quantile * quantile;

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value};
+use fillrate_language::task::skip_byte_order_mark;
 
 use super::error::{ImportError, RecordFault};
 
@@ -247,7 +248,11 @@ impl RecordLines {
     pub(super) fn next_line(&mut self) -> Result<Option<(usize, String)>, ImportError> {
         loop {
             let mut text = String::new();
-            let read = self.reader.read_line(&mut text);
+            let begun = match self.line {
+                0 => skip_byte_order_mark(&mut self.reader),
+                _ => Ok(()),
+            };
+            let read = begun.and_then(|()| self.reader.read_line(&mut text));
             self.line += 1;
             match read {
                 Ok(0) => return Ok(None),

@@ -388,6 +388,39 @@ fn devbench_programs_are_judged_by_their_assertions() {
 }
 
 #[test]
+fn byte_order_mark_belongs_to_no_record() {
+    let record = |number: u8| {
+        json!({
+            "task_id": format!("SingleLineInfilling/HumanEval/{number}/L0"),
+            "entry_point": "twice",
+            "prompt": "def twice(n):\n",
+            "canonical_solution": "    return n * 2\n",
+            "suffix": format!("    # {number}\n"),
+            "test": "def check(f):\n    assert f(2) == 4\n",
+        })
+        .to_string()
+    };
+    let text = format!("\u{feff}{}\n{}\n", record(1), record(2));
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, text.as_bytes()).expect("it is written to memory");
+    for bytes in [text.as_bytes().to_vec(), packed.finish().expect("as above")] {
+        let folder = ImportFolder::new();
+        let path = folder.path("records.jsonl");
+        fs::write(&path, bytes).expect("a file");
+        let to = folder.path("tasks.jsonl");
+        let format = format_by_name("humaneval-infilling").expect("it is a format");
+        let options = ImportOptions::default();
+        let summary = import(format, &[path], &options, &to, &|_, _| {}).expect("two records");
+        assert!(summary.unusable.is_empty(), "{:?}", summary.unusable);
+        let read = fillrate_language::task::read(&to).expect("they are holes");
+        assert_eq!(read.len(), 2);
+        let marked = ["\u{feff}", &fs::read_to_string(&to).expect("a file")].concat();
+        fs::write(&to, marked).expect("a file");
+        assert_eq!(fillrate_language::task::read(&to).expect("they are holes"), read);
+    }
+}
+
+#[test]
 fn an_import_replaces_an_earlier_one_and_nothing_else() {
     let folder = ImportFolder::new();
     let none = ImportOptions::default();
@@ -511,7 +544,7 @@ fn repoexec_lays_its_tests_into_the_repository() {
         "test": "from . import sea\nfrom .ropes import *\nimport sys\n\
                  sys.path.insert(1, \"/input/test-apps/boats\")\n\ndef test_1():\n    \
                  with open(\"/output/test-apps+boats/test_output/moor/test_1\", \"rb\") as f:\n        \
-                 assert f.read()\n",
+                 assert f.read() != \"s3://bucket/output/1\"\n",
     });
     let options = ImportOptions {
         repositories: Some(folder.path("repos")),
@@ -550,7 +583,7 @@ fn repoexec_lays_its_tests_into_the_repository() {
 
     def test_1():
         with open("output/test-apps+boats/test_output/moor/test_1", "rb") as f:
-            assert f.read()
+            assert f.read() != "s3://bucket/output/1"
     "#);
     assert!(
         folder

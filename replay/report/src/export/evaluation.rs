@@ -198,13 +198,16 @@ impl<'a> EvaluationRecord<'a> {
     fn generation(&self) -> Value {
         let model = &self.identity["configuration"]["model"];
         let mut arguments = json!({});
+        // Recorded completions and the empty one were not sampled.
+        let is_sampled = !["recorded", "empty"].contains(&model["protocol"].as_str().unwrap_or(""));
         for name in ["temperature", "top_p", "max_tokens"] {
-            if model[name].is_number() {
+            if is_sampled && model[name].is_number() {
                 arguments[name] = model[name].clone();
             }
         }
         let mut details = json!({"left_out": self.figures.left_out.to_string()});
-        for name in ["protocol", "family", "infill", "seed"] {
+        let of_sampling = ["family", "infill", "seed"].into_iter();
+        for name in of_sampling.filter(|_| is_sampled).chain(["protocol"]) {
             match &model[name] {
                 Value::Null => {}
                 Value::String(text) => details[name] = text.as_str().into(),

@@ -101,7 +101,8 @@ impl HtmlReport {
                 let key = &reported.scored[*at].attempt.key;
                 let attempt = reported.run.attempt(key)?;
                 let audit = reported.audits.get(key).cloned();
-                let scored = ScoredAttempt::score(hole, &contents, attempt);
+                let scored = ScoredAttempt::score(hole, &contents, attempt)
+                    .timed(reported.run.has_latency()?);
                 attempts.push(attempt_detail(run, hole, scored, audit, &mut prompts));
             }
         }

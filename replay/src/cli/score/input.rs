@@ -1,14 +1,13 @@
 //! Reads examples and predictions, line by line.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use fillrate_language::task::{self, Hole};
+use fillrate_language::task::{self, Hole, json_fault, open_lines};
 use serde::Deserialize;
 use serde_json::Value;
-
+use fillrate_language::task;
 /// Why files can't be scored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
@@ -256,18 +255,18 @@ pub(super) fn record_error(path: &Path, line: usize, reason: String) -> InputErr
 /// The lines of a file that are not blank, with their numbers from 1.
 pub(super) struct NonBlankLines {
     path: PathBuf,
-    lines: std::iter::Enumerate<std::io::Lines<BufReader<File>>>,
+    lines: std::iter::Enumerate<std::io::Lines<Box<dyn BufRead>>>,
 }
 
 impl NonBlankLines {
     pub(super) fn open(path: &Path) -> Result<Self, InputError> {
-        let file = File::open(path).map_err(|source| InputError::File {
+        let fault = |source| InputError::File {
             path: path.to_owned(),
             source,
-        })?;
+        };
         Ok(Self {
             path: path.to_owned(),
-            lines: BufReader::new(file).lines().enumerate(),
+            lines: open_lines(path).map_err(fault)?.lines().enumerate(),
         })
     }
 }
@@ -298,7 +297,8 @@ impl Iterator for NonBlankLines {
 
 /// A line as a JSON object.
 fn object(line: &str) -> Result<Value, String> {
-    let value: Value = serde_json::from_str(line).map_err(|error| without_line(&error))?;
+    let fault = |error| json_fault(line, &without_line(&error));
+    let value: Value = serde_json::from_str(line).map_err(fault)?;
     match value {
         Value::Object(_) => Ok(value),
         _ => Err("this is no JSON object".to_owned()),

@@ -215,6 +215,20 @@ fn completed_code_divides_by_all_characters_that_entered_the_file() {
     let completed = figure(row, "completed-code");
     close(Some(completed.value), 15.0 / 50.0);
     assert_eq!(completed.n, 2);
+    // An editor that lost count of what entered g: 5 of 3 characters are not 167 %. By hand,
+    // (10 + 5) / (40 + 5).
+    let mut partly = shown("s", "g");
+    partly.partly = Some(PartialAcceptance {
+        steps: 2,
+        characters: 5,
+    });
+    let completions = vec![accepted(shown("s", "f"), 0), partly];
+    let files = vec![entered("f", 40), entered("g", 3)];
+    let beyond = statistics(completions, files);
+    close(
+        Some(figure(&beyond.rows[0], "completed-code").value),
+        15.0 / 45.0,
+    );
     // What was taken in parts is no accept, but was seen.
     assert_eq!(figure(row, "acceptance/shown").value, 1.0 / 3.0);
 }

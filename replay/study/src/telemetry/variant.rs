@@ -118,7 +118,8 @@ impl VariantSamples {
         for ((session, file), (entered, accepted)) in files {
             if entered > 0 {
                 let cluster = (session.to_owned(), file.to_owned());
-                let entered = entered as f64;
+                // What was accepted entered the file, even if the editor's count lacks it.
+                let entered = entered.max(accepted) as f64;
                 let sample = (cluster, entered, accepted as f64 / entered);
                 self.add(Variant::CompletedCode, sample);
             }

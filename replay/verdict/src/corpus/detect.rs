@@ -17,8 +17,8 @@ use super::{Corpus, CorpusError, environment, source, tree};
 
 /// See [`Corpus::load_manifest`].
 pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest, CorpusError> {
-    if let Some(address) = location.to_str().filter(|text| is_address(text)) {
-        return detect_at(corpus, address);
+    if let Some(address) = address_of(location) {
+        return detect_at(corpus, &address);
     }
     // A broken link and a folder that can't be read exist: reading them says more.
     if location
@@ -49,11 +49,65 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
     )
 }
 
-/// Whether a corpus is named by the address of a repository.
-pub fn is_address(text: &str) -> bool {
-    ["https://", "ssh://", "git://", "file://"]
+/// Hosts of repositories whose addresses people paste without a scheme.
+const HOSTS: [&str; 5] = [
+    "bitbucket.org",
+    "codeberg.org",
+    "git.sr.ht",
+    "github.com",
+    "gitlab.com",
+];
+
+/// The address of the repository that a corpus is named by, in the form that git takes, with its
+/// revision; `None` for a path. What exists is a path, except a repository's folder with a revision:
+/// `DIR@REVISION`.
+fn address_of(location: &Path) -> Option<String> {
+    let text = location.to_str()?;
+    let has_scheme = ["https://", "ssh://", "git://", "file://"]
         .iter()
-        .any(|scheme| text.starts_with(scheme))
+        .any(|scheme| text.starts_with(scheme));
+    if has_scheme {
+        return Some(from_page(text));
+    }
+    if location.symlink_metadata().is_ok() {
+        return None;
+    }
+    let host = text.trim_start_matches("www.").split('/').next()?;
+    if HOSTS.contains(&host) {
+        return Some(from_page(&format!(
+            "https://{}",
+            text.trim_start_matches("www.")
+        )));
+    }
+    // As `git clone` takes it: USER@HOST:PATH.
+    if let Some((place, path)) = text.split_once(':')
+        && place.contains('@')
+        && !place.contains('/')
+        && !path.is_empty()
+    {
+        return Some(format!("ssh://{place}/{}", path.trim_start_matches('/')));
+    }
+    let (folder, revision) = text.rsplit_once('@')?;
+    let folder = Path::new(folder).canonicalize().ok()?;
+    let is_repository = !revision.is_empty() && folder.join(".git").exists();
+    is_repository.then(|| format!("file://{}@{revision}", folder.display()))
+}
+
+/// The address of the repository that a page of GitHub's or GitLab's belongs to: `…/tree/REVISION`.
+fn from_page(address: &str) -> String {
+    let parts = ["/-/tree/", "/tree/", "/-/commit/", "/commit/"];
+    let found = parts
+        .iter()
+        .find_map(|part| address.split_once(part))
+        .filter(|_| address.starts_with("https://") && !address.contains('@'));
+    match found {
+        // A branch's name may have a slash, but what follows it is a folder far more often.
+        Some((repository, revision)) => match revision.split(['/', '?', '#']).next() {
+            Some(revision) if !revision.is_empty() => format!("{repository}@{revision}"),
+            _ => repository.to_owned(),
+        },
+        None => address.to_owned(),
+    }
 }
 
 /// Fetches the repository at an address and looks at its files.
@@ -148,6 +202,21 @@ fn detect(
     } else {
         detected.truncate(1);
     }
+    let packages = inner_packages(files);
+    let commands = match source {
+        SourcePin::Path(_) => own_commands(location, &packages),
+        // An address has no part for a folder.
+        _ => format!(
+            "clone it first; {}",
+            own_commands(Path::new(name), &packages)
+        ),
+    };
+    if detected.is_empty() && !packages.is_empty() {
+        return Err(CorpusError::unusable(
+            &location.display().to_string(),
+            format!("it has no sources of its own; {commands}"),
+        ));
+    }
     if detected.is_empty() {
         let titles: Vec<&str> = LANGUAGES.iter().map(|language| language.title).collect();
         return Err(CorpusError::unusable(
@@ -170,12 +239,73 @@ fn detect(
         if several {
             named = format!("{named}-{}", language.name);
         }
-        let findings = std::mem::take(&mut found.findings);
+        let mut findings = std::mem::take(&mut found.findings);
+        if packages.len() > 1 {
+            findings.push(commands.clone());
+        }
         manifest.findings.push((named.clone(), findings));
         let project = project(language, named, source.clone(), found)?;
         manifest.projects.push(project);
     }
     Ok(manifest)
+}
+
+/// Folders that hold no packages of the repository's own.
+const NO_PACKAGES: [&str; 10] = [
+    "benchmarks",
+    "docs",
+    "e2e",
+    "examples",
+    "fixtures",
+    "node_modules",
+    "templates",
+    "test",
+    "tests",
+    "vendor",
+];
+
+/// The folders below the top that are packages by themselves: those with metadata that has a name.
+fn inner_packages(files: &RepositoryFiles) -> Vec<String> {
+    let is_package = |path: &&str| {
+        let Some((folder, name)) = path.rsplit_once('/') else {
+            return false;
+        };
+        let marks = match name {
+            "pyproject.toml" => ["[project]", "[tool.poetry]"],
+            "package.json" => ["\"scripts\"", "\"main\""],
+            "go.mod" => ["module ", "module\t"],
+            _ => return false,
+        };
+        let is_own = folder
+            .split('/')
+            .all(|part| !NO_PACKAGES.contains(&part) && !part.starts_with(['.', '_']));
+        let has_mark = |text: String| marks.iter().any(|mark| text.contains(mark));
+        is_own && files.read(path).is_some_and(has_mark)
+    };
+    let folders = files.paths().filter(is_package);
+    let folders = folders.filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned()));
+    let mut folders: Vec<String> = folders.collect();
+    folders.dedup();
+    folders
+}
+
+/// A clause that names the packages below a repository's top, with the command for each.
+fn own_commands(location: &Path, packages: &[String]) -> String {
+    const LISTED: usize = 12;
+    let commands: Vec<String> = packages
+        .iter()
+        .take(LISTED)
+        .map(|folder| format!("`fillrate replay {}`", location.join(folder).display()))
+        .collect();
+    let more = match packages.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{} packages below the top have environments of their own; to replay one of them: {}{more}",
+        packages.len(),
+        commands.join(", ")
+    )
 }
 
 fn project(
@@ -212,10 +342,11 @@ fn plain_name(name: &str) -> String {
     plain_project_name(last, "repository")
 }
 
-/// Where a corpus is, as a run records it: an address as it is, anything else as an absolute path.
+/// Where a corpus is, as a run records it: an address in git's form, anything else as an absolute
+/// path.
 pub fn recorded_location(location: &Path) -> PathBuf {
-    if location.to_str().is_some_and(is_address) {
-        return location.to_owned();
+    if let Some(address) = address_of(location) {
+        return address.into();
     }
     std::path::absolute(location).unwrap_or_else(|_| location.to_owned())
 }
@@ -238,6 +369,69 @@ mod tests {
         ] {
             assert_eq!(split_revision(address), (url, revision));
         }
+    }
+
+    #[test]
+    fn addresses_are_taken_as_people_paste_them() {
+        for (pasted, address) in [
+            ("https://github.com/o/n", Some("https://github.com/o/n")),
+            ("github.com/o/n", Some("https://github.com/o/n")),
+            ("www.github.com/o/n@v1", Some("https://github.com/o/n@v1")),
+            (
+                "https://github.com/o/n/tree/main/src",
+                Some("https://github.com/o/n@main"),
+            ),
+            (
+                "https://gitlab.com/g/o/n/-/tree/v2?ref=x",
+                Some("https://gitlab.com/g/o/n@v2"),
+            ),
+            (
+                "git@github.com:o/n.git",
+                Some("ssh://git@github.com/o/n.git"),
+            ),
+            ("git@github.com:o/n@v1", Some("ssh://git@github.com/o/n@v1")),
+            ("pypi:attrs", None),
+            ("no/such/folder", None),
+            ("no/such@folder", None),
+        ] {
+            assert_eq!(
+                address_of(Path::new(pasted)).as_deref(),
+                address,
+                "{pasted}"
+            );
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let real = folder.path().canonicalize().expect("it exists");
+        std::fs::create_dir_all(real.join("here/.git")).expect("a folder");
+        let named = format!("{}@v1", real.join("here").display());
+        assert_eq!(
+            address_of(Path::new(&named)),
+            Some(format!("file://{}/here@v1", real.display()))
+        );
+        std::fs::create_dir_all(real.join("here@v1")).expect("a folder");
+        assert_eq!(address_of(Path::new(&named)), None);
+    }
+
+    #[test]
+    fn packages_below_the_top_are_listed_with_commands() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            ("package.json", "{\"workspaces\": [\"packages/*\"]}"),
+            ("packages/a/package.json", "{\"scripts\": {}}"),
+            ("packages/b/package.json", "{\"scripts\": {}}"),
+            (
+                "packages/b/test/fixtures/x/package.json",
+                "{\"main\": \"x\"}",
+            ),
+            ("tools/gen/go.mod", "module gen\n"),
+            ("libs/c/pyproject.toml", "[tool.ruff]\n"),
+            ("libs/d/pyproject.toml", "[project]\nname = \"d\"\n"),
+        ]);
+        let packages = inner_packages(&files);
+        assert_eq!(
+            packages,
+            ["libs/d", "packages/a", "packages/b", "tools/gen"]
+        );
+        insta::assert_snapshot!(own_commands(Path::new("mono"), &packages[..2]), @"2 packages below the top have environments of their own; to replay one of them: `fillrate replay mono/libs/d`, `fillrate replay mono/packages/a`");
     }
 
     #[test]

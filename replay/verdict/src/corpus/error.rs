@@ -12,7 +12,11 @@ use super::manifest::ManifestError;
 pub enum CorpusError {
     /// Nothing stands where a corpus was named.
     #[error(
-        "{} does not exist; name a manifest, a repository's folder or its address", path.display()
+        "{} does not exist; name a manifest (FILE.toml), a repository's folder, or its address: \
+         https://HOST/OWNER/NAME, github.com/OWNER/NAME, git@HOST:OWNER/NAME, ssh://… or DIR, each \
+         with @REVISION after it if need be; a package of PyPI or npm is named in a manifest \
+         (corpora/README.md)",
+        path.display()
     )]
     Missing {
         /// The path as it was named.

@@ -22,6 +22,8 @@ pub struct Prepared {
     /// The files of the source that [`Corpus::with_tests`](super::Corpus::with_tests) added, sorted. Tests see them, and no
     /// language server is shown them.
     pub added: Vec<String>,
+    /// Names of files that the source lacks because they are not UTF-8.
+    pub unnamed: Vec<String>,
 }
 
 impl Prepared {

@@ -28,6 +28,8 @@ pub struct CachedSource {
     pub root: PathBuf,
     /// [`tree::digest`] of it.
     pub digest: String,
+    /// The names of files that it lacks because they are not UTF-8.
+    pub unnamed: Vec<String>,
 }
 
 /// What the cache remembers of a source.
@@ -37,6 +39,9 @@ struct SourceRecord {
     schema: u32,
     /// [`tree::digest`] of the tree when it was made.
     digest: String,
+    /// See [`CachedSource::unnamed`]; of a folder they are looked up each time.
+    #[serde(default)]
+    unnamed: Vec<String>,
 }
 
 /// Counts up when a cached tree would come out differently from the same pin.
@@ -70,17 +75,23 @@ pub fn fetch(
             fs::create_dir(&root).map_err(CorpusError::io("creating", &root))?;
             let scratch = folder.join("scratch");
             fs::create_dir(&scratch).map_err(CorpusError::io("creating", &scratch))?;
-            fetch.fill(&root, &scratch)?;
+            let unnamed = fetch.fill(&root, &scratch)?;
             fs::remove_dir_all(&scratch).map_err(CorpusError::io("removing", &scratch))?;
             Ok(SourceRecord {
                 schema: SCHEMA,
                 digest: tree::digest(&root)?,
+                unnamed,
             })
         },
     )?;
+    let unnamed = match &project.source {
+        SourcePin::Path(path) => tree::unnamed_entries(path)?,
+        _ => record.unnamed,
+    };
     Ok(CachedSource {
         root: folder.join("tree"),
         digest: record.digest,
+        unnamed,
     })
 }
 
@@ -122,9 +133,11 @@ impl Fetch<'_> {
         })
     }
 
-    /// Fills `root`; `scratch` holds what is removed afterwards.
-    fn fill(&self, root: &Path, scratch: &Path) -> Result<(), CorpusError> {
+    /// Fills `root`; `scratch` holds what is removed afterwards. Returns the names of files that
+    /// are left out because they are not UTF-8.
+    fn fill(&self, root: &Path, scratch: &Path) -> Result<Vec<String>, CorpusError> {
         let project = self.project.name.as_str();
+        let mut unnamed = Vec::new();
         match &self.project.source {
             SourcePin::Path(path) => self.copy(path, root),
             SourcePin::Pypi {
@@ -155,9 +168,11 @@ impl Fetch<'_> {
                 let clone = scratch.join("clone");
                 self.check_out(url, revision, &clone)?;
                 tree::check_links(project, &clone)?;
+                unnamed = tree::unnamed_entries(&clone)?;
                 tree::copy(&clone, &tree::entries(&clone)?, root)
             }
-        }
+        }?;
+        Ok(unnamed)
     }
 
     fn copy(&self, path: &Path, root: &Path) -> Result<(), CorpusError> {

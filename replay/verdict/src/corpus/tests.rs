@@ -736,6 +736,7 @@ fn prepared(project: Project, source: source::CachedSource) -> Prepared {
             left_out: Vec::new(),
         },
         added: Vec::new(),
+        unnamed: source.unnamed,
     }
 }
 

@@ -52,8 +52,8 @@ pub fn copy_folder(from: &Path, into: &Path) -> Result<(), CorpusError> {
     copy(from, &kept_entries(from)?, into)
 }
 
-/// The source files of a person's folder in the languages there are, sorted by path. A file that is
-/// not UTF-8 is none.
+/// The source files of a person's folder in the languages there are, sorted by path, without those
+/// that [`SourceFile::read`] refuses.
 ///
 /// # Errors
 /// If the folder can't be read.
@@ -63,13 +63,7 @@ pub fn source_files(root: &Path) -> Result<Vec<SourceFile>, CorpusError> {
         let Some(language) = Language::for_path(Path::new(&entry.path)) else {
             continue;
         };
-        if let Ok(contents) = fs::read_to_string(root.join(&entry.path)) {
-            files.push(SourceFile {
-                path: entry.path,
-                contents,
-                language,
-            });
-        }
+        files.extend(SourceFile::read(root, &entry.path, language));
     }
     Ok(files)
 }
@@ -80,7 +74,7 @@ pub fn source_files(root: &Path) -> Result<Vec<SourceFile>, CorpusError> {
 /// Empty folders, times and owners do not count.
 ///
 /// # Errors
-/// If a file cannot be read or a path is not UTF-8.
+/// If a file cannot be read.
 pub fn digest(root: &Path) -> Result<String, CorpusError> {
     digest_of(root, &entries(root)?)
 }
@@ -90,13 +84,23 @@ pub fn digest(root: &Path) -> Result<String, CorpusError> {
 pub(super) fn entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     let mut walk = WalkBuilder::new(root);
     walk.standard_filters(false);
-    collect(root, &walk)
+    Ok(collect(root, &walk)?.0)
 }
 
 /// What of a person's folder belongs to the project: not what its ignore files leave out, nor
 /// what tools made. Ignore files outside the folder do not count, so that the same folder gives
 /// the same source everywhere.
 pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
+    Ok(collect(root, &kept(root))?.0)
+}
+
+/// The names, readable at least in part, of what is missing among the
+/// [entries](kept_entries) of a person's folder, because a name or a link's target is not UTF-8.
+pub(super) fn unnamed_entries(root: &Path) -> Result<Vec<String>, CorpusError> {
+    Ok(collect(root, &kept(root))?.1)
+}
+
+fn kept(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false)
         .parents(false)
@@ -110,11 +114,14 @@ pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
                     .to_str()
                     .is_some_and(|name| MADE_BY_TOOLS.contains(&name))
         });
-    collect(root, &walk)
+    walk
 }
 
-fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<TreeEntry>, CorpusError> {
+/// The entries of a tree, sorted by path, and the names of those whose paths or targets are not
+/// UTF-8: no protocol can carry them.
+fn collect(root: &Path, walk: &WalkBuilder) -> Result<(Vec<TreeEntry>, Vec<String>), CorpusError> {
     let mut entries = Vec::new();
+    let mut unnamed = Vec::new();
     for found in walk.build() {
         let found = found.map_err(|error| {
             let error = error
@@ -126,15 +133,19 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<TreeEntry>, CorpusErro
         let Some(kind) = found.file_type().filter(|kind| !kind.is_dir()) else {
             continue;
         };
-        let utf8 = |path: &Path| {
-            path.to_str().map(str::to_owned).ok_or_else(|| {
-                let error = io::Error::other("its name is not UTF-8, so no protocol can carry it");
-                CorpusError::io("reading", path)(error)
-            })
+        let relative = path.strip_prefix(root).unwrap_or(path);
+        let lossy = || relative.to_string_lossy().into_owned();
+        let Some(name) = relative.to_str() else {
+            unnamed.push(lossy());
+            continue;
         };
         let kind = if kind.is_symlink() {
             let target = fs::read_link(path).map_err(CorpusError::io("reading", path))?;
-            EntryKind::Link(utf8(&target)?)
+            let Some(target) = target.to_str() else {
+                unnamed.push(lossy());
+                continue;
+            };
+            EntryKind::Link(target.to_owned())
         } else if kind.is_file() {
             let metadata = found.metadata().map_err(|error| {
                 let error = error
@@ -149,14 +160,14 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<Vec<TreeEntry>, CorpusErro
             // A socket or a pipe is no source.
             continue;
         };
-        let relative = path.strip_prefix(root).unwrap_or(path);
         entries.push(TreeEntry {
-            path: utf8(relative)?,
+            path: name.to_owned(),
             kind,
         });
     }
     entries.sort();
-    Ok(entries)
+    unnamed.sort();
+    Ok((entries, unnamed))
 }
 
 pub(super) fn digest_of(root: &Path, entries: &[TreeEntry]) -> Result<String, CorpusError> {

@@ -43,7 +43,7 @@ def digest(text):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # From the tree: line breaks alone leave traces in the bytecode.
-            text = ast.unparse(ast.parse(text))
+            text = ast.unparse(ast.parse(text.removeprefix("\ufeff")))
             code = compile(text, "file", "exec", dont_inherit=True)
         return hashlib.sha256(marshal.dumps(plain(code))).hexdigest()
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -123,6 +123,14 @@ class Snapshot(fillrate_report.Snapshot):
         super().__init__()
 
 
+class SentinelModule(pytest.Module):
+    """The module of the sentinels, whatever names the project's settings give its tests."""
+
+    def funcnamefilter(self, name):
+        """Collect by the names that the sentinels have."""
+        return name.startswith("test_")
+
+
 class Plugin:
     """The hooks; pytest finds them because the instance is registered."""
 
@@ -233,7 +241,7 @@ class Plugin:
         path = folder / f"test_{folder.name.replace('-', '_')}.py"
         path.write_text(SENTINELS, encoding="utf-8")
         pytest.register_assert_rewrite(path.stem)
-        module = pytest.Module.from_parent(session, path=path)
+        module = SentinelModule.from_parent(session, path=path)
         found = list(session.genitems(module))
         self.sentinel_file = path
         self.sentinels = {item: item.name for item in found}

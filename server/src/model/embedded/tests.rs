@@ -16,6 +16,7 @@ fn request(fixture: &str) -> ModelRequest {
         windows: Vec::new(),
         layout: WindowLayout::default(),
         earlier: None,
+        hole: None,
         question: None,
         parameters: ModelSettings::default().parameters(),
     }

@@ -13,6 +13,7 @@ async fn a_recording_answers_by_place_and_seed() {
     let request = request(&settings);
     let record = crate::model::recorded::RecordedCompletions {
         key: crate::model::recorded::key(&request.prefix, &request.suffix),
+        hole: None,
         completions: ["a", "b", "c"].map(str::to_owned).to_vec(),
     };
     let line = serde_json::to_string(&record).expect("JSON");
@@ -56,6 +57,43 @@ async fn a_recording_answers_by_place_and_seed() {
     std::fs::write(&path, format!("{line}\n{{\"key\": 1}}\n")).expect("a file");
     let error = open(&settings, &environment).expect_err("a faulty line");
     assert!(error.to_string().contains("is faulty in line 2"), "{error}");
+}
+
+#[tokio::test]
+async fn recorded_completions_are_found_by_hole_before_key() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("recording.jsonl");
+    let settings = ModelSettings {
+        protocol: Protocol::Recorded,
+        recording: Some(path.clone()),
+        ..ModelSettings::default()
+    };
+    let request = request(&settings);
+    let record = |hole: Option<&str>, text: &str| {
+        let record = crate::model::recorded::RecordedCompletions {
+            key: crate::model::recorded::key(&request.prefix, &request.suffix),
+            hole: hole.map(str::to_owned),
+            completions: vec![text.to_owned()],
+        };
+        serde_json::to_string(&record).expect("JSON")
+    };
+    let lines = [
+        record(Some("north"), "north"),
+        record(Some("south"), "south"),
+        record(None, "any"),
+    ];
+    std::fs::write(&path, lines.join("\n")).expect("a file");
+    let model = open(&settings, &environment).expect("a sound recording");
+    let mut texts = Vec::new();
+    for hole in [Some("south"), Some("north"), Some("east"), None] {
+        let request = ModelRequest {
+            hole: hole.map(str::to_owned),
+            ..request.clone()
+        };
+        let answer = model.complete(&request, &UnlimitedListener).await;
+        texts.push(answer.expect("a record").candidates[0].text.clone());
+    }
+    assert_eq!(texts, ["south", "north", "any", "any"]);
 }
 
 #[test]

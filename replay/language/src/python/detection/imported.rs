@@ -27,7 +27,17 @@ pub(super) fn imported_requirements(
     declared: &[String],
 ) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for module in imported_modules(files, tests, layout) {
+    let mut modules = imported_modules(files, tests);
+    let folder = layout.folder.trim_matches('.');
+    let is_own = |name: &str| {
+        [folder, ""].iter().any(|folder| {
+            let path = format!("{folder}/{name}");
+            let path = path.trim_start_matches('/');
+            files.has(&format!("{path}.py")) || files.has_folder(path)
+        })
+    };
+    modules.retain(|name| !is_own(name));
+    for module in modules {
         let provides = |one: &&String| {
             let name = distribution(one);
             let bare = name.strip_prefix("py").unwrap_or(&name);
@@ -46,13 +56,8 @@ pub(super) fn imported_requirements(
     found
 }
 
-/// The outermost names of the modules that the tests and their conftest files import, without the
-/// repository's own.
-fn imported_modules(
-    files: &RepositoryFiles,
-    tests: &[String],
-    layout: &PythonLayout,
-) -> BTreeSet<String> {
+/// The outermost names of the modules that the tests and their conftest files import.
+pub(super) fn imported_modules(files: &RepositoryFiles, tests: &[String]) -> BTreeSet<String> {
     let is_conftest = |path: &&str| path.rsplit('/').next() == Some("conftest.py");
     let conftests = files.paths().filter(is_conftest);
     let read = conftests.chain(tests.iter().map(String::as_str));
@@ -68,15 +73,6 @@ fn imported_modules(
         let needed = imported.filter(|module| !optional.contains(module));
         modules.extend(needed.map(str::to_owned));
     }
-    let folder = layout.folder.trim_matches('.');
-    let is_own = |name: &str| {
-        [folder, ""].iter().any(|folder| {
-            let path = format!("{folder}/{name}");
-            let path = path.trim_start_matches('/');
-            files.has(&format!("{path}.py")) || files.has_folder(path)
-        })
-    };
-    modules.retain(|name| !is_own(name));
     modules
 }
 

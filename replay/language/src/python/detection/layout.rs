@@ -1,6 +1,7 @@
 //! Where a Python repository has its packages.
 
-use super::super::super::detection::RepositoryFiles;
+use super::super::super::detection::{RepositoryFiles, escaped_glob};
+use super::imported::imported_modules;
 use super::metadata::Metadata;
 
 /// Where the packages are.
@@ -57,9 +58,14 @@ const OTHER_MODULES: [&str; 10] = [
 ];
 
 impl PythonLayout {
-    /// Looks for packages in the folders that the metadata names, then in `src`, at the top and in
-    /// other usual folders.
-    pub(super) fn find(files: &RepositoryFiles, metadata: &Metadata) -> Option<Self> {
+    /// Looks for packages in the folders that the metadata names, then in `src`, at the top, in
+    /// other usual folders, and in any folder at the top. The first that has the distribution's own
+    /// package is taken, else the first of those that have most of what the tests import.
+    pub(super) fn find(
+        files: &RepositoryFiles,
+        metadata: &Metadata,
+        tests: &[String],
+    ) -> Option<Self> {
         let named: Vec<String> = metadata
             .packages
             .iter()
@@ -74,14 +80,22 @@ impl PythonLayout {
             });
         }
         let usual = ["src", ".", "lib", "python", "Lib"].map(str::to_owned);
-        let folders = metadata.package_folders.iter().chain(&usual);
+        let others = files.folders_in(".").into_iter().filter(|name| {
+            !OTHER_FOLDERS.contains(name) && !files.has(&format!("{name}/__init__.py"))
+        });
+        let mut folders: Vec<&str> = Vec::new();
+        let named = metadata.package_folders.iter().chain(&usual);
+        for folder in named.map(String::as_str).chain(others) {
+            let folder = match folder.trim_matches('/').trim_start_matches("./") {
+                "" => ".",
+                folder => folder,
+            };
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
         let mut found: Vec<Self> = folders
-            .map(
-                |folder| match folder.trim_matches('/').trim_start_matches("./") {
-                    "" => ".",
-                    folder => folder,
-                },
-            )
+            .into_iter()
             .filter_map(|folder| Self::in_folder(files, folder))
             .collect();
         // A folder with the distribution's own package is preferred to one with any other.
@@ -91,10 +105,17 @@ impl PythonLayout {
             packages
                 .any(|package| name.as_deref() == Some(import_name(last_name(package)).as_str()))
         };
-        let index = found.iter().position(is_own).unwrap_or(0);
-        if found.is_empty() {
-            return None;
-        }
+        let imported = imported_modules(files, tests);
+        let imports = |layout: &Self| {
+            let packages = layout.packages.iter();
+            let names = packages.map(|path| last_name(path).trim_end_matches(".py"));
+            names.filter(|name| imported.contains(*name)).count()
+        };
+        let most = found.iter().map(imports).max()?;
+        let index = found
+            .iter()
+            .position(is_own)
+            .or_else(|| found.iter().position(|layout| imports(layout) == most))?;
         let mut layout = found.swap_remove(index);
         if is_own(&layout) && layout.folder == "." {
             let own = |package: &String| {
@@ -127,29 +148,24 @@ impl PythonLayout {
             .filter(|path| files.has(&format!("{path}/__init__.py")))
             .collect();
         let modules = files.names_in(folder).filter(|name| {
-            name.ends_with(".py")
-                && !OTHER_MODULES.contains(name)
-                && !name.starts_with("test_")
-                && !name.ends_with("_test.py")
+            name.ends_with(".py") && !OTHER_MODULES.contains(name) && !is_test_name(name)
         });
-        packages.extend(modules.map(inside));
-        if packages.is_empty() && folder != "lib" {
+        if packages.is_empty() {
             // A namespace package has no `__init__.py` of its own.
             let namespaces = folders.iter().map(|name| inside(name));
-            packages.extend(namespaces.filter(|path| {
-                let mut inner = files.folders_in(path).into_iter();
-                inner.any(|inner| files.has(&format!("{path}/{inner}/__init__.py")))
-            }));
+            packages.extend(namespaces.filter(|path| files.below(path).any(is_source)));
         }
+        packages.extend(modules.map(inside));
         (!packages.is_empty()).then(|| Self {
             folder: folder.to_owned(),
             packages,
         })
     }
 
-    /// `holes`.
-    pub(super) fn holes(&self) -> Vec<String> {
-        let sources = self.packages.iter().map(|package| {
+    /// `holes`: the packages without the tests, which `patterns` match, and generated files.
+    pub(super) fn holes(&self, patterns: &[String]) -> Vec<String> {
+        let sources = self.packages.iter().map(|path| {
+            let package = escaped_glob(path);
             if package.ends_with(".py") {
                 format!("/{package}")
             } else {
@@ -161,13 +177,22 @@ impl PythonLayout {
             "!test/",
             "!test_*.py",
             "!*_test.py",
+            "!*_tests.py",
+            "!tests.py",
             "!conftest.py",
             "!_vendor/",
             "!vendor/",
             "!_version.py",
             "!*_pb2.py",
         ];
-        sources.chain(without.map(str::to_owned)).collect()
+        let mut globs: Vec<String> = sources.chain(without.map(str::to_owned)).collect();
+        for pattern in patterns {
+            let pattern = format!("!{pattern}");
+            if pattern != "!*.py" && !globs.contains(&pattern) {
+                globs.push(pattern);
+            }
+        }
+        globs
     }
 
     /// `exclude`: build output, which would give holes away.
@@ -204,4 +229,19 @@ fn import_name(name: &str) -> String {
 
 fn last_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// True if a path may be that of a library's module.
+fn is_source(path: &str) -> bool {
+    let name = last_name(path);
+    name.ends_with(".py") && name != "conftest.py" && !is_test_name(name)
+}
+
+/// True if a module is one of tests by its name.
+fn is_test_name(name: &str) -> bool {
+    let stem = name.trim_end_matches(".py");
+    stem == "tests"
+        || stem.starts_with("test_")
+        || stem.ends_with("_test")
+        || stem.ends_with("_tests")
 }

@@ -1,5 +1,7 @@
 //! A Python project's metadata files.
 
+use std::collections::BTreeMap;
+
 use toml::{Table, Value};
 
 use super::super::super::detection::RepositoryFiles;
@@ -28,12 +30,20 @@ pub(super) struct Metadata {
     pub(super) declared: Vec<(String, String)>,
     /// `deps` of `[testenv]` in tox.ini.
     pub(super) tox_requires: Vec<String>,
+    /// The requirement files that these name.
+    pub(super) tox_files: Vec<String>,
+    /// What the sessions of noxfile.py install for tests.
+    pub(super) nox_requires: Vec<String>,
+    /// Extras and groups that tox and nox name for tests.
+    test_names: Vec<String>,
     /// The file with pytest's settings.
     pub(super) pytest_file: Option<&'static str>,
     /// Whether these settings name the folders of the tests.
     pub(super) names_test_paths: bool,
-    /// Whether these settings name the files of the tests.
-    pub(super) names_test_files: bool,
+    /// `python_files` of these settings.
+    pub(super) test_files: Option<Vec<String>>,
+    /// True if these settings have pytest collect the examples in documentation.
+    pub(super) runs_doctests: bool,
 }
 
 /// The names of extras and groups that tests need, the better first.
@@ -59,8 +69,23 @@ impl Metadata {
         let setup = Settings::read(files, "setup.cfg");
         let tox = Settings::read(files, "tox.ini");
         let script = files.read("setup.py").unwrap_or_default();
+        let nox = files.read("noxfile.py").unwrap_or_default();
+        let (nox_requires, mut test_names) = nox_installs(&nox);
+        for key in ["extras", "dependency_groups"] {
+            let names = tox.lines("testenv", key);
+            let names = names.iter().flat_map(|line| line.split([',', ' ']));
+            test_names.extend(names.filter(|it| !it.is_empty()).map(str::to_owned));
+        }
+        let tox_deps = tox.lines("testenv", "deps");
+        let tox_files = tox_deps.iter().filter_map(|line| {
+            let file = line.strip_prefix("-r")?.trim_start_matches([' ', '=']);
+            joined("", file.trim_start_matches("{toxinidir}/"))
+        });
         let mut metadata = Self {
             tox_requires: tox.requirements("testenv", "deps"),
+            tox_files: tox_files.collect(),
+            nox_requires,
+            test_names,
             ..Self::default()
         };
         metadata.add_script(&script);
@@ -188,23 +213,34 @@ impl Metadata {
             ("tox.ini", tox, "pytest"),
             ("setup.cfg", setup, "tool:pytest"),
         ];
+        let words = |values: Vec<String>| -> Vec<String> {
+            let words = values.iter().flat_map(|value| value.split_whitespace());
+            words.map(str::to_owned).collect()
+        };
         let in_ini = |(file, settings, section): (&'static str, &Settings, &str)| {
-            let known: Vec<String> = settings.keys(section).map(str::to_owned).collect();
+            let keys = settings.keys(section);
+            let known: BTreeMap<String, Vec<String>> = keys
+                .map(|key| (key.to_owned(), words(settings.lines(section, key))))
+                .collect();
             (!known.is_empty()).then_some((file, known))
         };
         let in_table = || {
             table.map(|table| {
-                let known: Vec<String> = table.keys().cloned().collect();
-                ("pyproject.toml", known)
+                let known = table.iter();
+                let known = known.map(|(key, value)| (key.clone(), words(strings(Some(value)))));
+                ("pyproject.toml", known.collect())
             })
         };
         let found = in_ini(ini[0])
             .or_else(in_table)
             .or_else(|| ini[1..].iter().find_map(|one| in_ini(*one)));
-        if let Some((file, keys)) = found {
+        if let Some((file, mut settings)) = found {
             self.pytest_file = Some(file);
-            self.names_test_paths = keys.iter().any(|key| key == "testpaths");
-            self.names_test_files = keys.iter().any(|key| key == "python_files");
+            self.names_test_paths = settings.contains_key("testpaths");
+            self.runs_doctests = settings
+                .get("addopts")
+                .is_some_and(|options| options.iter().any(|it| it.starts_with("--doctest")));
+            self.test_files = settings.remove("python_files");
         }
     }
 
@@ -234,7 +270,12 @@ impl Metadata {
             names.iter().filter(is_wanted).cloned().collect()
         };
         let pick = |wanted: &[&str]| (chosen(&self.extras, wanted), chosen(&self.groups, wanted));
-        let (extras, groups) = pick(&FOR_TESTS);
+        let named = self.test_names.iter().map(|name| name.to_lowercase());
+        let named: Vec<String> = named.collect();
+        let wanted = FOR_TESTS
+            .into_iter()
+            .chain(named.iter().map(String::as_str));
+        let (extras, groups) = pick(&wanted.collect::<Vec<_>>());
         if extras.is_empty() && groups.is_empty() {
             return pick(&FOR_DEVELOPMENT);
         }
@@ -242,20 +283,107 @@ impl Metadata {
     }
 }
 
-/// Whether a requirements file installs the repository itself, or leads out of it.
-pub(super) fn installs_itself(text: &str) -> bool {
-    text.lines().map(str::trim).any(|line| {
-        line.starts_with(['.', '/']) || line.starts_with("-e") || line.starts_with("--edit")
-    })
+/// A requirements file, as far as detection reads it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RequirementList {
+    /// Its requirements, without options and comments.
+    pub(super) requires: Vec<String>,
+    /// The files that it includes, relative to its folder.
+    pub(super) includes: Vec<String>,
+    /// The extras of the repository itself that it asks for.
+    pub(super) extras: Vec<String>,
+    /// True if it installs the repository itself, or something outside of it.
+    pub(super) installs_itself: bool,
 }
 
-/// The requirements of a requirements file, without options and comments.
-pub(super) fn plain_requirements(text: &str) -> Vec<String> {
-    text.lines()
-        .map(|line| line.split(" #").next().unwrap_or_default().trim())
-        .filter(|line| line.starts_with(|c: char| c.is_ascii_alphanumeric()))
+impl RequirementList {
+    pub(super) fn parse(text: &str) -> Self {
+        let mut list = Self::default();
+        for line in text.lines() {
+            let line = line.split(" #").next().unwrap_or_default().trim();
+            let after = |options: &[&str]| {
+                options.iter().find_map(|option| {
+                    let rest = line.strip_prefix(option)?;
+                    let value = rest.trim_start_matches([' ', '=']);
+                    (value.len() < rest.len() || !option.starts_with("--")).then_some(value)
+                })
+            };
+            if let Some(included) = after(&["--requirement", "-r"]) {
+                list.includes.push(included.to_owned());
+            } else if let Some(path) = after(&["--editable", "-e"]).or(Some(line))
+                && (path.starts_with(['.', '/'])
+                    || line.starts_with("-e")
+                    || line.starts_with("--e"))
+            {
+                list.installs_itself = true;
+                let own = path
+                    .strip_prefix('.')
+                    .map(|rest| rest.trim_start_matches('/'));
+                list.extras.extend(own.into_iter().flat_map(bracketed));
+            } else if line.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+                list.requires.push(line.to_owned());
+            }
+        }
+        list
+    }
+}
+
+/// The names in brackets that a text begins with.
+fn bracketed(text: &str) -> Vec<String> {
+    let names = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.split(']').next());
+    names
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+/// A path relative to a folder of the repository; `None` if it leads out of it.
+pub(super) fn joined(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    (!path.starts_with('/')).then(|| parts.join("/"))
+}
+
+/// The arguments of nox's `session.install` in sessions that run tests: requirements, and extras of
+/// the project itself.
+fn nox_installs(script: &str) -> (Vec<String>, Vec<String>) {
+    let (mut requires, mut extras) = (Vec::new(), Vec::new());
+    for part in script.split("\ndef ") {
+        if !["test", "unit", "pytest"]
+            .iter()
+            .any(|start| part.starts_with(start))
+        {
+            continue;
+        }
+        for call in part.split(".install(").skip(1) {
+            let call = call.split(')').next().unwrap_or_default();
+            // What stands between quotes is every second part.
+            let words: Vec<&str> = call.split(['"', '\'']).skip(1).step_by(2).collect();
+            for word in words {
+                if let Some(own) = word.strip_prefix('.') {
+                    extras.extend(bracketed(own));
+                } else if word.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && !word.ends_with(".txt")
+                {
+                    requires.push(word.to_owned());
+                }
+            }
+        }
+    }
+    (requires, extras)
 }
 
 /// The value at a path of keys.

@@ -1,5 +1,7 @@
 //! Which tests a Python repository has, and how pytest finds them.
 
+use ignore::gitignore::GitignoreBuilder;
+
 use super::super::super::detection::RepositoryFiles;
 use super::super::super::runner::{RunnerName, TestSettings};
 use super::layout::PythonLayout;
@@ -10,62 +12,97 @@ use super::metadata::Metadata;
 pub(super) struct PythonTests {
     /// The files of tests.
     pub(super) files: Vec<String>,
-    /// pytest's arguments.
+    /// The patterns of their names.
+    pub(super) patterns: Vec<String>,
+    /// True if pytest's settings name the folders of the tests.
+    names_paths: bool,
+    /// pytest's arguments without the folders of the tests.
     args: Vec<String>,
     /// The file with pytest's settings.
     settings_file: Option<&'static str>,
 }
 
 /// pytest's own patterns for files of tests.
-fn is_test_file(name: &str) -> bool {
-    name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"))
-}
+const USUAL_PATTERNS: [&str; 2] = ["test_*.py", "*_test.py"];
 
-/// Other usual names for files of tests, which pytest has to be told.
-const OTHER_PATTERNS: &str = "python_files=test*.py *_test.py *_tests.py tests.py";
+/// Other usual names for files of tests, which pytest has to be given.
+const OTHER_PATTERNS: [&str; 4] = ["test*.py", "*_test.py", "*_tests.py", "tests.py"];
 
-fn is_test_file_of_other_name(name: &str) -> bool {
-    name.ends_with(".py")
-        && (name.starts_with("test") || name.ends_with("_tests.py") || name.ends_with("_test.py"))
-}
+/// Why no tests are run.
+pub(super) const NO_TESTS: &str = "none were found";
+const ONLY_DOCTESTS: &str = "the settings of pytest name only examples in documentation, which \
+                             stand in the files that holes are cut into and prove nothing about \
+                             them";
 
 impl PythonTests {
-    /// `None` if the repository has no file that looks like one of tests.
-    pub(super) fn find(
-        files: &RepositoryFiles,
-        metadata: &Metadata,
-        layout: &PythonLayout,
-    ) -> Option<Self> {
-        let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-        let with = |is_test: fn(&str) -> bool| -> Vec<String> {
-            let all = files.paths().filter(|path| is_test(&last(path)));
-            all.map(str::to_owned).collect()
-        };
-        let mut found = with(is_test_file);
-        let mut args = Vec::new();
-        if found.is_empty() && !metadata.names_test_files {
-            found = with(is_test_file_of_other_name);
-            if !found.is_empty() {
-                args = vec!["-o".to_owned(), OTHER_PATTERNS.to_owned()];
+    /// Looks for files of tests by the names that pytest's settings give them, else by usual names,
+    /// else by what they hold.
+    ///
+    /// # Errors
+    /// Why there are none, as a clause.
+    pub(super) fn find(files: &RepositoryFiles, metadata: &Metadata) -> Result<Self, &'static str> {
+        let matching = |patterns: &[String]| -> Vec<String> {
+            let mut globs = GitignoreBuilder::new("");
+            for pattern in patterns {
+                // What is no glob matches nothing, as it does for pytest.
+                let _ = globs.add_line(None, pattern);
             }
+            let Ok(globs) = globs.build() else {
+                return Vec::new();
+            };
+            let is_test =
+                |path: &&str| path.ends_with(".py") && globs.matched(path, false).is_ignore();
+            let found = files.paths().filter(is_test);
+            let (mut found, others): (Vec<String>, Vec<String>) =
+                found.map(str::to_owned).partition(|path| in_tests(path));
+            // Beside folders of tests, `*.py` matches the sources, too.
+            if found.is_empty() || !patterns.iter().any(|pattern| pattern == "*.py") {
+                found.extend(others);
+                found.sort();
+            }
+            found
+        };
+        let named = |patterns: &[&str]| {
+            let patterns: Vec<String> = patterns.iter().map(|it| (*it).to_owned()).collect();
+            (matching(&patterns), patterns)
+        };
+        let mut args = Vec::new();
+        let (found, patterns) = match &metadata.test_files {
+            Some(patterns) => (matching(patterns), patterns.clone()),
+            None => {
+                let mut found = named(&USUAL_PATTERNS);
+                if found.0.is_empty() {
+                    found = named(&OTHER_PATTERNS);
+                    if found.0.is_empty() {
+                        found = by_contents(files);
+                    }
+                    args = vec![
+                        "-o".to_owned(),
+                        format!("python_files={}", found.1.join(" ")),
+                    ];
+                }
+                found
+            }
+        };
+        if found.is_empty() {
+            return Err(match metadata.runs_doctests {
+                true => ONLY_DOCTESTS,
+                false => NO_TESTS,
+            });
         }
-        if found.is_empty() && !metadata.names_test_files {
-            return None;
-        }
-        if !metadata.names_test_paths {
-            args.extend(folders(&found, layout));
-        }
-        Some(Self {
+        Ok(Self {
             files: found,
+            patterns,
+            names_paths: metadata.names_test_paths,
             args,
             settings_file: metadata.pytest_file,
         })
     }
 
     /// `test`.
-    pub(super) fn settings(self, layout: &PythonLayout) -> TestSettings {
+    pub(super) fn settings(&self, layout: &PythonLayout) -> TestSettings {
         let mut settings = TestSettings::new(RunnerName::Pytest);
-        settings.args = self.args;
+        settings.args = self.arguments(layout);
         settings.path = vec![layout.folder.clone()];
         // `python -m pytest` has the top on its path, too, and tests import each other from there.
         if layout.folder != "." {
@@ -74,10 +111,19 @@ impl PythonTests {
         settings
     }
 
+    /// pytest's arguments.
+    fn arguments(&self, layout: &PythonLayout) -> Vec<String> {
+        let mut arguments = self.args.clone();
+        if !self.names_paths {
+            arguments.extend(folders(&self.files, layout));
+        }
+        arguments
+    }
+
     /// What was found.
-    pub(super) fn describe(&self) -> String {
+    pub(super) fn describe(&self, layout: &PythonLayout) -> String {
         let s = if self.files.len() == 1 { "" } else { "s" };
-        let arguments = self.args.join(" ");
+        let arguments = self.arguments(layout).join(" ");
         let settings = match self.settings_file {
             Some(file) => format!(", settings in {file}"),
             None => String::new(),
@@ -88,6 +134,33 @@ impl PythonTests {
             ["pytest", &arguments].join(" ").trim_end()
         )
     }
+}
+
+/// True if a file stands in a folder of tests.
+fn in_tests(path: &str) -> bool {
+    let mut folders = path.split('/').rev().skip(1);
+    folders.any(|folder| ["test", "tests"].contains(&folder))
+}
+
+/// The files in folders of tests that define tests under other names, and their names.
+fn by_contents(files: &RepositoryFiles) -> (Vec<String>, Vec<String>) {
+    let is_test = |path: &&str| {
+        files.read(path).is_some_and(|text| {
+            let mut lines = text.lines();
+            path.ends_with(".py")
+                && lines.any(|line| {
+                    let is_class = line.starts_with("class ") && line.contains("TestCase)");
+                    is_class || line.trim_start().starts_with("def test_")
+                })
+        })
+    };
+    let found = files.paths().filter(|path| in_tests(path)).filter(is_test);
+    let found: Vec<String> = found.map(str::to_owned).collect();
+    let names = found.iter().filter_map(|path| path.rsplit('/').next());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    (found, names)
 }
 
 /// The outermost folders of the tests: those named for tests, else those of the packages that have

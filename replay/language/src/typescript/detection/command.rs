@@ -19,8 +19,8 @@ pub(super) struct ScriptCommand {
 /// How deep scripts may call scripts.
 const DEPTH: usize = 6;
 /// Programs that run the command in their arguments, with their options that have a value.
-const WRAPPERS: [(&str, &[&str]); 12] = [
-    ("bunx", &[]),
+const WRAPPERS: [(&str, &[&str]); 15] = [
+    ("bunx", &["-p", "--package"]),
     (
         "c8",
         &[
@@ -28,22 +28,81 @@ const WRAPPERS: [(&str, &[&str]); 12] = [
             "--reporter",
             "-o",
             "--reports-dir",
+            "--report-dir",
             "--include",
             "--exclude",
             "-x",
             "-n",
+            "--src",
+            "--temp-directory",
+            "--lines",
+            "--branches",
+            "--functions",
+            "--statements",
+            "--config",
+            "-c",
+            "--extension",
+            "-e",
         ],
     ),
     ("cross-env", &[]),
     ("cross-env-shell", &[]),
-    ("dotenv", &["-e"]),
-    ("env", &[]),
+    ("dotenv", &["-e", "-v", "-c"]),
+    ("dotenvx", &["-f", "--env-file", "-e", "--env"]),
+    ("env", &["-u", "--unset", "-C", "--chdir"]),
+    ("env-cmd", &["-f", "--file", "-e", "--environments", "-r"]),
     ("exec", &[]),
-    ("nodemon", &[]),
+    ("nice", &["-n"]),
+    (
+        "nodemon",
+        &[
+            "-w", "--watch", "-e", "--ext", "-i", "--ignore", "-d", "--delay", "--config",
+        ],
+    ),
     ("npx", &["-p", "--package"]),
-    ("nyc", &["-r", "--reporter", "--cwd", "-n", "-x"]),
-    ("time", &[]),
-    ("xvfb-run", &[]),
+    (
+        "nyc",
+        &[
+            "-r",
+            "--reporter",
+            "--cwd",
+            "-n",
+            "--include",
+            "-x",
+            "--exclude",
+            "-i",
+            "--require",
+            "-e",
+            "--extension",
+            "-t",
+            "--temp-dir",
+            "--temp-directory",
+            "--report-dir",
+            "--nycrc-path",
+            "--lines",
+            "--branches",
+            "--functions",
+            "--statements",
+            "--cache-dir",
+        ],
+    ),
+    ("time", &["-f", "-o"]),
+    ("xvfb-run", &["-s", "--server-args", "-n", "-e", "-f"]),
+];
+/// Subcommands that run the command after them.
+const RUNNING: [(&str, &str); 7] = [
+    ("dotenvx", "run"),
+    ("npm", "exec"),
+    ("pnpm", "dlx"),
+    ("pnpm", "exec"),
+    ("yarn", "dlx"),
+    ("yarn", "exec"),
+    ("yarn", "node"),
+];
+/// Programs that tests are started by: such a word is no value of a wrapper's option.
+const STARTERS: [&str; 14] = [
+    "ava", "bun", "jest", "mocha", "node", "npm", "npx", "pnpm", "tap", "tape", "ts-node", "tsx",
+    "vitest", "yarn",
 ];
 
 /// The commands of a script, with those of the scripts that it calls in their places.
@@ -164,10 +223,14 @@ fn read_command(
     environment: &BTreeMap<String, String>,
 ) -> Option<ScriptCommand> {
     let mut environment = environment.clone();
-    let mut options: &[&str] = &[];
+    let mut wrapper: Option<(&str, &[&str])> = None;
+    // What nyc has the processes that it starts load, which is the runner's to load without it.
+    let mut loaded: Vec<String> = Vec::new();
+    let mut after_option = false;
     loop {
         let word = words.first()?.clone();
         let name = program_name(&word);
+        let starter = |word: &String| STARTERS.contains(&program_name(word).as_str());
         if let Some((variable, value)) = assignment(&word) {
             if !value.contains('$') {
                 environment.insert(variable.to_owned(), value.to_owned());
@@ -175,18 +238,44 @@ fn read_command(
             words.remove(0);
         } else if word.starts_with('-') {
             // An option of the wrapper before it.
-            let has_value = options.contains(&word.as_str());
+            let (option, joined) = match word.split_once('=') {
+                Some((option, value)) => (option.to_owned(), Some(value.to_owned())),
+                None => (word.clone(), None),
+            };
+            let (named, options) = wrapper.unwrap_or(("", &[]));
+            let has_value = joined.is_none() && options.contains(&option.as_str());
+            let value = joined.or_else(|| words.get(1).filter(|_| has_value).cloned());
+            if named == "nyc" && ["-i", "--require"].contains(&option.as_str()) {
+                loaded.extend(value);
+            }
             words.drain(..(1 + usize::from(has_value)).min(words.len()));
-        } else if let Some((_, known)) = WRAPPERS.iter().find(|(it, _)| *it == name) {
-            options = known;
-            words.remove(0);
-        } else if ["pnpm", "yarn", "npm"].contains(&name.as_str())
-            && words.get(1).is_some_and(|it| it == "exec")
+            after_option = !has_value && word != "--";
+            continue;
+        } else if let Some((named, known)) = WRAPPERS.iter().find(|(it, _)| *it == name) {
+            wrapper = Some((named, known));
+            let runs = |word: &String| RUNNING.contains(&(*named, word.as_str()));
+            let also = words.get(1).is_some_and(runs);
+            words.drain(..1 + usize::from(also));
+        } else if let Some(running) = words.get(1)
+            && RUNNING.contains(&(name.as_str(), running.as_str()))
         {
-            words.drain(..2);
-            options = &[];
+            let skipped = if running == "node" { 1 } else { 2 };
+            words.drain(..skipped);
+            wrapper = None;
+        } else if let Some(at) = words.iter().position(starter)
+            && after_option
+            && at > 0
+        {
+            // An option that is not listed has a value.
+            words.drain(..at);
         } else {
             words.remove(0);
+            if ["mocha", "node", "_mocha"].contains(&name.as_str()) {
+                let options = loaded
+                    .into_iter()
+                    .flat_map(|it| ["--require".to_owned(), it]);
+                words.splice(0..0, options);
+            }
             return Some(ScriptCommand {
                 environment,
                 program: name,
@@ -194,6 +283,7 @@ fn read_command(
                 script: script.to_owned(),
             });
         }
+        after_option = false;
     }
 }
 

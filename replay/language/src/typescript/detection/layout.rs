@@ -1,6 +1,6 @@
 //! Where a repository of npm's world has its sources.
 
-use super::super::super::detection::RepositoryFiles;
+use super::super::super::detection::{RepositoryFiles, escaped_glob};
 
 /// The files that holes may be cut into.
 #[derive(Debug)]
@@ -143,8 +143,10 @@ impl ScriptLayout {
 
     /// `holes`.
     pub(super) fn holes(&self) -> Vec<String> {
-        let mut globs: Vec<String> = self.files.iter().map(|file| format!("/{file}")).collect();
+        let files = self.files.iter().map(|file| escaped_glob(file));
+        let mut globs: Vec<String> = files.map(|file| format!("/{file}")).collect();
         for folder in &self.folders {
+            let folder = escaped_glob(folder);
             globs.extend(self.endings.iter().map(|it| format!("/{folder}/**/*.{it}")));
         }
         globs.extend(self.not_sources.iter().map(|pattern| format!("!{pattern}")));

@@ -188,6 +188,10 @@ impl ScriptTests {
         if let Some(found) = Self::from_dependencies(files, package) {
             return Ok(found);
         }
+        let other = other.or_else(|| {
+            let known = OTHER_RUNNERS.iter().find(|name| package.needs(name));
+            known.map(|name| (*name).to_owned())
+        });
         Err(match other {
             Some(other) => format!(
                 "package.json runs them by {other}, which no runner of Fillrate's can stand in for"
