@@ -7,6 +7,7 @@ mod endpoint;
 mod frames;
 mod protocol;
 mod retries;
+mod withheld;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use super::{Model, ModelError, ModelOutput, ModelRequest, ModelSettings, TextLis
 use drafts::Drafts;
 use endpoint::{Endpoint, MOST_BYTES};
 use frames::{Frame, Frames};
+use withheld::{StrippingListener, WithheldBlank};
 
 pub(crate) use endpoint::collector_client;
 #[allow(unused_imports, reason = "for protocols that stream lines")]
@@ -155,6 +157,30 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
         request: &ModelRequest,
         listener: &dyn TextListener,
     ) -> Result<ModelOutput, ModelError> {
+        let split = WithheldBlank::split(&request.prefix).filter(|_| !self.protocol.chats());
+        let Some((prefix, withheld)) = split else {
+            return self.complete_after(request, listener).await;
+        };
+        let request = ModelRequest {
+            prefix: prefix.to_owned(),
+            ..request.clone()
+        };
+        let listener = StrippingListener { withheld, listener };
+        let mut output = self.complete_after(&request, &listener).await?;
+        for candidate in &mut output.candidates {
+            candidate.text = withheld.strip(&candidate.text).to_owned();
+        }
+        Ok(output)
+    }
+}
+
+impl<P: HttpProtocol> HttpModel<P> {
+    /// Completes after a prefix that the prompt ends with.
+    async fn complete_after(
+        &self,
+        request: &ModelRequest,
+        listener: &dyn TextListener,
+    ) -> Result<ModelOutput, ModelError> {
         let timeout = request.parameters.timeout;
         let wanted = super::distinct_candidates(&request.parameters);
         let conversation = Conversation {
@@ -181,9 +207,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
             prompt: prompt.unwrap_or_default(),
         })
     }
-}
 
-impl<P: HttpProtocol> HttpModel<P> {
     /// Has these candidates written, however many exchanges that takes.
     async fn converse(
         &self,
