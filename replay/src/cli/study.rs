@@ -9,8 +9,7 @@ use clap::Args;
 
 use super::runs::expand_runs;
 use super::{CliError, Success};
-use crate::store::Run;
-use crate::store::TypingAttempt;
+use crate::store::{Run, TypingAttempt, view_name};
 use crate::study::offline::{ReplayedAttempt, offline_side, run_configuration};
 use crate::study::simulated::simulated_side;
 use crate::study::table::parse_table;
@@ -180,7 +179,9 @@ fn read_offline_run(folder: &Path) -> Result<StudySide, CliError> {
         )));
     }
     let source = folder.display().to_string();
-    Ok(offline_side(&attempts, &source, run_name(folder)))
+    let identity = run.identity()?;
+    let view = view_name(&identity).parse().map_err(CliError::Refused)?;
+    Ok(offline_side(&attempts, &source, run_name(folder), view))
 }
 
 /// Reads what simulated developers accepted in a run.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PlayError;
 use crate::queue::run_jobs;
-use crate::store::{Attempt, Run, context_name};
+use crate::store::{Attempt, Run, context_title};
 use crate::task::Hole;
 use crate::verdict::Outcome;
 
@@ -128,7 +128,7 @@ const LEAST_TIME: u64 = 120_000;
 pub fn run(plan: &AnnotationPlan) -> Result<AnnotationOutcome, PlayError> {
     let run = Run::open(&plan.run)?;
     let identity = run.identity()?;
-    let context = context_name(&identity).unwrap_or_default().to_owned();
+    let context = context_title(&identity).unwrap_or_default();
     let holes = run.holes()?;
     let failed: Vec<(Attempt, &Hole)> = run
         .attempts()?

@@ -11,6 +11,7 @@ use super::projects::PlayableProject;
 use super::subject::{ModelUnderTest, VerbatimCompletions};
 use crate::developer::policy::Policy;
 use crate::mine::contexts::HoleView;
+use crate::mine::written::CodeView;
 use crate::store::{Attempt, DeveloperSettings, TypingAttempt};
 use crate::task::{Hole, sha256_hex};
 use crate::verdict::Outcome;
@@ -194,6 +195,9 @@ impl<'a> ReplayParameters<'a> {
         ];
         if let Some(paper) = self.subject.paper {
             parts.push(json!(paper.to_string()));
+        }
+        if self.subject.view != CodeView::Finished {
+            parts.push(json!({"view": self.subject.view.to_string()}));
         }
         parts
     }

@@ -72,6 +72,8 @@ pub type TypingColumn = ExportColumn<fn(&TypingRow<'_>) -> ExportValue>;
 pub struct AttemptRow<'a> {
     run: &'a str,
     context: Option<&'a str>,
+    /// The state in which files were shown.
+    view: &'a str,
     hole: &'a Hole,
     scored: &'a ScoredAttempt,
     audit: Option<&'a AuditRecord>,
@@ -167,6 +169,7 @@ pub static COLUMNS: &[AttemptColumn] = &[
         .as_str()
         .into()),
     column!("context", Text, |row| row.context.into()),
+    column!("view", Text, |row| row.view.into()),
     column!("configuration", Text, |row| {
         let trace = row.scored.attempt.trace.as_ref();
         let fingerprint = trace.map(|trace| trace.configuration.as_str());
@@ -419,6 +422,7 @@ fn each(
             visit(AttemptRow {
                 run: &name,
                 context,
+                view: crate::store::view_name(&identity),
                 hole,
                 scored: &scored,
                 audit: audits.get(&key),

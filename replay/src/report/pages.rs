@@ -39,7 +39,7 @@ use super::developers::DeveloperFigures;
 use super::page::Page;
 use super::scored::ScoredAttempt;
 use crate::developer::gate::GateFit;
-use crate::store::{Attempt, AuditRecord, Run, StoreError, context_name};
+use crate::store::{Attempt, AuditRecord, Run, StoreError, context_title};
 use crate::task::Hole;
 
 /// How many attempts a shard holds.
@@ -246,7 +246,7 @@ impl HtmlReport {
             let identity = run.identity()?;
             let text = |value: &Value| value.as_str().map(str::to_owned);
             let model = text(&identity["model"]).unwrap_or_else(|| "?".to_owned());
-            let context = context_name(&identity).unwrap_or("?").to_owned();
+            let context = context_title(&identity).unwrap_or_else(|| "?".to_owned());
             reported_runs.push(ReportedRun {
                 developers: DeveloperFigures::load(&run)?,
                 typed: run.typings_state()?,

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::ExportError;
 use crate::report::figures::{ReportRow, report_row};
 use crate::report::scored::{ScoredAttempt, load_scored, without_repairs};
-use crate::store::{Run, StoreError, context_name};
+use crate::store::{Run, StoreError, context_title};
 use crate::task::{Hole, sha256_hex};
 use crate::verdict::Outcome;
 
@@ -54,9 +54,9 @@ impl<'a> EvaluationRecord<'a> {
         })
     }
 
-    /// What is evaluated: the corpus under the context.
+    /// What is evaluated: the corpus under the context and view.
     fn name(&self) -> String {
-        let context = context_name(&self.identity).unwrap_or("unknown");
+        let context = context_title(&self.identity).unwrap_or_else(|| "unknown".to_owned());
         format!("{}.{context}", self.corpus())
     }
 

@@ -14,6 +14,7 @@ use crate::verdict::Outcome;
 pub struct TypingRow<'a> {
     run: &'a str,
     context: Option<&'a str>,
+    view: &'a str,
     hole: &'a Hole,
     typing: &'a TypingAttempt,
 }
@@ -48,6 +49,7 @@ pub static TYPING_COLUMNS: &[TypingColumn] = &[
     column!("kind", Text, |row| row.hole.kind.name().into()),
     column!("model", Text, |row| row.typing.model.as_str().into()),
     column!("context", Text, |row| row.context.into()),
+    column!("view", Text, |row| row.view.into()),
     column!("configuration", Text, |row| {
         let fingerprint = Some(row.typing.configuration.as_str());
         fingerprint.filter(|text| !text.is_empty()).into()
@@ -127,6 +129,7 @@ pub(super) fn each(runs: &[Run], visit: &mut VisitRow<'_>) -> Result<usize, Expo
             let row = TypingRow {
                 run: &name,
                 context: crate::store::context_name(&identity),
+                view: crate::store::view_name(&identity),
                 hole,
                 typing: &typing,
             };
