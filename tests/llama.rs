@@ -1,8 +1,11 @@
 //! Every protocol that llama.cpp's server speaks, and replays, against a real `llama-server` with
-//! a tiny model of random weights: its text is noise, so only the path is tested.
+//! a tiny model of random weights: its text is noise, so only the path is tested. One test replays
+//! holes with a small real model.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -13,7 +16,8 @@ use fillrate_server::model::{
 };
 use fillrate_syntax::Language;
 
-use crate::support::play::{TestDir, attempts, demo, has_tools, text};
+use crate::support::editor::{Editor, uri};
+use crate::support::play::{TestDir, attempts, demo, files, has_tools, text};
 use crate::support::programs;
 
 /// A `llama-server` on a port of its own.
@@ -31,15 +35,30 @@ impl LlamaServer {
     fn start_with(more: &[&str]) -> Option<Self> {
         let program = programs::install("llama-server")?;
         let model = programs::install("tiny-gguf")?;
+        Some(Self::serve(&mut Command::new(program), &model, more))
+    }
+
+    /// A server of SmolLM2-135M with the fastest code for this processor.
+    fn start_small() -> Option<Self> {
+        let program = programs::install("llama-server")?;
+        let model = programs::install("smollm2")?;
+        let mut command = Command::new(&program);
+        if let Some(backend) = fast_backend(&program) {
+            command.env("GGML_BACKEND_PATH", backend);
+        }
+        Some(Self::serve(&mut command, &model, &[]))
+    }
+
+    fn serve(command: &mut Command, model: &Path, more: &[&str]) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
-        let child = Command::new(program)
+        let child = command
             .args([
                 "-m",
-                &text(&model),
+                &text(model),
                 "--host",
                 "127.0.0.1",
                 "-c",
@@ -64,8 +83,67 @@ impl LlamaServer {
             assert!(Instant::now() < until, "llama-server did not start");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Some(server)
+        // It accepts connections while it loads the model.
+        while !server.get_ok("/health") {
+            assert!(
+                Instant::now() < until,
+                "llama-server did not load its model"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        server
     }
+
+    /// True if the server answers a request for this path with status 200.
+    fn get_ok(&self, path: &str) -> bool {
+        self.exchange(&format!("GET {path} HTTP/1.0\r\n\r\n"))
+            .lines()
+            .next()
+            .is_some_and(|status| status.contains(" 200 "))
+    }
+
+    /// The server's count of tokens that it reads of a prompt, and of those in its cache.
+    fn read(&self, prompt: &str) -> (u64, u64) {
+        let body = serde_json::json!({"prompt": prompt, "n_predict": 1, "cache_prompt": true});
+        let body = body.to_string();
+        let response = self.exchange(&format!(
+            "POST /completion HTTP/1.0\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        let (_, body) = response.split_once("\r\n\r\n").unwrap();
+        let answer: serde_json::Value = serde_json::from_str(body).unwrap();
+        let count = |name: &str| answer["timings"][name].as_u64().unwrap();
+        (count("prompt_n"), count("cache_n"))
+    }
+
+    fn exchange(&self, request: &str) -> String {
+        let address = self.address.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).unwrap();
+        String::from_utf8_lossy(&response).into_owned()
+    }
+}
+
+/// The compute library for processors with AVX2, some forty times as fast as the plain one; `None`
+/// if this processor can't run it.
+fn fast_backend(program: &Path) -> Option<PathBuf> {
+    #[cfg(target_arch = "x86_64")]
+    let fits = std::is_x86_feature_detected!("avx2")
+        && std::is_x86_feature_detected!("fma")
+        && std::is_x86_feature_detected!("f16c")
+        && std::is_x86_feature_detected!("bmi2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let fits = false;
+    if !fits {
+        return None;
+    }
+    let libraries = program.parent()?.parent()?.join("usr/lib");
+    files(&libraries)
+        .into_iter()
+        .find(|file| file.ends_with("libggml-cpu-haswell.so"))
 }
 
 impl Drop for LlamaServer {
@@ -360,6 +438,108 @@ The provided code snippet includes necessary dependencies for implementing the `
 def price(count):
     """What so many cost."""
 "#);
+}
+
+#[test]
+fn small_real_model_replays_twenty_holes() {
+    if !has_tools(&["python3", "node", "npm"]) {
+        return;
+    }
+    let Some(server) = LlamaServer::start_small() else {
+        return;
+    };
+    let dir = TestDir::new();
+    dir.write(
+        "model.toml",
+        &format!(
+            "[model]\nprotocol = \"llama-completion\"\nurl = \"{}\"\nname = \"smollm2-135m\"\n\
+             family = \"left-to-right\"\ncontext_tokens = 256\nmax_tokens = 32\n\
+             timeout_ms = 600000\n",
+            server.address
+        ),
+    );
+    let finished = dir
+        .fillrate(&[
+            "replay",
+            &demo(),
+            "--holes",
+            "20",
+            "--model",
+            "model.toml",
+            "--patience",
+            "600",
+            "--out",
+            "run",
+        ])
+        .exits_with(0);
+    assert!(finished.out.contains("pass@1"), "{finished:#?}");
+    let attempts = attempts(&dir.path("run"));
+    assert_eq!(attempts.len(), 20);
+    let mut offered = 0;
+    for attempt in attempts.values() {
+        let trace = &attempt["trace"];
+        assert_ne!(attempt["verdict"]["outcome"], "infrastructure", "{attempt}");
+        let raw = trace["steps"][0]["raw"].as_str().unwrap();
+        assert!(!raw.contains('\u{fffd}'), "{raw}");
+        let prompt = trace["prompt"].as_str().unwrap();
+        assert!(!prompt.ends_with([' ', '\t']), "{prompt}");
+        offered += usize::from(!attempt["offered"].as_array().unwrap().is_empty());
+    }
+    assert!(offered >= 10, "only {offered} of 20 holes got a completion");
+}
+
+#[test]
+fn typing_leaves_the_prompt_in_the_servers_cache() {
+    let Some(server) = LlamaServer::start_with(&["--slot-prompt-similarity", "0"]) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let lines = |name: &str| -> String {
+        let lines = (0..120).map(|at| format!("{name}_{at} = step({at}) + {name}_total\n"));
+        lines.collect()
+    };
+    write("tax.py", &lines("tax"));
+    let (before, after) = (lines("cart"), lines("rest"));
+    write("cart.py", &format!("{before}\n{after}"));
+    let mut editor = Editor::ready(
+        folder.path(),
+        &format!(
+            "[model]\nprotocol = \"openai-completions\"\nurl = \"{}\"\n\
+             name = \"qwen2.5-coder-tiny\"\nmax_tokens = 4\ncontext_tokens = 1024\n\
+             timeout_ms = 120000\n[context]\nbudget_ms = 0\n\
+             [typing]\nreuse = false\nwait_ms = 0\n",
+            server.address
+        ),
+    );
+    let uri = uri(folder.path(), "cart.py");
+    editor.open(&uri, "python", &format!("{before}\n{after}"));
+    let typed = "total = tax_3 + cart_9";
+    let mut prompts: Vec<String> = Vec::new();
+    for (at, character) in typed.char_indices() {
+        let column = u32::try_from(at).unwrap();
+        let version = i32::try_from(at).unwrap() + 2;
+        editor.insert(&uri, version, 120, column, &character.to_string());
+        let request = editor.request_completion(&uri, 120, column + 1);
+        editor.response(request);
+        let document = serde_json::json!({"textDocument": {"uri": uri}});
+        let explained = editor.request("fillrate/explain", document);
+        let prompt = explained["result"]["trace"]["prompt"].as_str().unwrap();
+        if !character.is_whitespace() {
+            prompts.push(prompt.to_owned());
+        }
+    }
+    server.read(&prompts[0]);
+    for prompt in &prompts[1..] {
+        let (read, cached) = server.read(prompt);
+        // The model has a token for each byte, so no more tokens than bytes from the line on.
+        let line = prompt.rfind("\ntotal").or(prompt.rfind("\nt")).unwrap();
+        let rest = (prompt.len() - line) as u64;
+        assert!(
+            read <= rest && cached > 1000,
+            "{read} of {rest}, {cached} cached:\n{prompt}"
+        );
+    }
 }
 
 #[test]

@@ -48,4 +48,5 @@ mod telemetry;
 mod trial;
 mod type_mode;
 mod typing;
+mod views;
 mod vscode;

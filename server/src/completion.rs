@@ -11,6 +11,7 @@ mod engines;
 mod gate;
 mod generation;
 mod model_call;
+mod reading;
 mod repository;
 mod retrieval;
 mod rhythm;
@@ -22,6 +23,7 @@ pub use engines::Engines;
 pub use gate::{
     FittedGate, GATE_SCHEMA, GateError, GateEvidence, GateFeature, GateSignals, TokenBefore,
 };
+pub use reading::PromptBudget;
 pub use repository::IndexSummary;
 pub use retrieval::RetrievedWindows;
 pub use rhythm::{ModelTime, Rhythm};

@@ -67,8 +67,9 @@ impl Configuration {
 
     /// Identifies the settings that decide a completion's text: 16 hex digits of their SHA-256.
     /// Excluded are how a model is reached (address or file) and waited for, so that one model
-    /// reached in two ways counts as one, where an index is kept, and the settings of typing and
-    /// telemetry.
+    /// reached in two ways counts as one, where an index is kept, the settings of typing and
+    /// telemetry, and a `context.budget_ms` of 0: replays set it, and stand for servers that have
+    /// the default.
     pub fn fingerprint(&self) -> String {
         let defaults = Self::default();
         let model = model::ModelSettings {
@@ -91,6 +92,7 @@ impl Configuration {
                 ..EmbeddingSettings::default()
             },
             keep_index: true,
+            budget_ms: self.context.budget_ms.filter(|budget| *budget > 0),
             ..self.context.clone()
         };
         let mut deciding =
@@ -157,6 +159,10 @@ pub struct ContextSettings {
     pub profile: Profile,
     /// Maximum number of windows of other files in the prompt.
     pub windows: usize,
+    /// Maximum time that a model takes to read a prompt, in milliseconds; 0 sets no limit, `None`
+    /// is [`BUDGET_MS`].
+    #[serde(rename = "budget_ms", skip_serializing_if = "Option::is_none")]
+    pub budget_ms: Option<u64>,
     /// Whether the index of the profile `editor`, and what the embedded model has learnt, are kept in
     /// the cache for the next start.
     #[serde(rename = "keep_index", skip_serializing_if = "is_true")]
@@ -164,6 +170,9 @@ pub struct ContextSettings {
     /// The source of embeddings, for the profiles that compare them.
     pub embeddings: EmbeddingSettings,
 }
+
+/// The default of `context.budget_ms`: a completion that comes a second later is hardly awaited.
+pub const BUDGET_MS: u64 = 1000;
 
 /// Keeps a default out of what is hashed and written, where it did not stand before.
 fn is_true(value: &bool) -> bool {
@@ -663,6 +672,7 @@ impl Default for ContextSettings {
         Self {
             profile: Profile::default(),
             windows: 5,
+            budget_ms: None,
             embeddings: EmbeddingSettings::default(),
             keep_index: true,
         }
@@ -848,6 +858,7 @@ mod tests {
             json!({"model": {"stream": false, "retries": 0, "recording": "r.jsonl"}}),
             json!({"context": {"embeddings": {"url": "http://a.example", "batch": 1}}}),
             json!({"context": {"keep_index": false}}),
+            json!({"context": {"budget_ms": 0}}),
             json!({"typing": {"wait_ms": 0}, "telemetry": {"enabled": false}}),
         ];
         for options in alike {
@@ -862,6 +873,7 @@ mod tests {
             json!({"model": {"parameters": {"top_k": 9}}}),
             json!({"context": {"profile": "none"}}),
             json!({"context": {"windows": 1}}),
+            json!({"context": {"budget_ms": 500}}),
             json!({"context": {"embeddings": {"name": "m"}}}),
             json!({"cleanup": {"extent": "line"}}),
             json!({"typing": {"gate": "/g.toml"}}),

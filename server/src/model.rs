@@ -270,6 +270,12 @@ impl ModelRequest {
         })
     }
 
+    /// The most tokens of the prompt, of `context_tokens` by the settings.
+    fn prompt_budget(&self, context_tokens: usize) -> usize {
+        let bound = self.parameters.prompt_tokens;
+        bound.map_or(context_tokens, |bound| bound.min(context_tokens))
+    }
+
     /// What a prompt for this request is made of.
     fn prompt_input(&self) -> PromptInput<'_> {
         PromptInput {
@@ -291,6 +297,9 @@ pub struct ModelParameters {
     pub candidates: usize,
     /// The most tokens a candidate may have.
     pub max_tokens: u32,
+    /// The most tokens that the prompt may have, if fewer than the settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<usize>,
     /// Sampling temperature; 0 is greedy.
     pub temperature: f64,
     /// Nucleus mass, in (0, 1].

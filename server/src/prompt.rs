@@ -131,6 +131,16 @@ pub fn windows_budget(budget_tokens: usize) -> usize {
 /// The part of the prefix's budget by which a prefix that is too long gets shorter at once.
 const STEP: f64 = 0.25;
 
+/// The budget with which a prompt holds at least so many lines before and after a cursor, whatever
+/// its other parts, in tokens.
+pub fn tokens_for_lines(prefix: &str, suffix: &str, (before, after): (usize, usize)) -> f64 {
+    let before: Vec<&str> = prefix.split_inclusive('\n').rev().take(before).collect();
+    let after: Vec<&str> = suffix.split_inclusive('\n').take(after).collect();
+    // A prefix that is too long loses up to a step more than it has to.
+    let before = approximate_cost(&before.concat()) / (1.0 - STEP) / (1.0 - SHARE);
+    before.max(approximate_cost(&after.concat()) / SHARE)
+}
+
 /// How many tokens a text has, approximately: its characters divided by
 /// [`CHARACTERS_PER_TOKEN`], rounded up.
 pub fn approximate_tokens(text: &str) -> usize {

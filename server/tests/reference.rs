@@ -2,7 +2,7 @@
 
 use fillrate_server::cleanup;
 use fillrate_server::completion::{GateFeature, GateSignals, TrialAssignment};
-use fillrate_server::configuration::{Configuration, Profile, TrialUnit};
+use fillrate_server::configuration::{BUDGET_MS, Configuration, Profile, TrialUnit};
 use fillrate_server::context::{EarlierAttempt, GivenContext};
 use fillrate_server::model::Protocol;
 use fillrate_server::prompt::{FAMILIES, RepositoryTemplate, TemplateOrder};
@@ -176,6 +176,7 @@ fn every_feature_of_a_gate_has_its_row() {
 fn every_setting_has_its_row() {
     let mut configuration = Configuration::default();
     // These are written only where they differ from their defaults.
+    configuration.context.budget_ms = Some(BUDGET_MS);
     configuration.context.keep_index = false;
     configuration.typing.after_deletion = true;
     configuration.telemetry.otlp_url = Some(String::new());

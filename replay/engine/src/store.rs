@@ -71,6 +71,22 @@ pub fn context_name(identity: &serde_json::Value) -> Option<&str> {
     identity["context"].as_str().or_else(|| profile.as_str())
 }
 
+/// The state of files that a run's [identity](Run::identity) names: `finished`, or a view of files
+/// as they were when a hole's code was written.
+pub fn view_name(identity: &serde_json::Value) -> &str {
+    identity["view"].as_str().unwrap_or("finished")
+}
+
+/// The context that a run's [identity](Run::identity) names and, unless it is the finished file,
+/// the view.
+pub fn context_title(identity: &serde_json::Value) -> Option<String> {
+    let context = context_name(identity)?;
+    Some(match view_name(identity) {
+        "finished" => context.to_owned(),
+        view => format!("{context}-{view}"),
+    })
+}
+
 /// A run that is open for reading and adding.
 pub struct Run {
     folder: PathBuf,

@@ -17,6 +17,7 @@ mod nesting;
 mod spread;
 pub mod tokens;
 mod uses;
+pub mod written;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;

@@ -92,6 +92,8 @@ pub type TypingColumn = ExportColumn<fn(&TypingRow<'_>) -> ExportValue>;
 pub struct AttemptRow<'a> {
     run: &'a str,
     context: Option<&'a str>,
+    /// The state in which files were shown.
+    view: &'a str,
     hole: &'a Hole,
     scored: &'a ScoredAttempt,
     audit: Option<&'a AuditRecord>,
@@ -205,6 +207,7 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
         .as_str()
         .into()),
     attempt_column!("context", Text, |row| row.context.into()),
+    attempt_column!("view", Text, |row| row.view.into()),
     attempt_column!("configuration", Text, |row| {
         let trace = row.scored.attempt.trace.as_ref();
         let fingerprint = trace.map(|trace| trace.configuration.as_str());
@@ -451,6 +454,7 @@ fn each(
             visit(AttemptRow {
                 run: &name,
                 context,
+                view: fillrate_engine::store::view_name(&identity),
                 hole,
                 scored: &scored,
                 audit: audits.get(&key),

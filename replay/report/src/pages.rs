@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use fillrate_engine::developer::gate::GateFit;
-use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_name};
+use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_name, context_title};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
 use maud::html;
@@ -247,7 +247,7 @@ impl HtmlReport {
             let identity = run.identity()?;
             let text = |value: &Value| value.as_str().map(str::to_owned);
             let model = text(&identity["model"]).unwrap_or_else(|| "?".to_owned());
-            let context = context_name(&identity).unwrap_or("?").to_owned();
+            let context = context_title(&identity).unwrap_or_else(|| "?".to_owned());
             reported_runs.push(ReportedRun {
                 developers: DeveloperFigures::load(&run)?,
                 typed: run.typings_state()?,

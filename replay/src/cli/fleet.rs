@@ -212,6 +212,9 @@ fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
         Command::Replay(replay) if replay.context.len() > 1 => Err(CliError::Refused(
             "a fleet replays one context; start a fleet for each, with its own --out".to_owned(),
         )),
+        Command::Replay(replay) if replay.view.len() > 1 => Err(CliError::Refused(
+            "a fleet replays one view; start a fleet for each, with its own --out".to_owned(),
+        )),
         _ => Ok(()),
     }
 }

@@ -12,6 +12,8 @@ use fillrate_engine::play::replay::{self, ReplayPlan, ReplayedRun};
 use fillrate_engine::store::{Partition, Run, is_object_address};
 use fillrate_report::{Comparison, RunReport};
 use fillrate_server::configuration::Profile;
+use fillrate_mine::written::{CodeView, ViewExtent};
+use fillrate_engine::play::replay;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
@@ -62,6 +64,19 @@ pub(super) struct ReplayArguments {
     /// figure is yes or no at each hole.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(super) context: Vec<ReplayContext>,
+    /// The state in which the file of a hole is shown to server and model [default: finished]
+    ///
+    /// finished: with all that follows the hole. as-written: without what was written after it.
+    /// closed: as-written, with the brackets and quotes that an editor has closed. The tests judge
+    /// the finished file with the completion in it. Several, with commas between them, are replayed
+    /// on the same holes, each as a run of its own, and compared with the first.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = view)]
+    pub(super) view: Vec<CodeView>,
+    /// The end of what `--view as-written` and `closed` cut after a hole [default: definition]
+    ///
+    /// definition: the end of the function or class around the hole; file: the end of the file.
+    #[arg(long, value_name = "definition|file", value_parser = view_extent)]
+    view_extent: Option<ViewExtent>,
     /// How many repair rounds follow a completion that fails: a chat model is given the completion
     /// and what its tests reported
     #[arg(long, default_value_t = 0, value_name = "R")]
@@ -96,7 +111,7 @@ pub(super) struct ReplayArguments {
     #[arg(long, value_name = "FILE")]
     telemetry: Option<PathBuf>,
     /// The run's folder [default: one in `runs/`, named after what is run]; with several contexts
-    /// the folder of a folder for each
+    /// or views the folder of a folder for each
     #[arg(long, value_name = "RUN")]
     out: Option<PathBuf>,
     /// Replay one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler says
@@ -109,6 +124,45 @@ pub(super) struct ReplayArguments {
     /// Print one JSON object in place of the table
     #[arg(long)]
     json: bool,
+}
+
+/// A view without its extent, which is an option of its own.
+fn view(name: &str) -> Result<CodeView, String> {
+    let default = ViewExtent::default();
+    CodeView::all()
+        .filter(|view| view.with_extent(default) == *view)
+        .find(|view| view.to_string() == name)
+        .ok_or_else(|| "the views are finished, as-written, closed".to_owned())
+}
+
+/// An extent by its name.
+fn view_extent(name: &str) -> Result<ViewExtent, String> {
+    let extents = [ViewExtent::Definition, ViewExtent::File];
+    let found = extents.into_iter().find(|extent| extent.name() == name);
+    found.ok_or_else(|| "the extents are definition, file".to_owned())
+}
+
+/// The views with their extent.
+///
+/// # Errors
+/// An extent is set that no view has.
+fn views(arguments: &ReplayArguments) -> Result<Vec<CodeView>, CliError> {
+    let Some(extent) = arguments.view_extent else {
+        return Ok(arguments.view.clone());
+    };
+    if arguments
+        .view
+        .iter()
+        .all(|view| *view == CodeView::Finished)
+    {
+        return Err(CliError::Refused(
+            "--view-extent says what `--view as-written` and `--view closed` cut; add one of them, \
+             or leave it out"
+                .to_owned(),
+        ));
+    }
+    let views = arguments.view.iter();
+    Ok(views.map(|view| view.with_extent(extent)).collect())
 }
 
 pub(super) fn run(arguments: &ReplayArguments) -> Result<Success, CliError> {
@@ -142,6 +196,7 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         predictions: arguments.predictions.clone(),
         deveval: arguments.deveval,
         contexts: arguments.context.clone(),
+        views: views(arguments)?,
         repair_rounds: arguments.debug_rounds,
         patience: Duration::from_secs(arguments.patience),
         developer,
@@ -159,10 +214,10 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         .into_iter()
         .map(
             |ReplayedRun {
-                 context,
+                 title,
                  run,
                  is_complete,
-             }| (!is_complete, (context.to_string(), run)),
+             }| (!is_complete, (title, run)),
         )
         .unzip();
     if let Some(partition) = arguments.partition {
@@ -201,6 +256,7 @@ fn is_first_look(arguments: &ReplayArguments) -> bool {
     arguments.model.is_none()
         && arguments.out.is_none()
         && arguments.context.is_empty()
+        && arguments.view.is_empty()
         && arguments.samples.is_none()
         && arguments.debug_rounds == 0
         && !arguments.typing.types()

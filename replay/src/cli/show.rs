@@ -232,7 +232,11 @@ pub(super) fn show_trace(trace: &Trace) -> String {
     }
     // The embedded model reads the repository itself and has no prompt.
     if !trace.prompt.is_empty() {
-        shown += &section("prompt", &trace.prompt);
+        let bound = trace
+            .budget
+            .map(|budget| format!(" ({})", budget.describe()));
+        let name = format!("prompt{}", bound.unwrap_or_default());
+        shown += &section(&name, &trace.prompt);
     }
     let first = trace.first_text_ms.map_or(String::new(), |first| {
         format!(" (first text {first:.1} ms)")

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fillrate_engine::store::{Run, TypingAttempt};
+use fillrate_engine::store::{Run, TypingAttempt, view_name};
 use fillrate_language::task::Hole;
 use fillrate_study::offline::{ReplayedAttempt, offline_side, run_configuration};
 use fillrate_study::simulated::simulated_side;
@@ -262,7 +262,9 @@ fn read_offline_run(
         )));
     }
     let source = folder.display().to_string();
-    Ok(offline_side(&attempts, &source, run_name(folder)))
+    let identity = run.identity()?;
+    let view = view_name(&identity).parse().map_err(CliError::Refused)?;
+    Ok(offline_side(&attempts, &source, run_name(folder), view))
 }
 
 /// Reads what simulated developers accepted in a run, in the holes of a set or in all.

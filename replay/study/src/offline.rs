@@ -12,6 +12,7 @@ use fillrate_metrics::{Sample, Scorer, TextMetric, reported_text_metrics};
 use fillrate_mine::invocation::InvocationRates;
 use fillrate_syntax::Language;
 use fillrate_verdict::Outcome;
+use fillrate_mine::written::CodeView;
 
 use super::figure::{Figure, FigureUnit};
 use super::input::{Observation, SampleDimension, Stratum, StudySide};
@@ -36,10 +37,13 @@ pub struct ReplayedAttempt<'a> {
 
 /// Calculates the offline figures of a run's attempts by model and language. Repair rounds are left
 /// out. Samples are clustered by file. `source` names the run to people, `label` is its short name.
+/// A metric of another [view](CodeView) than the finished file is one of its own: its name ends in
+/// the view's.
 pub fn offline_side(
     attempts: &[ReplayedAttempt<'_>],
     source: &str,
     label: Option<&str>,
+    view: CodeView,
 ) -> StudySide {
     let configuration =
         run_configuration(attempts.iter().map(|one| one.attempt)).map(str::to_owned);
@@ -58,7 +62,10 @@ pub fn offline_side(
                 label: label.map(str::to_owned),
                 language: Some(language.to_owned()),
                 stratum,
-                metric: metric.to_owned(),
+                metric: match view {
+                    CodeView::Finished => metric.to_owned(),
+                    view => format!("{metric}, {view}"),
+                },
                 unit,
                 figure,
                 source: source.to_owned(),

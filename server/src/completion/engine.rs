@@ -15,11 +15,12 @@ use super::edits::RecentEdits;
 use super::gate::{FittedGate, GateError, GateSignals, TokenBefore};
 use super::generation::{build_request, generate};
 use super::model_call::{ModelCall, StreamedText, text_between};
+use super::reading::{PromptBudget, ReadingSpeed};
 use super::repository::RepositoryState;
 use super::retrieval::{FoundWindows, RetrievedWindows, Retriever};
 use super::rhythm::{ModelTime, Rhythm};
 use super::trace::{Completion, CompletionOrigin, Trace, milliseconds};
-use crate::configuration::{AnsweringModel, Configuration};
+use crate::configuration::{AnsweringModel, BUDGET_MS, Configuration};
 use crate::context::{GivenContext, IndexError};
 use crate::documents::{Snapshot, TextChange};
 use crate::model::embeddings::Embeddings;
@@ -56,6 +57,8 @@ pub(super) struct TypingState {
     documents: Mutex<HashMap<String, DocumentTyping>>,
     /// How long the model usually takes.
     model_time: Mutex<ModelTime>,
+    /// How fast the model reads.
+    reading: Mutex<ReadingSpeed>,
     /// The share of late completions that were accepted, a moving average.
     recent_accepts: Mutex<f64>,
 }
@@ -354,11 +357,14 @@ impl ModelEngine {
         };
         let key = Arc::new(self.request_key(document, cursor, given));
         let started = Instant::now();
-        let found = match self.retriever().windows(&key, &path, document, given).await {
+        let budget = self.prompt_budget(&key);
+        let retriever = self.retriever(budget);
+        let found = match retriever.windows(&key, &path, document, given).await {
             Ok(found) => found,
             Err(fault) => return self.fault(fault),
         };
         let context_ms = milliseconds(started.elapsed());
+        let found = (found, budget);
         let model_call = self.call(document, path, &key, found, given, context_ms);
         let completion = self.outcome(&model_call).await;
         self.label(completion)
@@ -411,7 +417,9 @@ impl ModelEngine {
             tokio::time::sleep(wait).await;
         }
         let started = Instant::now();
-        let found = match self.retriever().windows(key, &path, document, given).await {
+        let budget = self.prompt_budget(key);
+        let retriever = self.retriever(budget);
+        let found = match retriever.windows(key, &path, document, given).await {
             Ok(found) => found,
             Err(fault) => return self.fault(fault),
         };
@@ -419,6 +427,7 @@ impl ModelEngine {
         let mut completion = match self.cached(key, &found) {
             Some(completion) => completion,
             None => {
+                let found = (found, budget);
                 let model_call = self.call(document, path, key, found, given, context_ms);
                 self.outcome(&model_call).await
             }
@@ -445,7 +454,8 @@ impl ModelEngine {
         path: &str,
         key: &RequestKey,
     ) -> Option<Completion> {
-        let found = self.retriever().windows_at_once(key, path, document)?;
+        let retriever = self.retriever(self.prompt_budget(key));
+        let found = retriever.windows_at_once(key, path, document)?;
         self.cached(key, &found)
     }
 
@@ -471,7 +481,7 @@ impl ModelEngine {
         document: &Snapshot,
         path: String,
         key: &Arc<RequestKey>,
-        found: FoundWindows,
+        (found, budget): (FoundWindows, Option<PromptBudget>),
         given: &GivenContext,
         context_ms: f64,
     ) -> Arc<ModelCall> {
@@ -484,6 +494,7 @@ impl ModelEngine {
             key,
             found.windows,
             given,
+            budget,
         );
         let first_round = found.first_round;
         let tree = document.tree().cloned();
@@ -498,6 +509,11 @@ impl ModelEngine {
                     generate(&*model, &request, tree.as_ref(), extent, &streamed).await;
                 completion.trace.context_ms = context_ms;
                 completion.trace.first_round = first_round;
+                completion.trace.budget = budget;
+                if let Some(first_text_ms) = completion.trace.first_text_ms {
+                    let mut reading = typing.reading.lock();
+                    reading.read(&completion.trace.prompt, first_text_ms);
+                }
                 typing.model_time.lock().took(completion.trace.model_ms);
                 if completion.trace.fault.is_none() {
                     // A notice is for this answer alone.
@@ -544,8 +560,11 @@ impl ModelEngine {
         let key = Arc::new(self.request_key(document, cursor, &given));
         let started = Instant::now();
         // If the profile has to wait or fails, the editor's own request finds the windows.
-        if let Some(found) = self.retriever().windows_at_once(&key, &path, document) {
+        let budget = self.prompt_budget(&key);
+        let retriever = self.retriever(budget);
+        if let Some(found) = retriever.windows_at_once(&key, &path, document) {
             let context_ms = milliseconds(started.elapsed());
+            let found = (found, budget);
             let model_call = self.call(document, path, &key, found, &given, context_ms);
             model_call.linger();
         }
@@ -566,15 +585,28 @@ impl ModelEngine {
             };
         }
         let key = self.request_key(document, cursor, given);
-        self.retriever().retrieve(&key, document, given).await
+        let retriever = self.retriever(self.prompt_budget(&key));
+        retriever.retrieve(&key, document, given).await
     }
 
-    fn retriever(&self) -> Retriever<'_> {
+    /// The bound of a prompt, as far as the model's speed is known.
+    fn prompt_budget(&self, key: &RequestKey) -> Option<PromptBudget> {
+        let budget_ms = self.configuration.context.budget_ms.unwrap_or(BUDGET_MS);
+        if budget_ms == 0 {
+            return None;
+        }
+        let most_tokens = self.configuration.model.context_tokens;
+        let mut reading = self.typing.reading.lock();
+        reading.budget(budget_ms, most_tokens, &key.prefix, &key.suffix)
+    }
+
+    fn retriever(&self, budget: Option<PromptBudget>) -> Retriever<'_> {
         Retriever {
             configuration: &self.configuration,
             model: &*self.model,
             repository: &self.repository,
             embeddings: self.embeddings.as_deref(),
+            budget,
         }
     }
 
@@ -632,6 +664,7 @@ impl Default for TypingState {
             cache: Mutex::default(),
             documents: Mutex::default(),
             model_time: Mutex::default(),
+            reading: Mutex::default(),
             recent_accepts: Mutex::new(USUAL_ACCEPTS),
         }
     }

@@ -9,6 +9,7 @@ use tree_sitter::Tree;
 
 use super::cache::RequestKey;
 use super::model_call::StreamedText;
+use super::reading::PromptBudget;
 use super::trace::{CandidateStep, Completion, Trace, milliseconds};
 use crate::cleanup::{Cleaner, CompletionExtent, CursorSite, EndDetector};
 use crate::configuration::Configuration;
@@ -25,6 +26,7 @@ pub(super) fn build_request(
     key: &RequestKey,
     windows: Vec<Window>,
     given: &GivenContext,
+    budget: Option<PromptBudget>,
 ) -> model::ModelRequest {
     model::ModelRequest {
         prefix: key.prefix.to_string(),
@@ -37,7 +39,10 @@ pub(super) fn build_request(
         earlier: given.earlier.clone(),
         hole: given.hole.clone(),
         question: None,
-        parameters: configuration.model.parameters(),
+        parameters: model::ModelParameters {
+            prompt_tokens: budget.map(|budget| budget.tokens),
+            ..configuration.model.parameters()
+        },
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::cache::RequestKey;
 use super::generation::{build_request, generate};
 use super::model_call::StreamedText;
+use super::reading::PromptBudget;
 use super::repository::RepositoryState;
 use super::trace::milliseconds;
 use crate::configuration::{Configuration, Profile};
@@ -60,6 +61,8 @@ pub(super) struct Retriever<'a> {
     pub(super) repository: &'a RepositoryState,
     /// The source of vectors, if the profile needs one.
     pub(super) embeddings: Option<&'a Embeddings>,
+    /// The bound of the prompt, if there is one.
+    pub(super) budget: Option<PromptBudget>,
 }
 
 impl Retriever<'_> {
@@ -315,6 +318,7 @@ impl Retriever<'_> {
             key,
             windows,
             &GivenContext::default(),
+            self.budget,
         );
         let model = self.model;
         let extent = self.configuration.cleanup.extent;
@@ -336,7 +340,10 @@ impl Retriever<'_> {
 
     /// The windows that a prompt has room for, by the profile's layout.
     fn bounded(self, windows: Vec<Window>, document: &Snapshot) -> Vec<Window> {
-        let share = prompt::windows_budget(self.configuration.model.context_tokens);
+        let share = match self.budget {
+            Some(budget) => budget.window_tokens,
+            None => prompt::windows_budget(self.configuration.model.context_tokens),
+        };
         match self.configuration.context.profile.layout() {
             WindowLayout::Family => context::budget(windows, share, prompt::approximate_tokens),
             WindowLayout::Whole => windows,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::gate::GateSignals;
+use super::reading::PromptBudget;
 use super::trial::TrialAssignment;
 use crate::cleanup::Decision;
 #[cfg(doc)]
@@ -45,6 +46,9 @@ pub struct Trace {
     /// The completion of a first round, where one was made to find the windows with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_round: Option<String>,
+    /// The bound of the prompt, if the model can't read all that the settings allow in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<PromptBudget>,
     /// What was sent to the model.
     pub prompt: String,
     /// Each candidate as the model gave it, and what clean-up removed.

@@ -66,7 +66,7 @@ impl HttpProtocol for AnthropicMessages {
     }
 
     fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
-        let question = request.question(self.context_tokens);
+        let question = request.question(request.prompt_budget(self.context_tokens));
         let parameters = &request.parameters;
         let mut json = json!({
             "model": self.name,

@@ -51,7 +51,7 @@ impl HttpProtocol for OpenAiChat {
     }
 
     fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody {
-        let question = request.question(self.context_tokens);
+        let question = request.question(request.prompt_budget(self.context_tokens));
         let mut json = json!({
             "model": self.name,
             "messages": [

@@ -29,7 +29,8 @@ impl TemplatePrompts {
     /// The prompt of a request.
     pub(super) fn render(&self, request: &ModelRequest) -> Prompt {
         let input = request.prompt_input();
-        prompt::render(self.family.family, &input, self.context_tokens)
+        let budget = request.prompt_budget(self.context_tokens);
+        prompt::render(self.family.family, &input, budget)
     }
 }
 
@@ -53,12 +54,14 @@ impl ServerPrompts {
 
     /// Prefix and suffix of a request, windows in the prefix.
     pub(super) fn sides(&self, request: &ModelRequest) -> PromptSides {
-        prompt::sides(&request.prompt_input(), &self.reserved, self.context_tokens)
+        let budget = request.prompt_budget(self.context_tokens);
+        prompt::sides(&request.prompt_input(), &self.reserved, budget)
     }
 
     /// Prefix, suffix and windows of a request.
     pub(super) fn parts(&self, request: &ModelRequest) -> PromptParts {
-        prompt::parts(&request.prompt_input(), &self.reserved, self.context_tokens)
+        let budget = request.prompt_budget(self.context_tokens);
+        prompt::parts(&request.prompt_input(), &self.reserved, budget)
     }
 }
 

@@ -179,6 +179,7 @@ impl ModelSettings {
         ModelParameters {
             candidates: self.candidates,
             max_tokens: self.max_tokens,
+            prompt_tokens: None,
             temperature: self.temperature,
             top_p: self.top_p,
             seed: self.seed,

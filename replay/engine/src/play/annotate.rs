@@ -8,16 +8,14 @@ use fillrate_language::task::Hole;
 use fillrate_metrics::{Estimate, fleiss_kappa};
 use fillrate_server::configuration::Layers;
 use fillrate_server::context::WindowLayout;
-use fillrate_server::model::{
-    self, ChatQuestion, Model, ModelParameters, ModelRequest, UnlimitedListener,
-};
+use fillrate_server::model::{self, ChatQuestion, Model, ModelParameters, ModelRequest, UnlimitedListener};
 use fillrate_syntax::Language;
 use fillrate_verdict::Outcome;
 use fillrate_verdict::queue::run_jobs;
 use serde::{Deserialize, Serialize};
 
 use super::PlayError;
-use crate::store::{Attempt, Run, context_name};
+use crate::store::{Attempt, Run, context_name, context_title};
 
 /// What to annotate, and by whom.
 #[derive(Clone, Debug)]
@@ -128,7 +126,7 @@ const LEAST_TIME: u64 = 120_000;
 pub fn run(plan: &AnnotationPlan) -> Result<AnnotationOutcome, PlayError> {
     let run = Run::open(&plan.run)?;
     let identity = run.identity()?;
-    let context = context_name(&identity).unwrap_or_default().to_owned();
+    let context = context_title(&identity).unwrap_or_default();
     let holes = run.holes()?;
     let failed: Vec<(Attempt, &Hole)> = run
         .attempts()?

@@ -2,15 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use fillrate_language::task::Hole;
 use fillrate_mine::contexts::{HoleView, PaperContext};
 use fillrate_mine::dependencies::DependencyIndex;
 use fillrate_server::configuration::Profile;
+use fillrate_syntax::Language;
+use fillrate_mine::written::CodeView;
 
 use super::PlayError;
 use super::projects::{PlayableProject, visible_sources};
+use super::subject::ModelUnderTest;
 
 /// The context that a model is given of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,32 +70,55 @@ impl FromStr for ReplayContext {
     }
 }
 
-/// Presents each hole to the server: by the paper whose context it is given in, and by the hole's
-/// id. Without a paper a hole is presented with its whole file.
+/// The presentation of holes: in the context of a paper, or in the file in some state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum HolePresentation {
+    /// As in a paper.
+    Paper(PaperContext),
+    /// In its file.
+    File(CodeView),
+}
+
+impl HolePresentation {
+    /// The presentation that a subject gets.
+    pub(super) fn for_subject(subject: &ModelUnderTest) -> Self {
+        subject.paper.map_or(Self::File(subject.view), Self::Paper)
+    }
+}
+
+/// The holes as they are presented to the server, by id.
+pub(super) type PresentedHoles = HashMap<HolePresentation, HashMap<String, HoleView>>;
+
+/// Presents each hole to the server in each of these ways.
 ///
 /// # Errors
 /// A project's files can't be read, a hole is not one of them, or a paper's context is not for it.
 pub(super) fn present_holes(
-    papers: &HashSet<Option<PaperContext>>,
+    presentations: &HashSet<HolePresentation>,
     projects: &[PlayableProject],
     holes: &[(&Hole, &str)],
-) -> Result<HashMap<Option<PaperContext>, HashMap<String, HoleView>>, PlayError> {
-    let mut all: HashMap<_, HashMap<_, _>> = HashMap::new();
-    if papers.contains(&None) {
-        let shown = all.entry(None).or_default();
+) -> Result<PresentedHoles, PlayError> {
+    let mut all = PresentedHoles::new();
+    let mut papers = Vec::new();
+    for presentation in presentations {
+        let shown = all.entry(*presentation).or_default();
+        let view = match presentation {
+            HolePresentation::Paper(paper) => {
+                papers.push(*paper);
+                continue;
+            }
+            HolePresentation::File(view) => view,
+        };
         for (hole, contents) in holes {
-            let (prefix, suffix) = hole.cut(contents)?;
-            let whole = HoleView {
+            let (prefix, _) = hole.cut(contents)?;
+            let language = Language::for_path(Path::new(&hole.path));
+            let in_file = HoleView {
                 prefix: prefix.to_owned(),
-                suffix: suffix.to_owned(),
+                suffix: view.suffix(language, contents, &(hole.start.0..hole.end.0)),
                 windows: Vec::new(),
             };
-            shown.insert(hole.id.clone(), whole);
+            shown.insert(hole.id.clone(), in_file);
         }
-    }
-    let papers: Vec<PaperContext> = papers.iter().copied().flatten().collect();
-    for paper in &papers {
-        all.insert(Some(*paper), HashMap::new());
     }
     if papers.is_empty() {
         return Ok(all);
@@ -105,7 +132,7 @@ pub(super) fn present_holes(
             for paper in &papers {
                 let shown = paper.view(&repository, file, hole);
                 let shown = shown.map_err(|error| PlayError::Refused(error.to_string()))?;
-                let of_paper = all.entry(Some(*paper)).or_default();
+                let of_paper = all.entry(HolePresentation::Paper(*paper)).or_default();
                 of_paper.insert(hole.id.clone(), shown);
             }
         }

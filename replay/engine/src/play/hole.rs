@@ -177,7 +177,6 @@ impl<'a> SubjectReplay<'a> {
             project,
             contents: &project.source_file(hole)?.contents,
         };
-        let (prefix, suffix) = hole.cut(site.contents)?;
         match &self.parameters.source {
             CompletionSource::Verbatim(texts) => {
                 let texts = texts.get(&hole.id).map_or(&[][..], Vec::as_slice);
@@ -191,7 +190,14 @@ impl<'a> SubjectReplay<'a> {
             }
             CompletionSource::Server(presented) => {
                 let shown = presented.get(&hole.id).ok_or_else(missing)?;
-                let cut = [prefix, suffix].concat();
+                let cut = match self.parameters.subject.paper {
+                    // A paper's text is no file of the project.
+                    Some(_) => {
+                        let (prefix, suffix) = hole.cut(site.contents)?;
+                        [prefix, suffix].concat()
+                    }
+                    None => [shown.prefix.as_str(), &shown.suffix].concat(),
+                };
                 let workspace = worker.write_cut_file(project, hole, &cut)?;
                 let done = self.converse(&site, job, worker, &workspace, shown, progress);
                 worker.restore_file(project, hole)?;

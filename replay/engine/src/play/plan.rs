@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fillrate_language::task::{Hole, sha256_hex};
 use serde_json::{Value, json};
+use fillrate_mine::written::CodeView;
 
 use super::PlayError;
 use super::context::ReplayContext;
@@ -35,6 +36,8 @@ pub struct ReplayPlan {
     pub deveval: bool,
     /// The contexts, each a run of its own; if there are none, the one of the settings.
     pub contexts: Vec<ReplayContext>,
+    /// The states in which files are shown, each a run of its own; if there are none, finished.
+    pub views: Vec<CodeView>,
     /// How many repair rounds follow a completion that fails.
     pub repair_rounds: u32,
     /// How long the developer waits for a completion.
@@ -66,6 +69,7 @@ impl ReplayPlan {
             predictions: self.predictions.as_deref(),
             deveval: self.deveval,
             contexts: &self.contexts,
+            views: &self.views,
             repair_rounds: self.repair_rounds,
         }
     }
@@ -111,6 +115,9 @@ impl ReplayPlan {
         if subject.paper.is_some() || subject.is_verbatim() {
             identity["context"] = subject.context_name().into();
         }
+        if subject.view != CodeView::Finished {
+            identity["view"] = subject.view.to_string().into();
+        }
         if self.deveval {
             identity["deveval"] = true.into();
         }
@@ -147,7 +154,7 @@ impl ReplayPlan {
 
     /// Opens the run that the plan names, or the unfinished one of the same identity in `runs/`,
     /// or begins a new one there. If there are several subjects, each has a folder named after its
-    /// context. A part of a run has a folder among those of the other parts.
+    /// context and view. A part of a run has a folder among those of the other parts.
     ///
     /// # Errors
     /// The folder holds another run, or can't be written to.
@@ -156,10 +163,10 @@ impl ReplayPlan {
         one_of_several: Option<&ModelUnderTest>,
         identity: &Value,
     ) -> Result<Run, PlayError> {
-        let context = one_of_several.map(ModelUnderTest::context);
+        let title = one_of_several.map(ModelUnderTest::title);
         if let Some(folder) = &self.out {
-            let folder = match context {
-                Some(context) => folder.join(context.to_string()),
+            let folder = match title {
+                Some(title) => folder.join(title),
                 None => folder.clone(),
             };
             if let Some(partition) = self.partition {
@@ -176,8 +183,8 @@ impl ReplayPlan {
                 "-",
             )
         };
-        let context = context.map_or_else(String::new, |context| format!("{context}-"));
-        let name = format!("{}-{}-{context}{short}", part("corpus"), part("model"));
+        let title = title.map_or_else(String::new, |title| format!("{title}-"));
+        let name = format!("{}-{}-{title}{short}", part("corpus"), part("model"));
         for attempt in 1.. {
             let folder = match attempt {
                 1 => Path::new("runs").join(&name),

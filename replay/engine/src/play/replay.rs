@@ -3,14 +3,14 @@
 //! The key of an attempt is the hash of all that it depends on. A run that is opened again gets the
 //! attempts whose keys it lacks, and those that ended in an infrastructure failure.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use fillrate_server::model::recorded::RecordedCompletions;
 use serde_json::{Value, json};
 
 use super::PlayError;
-use super::context::{ReplayContext, present_holes};
+use super::context::{HolePresentation, PresentedHoles, present_holes};
 use super::events::{Event, Listener};
 use super::hole::SubjectReplay;
 use super::mining::{check_any, mine_project, project_state, quota};
@@ -30,7 +30,7 @@ use crate::store::{Machine, ProjectState, Run};
 
 /// What a replay came to.
 pub struct ReplayOutcome {
-    /// The runs, one for each context.
+    /// The runs, one for each context and view.
     pub runs: Vec<ReplayedRun>,
     /// The projects that take no part.
     pub absent: Vec<AbsentProject>,
@@ -38,8 +38,8 @@ pub struct ReplayOutcome {
 
 /// A run that was replayed.
 pub struct ReplayedRun {
-    /// The context that the model was given.
-    pub context: ReplayContext,
+    /// The context that the model was given and the view of the files: the run's name among these.
+    pub title: String,
     /// The run.
     pub run: Run,
     /// Whether every attempt was made; else some ended in an infrastructure failure.
@@ -95,8 +95,9 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
     );
     let with_files = with_contents(&projects, &holes)?;
     let asked = subjects.iter().filter(|subject| !subject.is_verbatim());
-    let papers: HashSet<Option<PaperContext>> = asked.map(|subject| subject.paper).collect();
-    let presented = present_holes(&papers, &projects, &with_files)?;
+    let presentations: HashSet<HolePresentation> =
+        asked.map(HolePresentation::for_subject).collect();
+    let presented = present_holes(&presentations, &projects, &with_files)?;
     let types = plan.typing_developer().is_some();
     let prepared = prepare_subjects(&subjects, &holes, &presented, types)?;
 
@@ -180,7 +181,7 @@ fn play_subject(
     }
     is_complete?;
     Ok(ReplayedRun {
-        context: subject.context(),
+        title: subject.title(),
         is_complete: run.is_finished()?,
         run,
     })
@@ -250,14 +251,14 @@ type PreparedSubject<'a> = (CompletionSource<'a>, Option<Vec<RecordedCompletions
 fn prepare_subjects<'a>(
     subjects: &[ModelUnderTest],
     holes: &[Hole],
-    presented: &'a HashMap<Option<PaperContext>, HashMap<String, HoleView>>,
+    presented: &'a PresentedHoles,
     typed: bool,
 ) -> Result<Vec<PreparedSubject<'a>>, PlayError> {
     let prepare = |subject: &ModelUnderTest| {
         if let Some(texts) = subject.verbatim(holes)? {
             return Ok((CompletionSource::Verbatim(texts), None));
         }
-        let shown = &presented[&subject.paper];
+        let shown = &presented[&HolePresentation::for_subject(subject)];
         let records = subject.records(holes, shown, typed)?;
         Ok((CompletionSource::Server(shown), records))
     };

@@ -9,6 +9,7 @@ use fillrate_mine::contexts::HoleView;
 use fillrate_server::context::EarlierAttempt;
 use fillrate_verdict::Outcome;
 use serde_json::{Value, json};
+use fillrate_mine::written::CodeView;
 
 use super::projects::PlayableProject;
 use super::subject::{ModelUnderTest, VerbatimCompletions};
@@ -194,6 +195,9 @@ impl<'a> ReplayParameters<'a> {
         ];
         if let Some(paper) = self.subject.paper {
             parts.push(json!(paper.to_string()));
+        }
+        if self.subject.view != CodeView::Finished {
+            parts.push(json!({"view": self.subject.view.to_string()}));
         }
         parts
     }

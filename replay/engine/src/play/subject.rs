@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use fillrate_language::task::Hole;
 use fillrate_mine::contexts::{HoleView, PaperContext};
-use fillrate_server::configuration::{
-    Configuration, ContextSettings, Layers, Profile, TelemetrySettings,
-};
+use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile, TelemetrySettings};
 use fillrate_server::context::{EarlierAttempt, GivenContext};
 use fillrate_server::model::recorded::{self, RecordedCompletions};
 use fillrate_server::model::{self, ModelSettings, Protocol};
+use fillrate_mine::written::CodeView;
 
 use super::PlayError;
 use super::context::ReplayContext;
@@ -25,6 +24,8 @@ pub(super) struct ModelUnderTest {
     pub(super) configuration: Configuration,
     /// The paper whose context the model is given; `None` for a profile of the server.
     pub(super) paper: Option<PaperContext>,
+    /// The state in which the file of a hole is shown.
+    pub(super) view: CodeView,
     /// Recorded predictions that answer in place of a model; `None` if a model answers.
     pub(super) predictions: Option<Arc<HolePredictions>>,
     /// Whether these are indented as DevEval's script does it.
@@ -54,20 +55,29 @@ pub(super) struct SubjectSelection<'a> {
     pub(super) deveval: bool,
     /// The contexts, each a subject of its own; if there are none, the one of the settings.
     pub(super) contexts: &'a [ReplayContext],
+    /// The views, each a subject of its own under each context; if there are none, the finished
+    /// file.
+    pub(super) views: &'a [CodeView],
     /// The number of repair rounds.
     pub(super) repair_rounds: u32,
 }
 
 impl ModelUnderTest {
-    /// Loads the model, once for each context.
+    /// Loads the model, once for each context and view.
     ///
     /// # Errors
-    /// There is no such model, its settings are invalid, or a context is named twice.
+    /// There is no such model, its settings are invalid, a context or a view is named twice, or
+    /// the two don't go together.
     pub(super) fn load_all(selection: &SubjectSelection<'_>) -> Result<Vec<Self>, PlayError> {
         let model = Self::load(selection)?;
         let contexts = selection.contexts;
+        let views = match selection.views {
+            [] => &[CodeView::Finished][..],
+            views => views,
+        };
+        model.check_views(views, contexts)?;
         if contexts.is_empty() {
-            return Ok(vec![model]);
+            return Ok(views.iter().map(|view| model.with_view(*view)).collect());
         }
         for (index, context) in contexts.iter().enumerate() {
             if contexts[..index].contains(context) {
@@ -82,7 +92,7 @@ impl ModelUnderTest {
                 )));
             }
         }
-        let subjects = contexts.iter().map(|context| Self {
+        let in_contexts = contexts.iter().map(|context| Self {
             configuration: Configuration {
                 context: ContextSettings {
                     profile: context.profile(),
@@ -90,14 +100,51 @@ impl ModelUnderTest {
                 },
                 ..model.configuration.clone()
             },
-            name: model.name.clone(),
             paper: context.paper(),
-            predictions: model.predictions.clone(),
-            deveval: model.deveval,
-            verbatim: model.verbatim,
-            reference: model.reference,
+            ..model.with_view(CodeView::Finished)
         });
+        let subjects =
+            in_contexts.flat_map(|subject| views.iter().map(move |view| subject.with_view(*view)));
         Ok(subjects.collect())
+    }
+
+    /// The same model with the files shown in this state.
+    fn with_view(&self, view: CodeView) -> Self {
+        Self {
+            name: self.name.clone(),
+            configuration: self.configuration.clone(),
+            paper: self.paper,
+            view,
+            predictions: self.predictions.clone(),
+            deveval: self.deveval,
+            verbatim: self.verbatim,
+            reference: self.reference,
+        }
+    }
+
+    /// Refuses views that are named twice, or that have no effect.
+    fn check_views(&self, views: &[CodeView], contexts: &[ReplayContext]) -> Result<(), PlayError> {
+        for (index, view) in views.iter().enumerate() {
+            if views[..index].contains(view) {
+                return Err(PlayError::Refused(format!("--view names `{view}` twice")));
+            }
+            if *view == CodeView::Finished {
+                continue;
+            }
+            if self.verbatim {
+                return Err(PlayError::Refused(format!(
+                    "`--model predictions` asks no model, so `--view {view}` has no effect; leave \
+                     it out"
+                )));
+            }
+            if let Some(paper) = contexts.iter().find(|context| context.paper().is_some()) {
+                return Err(PlayError::Refused(format!(
+                    "--context {paper} shows a function by itself, so `--view {view}` has no \
+                     effect; leave one of them out"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Whether predictions are judged unchanged.
@@ -113,12 +160,21 @@ impl ModelUnderTest {
         }
     }
 
-    /// The context that a run records: none where predictions are judged.
+    /// The context and, unless it is the finished file, the view: a name among the subjects of one
+    /// model.
+    pub(super) fn title(&self) -> String {
+        match self.view {
+            CodeView::Finished => self.context().to_string(),
+            view => format!("{}-{view}", self.context()),
+        }
+    }
+
+    /// The title that events name: no context where predictions are judged.
     pub(super) fn context_name(&self) -> String {
         if self.verbatim {
             return "none shown".to_owned();
         }
-        self.context().to_string()
+        self.title()
     }
 
     /// Loads the model with the context of its own settings.
@@ -186,6 +242,7 @@ impl ModelUnderTest {
             name,
             configuration,
             paper: None,
+            view: CodeView::Finished,
             predictions,
             deveval: selection.deveval,
             verbatim,
@@ -232,6 +289,8 @@ impl ModelUnderTest {
         records: Option<&[RecordedCompletions]>,
     ) -> Result<(), PlayError> {
         let mut configuration = self.configuration.clone();
+        // Else what is sent, and so the completion, would depend on the machine's speed.
+        configuration.context.budget_ms.get_or_insert(0);
         if let Some(records) = records {
             let path = folder.join(RECORDING);
             let lines: Vec<String> = records

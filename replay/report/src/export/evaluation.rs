@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fillrate_engine::store::{Run, StoreError, context_name};
+use fillrate_engine::store::{Run, StoreError, context_name, context_title};
 use fillrate_language::task::{Hole, sha256_hex};
 use fillrate_metrics::metric::{Metric, PASS_AT_1, Unit};
 use fillrate_metrics::{CONFIDENCE, Estimate};
@@ -54,9 +54,9 @@ impl<'a> EvaluationRecord<'a> {
         })
     }
 
-    /// What is evaluated: the corpus under the context.
+    /// What is evaluated: the corpus under the context and view.
     fn name(&self) -> String {
-        let context = context_name(&self.identity).unwrap_or("unknown");
+        let context = context_title(&self.identity).unwrap_or_else(|| "unknown".to_owned());
         format!("{}.{context}", self.corpus())
     }
 

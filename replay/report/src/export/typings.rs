@@ -15,6 +15,7 @@ use crate::policies;
 pub struct TypingRow<'a> {
     run: &'a str,
     context: Option<&'a str>,
+    view: &'a str,
     hole: &'a Hole,
     typing: &'a TypingAttempt,
 }
@@ -49,6 +50,7 @@ pub static TYPING_COLUMNS: &[TypingColumn] = &[
     column!("kind", Text, |row| row.hole.kind.name().into()),
     column!("model", Text, |row| row.typing.model.as_str().into()),
     column!("context", Text, |row| row.context.into()),
+    column!("view", Text, |row| row.view.into()),
     column!("configuration", Text, |row| {
         let fingerprint = Some(row.typing.configuration.as_str());
         fingerprint.filter(|text| !text.is_empty()).into()
@@ -128,6 +130,7 @@ pub(super) fn each(runs: &[Run], visit: &mut VisitRow<'_>) -> Result<usize, Expo
             let row = TypingRow {
                 run: &name,
                 context: fillrate_engine::store::context_name(&identity),
+                view: fillrate_engine::store::view_name(&identity),
                 hole,
                 typing: &typing,
             };
