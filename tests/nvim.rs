@@ -229,6 +229,20 @@ fn commands_help_and_health_print_what_they_document() {
     assert_eq!(machine.completions(), Vec::<Value>::new());
 }
 
+/// Whatever asks for ghost text or keeps it away; what a menu's source gives is recorded as accepted.
+#[test]
+fn ghost_text_comes_by_hand_and_gives_way_to_switches_and_menus() {
+    let settings = scripted().settings() + "[typing]\nwait_ms = 0\nahead = false\n";
+    let Some(machine) = Machine::new(&settings) else {
+        return;
+    };
+    let file = machine.write("open.py", "def f(a):\n");
+    machine.play("modes.lua", &[file.to_str().unwrap()]);
+    let length = " = a + 1\n    g = b".len();
+    let accepted = |one: &&Value| one["accepted"]["characters"] == length;
+    assert_eq!(machine.completions().iter().filter(accepted).count(), 1);
+}
+
 #[test]
 fn a_wrong_setup_is_reported_in_one_sentence() {
     let Some(machine) = Machine::new("") else {

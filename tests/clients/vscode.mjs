@@ -299,6 +299,9 @@ page.on("pageerror", (error) => errors.push(`${error.stack ?? error.message}`));
 const picture = (name) => page.screenshot({ path: join(input.pictures, `${name}.png`) });
 const ghost = page.locator(".ghost-text, .ghost-text-decoration, .ghost-text-decoration-preview");
 const bar = page.locator(`[id="fillrate.fillrate.fillrate.status"]`);
+/** What the status bar says to a screen reader, which is its tooltip as well. */
+const spoken = async () =>
+  (await bar.locator("[aria-label]").first().getAttribute("aria-label")) ?? "";
 const file = (name = "open.py") => readFileSync(at(`work/${name}`), "utf8");
 /** A page of ours in an editor tab. */
 const inside = page.frameLocator("iframe.webview").frameLocator("iframe");
@@ -478,7 +481,7 @@ const steps = {
   async "the switch"() {
     const name = /steady|eager/.exec(await bar.innerText())[0];
     await command("Switch On or Off");
-    await until("the bar to say so", async () => / off/.test(await bar.innerText()));
+    await until("the bar to say so", async () => /Switched off/.test(await spoken()));
     await command("Switch On or Off");
     await until("the bar to say so", async () => (await bar.innerText()).includes(name));
   },
@@ -679,7 +682,7 @@ const steps = {
     seen.cellPrompt = prompts.at(-1);
     await page.keyboard.press("Tab");
     seen.notebook = await saved("cells.ipynb");
-    seen.cellBar = await bar.innerText();
+    seen.cellBar = await spoken();
     await page.keyboard.press("Control+W");
   },
 
@@ -688,7 +691,7 @@ const steps = {
     rmSync(at("fillrate"));
     await command("Restart Server");
     await toast("there is no program there").waitFor();
-    await until("the bar to say so", async () => /fault/.test(await bar.innerText()));
+    await until("the bar to say so", async () => /no program there/.test(await spoken()));
     await picture("missing");
     writeFileSync(at("fillrate"), "#!/bin/sh\necho fillrate 0.0.9\n", { mode: 0o755 });
     await command("Restart Server");

@@ -1,16 +1,19 @@
 /** The extension: ghost text from Fillrate's server, and commands about it. */
 
+import { homedir } from "node:os";
+import { join } from "node:path";
 import * as vscode from "vscode";
 import { Ghost } from "./ghost";
 import { models, pickModel, startTrial, stopTrial } from "./models";
 import { showExplanation, showStatistics } from "./panel";
 import { CELL, CELL_LANGUAGE, EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
 import { Session, sentence } from "./session";
-import { type Edited, statusItem } from "./status";
+import { isLanguageOn } from "./settings";
+import { type Edited, type Situation, statusItem } from "./status";
 
 /** Called by the editor once, when it has started. */
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
-  const ghost = new Ghost(isOn, (event) => {
+  const ghost = new Ghost(isRequested, (event) => {
     void session.running?.sendNotification(EVENT, event);
   });
   const session = new Session(ghost.middleware, context.extensionPath);
@@ -18,6 +21,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   bar.name = "Fillrate";
   bar.command = "fillrate.menu";
   const redraw = () => show(bar, session);
+  const refresh = () => {
+    if (whyOff() !== undefined) {
+      ghost.hide();
+    }
+    redraw();
+  };
   const commands: Record<string, () => unknown> = {
     menu: () => menu(session),
     pickModel: () => pickModel(session),
@@ -28,6 +37,14 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     stopTrial: () => stopTrial(session),
     purge: () => purge(session),
     restart: () => session.restart(),
+    trigger: () => vscode.commands.executeCommand("editor.action.inlineSuggest.trigger"),
+    openConfiguration: () => openConfiguration(),
+    openSettings: () =>
+      vscode.commands.executeCommand("workbench.action.openSettings", "@ext:fillrate.fillrate"),
+    showLog: () => session.showLog(),
+    toggleLanguage: () => toggleLanguage(),
+    snooze5: () => snooze(5, refresh),
+    snooze30: () => snooze(30, refresh),
   };
   context.subscriptions.push(
     ghost,
@@ -41,15 +58,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidChangeConfiguration(async (event) => {
       const changed = (...names: string[]) =>
         names.some((name) => event.affectsConfiguration(`fillrate.${name}`));
-      if (changed("enabled")) {
-        if (!isOn()) {
-          ghost.hide();
-        }
-        redraw();
+      if (changed("enabled", "languages", "automatic")) {
+        refresh();
       }
       if (changed("path", "arguments")) {
         await session.restart();
-      } else if (changed("model", "trial", "settings")) {
+      } else if (changed("model", "trial", "settings", "languages")) {
         await session.configure();
       }
     }),
@@ -62,6 +76,73 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 function isOn(): boolean {
   return vscode.workspace.getConfiguration("fillrate").get("enabled", true);
 }
+
+/** When a snooze ends, in milliseconds since 1970; in the past if there is none. */
+let snoozedUntil = 0;
+
+/** Why completions are off in a document, as a sentence; `undefined` if they are on. */
+function whyOff(document = vscode.window.activeTextEditor?.document): string | undefined {
+  if (!isOn()) {
+    return "Switched off: no completions are requested.";
+  }
+  if (Date.now() < snoozedUntil) {
+    return `Snoozed until ${new Date(snoozedUntil).toLocaleTimeString()}.`;
+  }
+  const languages = vscode.workspace.getConfiguration("fillrate").get("languages");
+  return document === undefined || isLanguageOn(languages, document.languageId)
+    ? undefined
+    : `Switched off for ${document.languageId} by fillrate.languages.`;
+}
+
+/** True if completions are requested in a document: by hand also without automatic ones. */
+function isRequested(document: vscode.TextDocument, invoked: boolean): boolean {
+  const automatic = vscode.workspace.getConfiguration("fillrate").get("automatic", true);
+  return (invoked || automatic) && whyOff(document) === undefined;
+}
+
+/** Switches completions off for some minutes. */
+function snooze(minutes: number, refresh: () => void): void {
+  snoozedUntil = Date.now() + minutes * 60_000;
+  refresh();
+  setTimeout(refresh, minutes * 60_000 + 1);
+}
+
+/** Switches completions on or off in the active document's language. */
+async function toggleLanguage(): Promise<void> {
+  const language = vscode.window.activeTextEditor?.document.languageId;
+  if (language === undefined) {
+    void vscode.window.showInformationMessage("Fillrate: open a file of the language first.");
+    return;
+  }
+  const configuration = vscode.workspace.getConfiguration("fillrate");
+  const languages = configuration.inspect<Record<string, boolean>>("languages")?.globalValue ?? {};
+  const on = isLanguageOn(configuration.get("languages"), language);
+  await configuration.update(
+    "languages",
+    { ...languages, [language]: !on },
+    vscode.ConfigurationTarget.Global,
+  );
+}
+
+/** Opens the person's `fillrate.toml`, which is created if it is missing. */
+async function openConfiguration(): Promise<void> {
+  const folder = process.env.XDG_CONFIG_HOME || join(homedir(), ".config");
+  const uri = vscode.Uri.file(join(folder, "fillrate", "fillrate.toml"));
+  try {
+    await vscode.workspace.fs.stat(uri);
+  } catch {
+    await vscode.workspace.fs.writeFile(uri, Buffer.from(EMPTY));
+  }
+  await vscode.window.showTextDocument(uri);
+}
+
+/** A new `fillrate.toml`. */
+const EMPTY = `# Settings of Fillrate. Without a model here, the embedded baseline answers.
+
+# [models.local]
+# protocol = "llama-infill"
+# url = "http://127.0.0.1:8080"
+`;
 
 /** The document in the active editor, and why nothing is asked in it. */
 function edited(): Edited | undefined {
@@ -83,8 +164,14 @@ function edited(): Edited | undefined {
   }
 }
 
+/** What is known of the server, or why nothing is requested of it. */
+function situation(session: Session): Situation {
+  const why = whyOff();
+  return why === undefined ? session.known : { kind: "off", why };
+}
+
 function show(bar: vscode.StatusBarItem, session: Session): void {
-  const item = statusItem(isOn() ? session.known : { kind: "off" }, edited());
+  const item = statusItem(situation(session), edited());
   bar.text = item.text;
   bar.tooltip = item.lines.join("\n");
   bar.accessibilityInformation = {
@@ -99,15 +186,24 @@ function show(bar: vscode.StatusBarItem, session: Session): void {
 
 /** What can be done, for a click on the status bar. */
 async function menu(session: Session): Promise<void> {
-  const item = statusItem(isOn() ? session.known : { kind: "off" }, edited());
+  const item = statusItem(situation(session), edited());
+  const { known } = session;
+  const trial = known.kind === "running" && known.status.trial === true;
   const choices = [
     { label: isOn() ? "Switch Off" : "Switch On", command: "toggle" },
+    { label: "Switch This Language On or Off", command: "toggleLanguage" },
+    { label: "Snooze for 5 Minutes", command: "snooze5" },
+    { label: "Snooze for 30 Minutes", command: "snooze30" },
     { label: "Pick Model", command: "pickModel" },
+    { label: "Open fillrate.toml", command: "openConfiguration" },
     { label: "Explain This Position", command: "explain" },
     { label: "Show Statistics", command: "statistics" },
-    { label: "Start a Trial", command: "startTrial" },
-    { label: "Stop the Trial", command: "stopTrial" },
+    trial
+      ? { label: "Stop the Trial", command: "stopTrial" }
+      : { label: "Start a Trial", command: "startTrial" },
     { label: "Delete What Was Recorded", command: "purge" },
+    { label: "Open Settings", command: "openSettings" },
+    { label: "Show Log", command: "showLog" },
     { label: "Restart Server", command: "restart" },
   ];
   const picked = await vscode.window.showQuickPick(choices, {

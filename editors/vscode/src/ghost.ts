@@ -16,11 +16,11 @@ export class Ghost implements vscode.Disposable {
   private lastAccepted: string | undefined;
 
   /**
-   * @param isOn Whether completions are requested.
+   * @param isOn True if completions are requested in a document; `invoked` if by hand.
    * @param report Sends an event to the server.
    */
   constructor(
-    private readonly isOn: () => boolean,
+    private readonly isOn: (document: vscode.TextDocument, invoked: boolean) => boolean,
     report: (event: Event) => void,
   ) {
     this.shown = new Shown(report, {
@@ -61,7 +61,8 @@ export class Ghost implements vscode.Disposable {
   /** The language client's hooks around a request. */
   readonly middleware: Middleware = {
     provideInlineCompletionItems: async (document, position, context, token, next) => {
-      if (!this.isOn()) {
+      const invoked = context.triggerKind === vscode.InlineCompletionTriggerKind.Invoke;
+      if (!this.isOn(document, invoked)) {
         return null;
       }
       const { version } = document;

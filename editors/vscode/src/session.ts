@@ -65,6 +65,11 @@ export class Session implements vscode.Disposable {
     return this.running;
   }
 
+  /** Shows the log. */
+  showLog(): void {
+    this.output.show();
+  }
+
   /** Finds the program and starts it anew. */
   restart(): Promise<void> {
     this.work = this.work.then(async () => {
@@ -211,6 +216,7 @@ function settings(): Record<string, unknown> {
     model: configuration.get("model", ""),
     trial: configuration.get("trial", null),
     settings: configuration.get("settings", {}),
+    languages: configuration.get("languages", {}),
   });
 }
 

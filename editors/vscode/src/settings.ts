@@ -10,6 +10,8 @@ export interface EditorSettings {
   trial: unknown;
   /** `fillrate.settings`. */
   settings: unknown;
+  /** `fillrate.languages`. */
+  languages?: unknown;
 }
 
 /** A trial as the server's settings have it. */
@@ -28,6 +30,9 @@ export interface Trial {
 export function serverSettings(editor: EditorSettings): Record<string, unknown> {
   const settings: Record<string, unknown> = isTable(editor.settings) ? { ...editor.settings } : {};
   const trial = readTrial(editor.trial);
+  if (isTable(editor.languages) && Object.keys(editor.languages).length > 0) {
+    settings.languages = editor.languages;
+  }
   if (editor.model !== "") {
     settings.use = editor.model;
   }
@@ -37,6 +42,11 @@ export function serverSettings(editor: EditorSettings): Record<string, unknown> 
     settings.trial = null;
   }
   return settings;
+}
+
+/** True if completions are on in a language, by `fillrate.languages`. */
+export function isLanguageOn(languages: unknown, language: string): boolean {
+  return !isTable(languages) || (languages[language] ?? languages["*"] ?? true) !== false;
 }
 
 /** The trial that `fillrate.trial` asks for, if it is one. */

@@ -5,7 +5,7 @@ import type { Status } from "./protocol";
 /** What is known of the server. */
 export type Situation =
   /** Switched off by the person. */
-  | { kind: "off" }
+  | { kind: "off"; why?: string }
   /** There is no server, and why. */
   | { kind: "broken"; problem: string }
   /** The server was started and has not reported yet. */
@@ -23,8 +23,8 @@ export interface Item {
   severity: "none" | "warning" | "error";
 }
 
-/** The longest reason shown in the bar itself, in characters; the whole is in the tooltip. */
-const REASON_LENGTH = 40;
+/** The longest name shown in the bar, in characters; the whole is in the tooltip. */
+const NAME_LENGTH = 24;
 
 /** The document that is being edited. */
 export interface Edited {
@@ -34,15 +34,18 @@ export interface Edited {
   silent?: string;
 }
 
-/** The status bar's text for a state. */
+/**
+ * The status bar's text for a state: an icon and the model's name. Only the icon changes while a
+ * person types, so that the bar keeps its width; reasons are in the tooltip.
+ */
 export function statusItem(situation: Situation, edited?: Edited): Item {
   switch (situation.kind) {
     case "off":
-      return item("circle-slash", "off", ["Switched off: no completions are asked for."]);
+      return item("circle-slash", "Fillrate", [situation.why ?? "Switched off everywhere."]);
     case "broken":
-      return item("error", "fault", [situation.problem], "error");
+      return item("error", "Fillrate", [situation.problem], "error");
     case "starting":
-      return item("loading~spin", "starting", ["The server is starting."]);
+      return item("loading~spin", "Fillrate", ["The server is starting."]);
     case "running":
       return running(situation.status, edited);
   }
@@ -57,8 +60,8 @@ function running(status: Status, edited: Edited | undefined): Item {
       ? `${status.model}${trial ? " (trial)" : ""}`
       : trial
         ? "blind trial"
-        : "ready";
-  const text = shortened(status.text ?? name);
+        : "Fillrate";
+  const text = shortened(name);
   switch (status.state) {
     case "starting":
       return item("loading~spin", text, ["The server is starting.", ...lines], severity);
@@ -94,14 +97,14 @@ function resting(
   { lines, severity }: Pick<Item, "lines" | "severity">,
 ): Item {
   // What was said of another document, such as a secret file, is not true of this one.
-  const here = edited === undefined || status.uri === undefined || status.uri === edited.uri;
+  // Without a document, nothing is said of any.
+  const here = edited !== undefined && (status.uri === undefined || status.uri === edited.uri);
   const said = status.state === "silent" && here ? (status.message ?? "no reason") : undefined;
   const why = edited?.silent ?? said;
   if (why === undefined) {
     return item("sparkle", shortened(name), ["Ready.", ...lines], severity);
   }
-  const words = shortened(`${name}: silent (${why})`);
-  return item("dash", words, [`Nothing is shown: ${why}`, ...lines], severity);
+  return item("dash", shortened(name), [`Nothing is shown: ${why}`, ...lines], severity);
 }
 
 /** What is wrong, since when, and what to do. */
@@ -145,13 +148,10 @@ function item(
   lines: string[],
   severity: Item["severity"] = "none",
 ): Item {
-  return { text: `$(${icon}) Fillrate ${text}`, lines, severity };
+  return { text: `$(${icon}) ${text}`, lines, severity };
 }
 
-function shortened(reason: string): string {
-  const line = reason.split("\n")[0] ?? "";
-  const letters = [...line];
-  return letters.length <= REASON_LENGTH
-    ? line
-    : `${letters.slice(0, REASON_LENGTH - 1).join("")}…`;
+function shortened(name: string): string {
+  const letters = [...name];
+  return letters.length <= NAME_LENGTH ? name : `${letters.slice(0, NAME_LENGTH - 1).join("")}…`;
 }

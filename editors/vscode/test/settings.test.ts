@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readTrial, serverSettings } from "../src/settings";
+import { isLanguageOn, readTrial, serverSettings } from "../src/settings";
 
 const nothing = { model: "", trial: null, settings: {} };
 
@@ -25,6 +25,15 @@ test("a trial that is none is not sent", () => {
     unit: "request",
   });
   assert.deepEqual(serverSettings({ ...nothing, trial: false }), { trial: null });
+});
+
+test("a language is on by its own entry, else by that of all others", () => {
+  const languages = { "*": false, python: true };
+  assert.equal(isLanguageOn(languages, "python"), true);
+  assert.equal(isLanguageOn(languages, "markdown"), false);
+  assert.equal(isLanguageOn({}, "markdown"), true);
+  assert.deepEqual(serverSettings({ ...nothing, languages }), { languages });
+  assert.deepEqual(serverSettings({ ...nothing, languages: {} }), {});
 });
 
 test("settings as in the file go along, and the picked model over them", () => {

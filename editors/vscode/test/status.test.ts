@@ -7,18 +7,28 @@ const running = (status: Parameters<typeof statusItem>[0] & { kind: "running" })
 
 test("the model stands in the bar, and the files in its tooltip", () => {
   const item = running({ kind: "running", status: { state: "ready", model: "qwen", files: 12 } });
-  assert.equal(item.text, "$(sparkle) Fillrate qwen");
+  assert.equal(item.text, "$(sparkle) qwen");
   assert.deepEqual(item.lines, ["Ready.", "Model: qwen", "Files read: 12"]);
 });
 
-test("why nothing is shown stands there, short in the bar and whole in the tooltip", () => {
+test("the bar keeps its text while only the icon changes", () => {
   const message = "the model answered with what stands after the cursor already";
-  const item = running({
-    kind: "running",
-    status: { state: "silent", text: `qwen: silent (${message})`, model: "qwen", message },
-  });
-  assert.equal(item.text, "$(dash) Fillrate qwen: silent (the model answered with w…");
-  assert.equal(item.lines[0], `Nothing is shown: ${message}`);
+  const edited = { uri: "file:///a.py" };
+  const states = ["ready", "asking", "silent", "fault", "indexing"] as const;
+  const items = states.map((state) =>
+    statusItem(
+      { kind: "running", status: { state, text: `${state}: why`, model: "qwen", message } },
+      edited,
+    ),
+  );
+  const names = items.map(({ text }) => text.replace(/^\$\([^)]*\) /, ""));
+  assert.deepEqual(new Set(names), new Set(["qwen"]));
+  assert.equal(items[2]?.lines[0], `Nothing is shown: ${message}`);
+});
+
+test("without a file nothing is said of the last one", () => {
+  const status = { state: "silent", model: "qwen", message: "why", uri: "file:///a.py" } as const;
+  assert.deepEqual(running({ kind: "running", status }).lines, ["Ready.", "Model: qwen"]);
 });
 
 test("a blind trial names no model", () => {
@@ -35,7 +45,7 @@ test("keeping code is a warning", () => {
 
 test("faults say what went wrong", () => {
   assert.deepEqual(statusItem({ kind: "broken", problem: "It is missing." }), {
-    text: "$(error) Fillrate fault",
+    text: "$(error) Fillrate",
     lines: ["It is missing."],
     severity: "error",
   });
@@ -49,7 +59,7 @@ test("faults say what went wrong", () => {
       advice: "Start it.",
     },
   });
-  assert.equal(item.text, "$(error) Fillrate fault: no such host");
+  assert.equal(item.text, "$(error) Fillrate");
   assert.equal(item.severity, "error");
   assert.deepEqual([item.lines[0], item.lines[2]], ["no such host", "Start it."]);
   assert.match(item.lines[1] ?? "", /^Since /);
@@ -57,9 +67,11 @@ test("faults say what went wrong", () => {
 
 test("every state has its words", () => {
   const states = ["starting", "indexing", "ready", "asking", "silent", "fault"] as const;
-  const texts = states.map((state) => running({ kind: "running", status: { state } }).lines[0]);
+  const texts = states.map(
+    (state) => statusItem({ kind: "running", status: { state } }, { uri: "file:///a.py" }).lines[0],
+  );
   assert.equal(new Set(texts).size, states.length);
-  assert.match(statusItem({ kind: "off" }).text, /off/);
+  assert.match(statusItem({ kind: "off" }).lines[0] ?? "", /off/);
 });
 
 test("what is said of one document is not shown in another", () => {
@@ -70,13 +82,14 @@ test("what is said of one document is not shown in another", () => {
     uri: "file:///.env",
     model: "qwen",
   } as const;
-  const bar = (uri: string) => statusItem({ kind: "running", status }, { uri }).text;
-  assert.match(bar("file:///.env"), /silent/);
-  assert.equal(bar("file:///a.py"), "$(sparkle) Fillrate qwen");
+  const first = (uri: string) => statusItem({ kind: "running", status }, { uri }).lines[0];
+  assert.equal(first("file:///.env"), "Nothing is shown: this file is not sent");
+  assert.equal(first("file:///a.py"), "Ready.");
 });
 
 test("documents in which nothing is asked say so", () => {
   const edited = { uri: "vscode-notebook-cell:/a.ipynb#1", silent: "notebook cells" };
   const item = statusItem({ kind: "running", status: { state: "ready", model: "qwen" } }, edited);
-  assert.equal(item.text, "$(dash) Fillrate qwen: silent (notebook cells)");
+  assert.equal(item.text, "$(dash) qwen");
+  assert.equal(item.lines[0], "Nothing is shown: notebook cells");
 });

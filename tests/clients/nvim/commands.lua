@@ -97,7 +97,8 @@ say("Fillrate trial start plain", "A trial needs two models")
 say("Fillrate trial start plain none", "There is no model `none` to try.")
 say("Fillrate trial start plain wild unit=week", "`unit=week` says nothing of a trial")
 say("Fillrate stats week", "takes a number of days")
-say("Fillrate toggle now", "There is a word too many: now.")
+say("Fillrate toggle now", "`:Fillrate toggle` takes `buffer` or `filetype`, not `now`.")
+equal(goes_on("Fillrate toggle "), { "buffer", "filetype" })
 
 --- Waits for a statusline.
 local function await_status(wanted)
@@ -170,6 +171,14 @@ holds(explained, "One candidate.")
 holds(explained, "Model: ")
 holds(explained, "| model | ")
 holds(explained, "## What the model wrote, 1")
+-- It is shown as what it means: the fences of code are not there to be seen.
+person:lua([[vim.cmd("Fillrate explain")]])
+person:wait("the window", "return vim.api.nvim_win_get_config(0).relative ~= ''")
+holds(person:text(), "```")
+local shown = person:screen()
+holds(shown, "Candidate 1")
+assert(not shown:find("```", 1, true), shown)
+person:keys("q")
 
 io.stdout:write(
   vim.json.encode({ stats = read("Fillrate stats"), days = read("Fillrate stats 1") })
@@ -183,6 +192,7 @@ for _, wanted in ipairs({
   "Ghost text is shown by this plugin",
   "is fillrate ",
   "It is ready, ",
+  "Settings: " .. settings,
   "Model default: ",
   "without code. Nothing is sent.",
   "<Tab> takes accept while there is ghost text",

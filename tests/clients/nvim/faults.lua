@@ -7,7 +7,7 @@ package.path = vim.fs.dirname(arg[0]) .. "/?.lua;" .. package.path
 local Person = require("person")
 local equal = Person.equal
 
-local _, settings, file, old, other = unpack(arg)
+local server, settings, file, old, other = unpack(arg)
 
 --- What is said on opening a file with this program, and in a check-up.
 local function told(program)
@@ -26,8 +26,9 @@ end
 
 equal(
   told("no-such-program"),
-  "fillrate: The program `no-such-program` is not on PATH: install it (cargo install --path "
-    .. "replay, in a checkout of Fillrate), or tell its path by the option `cmd` of setup()."
+  "fillrate: The program `no-such-program` is neither on PATH nor in ~/.cargo/bin: install it "
+    .. "(cargo install --path replay, in a checkout of Fillrate), or set the option `cmd` of "
+    .. "setup() to its path."
 )
 equal(
   told("/no/such/program"),
@@ -72,6 +73,15 @@ equal(
   "fillrate: The keys `keys.accept` and `keys.dismiss` are both <C-I>."
 )
 equal(refused({ keys = { accept = false, dismiss = "<C-I>" } }), true)
+equal(
+  refused({ enabled = 1 }),
+  "fillrate: The option `enabled` must be true, false or a function of a buffer, not 1."
+)
+equal(
+  refused({ core = true, auto_trigger = false }),
+  "fillrate: The option `core` needs `auto_trigger`: Neovim's inline completion has no manual "
+    .. "trigger."
+)
 person:leave()
 
 -- The message is no error among the autocommands, so those that come after it run; the status line
@@ -102,4 +112,60 @@ equal(
   person:lua([[return require("fillrate").statusline()]]),
   "fillrate: silent (not among `filetypes`: markdown)"
 )
+person:leave()
+
+-- Neovim's own message fits in its last line, so that nothing has to be pressed; the command gives
+-- all of it.
+person = Person.start({ width = 60 })
+person:set_up("no-such-program", settings)
+person:lua("vim.notify = own_notify")
+person:keys(":edit " .. file .. "<CR>")
+person:wait(
+  "the message",
+  [[return vim.v.errmsg:find("See :checkhealth fillrate", 1, true) ~= nil]]
+)
+equal(person:mode(), { blocking = false, mode = "n" })
+person:keys(":Fillrate<CR>")
+assert(vim.wait(20000, function()
+  return person:mode().blocking
+end, 5))
+person:keys("<CR>")
+assert(vim.wait(20000, function()
+  return not person:mode().blocking
+end, 5))
+local messages = person:said().messages
+assert(messages:find("of setup() to its path", 1, true), messages)
+person:leave()
+
+-- cargo's folder is searched after PATH.
+local home = vim.fn.tempname()
+vim.fn.mkdir(home .. "/.cargo/bin", "p")
+vim.uv.fs_symlink(server, home .. "/.cargo/bin/fillrate")
+person = Person.start()
+person:lua([[vim.env.HOME, vim.env.PATH = ..., "/nowhere"]], home)
+person:set_up("fillrate", settings)
+equal(person:lua([[return require("fillrate.server").program()]]), home .. "/.cargo/bin/fillrate")
+person:open(file)
+person:leave()
+
+-- The specification for lazy.nvim that the page prints works from the project's top folder, which is
+-- what lazy.nvim puts on 'runtimepath'.
+local top = vim.fs.normalize(vim.fs.dirname(vim.fs.abspath(arg[0])) .. "/../../..")
+local page = table.concat(vim.fn.readfile(top .. "/editors/nvim/README.md"), "\n")
+local specification = assert(page:match("```lua\n(return {.-\n})\n```"), "the page prints none")
+person = Person.start({ plugin = top })
+equal(person:lua("return vim.fn.exists(':Fillrate')"), 0)
+person:lua(
+  [[
+    local code, top = ...
+    local plugin = load(code)()
+    assert(plugin[1]:find("/fillrate", 1, true))
+    plugin.config({ dir = top })
+  ]],
+  specification,
+  top
+)
+equal(person:lua("return vim.fn.exists(':Fillrate')"), 2)
+person:set_up(server, settings)
+person:open(file)
 person:leave()

@@ -13,9 +13,13 @@ local PATIENCE = 20000
 
 --- Starts Neovim with the plugin on its path and nothing else, and looks at its screen.
 ---
---- @param options? { screen: boolean, width: integer, height: integer }
+--- @param options? { screen: boolean, width: integer, height: integer, plugin: string }
 function M.start(options)
-  options = vim.tbl_extend("force", { screen = true, width = 80, height = 24 }, options or {})
+  options = vim.tbl_extend(
+    "force",
+    { screen = true, width = 80, height = 24, plugin = plugin },
+    options or {}
+  )
   local channel = vim.fn.jobstart({
     vim.v.progpath,
     "--embed",
@@ -23,7 +27,7 @@ function M.start(options)
     "--clean",
     "-n",
     "--cmd",
-    "set runtimepath^=" .. plugin,
+    "set runtimepath^=" .. options.plugin,
   }, { rpc = true })
   assert(channel > 0, "the child did not start")
   local person = setmetatable({ channel = channel }, M)
@@ -32,7 +36,7 @@ function M.start(options)
   end
   -- What is said to the person is kept.
   person:lua([[
-    said = {}
+    said, own_notify = {}, vim.notify
     vim.notify = function(message, level)
       table.insert(said, { message = message, level = level })
     end
@@ -43,12 +47,19 @@ end
 
 --- Runs Lua in the child.
 function M:lua(code, ...)
+  -- Otherwise this would wait for the key as well.
+  assert(not self:mode().blocking, "Neovim waits for a key")
   return vim.rpcrequest(self.channel, "nvim_exec_lua", code, { ... })
 end
 
 --- Presses keys.
 function M:keys(keys)
   vim.rpcrequest(self.channel, "nvim_input", keys)
+end
+
+--- The mode, which Neovim reports while it waits for a key as well.
+function M:mode()
+  return vim.rpcrequest(self.channel, "nvim_get_mode")
 end
 
 --- Waits until the child says yes.

@@ -15,6 +15,7 @@ local M = {}
 --- @field select fun(buf: integer, step: integer)
 --- @field clear fun(buf: integer, done?: fun())
 --- @field refresh fun(buf: integer)
+--- @field trigger? fun(buf: integer) without it, `refresh` requests
 
 --- By buffer with a server: who shows its ghost text.
 --- @type table<integer, fillrate.Display>
@@ -22,6 +23,13 @@ local displays = {}
 
 --- Whether completions are on.
 local on = true
+
+--- File types in which the person switched completions off.
+--- @type table<string, true>
+local off_types = {}
+
+--- True if the option `enabled` raised an error, which is reported once.
+local enabled_failed = false
 
 --- The display in force.
 ---
@@ -35,10 +43,44 @@ function M.display()
   return require("fillrate.display.ghost"), false
 end
 
---- @param buf? integer in general if left out
+--- @param buf integer
+--- @return boolean # what the function in the option `enabled` says; true if there is none
+local function is_enabled(buf)
+  local enabled = assert(require("fillrate.options").current).enabled
+  if type(enabled) == "boolean" then
+    return true
+  end
+  local fine, result = pcall(enabled, buf)
+  if not fine and not enabled_failed then
+    enabled_failed = true
+    server.say("The option `enabled` fails, so completions are off: " .. tostring(result))
+  end
+  return fine and result ~= false and result ~= nil
+end
+
+--- Reason why completions are off in a buffer, in a few words.
+---
+--- @param buf integer
+--- @return string? # nil if they are on
+function M.why_off(buf)
+  if not on then
+    return "off"
+  end
+  local filetype = vim.bo[buf].filetype
+  if vim.b[buf].fillrate == false then
+    return "off in this buffer"
+  elseif off_types[filetype] then
+    return "off for " .. filetype
+  elseif not is_enabled(buf) then
+    return "off by `enabled`"
+  end
+  return nil
+end
+
+--- @param buf integer
 --- @return boolean
 function M.is_on(buf)
-  return on and (buf == nil or displays[buf] ~= nil)
+  return displays[buf] ~= nil and M.why_off(buf) == nil
 end
 
 --- Passes on an answer, before it is shown.
@@ -198,6 +240,7 @@ local function attach(client, buf)
     display.start(buf, client.id)
   end
   require("fillrate.keys").attach(buf)
+  require("fillrate.menu").watch()
   local group = vim.api.nvim_create_augroup("fillrate:" .. buf, { clear = true })
   local function on_event(events, callback)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
@@ -315,10 +358,77 @@ function M.toggle(wanted)
   return on
 end
 
+--- Hides ghost text in buffers where completions are off now, and requests it where they are on.
+local function reconsider()
+  for buf, display in pairs(displays) do
+    if M.is_on(buf) then
+      display.refresh(buf)
+    else
+      seen.finish(buf)
+      display.clear(buf)
+      require("fillrate.keys").unmap(buf)
+    end
+  end
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+--- Switches completions on or off in one buffer. `vim.b.fillrate = false` does the same.
+---
+--- @param buf integer
+--- @return boolean on
+function M.toggle_buffer(buf)
+  if vim.b[buf].fillrate == false then
+    vim.b[buf].fillrate = nil
+  else
+    vim.b[buf].fillrate = false
+  end
+  reconsider()
+  return vim.b[buf].fillrate ~= false
+end
+
+--- Switches completions on or off in a type of files, until Neovim is left.
+---
+--- @param filetype string
+--- @return boolean on
+function M.toggle_filetype(filetype)
+  off_types[filetype] = not off_types[filetype] or nil
+  reconsider()
+  return not off_types[filetype]
+end
+
+--- Requests ghost text at the cursor, whatever `auto_trigger` says.
+---
+--- @param buf integer
+--- @return boolean requested false where completions are off or there is no server
+function M.trigger(buf)
+  local display = displays[buf]
+  if not display or not M.is_on(buf) then
+    return false
+  end
+  if display.trigger then
+    display.trigger(buf)
+  else
+    display.refresh(buf)
+  end
+  return true
+end
+
+--- A completion menu opened or closed: ghost text makes room for it, or returns.
+function M.menu_changed()
+  local buf = vim.api.nvim_get_current_buf()
+  local display = displays[buf]
+  if display then
+    M.changed(buf)
+    if not require("fillrate.menu").hides() then
+      display.refresh(buf)
+    end
+  end
+end
+
 --- Watches for buffers that should have completions, and takes those that are open already.
 function M.start()
   local options = assert(require("fillrate.options").current)
-  on = options.enabled
+  on, enabled_failed = options.enabled ~= false, false
   seen.watch()
   vim.api.nvim_create_autocmd("FileType", {
     group = vim.api.nvim_create_augroup("fillrate", { clear = true }),

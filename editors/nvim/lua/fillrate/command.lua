@@ -9,7 +9,7 @@ local M = {}
 
 --- @param fact string
 local function say(fact)
-  server.say(fact, vim.log.levels.INFO)
+  server.say(fact, vim.log.levels.INFO, true)
 end
 
 --- @param words string[]
@@ -211,9 +211,23 @@ end
 
 --- @param words string[]
 local function toggle(words)
-  if not too_many(words, 0) then
-    say(require("fillrate").toggle() and "Completions are on." or "Completions are off.")
+  local buffers = require("fillrate.buffers")
+  local buf = vim.api.nvim_get_current_buf()
+  if too_many(words, 1) then
+    return
   end
+  local on, where
+  if words[1] == "buffer" then
+    on, where = buffers.toggle_buffer(buf), " in this buffer"
+  elseif words[1] == "filetype" then
+    on, where = buffers.toggle_filetype(vim.bo[buf].filetype), " for " .. vim.bo[buf].filetype
+  elseif words[1] then
+    server.say(("`:Fillrate toggle` takes `buffer` or `filetype`, not `%s`."):format(words[1]))
+    return
+  else
+    on, where = buffers.toggle(), ""
+  end
+  say(("Completions are %s%s."):format(on and "on" or "off", where))
 end
 
 --- @param words string[]
@@ -252,7 +266,8 @@ function M.run(call)
     server.say('Call require("fillrate").setup() first: see :help fillrate.')
   elseif not call.fargs[1] then
     local text = require("fillrate").statusline()
-    local message = require("fillrate.status").message(vim.api.nvim_get_current_buf())
+    local message = server.problem()
+      or require("fillrate.status").message(vim.api.nvim_get_current_buf())
     say((text ~= "" and text or "no server") .. (message and ": " .. message or ""))
   elseif not run then
     server.say(("`:Fillrate %s` is not known; there are: %s."):format(call.fargs[1], known))
@@ -290,6 +305,8 @@ function M.complete(lead, line, cursor)
     known = vim.tbl_filter(function(word)
       return not vim.list_contains(words, word)
     end, known)
+  elseif words[1] == "toggle" and #words == 1 then
+    known = { "buffer", "filetype" }
   elseif words[1] == "stats" and #words == 1 then
     known = { "1", "7", "30" }
   end

@@ -50,6 +50,24 @@ local function check_program()
   return true
 end
 
+--- Settings files of a server: those of `--config`, else the person's and the folder's.
+---
+--- @param client vim.lsp.Client
+--- @return string[]
+local function settings_files(client)
+  local args = assert(require("fillrate.options").current).args
+  for number, argument in ipairs(args) do
+    local path = argument:match("^%-%-config=(.*)$")
+    if path or argument == "--config" then
+      return { path or args[number + 1] }
+    end
+  end
+  local config = vim.env.XDG_CONFIG_HOME or vim.fs.normalize("~/.config")
+  return vim.tbl_filter(function(path)
+    return vim.uv.fs_stat(path) ~= nil
+  end, { config .. "/fillrate/fillrate.toml", (client.root_dir or "") .. "/fillrate.toml" })
+end
+
 --- @param client vim.lsp.Client
 local function check_server(client)
   local server = require("fillrate.server")
@@ -69,6 +87,11 @@ local function check_server(client)
   if status and status.state == "silent" and status.message then
     health.info("The last request showed nothing: " .. status.message)
   end
+  local files = settings_files(client)
+  health.info(
+    #files > 0 and "Settings: " .. table.concat(files, ", then over it ")
+      or "Settings: there is no fillrate.toml, so the embedded model answers, which is a baseline."
+  )
   local models = server.models(client)
   if not models then
     health.error("It can't say which models there are.", { "Install a newer `fillrate`." })

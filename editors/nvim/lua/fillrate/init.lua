@@ -24,6 +24,8 @@ end
 --- @param given? fillrate.GivenOptions
 function M.setup(given)
   require("fillrate.options").set(given)
+  -- A plugin manager that adds the folder late does not source what is in it.
+  vim.cmd.runtime("plugin/fillrate.lua")
   require("fillrate.buffers").start()
   vim.schedule(index_help)
 end
@@ -51,6 +53,13 @@ end
 --- @return boolean taken whether there was ghost text to take
 function M.accept(part)
   return require("fillrate.buffers").accept(vim.api.nvim_get_current_buf(), part)
+end
+
+--- Requests ghost text at the cursor, also without `auto_trigger`.
+---
+--- @return boolean requested false where completions are off or there is no server
+function M.trigger()
+  return require("fillrate.buffers").trigger(vim.api.nvim_get_current_buf())
 end
 
 --- Dismisses the ghost text.

@@ -59,6 +59,9 @@ local function own_mapping(buf, lhs)
   return mapping.buffer == 1 and mapping or nil
 end
 
+--- What describes the mapping that requests ghost text.
+local TRIGGER = "Request ghost text"
+
 --- What describes a mapping that does nothing.
 local GUARD = "Nothing without ghost text"
 
@@ -86,9 +89,10 @@ end
 ---
 --- @return string[]
 local function with_alt()
+  local keys = assert(require("fillrate.options").current).keys
   return vim.tbl_filter(function(lhs)
-    return lhs and lhs:match("^<[MmAa]%-[^-]+>$") ~= nil
-  end, vim.tbl_values(assert(require("fillrate.options").current).keys))
+    return lhs and lhs ~= keys.trigger and lhs:match("^<[MmAa]%-[^-]+>$") ~= nil
+  end, vim.tbl_values(keys))
 end
 
 --- Makes the keys harmless while there is no ghost text, in a buffer that may have some.
@@ -98,6 +102,12 @@ function M.attach(buf)
   vim.iter(with_alt()):each(function(lhs)
     guard(buf, lhs)
   end)
+  local trigger = assert(require("fillrate.options").current).keys.trigger
+  if trigger and not own_mapping(buf, trigger) then
+    vim.keymap.set("i", trigger, function()
+      require("fillrate.buffers").trigger(buf)
+    end, { buffer = buf, desc = TRIGGER })
+  end
 end
 
 --- Maps the keys in a buffer. Idempotent.
@@ -109,7 +119,8 @@ function M.map(buf)
   end
   mapped[buf] = {}
   for name, lhs in pairs(assert(require("fillrate.options").current).keys) do
-    if lhs then
+    -- The trigger is mapped all the time.
+    if lhs and actions[name] then
       local act, description = unpack(actions[name])
       local function callback()
         if not act(buf) then
@@ -163,6 +174,10 @@ function M.detach(buf)
     if vim.tbl_get(own_mapping(buf, lhs) or {}, "desc") == GUARD then
       vim.keymap.del("i", lhs, { buffer = buf })
     end
+  end
+  local trigger = assert(require("fillrate.options").current).keys.trigger
+  if trigger and vim.tbl_get(own_mapping(buf, trigger) or {}, "desc") == TRIGGER then
+    vim.keymap.del("i", trigger, { buffer = buf })
   end
 end
 

@@ -11,6 +11,7 @@ local M = {}
 --- @field next string|false shows the next candidate
 --- @field previous string|false shows the candidate before
 --- @field dismiss string|false hides the ghost text
+--- @field trigger string|false requests ghost text here; mapped in every buffer with a server
 
 --- @class fillrate.Options
 --- @field cmd string the `fillrate` program: a name on `PATH`, or a path
@@ -18,7 +19,10 @@ local M = {}
 --- @field settings table settings as in `fillrate.toml`, laid over the files
 --- @field filetypes string[] where completions are given
 --- @field root_markers string[] files and folders that tell a project's root
---- @field enabled boolean whether completions are on at the start
+--- @field enabled boolean|fun(buf: integer): boolean? true if completions are on at the start; a function
+--- decides for each request
+--- @field auto_trigger boolean true if typing requests ghost text; otherwise only `keys.trigger` does
+--- @field hide_with_menu boolean true if ghost text is hidden while a completion menu is open
 --- @field core boolean whether Neovim's own inline completion shows them, where it has that
 --- @field debounce_ms integer without `core`: the wait after a key before the server is asked
 --- @field keys fillrate.Keys
@@ -30,7 +34,9 @@ local M = {}
 --- @field settings? table
 --- @field filetypes? string[]
 --- @field root_markers? string[]
---- @field enabled? boolean
+--- @field enabled? boolean|fun(buf: integer): boolean?
+--- @field auto_trigger? boolean
+--- @field hide_with_menu? boolean
 --- @field core? boolean
 --- @field debounce_ms? integer
 --- @field keys? table<string, string|false>
@@ -52,6 +58,8 @@ M.defaults = {
   },
   root_markers = { "fillrate.toml", ".git", "pyproject.toml", "package.json", "go.mod", "pom.xml" },
   enabled = true,
+  auto_trigger = true,
+  hide_with_menu = true,
   -- Neovim's own waits 200 ms after every key, and no option shortens that.
   core = false,
   -- The server has its own rhythm, so this only keeps a burst of keys from being many requests.
@@ -63,6 +71,7 @@ M.defaults = {
     next = "<M-n>",
     previous = "<M-p>",
     dismiss = "<C-]>",
+    trigger = "<M-Bslash>",
   },
 }
 
@@ -110,7 +119,13 @@ local kinds = {
     "a table of keys",
   },
 }
-for _, name in ipairs({ "enabled", "core" }) do
+kinds.enabled = {
+  function(value)
+    return type(value) == "boolean" or vim.is_callable(value)
+  end,
+  "true, false or a function of a buffer",
+}
+for _, name in ipairs({ "auto_trigger", "hide_with_menu", "core" }) do
   kinds[name] = {
     function(value)
       return type(value) == "boolean"
@@ -152,6 +167,12 @@ function M.faults(given)
         )
       )
     end
+  end
+  if given.core == true and given.auto_trigger == false then
+    table.insert(
+      faults,
+      "The option `core` needs `auto_trigger`: Neovim's inline completion has no manual trigger."
+    )
   end
   if #faults == 0 then
     local keys = vim.tbl_extend("force", M.defaults.keys, given.keys or {})

@@ -39,13 +39,18 @@ function M.program()
   if path ~= "" then
     return path
   end
+  -- A Neovim that a desktop starts seldom has cargo's folder on PATH.
+  local cargo = not cmd:find("/", 1, true) and vim.fn.exepath(vim.fn.expand("~/.cargo/bin/") .. cmd)
+  if cargo and cargo ~= "" then
+    return cargo
+  end
   if cmd:find("/", 1, true) then
     return nil, ("There is no program at %s: correct the option `cmd` of setup()."):format(cmd)
   end
   return nil,
     (
-      "The program `%s` is not on PATH: install it (cargo install --path replay, in a checkout of"
-      .. " Fillrate), or tell its path by the option `cmd` of setup()."
+      "The program `%s` is neither on PATH nor in ~/.cargo/bin: install it (cargo install --path"
+      .. " replay, in a checkout of Fillrate), or set the option `cmd` of setup() to its path."
     ):format(cmd)
 end
 
@@ -85,14 +90,38 @@ local asked = {}
 --- @type string?
 local problem
 
---- Says something to the person, once what runs is done: an error message within an autocommand
+--- Shortens a message that Neovim itself shows to what fits in its last line, since a longer one
+--- ends in "Press ENTER". Plugins that replace `vim.notify` have room for all of it.
+---
+--- @param message string
+--- @return string
+local function fitted(message)
+  local source = debug.getinfo(vim.notify, "S").source
+  -- Neovim's own is built in, with or without the name of its file.
+  if source ~= "?" and not vim.startswith(source, "@vim/") then
+    return message
+  end
+  -- What the command line shows already, such as a file's name, would be a first line.
+  vim.cmd.redraw()
+  local room = vim.v.echospace
+  if vim.fn.strdisplaywidth(message) <= room and not message:find("\n", 1, true) then
+    return message
+  end
+  local rest = "… See :checkhealth fillrate"
+  local characters = math.max(0, room - vim.fn.strdisplaywidth(rest))
+  return vim.fn.strcharpart(vim.split(message, "\n")[1], 0, characters) .. rest
+end
+
+--- Reports something to the person, once what runs is done: an error message within an autocommand
 --- keeps those that come after it from running, such as syntax highlighting's.
 ---
 --- @param message string
 --- @param level? integer of `vim.log.levels`; an error if left out
-function M.say(message, level)
+--- @param whole? boolean true for the answer to a command, which may take several lines
+function M.say(message, level, whole)
   vim.schedule(function()
-    vim.notify("fillrate: " .. message, level or vim.log.levels.ERROR)
+    message = "fillrate: " .. message
+    vim.notify(whole and message or fitted(message), level or vim.log.levels.ERROR)
   end)
 end
 

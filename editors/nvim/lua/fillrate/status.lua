@@ -6,8 +6,9 @@ local M = {}
 --- @param status? fillrate.Status
 --- @return string
 local function words(buf, status)
-  if not require("fillrate.buffers").is_on() then
-    return "off"
+  local off = require("fillrate.buffers").why_off(buf)
+  if off then
+    return off
   end
   if not status then
     return "starting"

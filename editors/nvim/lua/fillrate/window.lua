@@ -43,6 +43,13 @@ function M.open(title, lines, filetype)
   if filetype then
     vim.bo[buf].filetype = filetype
   end
+  if filetype == "markdown" then
+    -- Without its parser, the marks stay and the text is as readable as any Markdown.
+    if pcall(vim.treesitter.start, buf, "markdown") then
+      vim.wo[window].conceallevel = 2
+      vim.wo[window].concealcursor = "nc"
+    end
+  end
   for _, key in ipairs({ "q", "<Esc>" }) do
     vim.keymap.set("n", key, function()
       vim.api.nvim_win_close(window, true)

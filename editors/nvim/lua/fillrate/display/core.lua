@@ -79,6 +79,10 @@ function M.offer(buf)
   if not answer or not row then
     return nil, 0
   end
+  if require("fillrate.menu").hides() then
+    vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+    return nil, 0
+  end
   local client = vim.lsp.get_client_by_id(answer.client_id)
   local line = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ""
   for _, item in ipairs(answer.items) do

@@ -9,7 +9,7 @@ local M = {}
 local namespace = vim.api.nvim_create_namespace("fillrate.ghost")
 local METHOD = "textDocument/inlineCompletion"
 -- <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.18/specification/#inlineCompletionTriggerKind>
-local AUTOMATIC = 2
+local INVOKED, AUTOMATIC = 1, 2
 
 --- What is known of a buffer.
 --- @class fillrate.Ghost
@@ -86,7 +86,8 @@ function M.offer(buf)
   local ghost = ghosts[buf]
   local item = ghost and ghost.items[ghost.index]
   local row = place.cursor(buf)
-  local offer = item and row and place.offer(buf, ghost.client_id, item)
+  local hidden = item and require("fillrate.menu").hides()
+  local offer = item and row and not hidden and place.offer(buf, ghost.client_id, item)
   if not offer or not row then
     vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
     return nil, 0
@@ -120,20 +121,25 @@ local function show(buf)
   })
 end
 
---- Sends a request, unless the person left insert mode or the buffer meanwhile.
+--- Sends a request, unless the person left insert mode or the buffer meanwhile, completions are off
+--- here, or a menu is open.
 ---
 --- @param buf integer
-local function ask(buf)
+--- @param trigger 1|2
+local function ask(buf, trigger)
   local ghost = ghosts[buf]
   local client = ghost and vim.lsp.get_client_by_id(ghost.client_id)
   local window = place.window(buf)
   if not client or not window or not vim.startswith(vim.api.nvim_get_mode().mode, "i") then
     return
   end
+  if not require("fillrate.buffers").is_on(buf) or require("fillrate.menu").hides() then
+    return
+  end
   local row, col = place.cursor(buf)
   local asked = ("%d:%d:%d"):format(vim.api.nvim_buf_get_changedtick(buf), row, col)
   -- The same answer again would undo the person's choice among its candidates.
-  if ghost.asked == asked then
+  if ghost.asked == asked and trigger == AUTOMATIC then
     return
   end
   ghost.asked = asked
@@ -143,7 +149,7 @@ local function ask(buf)
   end
   --- @type table
   local params = vim.lsp.util.make_position_params(window, client.offset_encoding)
-  params.context = { triggerKind = AUTOMATIC }
+  params.context = { triggerKind = trigger }
   local id
   --- @diagnostic disable-next-line: param-type-mismatch 0.11 does not know the method
   local _, sent = client:request(METHOD, params, function(_, result)
@@ -172,14 +178,28 @@ function M.refresh(buf)
     return
   end
   show(buf)
-  local wait = require("fillrate.options").current.debounce_ms
+  local options = assert(require("fillrate.options").current)
+  if not options.auto_trigger then
+    return
+  end
   ghost.timer:start(
-    wait,
+    options.debounce_ms,
     0,
     vim.schedule_wrap(function()
-      ask(buf)
+      ask(buf, AUTOMATIC)
     end)
   )
+end
+
+--- Requests ghost text at once.
+---
+--- @param buf integer
+function M.trigger(buf)
+  local ghost = ghosts[buf]
+  if ghost then
+    ghost.timer:stop()
+    ask(buf, INVOKED)
+  end
 end
 
 --- @param buf integer
