@@ -70,6 +70,7 @@ fn every_evaluation_member_has_its_row() {
             completion: String::new(),
             feedback: String::new(),
         }),
+        hole: Some(String::new()),
     };
     let given = serde_json::to_value(given).expect("it is JSON");
     let members = given.as_object().expect("members").keys();

@@ -27,7 +27,6 @@ use std::path::{Path, PathBuf};
 
 use fillrate_syntax::CompletionExtent;
 use fillrate_syntax::text::{ByteOffset, LineIndex};
-use fillrate_server::cleanup::CompletionExtent;
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -36,12 +36,12 @@ use std::path::{Path, PathBuf};
 pub use devbench::task_id as devbench_task_id;
 pub use error::ImportError;
 use error::RecordFault;
+use fillrate_language::task::json_fault;
 use record::{BenchmarkRecord, FileNames, RecordLines};
 use serde_json::Value;
 pub use task::{BenchmarkFormat, ImportOptions};
 pub use writer::ImportSummary;
 use writer::{AddError, ImportWriter};
-use fillrate_language::task::json_fault;
 
 /// Every format, in the order of tables.
 pub static FORMATS: [BenchmarkFormat; 9] = [

@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use fillrate_engine::developer::gate::GateFit;
-use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_name, context_title};
+use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_title};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
 use maud::html;

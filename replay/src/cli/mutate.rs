@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fillrate_engine::play::audit::CONTINUOUS_SHARE;
 use fillrate_engine::play::events::Listener;
-use fillrate_engine::play::mutate::{self, MutantAudit, MutatedHole, MutationOutcome, MutationPlan, ListedMutants};
+use fillrate_engine::play::mutate::{
+    self, ListedMutants, MutantAudit, MutationOutcome, MutationPlan,
+};
 use fillrate_engine::store::Partition;
 use fillrate_language::mutate::MutationScore;
 use fillrate_language::task::{self, Mutation};
 use fillrate_report::table::TextTable;
 use fillrate_syntax::text::LineIndex;
 use serde_json::{Value, json};
-use fillrate_engine::play::mutate;
-use fillrate_language::task;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, Success, report_absent, success};

@@ -6,9 +6,9 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use fillrate_engine::play::events::{Event, Listener, Phase, PreparationStep};
+use fillrate_verdict::missing::{missing_advice, missing_modules};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
-use fillrate_verdict::missing::{missing_advice, missing_modules};
 /// The listener for people: a bar on a terminal, plain lines elsewhere.
 pub(super) fn listener() -> Box<dyn Listener + Send> {
     if std::io::stderr().is_terminal() {

@@ -10,10 +10,9 @@ use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::replay::{self, ReplayPlan, ReplayedRun};
 use fillrate_engine::store::{Partition, Run, is_object_address};
+use fillrate_mine::written::{CodeView, ViewExtent};
 use fillrate_report::{Comparison, RunReport};
 use fillrate_server::configuration::Profile;
-use fillrate_mine::written::{CodeView, ViewExtent};
-use fillrate_engine::play::replay;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, HoleArguments, Success, success};

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fillrate_engine::store::{Run, TypingAttempt, view_name};
 use fillrate_language::task::Hole;
+use fillrate_study::common::{MeasuredHoles, common_holes};
 use fillrate_study::offline::{ReplayedAttempt, offline_side, run_configuration};
 use fillrate_study::simulated::simulated_side;
 use fillrate_study::table::parse_table;
 use fillrate_study::telemetry::online::online_side;
 use fillrate_study::{Grouping, SecondSide, Study, StudyOptions, StudySide};
-use fillrate_study::common::{MeasuredHoles, common_holes};
 
 use super::runs::{check_unique, expand_runs};
 use super::{CliError, Success};

@@ -10,9 +10,9 @@ use fillrate_language::task::Hole;
 use fillrate_metrics::metric::PASS_AT_1;
 use fillrate_metrics::{Sample, Scorer, TextMetric, reported_text_metrics};
 use fillrate_mine::invocation::InvocationRates;
+use fillrate_mine::written::CodeView;
 use fillrate_syntax::Language;
 use fillrate_verdict::Outcome;
-use fillrate_mine::written::CodeView;
 
 use super::figure::{Figure, FigureUnit};
 use super::input::{Observation, SampleDimension, Stratum, StudySide};

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::cache::{self, CachedCompletion, CompletionCache, RequestKey, SettingsKey};
 use super::edits::RecentEdits;
 use super::gate::{FittedGate, GateError, GateSignals, TokenBefore};
-use super::generation::{build_request, generate};
+use super::generation::{DocumentName, build_request, generate};
 use super::model_call::{ModelCall, StreamedText, text_between};
 use super::reading::{PromptBudget, ReadingSpeed};
 use super::repository::RepositoryState;
@@ -488,9 +488,8 @@ impl ModelEngine {
         let repository = &self.repository.name;
         let request = build_request(
             &self.configuration,
-            repository,
+            DocumentName { repository, path },
             document,
-            path,
             key,
             found.windows,
             given,

@@ -17,12 +17,19 @@ use crate::context::{GivenContext, Window};
 use crate::documents::Snapshot;
 use crate::model;
 
-/// What the model gets at a cursor.
+/// Names by which a model knows a document.
+pub(super) struct DocumentName<'a> {
+    /// Name of the repository.
+    pub(super) repository: &'a str,
+    /// Path in the repository.
+    pub(super) path: String,
+}
+
+/// Returns the model's request at a cursor.
 pub(super) fn build_request(
     configuration: &Configuration,
-    repository: &str,
+    name: DocumentName<'_>,
     document: &Snapshot,
-    path: String,
     key: &RequestKey,
     windows: Vec<Window>,
     given: &GivenContext,
@@ -31,8 +38,8 @@ pub(super) fn build_request(
     model::ModelRequest {
         prefix: key.prefix.to_string(),
         suffix: key.suffix.to_string(),
-        path,
-        repository: repository.to_owned(),
+        path: name.path,
+        repository: name.repository.to_owned(),
         language: document.language,
         windows,
         layout: configuration.context.profile.layout(),

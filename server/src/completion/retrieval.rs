@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::cache::RequestKey;
-use super::generation::{build_request, generate};
+use super::generation::{DocumentName, build_request, generate};
 use super::model_call::StreamedText;
 use super::reading::PromptBudget;
 use super::repository::RepositoryState;
@@ -312,9 +312,11 @@ impl Retriever<'_> {
         let windows = self.bounded(first.windows.clone(), document);
         let request = build_request(
             self.configuration,
-            &self.repository.name,
+            DocumentName {
+                repository: &self.repository.name,
+                path: path.to_owned(),
+            },
             document,
-            path.to_owned(),
             key,
             windows,
             &GivenContext::default(),

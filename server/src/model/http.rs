@@ -179,6 +179,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
             layout: WindowLayout::default(),
             earlier: None,
             question: None,
+            hole: None,
             parameters: self.generation.clone(),
         };
         let draw = CandidateRequest {

@@ -8,14 +8,16 @@ use fillrate_language::task::Hole;
 use fillrate_metrics::{Estimate, fleiss_kappa};
 use fillrate_server::configuration::Layers;
 use fillrate_server::context::WindowLayout;
-use fillrate_server::model::{self, ChatQuestion, Model, ModelParameters, ModelRequest, UnlimitedListener};
+use fillrate_server::model::{
+    self, ChatQuestion, Model, ModelParameters, ModelRequest, UnlimitedListener,
+};
 use fillrate_syntax::Language;
 use fillrate_verdict::Outcome;
 use fillrate_verdict::queue::run_jobs;
 use serde::{Deserialize, Serialize};
 
 use super::PlayError;
-use crate::store::{Attempt, Run, context_name, context_title};
+use crate::store::{Attempt, Run, context_title};
 
 /// What to annotate, and by whom.
 #[derive(Clone, Debug)]

@@ -8,9 +8,9 @@ use std::str::FromStr;
 use fillrate_language::task::Hole;
 use fillrate_mine::contexts::{HoleView, PaperContext};
 use fillrate_mine::dependencies::DependencyIndex;
+use fillrate_mine::written::CodeView;
 use fillrate_server::configuration::Profile;
 use fillrate_syntax::Language;
-use fillrate_mine::written::CodeView;
 
 use super::PlayError;
 use super::projects::{PlayableProject, visible_sources};

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use fillrate_language::{SourceFile, mutate};
+use fillrate_language::SourceFile;
 use fillrate_language::mutate::{self, Mutant, MutationOperator};
 use fillrate_language::task::{self, Hole, Mutation, Survivor};
 use fillrate_syntax::Language;
 use fillrate_syntax::text::line_start;
 use fillrate_verdict::corpus::Corpus;
+use fillrate_verdict::corpus::manifest::Manifest;
 use fillrate_verdict::queue::run_jobs;
 use fillrate_verdict::{Engine, Judge, Outcome, VerdictError};
-use fillrate_verdict::corpus::manifest::Manifest;
 
 use super::PlayError;
 use super::audit::is_sampled;

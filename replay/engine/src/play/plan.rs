@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fillrate_language::task::{Hole, sha256_hex};
-use serde_json::{Value, json};
 use fillrate_mine::written::CodeView;
+use serde_json::{Value, json};
 
 use super::PlayError;
 use super::context::ReplayContext;

@@ -16,7 +16,6 @@ use super::hole::SubjectReplay;
 use super::mining::{check_any, mine_project, project_state, quota};
 pub use super::plan::ReplayPlan;
 use fillrate_language::task::{self, Hole};
-use fillrate_mine::contexts::{HoleView, PaperContext};
 use fillrate_verdict::Outcome;
 use fillrate_verdict::corpus::manifest::Manifest;
 use fillrate_verdict::corpus::{Corpus, Prepared};

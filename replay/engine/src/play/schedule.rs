@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use fillrate_language::task::{Hole, sha256_hex};
 use fillrate_mine::contexts::HoleView;
+use fillrate_mine::written::CodeView;
 use fillrate_server::context::EarlierAttempt;
 use fillrate_verdict::Outcome;
 use serde_json::{Value, json};
-use fillrate_mine::written::CodeView;
 
 use super::projects::PlayableProject;
 use super::subject::{ModelUnderTest, VerbatimCompletions};

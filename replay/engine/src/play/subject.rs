@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use fillrate_language::task::Hole;
 use fillrate_mine::contexts::{HoleView, PaperContext};
-use fillrate_server::configuration::{Configuration, ContextSettings, Layers, Profile, TelemetrySettings};
+use fillrate_mine::written::CodeView;
+use fillrate_server::configuration::{
+    Configuration, ContextSettings, Layers, Profile, TelemetrySettings,
+};
 use fillrate_server::context::{EarlierAttempt, GivenContext};
 use fillrate_server::model::recorded::{self, RecordedCompletions};
 use fillrate_server::model::{self, ModelSettings, Protocol};
-use fillrate_mine::written::CodeView;
 
 use super::PlayError;
 use super::context::ReplayContext;

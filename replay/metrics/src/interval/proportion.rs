@@ -28,7 +28,7 @@ pub fn wilson_bounds(share: f64, n: usize) -> Option<(f64, f64)> {
     if n == 0 || !(0.0..=1.0).contains(&share) {
         return None;
     }
-    let z = Normal::standard().inverse_cdf(1.0 - TAIL);
+    let z = normal_quantile(1.0 - TAIL);
     Some(score_bounds(share, n as f64, z))
 }
 

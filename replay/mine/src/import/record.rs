@@ -7,9 +7,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
+use fillrate_language::task::skip_byte_order_mark;
 use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value};
-use fillrate_language::task::skip_byte_order_mark;
 
 use super::error::{ImportError, RecordFault};
 

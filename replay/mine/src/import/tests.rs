@@ -416,7 +416,10 @@ fn byte_order_mark_belongs_to_no_record() {
         assert_eq!(read.len(), 2);
         let marked = ["\u{feff}", &fs::read_to_string(&to).expect("a file")].concat();
         fs::write(&to, marked).expect("a file");
-        assert_eq!(fillrate_language::task::read(&to).expect("they are holes"), read);
+        assert_eq!(
+            fillrate_language::task::read(&to).expect("they are holes"),
+            read
+        );
     }
 }
 

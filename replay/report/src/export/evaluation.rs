@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use fillrate_engine::store::{Run, StoreError, context_name, context_title};
+use fillrate_engine::store::{Run, StoreError, context_title};
 use fillrate_language::task::{Hole, sha256_hex};
 use fillrate_metrics::metric::{Metric, PASS_AT_1, Unit};
 use fillrate_metrics::{CONFIDENCE, Estimate};

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use fillrate_language::task::{self, Hole, json_fault, open_lines};
 use serde::Deserialize;
 use serde_json::Value;
-use fillrate_language::task;
 /// Why files can't be scored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {

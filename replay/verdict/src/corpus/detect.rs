@@ -414,7 +414,8 @@ mod tests {
 
     #[test]
     fn packages_below_the_top_are_listed_with_commands() {
-        let (_folder, files) = RepositoryFiles::written(&[
+        let folder = tempfile::tempdir().expect("a folder");
+        let written = [
             ("package.json", "{\"workspaces\": [\"packages/*\"]}"),
             ("packages/a/package.json", "{\"scripts\": {}}"),
             ("packages/b/package.json", "{\"scripts\": {}}"),
@@ -425,7 +426,14 @@ mod tests {
             ("tools/gen/go.mod", "module gen\n"),
             ("libs/c/pyproject.toml", "[tool.ruff]\n"),
             ("libs/d/pyproject.toml", "[project]\nname = \"d\"\n"),
-        ]);
+        ];
+        for (name, text) in &written {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        }
+        let paths = written.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let files = RepositoryFiles::new(folder.path(), paths);
         let packages = inner_packages(&files);
         assert_eq!(
             packages,

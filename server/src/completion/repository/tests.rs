@@ -1,6 +1,7 @@
 use async_trait::async_trait;
 
 use super::*;
+use crate::context::FileStamp;
 use crate::model::{BulkLearning, ModelError, ModelOutput, ModelRequest, TextListener};
 
 /// Writes down what it is to learn.
