@@ -37,9 +37,6 @@ pub(crate) const JARS: &str = "jars";
 /// The folder of an environment with what is compiled of the unchanged project.
 pub(crate) const BUILT: &str = "built";
 
-/// The file in it that lists what it was compiled from: with an empty one, all is compiled anew.
-pub(crate) const BUILT_SOURCES: &str = "index";
-
 /// All of JUnit 5 in one archive.
 pub(crate) const JUNIT: &str = "org.junit.platform:junit-platform-console-standalone:1.9.1";
 

@@ -5,10 +5,10 @@ use super::layout::REPOSITORY;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::language::go::environment::{
-    BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder,
+    ANEW, ARCHIVES, BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder,
 };
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::{Bind, Overlay};
+use fillrate_sandbox::{Bind, Overlay, Replaced};
 
 /// `go test`, started by a program that reads what it says and reports out of band.
 pub(super) struct GoTest;
@@ -70,12 +70,19 @@ impl TestFramework for GoTest {
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        environment_binds(prepared, ENVIRONMENT)
+        environment_binds(prepared, ENVIRONMENT, &[MODULES, ARCHIVES, &driver_name()])
     }
 
     /// What a run compiles is gone with it.
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let built = prepared.environment.root.join(BUILT);
         vec![Overlay::new(built, format!("{ENVIRONMENT}/{BUILT}"))]
+    }
+
+    fn nothing_compiled(&self) -> Vec<Replaced> {
+        vec![Replaced {
+            path: ANEW.into(),
+            content: Vec::new(),
+        }]
     }
 }

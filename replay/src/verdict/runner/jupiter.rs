@@ -1,14 +1,16 @@
 //! The runner for Java's tests under JUnit 5.
 
+use std::path::PathBuf;
+
 use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
 use super::layout::{REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::language::java::environment::{
-    BUILT, BUILT_SOURCES, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
+    BUILT, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
 };
 use crate::verdict::outcome::Evidence;
-use fillrate_sandbox::{Bind, Overlay, Replaced};
+use fillrate_sandbox::{Bind, Overlay};
 
 /// JUnit's launcher, started by a program that compiles the project and reports out of band.
 pub(super) struct Jupiter;
@@ -92,7 +94,7 @@ impl TestFramework for Jupiter {
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        environment_binds(prepared, ENVIRONMENT)
+        environment_binds(prepared, ENVIRONMENT, &[JARS, &driver_folder()])
     }
 
     /// The classes of the unchanged project, over which those of a change are laid. Tests must leave
@@ -114,13 +116,8 @@ impl TestFramework for Jupiter {
         }]
     }
 
-    /// Which unchanged classes a change leaves as they are is this program's own finding, which an
-    /// audit has to do without.
-    fn nothing_compiled(&self) -> Vec<Replaced> {
-        vec![Replaced {
-            path: BUILT_SOURCES.into(),
-            content: Vec::new(),
-        }]
+    fn compiled_files(&self) -> Option<PathBuf> {
+        Some(PathBuf::from(TRANSFORMED))
     }
 }
 
