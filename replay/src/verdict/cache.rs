@@ -7,7 +7,7 @@ use crate::task::sha256_hex;
 
 /// The version of the rules for verdicts and of the keys of changes; verdicts of other versions
 /// are not loaded.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Cached verdicts on one project, its environment and its test configuration included.
 #[derive(Debug)]
