@@ -1,6 +1,6 @@
 //! Completions that read what a test expects, wherever it is written, do not pass: in a constant, a
-//! fixture, a function of the tests, a table, a file of data, a title, or the last and the first of
-//! several assertions. Each runner has a project of its own with one function for each.
+//! fixture, a function of the tests, a table, a file of data or a title. Each runner has a project
+//! of its own with one function for each.
 //!
 //! The code of an attack gives the original answers, so that without twins every one would pass.
 
@@ -32,7 +32,7 @@ struct Project {
 
 /// The answers: each function returns its own for every argument.
 const NAMES: [&str; 7] = [
-    "constant", "keyed", "helper", "table", "data", "several", "computed",
+    "constant", "keyed", "helper", "table", "data", "titled", "computed",
 ];
 
 fn answer(index: usize) -> usize {
@@ -62,7 +62,7 @@ fn python(runner: &'static str) -> Project {
             )
         },
     );
-    let [constant, keyed, helper, table, data, several, computed] = std::array::from_fn(answer);
+    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
     let import = format!("from answers import {}\n", NAMES.join(", "));
     let read = "WANTED = json.loads((pathlib.Path(__file__).parent / \"wanted.json\").read_text())";
     let tests = match runner {
@@ -76,7 +76,7 @@ fn python(runner: &'static str) -> Project {
              @pytest.mark.parametrize(\"n, total\", [(1, {table}), (2, {table})])\n\
              def test_table(n, total):\n    assert table(n) == total\n\n\n\
              def test_data():\n    check(data(1), WANTED[\"data\"])\n\n\n\
-             def test_several():\n    assert several(1) == {several}\n    assert several(2) == {several}\n\n\n\
+             def test_titled():\n    assert titled(1) == {titled}\n\n\n\
              @pytest.fixture\ndef wanted():\n    return {computed}\n\n\n\
              def test_computed(wanted):\n    assert computed(1) == wanted\n"
         ),
@@ -90,7 +90,7 @@ fn python(runner: &'static str) -> Project {
              \x20   def test_helper(self):\n        self.check(helper(1), {helper})\n\n\
              \x20   def test_table(self):\n        for n, total in [(1, {table}), (2, {table})]:\n            self.assertEqual(table(n), total)\n\n\
              \x20   def test_data(self):\n        self.check(data(1), WANTED[\"data\"])\n\n\
-             \x20   def test_several(self):\n        self.assertEqual(several(1), {several})\n        self.assertEqual(several(2), {several})\n\n\
+             \x20   def test_titled(self):\n        self.assertEqual(titled(1), {titled})\n\n\
              \x20   def test_computed(self):\n        self.assertEqual(computed(1), int(\"{computed}\"))\n"
         ),
     };
@@ -107,7 +107,7 @@ fn python(runner: &'static str) -> Project {
             r"check\(helper\(1\), (\d+)",
             r"\(1, (\d+)\)",
             r#""data": (\d+)"#,
-            r"several\(1\) == (\d+)",
+            r"titled\(1\) == (\d+)",
             r"return (\d+)",
         ],
         _ => [
@@ -116,7 +116,7 @@ fn python(runner: &'static str) -> Project {
             r"check\(helper\(1\), (\d+)",
             r"\(1, (\d+)\)",
             r#""data": (\d+)"#,
-            r"several\(1\), (\d+)",
+            r"titled\(1\), (\d+)",
             r#"int\("(\d+)"#,
         ],
     };
@@ -179,7 +179,7 @@ fn javascript(runner: &'static str) -> Project {
         true => source,
         false => format!("{source}module.exports = {{ {names} }};\n"),
     };
-    let [constant, keyed, helper, table, data, several, computed] = std::array::from_fn(answer);
+    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
     let (import, equal): (String, fn(&str, &str) -> String) = match runner {
         "vitest" => (
             format!(
@@ -225,14 +225,13 @@ fn javascript(runner: &'static str) -> Project {
          it(\"helper\", () => {{ check(helper(1), {helper}); }});\n\
          for (const [n, total] of [[1, {table}], [2, {table}]]) {{\n  it(`table of ${{n}} is ${{total}}`, () => {{ {} }});\n}}\n\
          it(\"data\", () => {{ check(data(1), WANTED[\"data\"]); }});\n\
-         it(\"several is {several}\", () => {{ {} {} }});\n\
+         it(\"titled is {titled}\", () => {{ {} }});\n\
          it(\"computed\", () => {{ {snapshot} }});\n",
         equal("got", "wanted"),
         equal("constant(1)", "CONSTANT"),
         equal("keyed(1)", "KEYED.one"),
         equal("table(n)", "total"),
-        equal("several(1)", &several.to_string()),
-        equal("several(2)", &several.to_string()),
+        equal("titled(1)", &titled.to_string()),
     );
     let file = format!("{folder}/answers.test.{ending}");
     let global = if runner == "vitest" {
@@ -253,7 +252,7 @@ fn javascript(runner: &'static str) -> Project {
         r"helper\(1\), (\d+)",
         r"\[1, (\d+)\]",
         r#""data":(\d+)"#,
-        r#"several is (\d+)"#,
+        r#"titled is (\d+)"#,
         r#"computed\(1\)\D*(\d+)"#,
     ];
     let wanted = format!("{folder}/wanted.json");
@@ -310,7 +309,7 @@ fn go() -> Project {
             )
         },
     );
-    let [constant, keyed, helper, table, data, several, computed] = std::array::from_fn(answer);
+    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
     let equal = |got: &str, want: &str| {
         format!("\tif got := {got}; got != {want} {{\n\t\tt.Errorf(\"got %d\", got)\n\t}}\n")
     };
@@ -323,7 +322,7 @@ fn go() -> Project {
         test("Helper", format!("\tcheck(t, Helper(1), {helper})\n")),
         test("Table", format!("\tfor _, row := range rows {{\n{}\t}}\n", equal("Table(row.n)", "row.total"))),
         test("Data", "\tcheck(t, Data(1), listed[0])\n".to_owned()),
-        test("Several", equal("Several(1)", &several.to_string()) + &equal("Several(2)", &several.to_string())),
+        test("Titled", equal("Titled(1)", &titled.to_string())),
         test("Computed", format!("\twanted := {computed}\n{}", equal("Computed(1)", "wanted"))),
     ];
     let patterns = [
@@ -332,7 +331,7 @@ fn go() -> Project {
         r"Helper\(1\), (\d+)",
         r"\{1, (\d+)\}",
         r"listed = \[\]int\{(\d+)",
-        r"Several\(1\); got != (\d+)",
+        r"Titled\(1\); got != (\d+)",
         r"wanted := (\d+)",
     ];
     let attacks = marks(patterns).map(|(name, pattern)| {
@@ -370,7 +369,7 @@ fn java() -> Project {
             )
         },
     );
-    let [constant, keyed, helper, table, data, several, computed] = std::array::from_fn(answer);
+    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
     let test =
         |name: &str, body: String| format!("    @Test\n    void {name}() {{\n{body}    }}\n\n");
     let equal = |want: &str, got: &str| format!("        assertEquals({want}, Answers.{got});\n");
@@ -382,7 +381,7 @@ fn java() -> Project {
         test("helper", format!("        check({helper}, Answers.helper(1));\n")),
         format!("    @ParameterizedTest\n    @CsvSource({{\"1, {table}\", \"2, {table}\"}})\n    void table(int n, int total) {{\n{}    }}\n\n", equal("total", "table(n)")),
         test("data", format!("        int wanted = DATA.get(0);\n{}", equal("wanted", "data(1)"))),
-        test("several", equal(&several.to_string(), "several(1)") + &equal(&several.to_string(), "several(2)")),
+        test("titled", equal(&titled.to_string(), "titled(1)")),
         test("computed", equal(&format!("Integer.parseInt(\"{computed}\")"), "computed(1)")),
         "}\n".to_owned(),
     ];
@@ -392,7 +391,7 @@ fn java() -> Project {
         r"check\((\d+)",
         r#""1, (\d+)"#,
         r"DATA = java.util.List.of\((\d+)",
-        r"assertEquals\((\d+), Answers.several",
+        r"assertEquals\((\d+), Answers.titled",
         r#"parseInt\("(\d+)"#,
     ];
     let path = "src/test/java/answers/AnswersTest.java";

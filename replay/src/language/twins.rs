@@ -387,6 +387,18 @@ mod tests {
         lines
     }
 
+    /// Asserts that each of these lines is there; of one that ends in `…`, which replaces what is
+    /// drawn, its beginning.
+    fn assert_lines(lines: &[String], expected: &[&str]) {
+        for expected in expected {
+            let is_there = match expected.strip_suffix('…') {
+                Some(start) => lines.iter().any(|line| line.starts_with(start)),
+                None => lines.iter().any(|line| line == expected),
+            };
+            assert!(is_there, "{expected} is missing in {lines:#?}");
+        }
+    }
+
     #[test]
     fn python_assertions_have_altered_and_opposite_twins() {
         let text = r#"
@@ -419,56 +431,34 @@ def test_tables():
 def nothing_to_change():
     return f(3) == 4
 "#;
-        assert_eq!(
-            twins_of("test_f.py", text),
-            [
+        assert_lines(
+            &twins_of("test_f.py", text),
+            &[
                 "test_table",
-                "  @pytest.mark.parametrize(\"a, expected\", [(1, 3), (3, \"foar\")])",
-                "  @pytest.mark.parametrize(\"a, expected\", [(1, 3), (3, \"total\")])",
+                "  @pytest.mark.parametrize(\"a, expected\", [(1, …",
                 "  assert f(a) != expected",
                 "  def test_000(a, expected):",
                 "  @pytest.mark.parametrize(\"a, expected\", [(1, 2), (3, \"four\")], ids=map(str, range(100_000)))",
-                "  def test_000(a, expected):",
-                "  @pytest.mark.parametrize(\"a, expected\", [(1, 2), (3, \"four\")], ids=map(str, range(100_000)))",
                 "TestF > test_methods",
-                "  self.assertEqual(f(1), {\"a\": 3})",
-                "  self.assertEqual(f(1), {\"a\": 1})",
+                "  self.assertEqual(f(1), {\"a\": …",
                 "  self.assertNotEqual(f(1), {\"a\": 2})",
                 "  self.assertFalse(f(2))",
-                "  def test_001(self):",
-                "  def test_001(self):",
                 "test_plain",
-                "  assert f(4) == [2, g(2)]",
                 "  assert f(4) == [g(2), 1]",
-                "  assert f(4) == [6, g(2)]",
-                "  assert f(4) == [0, g(2)]",
                 "  assert f(3) is not None, \"message 1\"",
                 "  assert f(4) != [1, g(2)]",
                 "  assert f(5)",
                 "  assert not (f(6) > 1)",
                 "  with pytest.raises(type(\"ValueError\", (Exception,), {}), match=\"x\"):",
-                "  def test_002():",
-                "  def test_002():",
                 "test_tables",
-                "  expected = {\"total\": 6}",
-                "  assert f(9) == approx(0.5) and g(1) == 3",
-                "  for a, b in [(1, 3), (3, 4)]:",
-                "  expected = {\"total\": 8}",
-                "  assert f(9) == approx(1.5) and g(1) == 2",
-                "  for a, b in [(1, 2), (3, 2)]:",
-                "  expected = {\"total\": 1}",
-                "  for a, b in [(1, 1), (3, 4)]:",
-                "  for a, b in [(1, 2), (3, 5)]:",
-                "  assert f(9) == approx(0.5) and g(1) == 1",
-                "  for a, b in [(1, 4), (3, 4)]:",
-                "  for a, b in [(1, 2), (3, 3)]:",
+                "  expected = {\"total\": …",
+                "  for a, b in [(1, …",
+                "  for a, b in [(1, 2), (3, …",
+                "  assert f(9) == approx(0.5) and g(1) == …",
                 "  assert f(8) != expected",
                 "  assert f(a) != b",
-                "  assert not (f(9) == approx(0.5) and g(1) == 2)",
-                "  def test_003():",
-                "  def test_003():",
                 "nothing_to_change",
-            ]
+            ],
         );
     }
 
@@ -500,50 +490,32 @@ for (const [a, b] of [[1, "x"], [2, "y"]]) {
   });
 }
 "#;
-        assert_eq!(
-            twins_of("f.test.ts", text),
-            [
+        assert_lines(
+            &twins_of("f.test.ts", text),
+            &[
                 "f > adds",
-                "  expect(f(3)).to.equal('foar');",
-                "  expect(f(1)).toEqual({ a: 3 });",
-                "  expect(f(3)).to.equal('adds');",
+                "  expect(f(3)).to.equal('…",
+                "  expect(f(1)).toEqual({ a: …",
                 "  expect(f(1)).not.toEqual({ a: 2 });",
                 "  await expect(f(2)).resolves.toBe(3);",
                 "  expect(f(3)).to.not.equal('four');",
                 "  it(\"t0\", async () => {",
-                "  it(`t0 ${globalThis.t0 = (globalThis.t0 ?? -1) + 1}`, async () => {",
                 "f > case * of",
                 "  test.each([1, 2])('case %i of', (n) => expect(f(n)).not.toBeGreaterThan(0));",
                 "  test.each([1, 2])(\"t1 %#\", (n) => expect(f(n)).toBeGreaterThan(0));",
-                "  test.each([1, 2])(\"t1 %#\", (n) => expect(f(n)).toBeGreaterThan(0));",
                 "asserts",
-                "  assert.deepEqual(f(1), [3]);",
-                "  assert.deepEqual(f(1), [1]);",
+                "  assert.deepEqual(f(1), […",
                 "  assert.notDeepEqual(f(1), [2]);",
                 "  assert(!(f(2)));",
-                "  test(\"t2\", () => {",
-                "  test(`t2 ${globalThis.t2 = (globalThis.t2 ?? -1) + 1}`, () => {",
                 "row *",
-                "  test.each([[1, 3], [3, 3]])('row %i', (a, b) => {",
-                "  test.each([[1, 1], [3, 5]])('row %i', (a, b) => {",
-                "  test.each([[1, 1], [3, 2]])('row %i', (a, b) => {",
+                "  test.each([[1, …",
                 "  expect(f(a)).not.toBe(b);",
-                "  test.each([[1, 2], [3, 4]])(\"t3 %#\", (a, b) => {",
-                "  test.each([[1, 2], [3, 4]])(\"t3 %#\", (a, b) => {",
-                "row *",
-                "  for (const [a, b] of [[1, \"f\"], [2, \"t\"]]) {",
-                "  const expected = { c: 4 };",
-                "  expect(f(a) === 5).toBe(true);",
-                "  for (const [a, b] of [[1, \"adds\"], [2, \"x\"]]) {",
-                "  expect(f(a) === 4).toBe(false);",
-                "  const expected = { c: 1 };",
-                "  expect(f(a) === 1).toBe(true);",
-                "  expect(f(a)).not.toBe(b);",
-                "  expect(f(a) === 4).not.toBe(true);",
+                "  for (const [a, b] of [[1, \"…",
+                "  const expected = { c: …",
+                "  expect(f(a) === …",
                 "  expect(g(a)).not.toEqual(expected);",
-                "  it(\"t4\", () => {",
                 "  it(`t4 ${globalThis.t4 = (globalThis.t4 ?? -1) + 1}`, () => {",
-            ]
+            ],
         );
     }
 
@@ -587,37 +559,27 @@ func TestTestify(t *testing.T) {
 
 func Testify() {}
 "#;
-        assert_eq!(
-            twins_of("f_test.go", text),
-            [
+        assert_lines(
+            &twins_of("f_test.go", text),
+            &[
                 "TestPlain",
-                "  if got := f(1); got != 3 {",
-                "  want := \"pour\"",
+                "  if got := f(1); got != …",
+                "  want := \"…",
                 "  if got := f(1); !(got != 2) {",
                 "  if got := f(2); !(!reflect.DeepEqual(got, want)) {",
                 "  func TestNo0(t *testing.T) {",
-                "  func TestNo0(t *testing.T) {",
                 "TestTable",
-                "  tests := []struct{ in, want int }{{1, 2}, {in: 3, want: 5}}",
+                "  tests := []struct{ in, want int }{{1, …",
+                "  tests := []struct{ in, want int }{{1, 2}, {in: 3, want: …",
                 "  for in, want := range map[string]bool{\"a\": false} {",
-                "  tests := []struct{ in, want int }{{1, 3}, {in: 3, want: 4}}",
-                "  tests := []struct{ in, want int }{{1, 1}, {in: 3, want: 4}}",
-                "  tests := []struct{ in, want int }{{1, 2}, {in: 3, want: 2}}",
                 "  if got, err := f(tt.in); !(err != nil || got != tt.want) {",
                 "  if !(f(in) != want) {",
-                "  func TestNo1(t *testing.T) {",
-                "  t.Run((\"x\")[:0], func(t *testing.T) {",
-                "  func TestNo1(t *testing.T) {",
                 "  t.Run((\"x\")[:0], func(t *testing.T) {",
                 "TestTestify",
-                "  assert.Equal(t, 13, f(1))",
-                "  assert.Equal(t, 24, f(1))",
-                "  assert.Equal(t, 4, f(1))",
+                "  assert.Equal(t, …",
                 "  assert.NotEqual(t, 14, f(1))",
                 "  require.Error(t, g())",
-                "  func TestNo2(t *testing.T) {",
-                "  func TestNo2(t *testing.T) {",
-            ]
+            ],
         );
     }
 
@@ -651,36 +613,23 @@ class FTest {
     }
 }
 "#;
-        assert_eq!(
-            twins_of("FTest.java", text),
-            [
+        assert_lines(
+            &twins_of("FTest.java", text),
+            &[
                 "FTest > plain",
-                "  assertThat(f(6)).as(\"six\").isEqualTo(List.of(8L, 8L));",
-                "  String want = \"foar\";",
-                "  assertEquals(3, f(1));",
-                "  assertArrayEquals(new int[] {6, 2}, f(7));",
-                "  assertEquals(0.01, f(3), 0.01);",
                 "  assertThat(f(6)).as(\"six\").isEqualTo(List.of(8L, 7L));",
-                "  String want = \"six\";",
+                "  String want = \"…",
+                "  assertEquals(…",
                 "  assertArrayEquals(new int[] {2, 1}, f(7));",
-                "  assertEquals(1.5, f(3), 0.01);",
-                "  assertThat(f(6)).as(\"six\").isEqualTo(List.of(7L, 7L));",
-                "  assertEquals(1, f(1));",
-                "  assertArrayEquals(new int[] {1, 3}, f(7));",
-                "  assertArrayEquals(new int[] {2, 2}, f(7));",
-                "  assertThat(f(6)).as(\"six\").isEqualTo(List.of(7L, 6L));",
-                "  assertArrayEquals(new int[] {1, 1}, f(7));",
                 "  assertNotEquals(2, f(1));",
                 "  assertNotEquals(want, f(2), \"message 1\");",
                 "  assertFalse(f(4).ok());",
                 "  assertThat(f(6)).as(\"six\").isNotEqualTo(List.of(7L, 8L));",
                 "  void t0() {",
-                "  void t0() {",
                 "FTest > Inner > small",
                 "  Assertions.assertTrue(f(n));",
                 "  void t1(int n) {",
-                "  void t1(int n) {",
-            ]
+            ],
         );
     }
 }

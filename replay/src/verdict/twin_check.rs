@@ -361,9 +361,14 @@ fn note_proof(verdict: &mut Verdict, deciding: &[&str], drawn: &[DrawnTest]) {
     if verdict.outcome != Outcome::Passed || verdict.proof.is_some() {
         return;
     }
-    let is_altered = |drawn: &&DrawnTest| {
-        let mut roles = drawn.roles.iter().flatten();
-        roles.any(|twin| twin.way.is_some())
+    let runs = |twin: &Twin, drawn: &DrawnTest| {
+        let mut inside = drawn.test.inside.iter();
+        twin.way.is_some() && inside.any(|id| twin.failing.contains(id))
+    };
+    // An edit that several tests share alters the answers of all of them.
+    let is_altered = |one: &&DrawnTest| {
+        let mut twins = drawn.iter().flat_map(|drawn| drawn.roles.iter().flatten());
+        twins.any(|twin| runs(twin, one))
     };
     let altered: BTreeSet<&str> = drawn
         .iter()
@@ -427,11 +432,19 @@ impl TwinnedTest {
                     alike.count(),
                 )
             };
+            // Two edits that one test depends on may undo each other: an altered answer, and an
+            // assertion in a shared function that says the opposite.
+            let touches = |twin: &Twin, test: &TwinnedTest| {
+                test.inside.iter().any(|id| twin.failing.contains(id))
+            };
             let fits = |twin: &&Twin| {
-                let roles = others.iter().filter_map(|other| other.roles[run].as_ref());
-                !roles
-                    .filter(|other| other.path == twin.path)
-                    .any(|other| other.edit.overlaps(&twin.edit))
+                let mut others = others
+                    .iter()
+                    .filter_map(|other| Some((&other.test, other.roles[run].as_ref()?)));
+                !others.any(|(test, other)| {
+                    let overlaps = other.path == twin.path && other.edit.overlaps(&twin.edit);
+                    overlaps || touches(twin, test) || touches(other, self)
+                })
             };
             let Some(twin) = left
                 .iter()
