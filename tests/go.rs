@@ -137,8 +137,8 @@ fn go_verdicts_are_right() {
     // be missed too.
     assert_eq!(judged[4]["missing"], json!(["executed"]), "{:#}", judged[4]);
     assert_ne!(naive[4]["missing"], judged[4]["missing"]);
-    let unasked = json!(["signature", "quiet", "framework", "process"]);
-    assert_eq!(judged[1]["unasked"], unasked, "{:#}", judged[1]);
+    let unchecked = json!(["signature", "quiet", "framework", "process"]);
+    assert_eq!(judged[1]["unchecked"], unchecked, "{:#}", judged[1]);
     assert_ne!(judged[1]["twins"], Value::Null, "{:#}", judged[1]);
     assert_eq!(
         judged[3]["failed"],

@@ -179,8 +179,8 @@ fn java_verdicts_are_right() {
     // be missed too.
     assert_eq!(judged[3]["missing"], json!(["executed"]), "{:#}", judged[3]);
     assert_ne!(naive[3]["missing"], judged[3]["missing"]);
-    let unasked = json!(["signature", "quiet", "framework", "process"]);
-    assert_eq!(judged[1]["unasked"], unasked, "{:#}", judged[1]);
+    let unchecked = json!(["signature", "quiet", "framework", "process"]);
+    assert_eq!(judged[1]["unchecked"], unchecked, "{:#}", judged[1]);
     assert_ne!(judged[1]["twins"], Value::Null, "{:#}", judged[1]);
     assert!(
         judged[3]["output"]

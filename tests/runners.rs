@@ -217,12 +217,12 @@ fn junit_verdicts_rely_on_available_evidence() {
     let dir = TestDir::new();
     let project = "kitchen-junit";
     let tasks = mine(&dir, project, "src/kitchen/scale.py");
-    let unasked = json!(["signature", "quiet", "sentinels", "framework", "process"]);
+    let unchecked = json!(["signature", "quiet", "sentinels", "framework", "process"]);
 
     let reference = &verdicts(&dir, project, &tasks, "reference", 1)[&0];
     assert_eq!(reference["outcome"], "passed", "{reference:#}");
     assert_eq!(reference["executed"], 11, "{reference:#}");
-    assert_eq!(reference["unasked"], unasked, "{reference:#}");
+    assert_eq!(reference["unchecked"], unchecked, "{reference:#}");
     let empty = &verdicts(&dir, project, &tasks, "empty", 1)[&0];
     assert_ne!(empty["outcome"], "passed", "{empty:#}");
 
@@ -238,7 +238,7 @@ fn junit_verdicts_rely_on_available_evidence() {
     let judged = verdicts(&dir, project, &tasks[..1], &model, completions.len());
     for verdict in judged.values() {
         assert_eq!(verdict["outcome"], "failed", "{verdict:#}");
-        assert_eq!(verdict["unasked"], unasked, "{verdict:#}");
+        assert_eq!(verdict["unchecked"], unchecked, "{verdict:#}");
     }
     assert_ne!(judged[&0]["failed"], json!([]), "{judged:#?}");
     assert!(lacks(&judged[&1], "report"), "{judged:#?}");

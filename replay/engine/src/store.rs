@@ -45,7 +45,7 @@ use fillrate_language::task::Hole;
 use fillrate_mine::Rejection;
 use fillrate_server::completion::Trace;
 use fillrate_verdict::corpus::detect::recorded_location;
-use fillrate_verdict::{Outcome, Verdict};
+use fillrate_verdict::{Outcome, Proof, Verdict};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +93,8 @@ pub struct Run {
     database: Connection,
     /// Where the run's segments go, if it is a part of one.
     part: Option<RefCell<PartFolder>>,
+    /// The weakest proof with which a pass counts; `None` counts all.
+    proof: Option<Proof>,
 }
 
 /// The tables of a run.
@@ -451,7 +453,25 @@ impl Run {
             folder: folder.to_owned(),
             database,
             part: None,
+            proof: None,
         })
+    }
+
+    /// The same run, read so that only passes with this proof or a stronger one count: others are
+    /// [`Outcome::Unproven`]. A pass that was recorded without a proof counts for none.
+    #[must_use]
+    pub fn with_proof(mut self, proof: Option<Proof>) -> Self {
+        self.proof = proof;
+        self
+    }
+
+    fn with_required_proof(&self, mut attempt: Attempt) -> Attempt {
+        let verdict = &mut attempt.verdict;
+        let is_weak = |weakest: Proof| verdict.proof.is_none_or(|proof| proof > weakest);
+        if verdict.outcome == Outcome::Passed && self.proof.is_some_and(is_weak) {
+            verdict.outcome = Outcome::Unproven;
+        }
+        attempt
     }
 
     /// The run's folder.
@@ -874,7 +894,10 @@ impl Run {
             .query_map([], |row| row.get::<_, String>(0))
             .map_err(fault)?;
         let mut attempts = records
-            .map(|record| self.parse(&record.map_err(fault)?))
+            .map(|record| {
+                let attempt = self.parse(&record.map_err(fault)?)?;
+                Ok(self.with_required_proof(attempt))
+            })
             .collect::<Result<Vec<Attempt>, _>>()?;
         // Rounds are no column of their own, so that older runs can be read.
         attempts.sort_by(|a, b| {
@@ -912,7 +935,7 @@ impl Run {
             .and_then(|mut statement| statement.query_row([key], |row| row.get(0)).optional())
             .map_err(|source| self.fault(source))?;
         let record = record.ok_or_else(|| self.strange(format!("attempt {key} is missing")))?;
-        self.parse(&record)
+        Ok(self.with_required_proof(self.parse(&record)?))
     }
 
     /// The conflicts between the parts that the run was merged of, by attempt.

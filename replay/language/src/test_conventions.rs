@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::twins::TestFunction;
+use super::twins::{FoundFunction, ParsedFile};
 
 /// A language's conventions for tests.
 pub struct TestConventions {
@@ -16,9 +16,9 @@ pub struct TestConventions {
     pub fence: &'static str,
     /// The test in a statement of a file's outermost scope.
     pub test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
-    /// The functions of a file that may be tests, in its order, each with the edits that make twins
-    /// of it.
-    pub test_functions: fn(Node<'_>, &str) -> Vec<TestFunction>,
+    /// The functions of the first of some files that may be tests, in its order, each with the
+    /// edits that make twins of it.
+    pub test_functions: fn(&[ParsedFile<'_>]) -> Vec<FoundFunction>,
     /// The name of a file of added tests that the framework finds as it finds the example: from
     /// the example's file name, the name of the file under test without its endings, and a digest.
     pub file_name: fn(example: &str, stem: &str, digest: &str) -> String,

@@ -13,7 +13,7 @@ use fillrate_metrics::{
 use serde::Serialize;
 
 use super::developers::DeveloperFigures;
-use super::figures::{ReportRow, left_out_line, passes, report_row};
+use super::figures::{ReportRow, left_out_line, passes, report_row, unproven_line};
 use super::policies::{self, PolicyFigures};
 use super::rounds::{RepairRound, rounds, rounds_table};
 use super::scored::{ScoredAttempt, load_scored, without_repairs};
@@ -279,11 +279,11 @@ impl Comparison {
         let first = self.contexts.first();
         let (first, model) = first.map_or(("", ""), |first| (&first.context, &first.row.model));
         let left_out = self.contexts.iter().map(|run| {
-            let line = left_out_line(&run.row);
-            match line.is_empty() {
-                true => line,
-                false => format!("{}: {line}", run.context),
-            }
+            let lines = [unproven_line(&run.row), left_out_line(&run.row)];
+            let lines = lines.into_iter().filter(|line| !line.is_empty());
+            lines
+                .map(|line| format!("{}: {line}", run.context))
+                .collect::<String>()
         });
         let left_out: String = left_out.collect();
         let one = self.contexts.iter().all(|run| run.row.model == model);

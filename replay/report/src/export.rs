@@ -235,6 +235,13 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
         let passed = outcome == Outcome::Passed;
         outcome.is_evidence().then_some(passed).into()
     }),
+    attempt_column!("proof", Text, |row| {
+        let proof = row.scored.attempt.verdict.proof;
+        proof.map(fillrate_verdict::Proof::name).into()
+    }),
+    attempt_column!("tests_unproven", Whole, |row| {
+        row.scored.attempt.verdict.unproven.len().into()
+    }),
     attempt_column!("reason", Text, |row| {
         row.scored.attempt.verdict.reason.as_str().into()
     }),
@@ -478,9 +485,18 @@ fn object(head: &Head, row: Vec<ExportValue>) -> serde_json::Map<String, serde_j
     members.collect()
 }
 
+/// A text that spreadsheets take for no formula: models write it, and a formula can run programs.
+/// See <https://owasp.org/www-community/attacks/CSV_Injection>.
+fn without_formula(text: String) -> String {
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => format!("'{text}"),
+        false => text,
+    }
+}
+
 fn cell(value: ExportValue) -> String {
     match value {
-        ExportValue::Text(value) => value,
+        ExportValue::Text(value) => value.map(without_formula),
         ExportValue::Whole(value) => value.map(|value| value.to_string()),
         ExportValue::Real(value) => value.map(|value| value.to_string()),
         ExportValue::Truth(value) => value.map(|value| value.to_string()),
@@ -497,5 +513,19 @@ impl ExportFormat {
             "parquet" => Some(Self::Parquet),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_cells_are_no_formulas() {
+        for text in ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1"] {
+            assert_eq!(cell(ExportValue::from(text)), format!("'{text}"));
+        }
+        assert_eq!(cell(ExportValue::from("a = 1")), "a = 1");
+        assert_eq!(cell(ExportValue::from(Some(-1.5))), "-1.5");
     }
 }

@@ -10,7 +10,7 @@ use fillrate_metrics::{
     reported_text_metrics,
 };
 use fillrate_mine::invocation::InvocationRates;
-use fillrate_verdict::Outcome;
+use fillrate_verdict::{Outcome, Proof};
 use serde::Serialize;
 
 use super::policies::PolicyFigures;
@@ -36,6 +36,8 @@ pub struct ReportRow {
     pub outcomes: BTreeMap<&'static str, usize>,
     /// Attempts that failed by machinery or whose tests are flaky: no figure counts them.
     pub left_out: usize,
+    /// Passes by proof, of those whose record has one.
+    pub proofs: BTreeMap<&'static str, usize>,
     /// Attempts whose failed tests run no line of the completion and were therefore rerun. If the
     /// unchanged project fails them as well, the outcome is `flaky`.
     pub again: usize,
@@ -124,6 +126,7 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
         completions: accepted.len(),
         metrics,
         outcomes,
+        proofs: proofs(scored),
         left_out: scored.iter().filter(|one| !one.is_counted()).count(),
         again: scored
             .iter()
@@ -171,6 +174,48 @@ pub(super) fn passes(scored: &[&ScoredAttempt]) -> Vec<bool> {
         .filter(|outcome| outcome.is_evidence())
         .map(|outcome| outcome == Outcome::Passed)
         .collect()
+}
+
+/// Passes by proof.
+fn proofs(scored: &[&ScoredAttempt]) -> BTreeMap<&'static str, usize> {
+    let mut proofs = BTreeMap::new();
+    for one in scored {
+        let verdict = &one.attempt.verdict;
+        if let (Outcome::Passed, Some(proof)) = (verdict.outcome, verdict.proof) {
+            *proofs.entry(proof.name()).or_default() += 1;
+        }
+    }
+    proofs
+}
+
+/// The share of passes that may be unproven before a table begins with it.
+const QUIET_UNPROVEN: f64 = 0.05;
+
+/// A table's first line if many passes are not proven by altered answers, otherwise nothing.
+pub(super) fn unproven_line(row: &ReportRow) -> String {
+    let passes: usize = row.proofs.values().sum();
+    let proven = row.proofs.get(Proof::Altered.name()).unwrap_or(&0);
+    let unproven = passes - proven;
+    let share = unproven as f64 / passes.max(1) as f64;
+    if share <= QUIET_UNPROVEN {
+        return String::new();
+    }
+    let weaker = Proof::ALL.iter().filter(|proof| **proof != Proof::Altered);
+    let counts: Vec<String> = weaker
+        .filter_map(|proof| {
+            Some(format!(
+                "{} {}",
+                proof.name(),
+                row.proofs.get(proof.name())?
+            ))
+        })
+        .collect();
+    format!(
+        "Warning: {unproven} of {passes} passes ({:.1} %) are not proven by altered answers: {}; \
+         `show RUN --proof altered` counts none of them\n",
+        100.0 * share,
+        counts.join(", ")
+    )
 }
 
 /// The share of attempts that may be left out of the figures before a table begins with it.

@@ -25,7 +25,7 @@ use fillrate_verdict::Outcome;
 use serde::Serialize;
 
 use self::developers::DeveloperFigures;
-use self::figures::{left_out_line, report_row};
+use self::figures::{left_out_line, report_row, unproven_line};
 use self::rounds::{rounds, rounds_table};
 use self::scored::{ScoredAttempt, load_scored, without_repairs};
 use self::table::{TextTable, figure, right};
@@ -139,6 +139,7 @@ impl RunReport {
         let mut text = format!("{table}\n");
         if let Some(all) = self.rows.last() {
             text.insert_str(0, &left_out_line(all));
+            text.insert_str(0, &unproven_line(all));
             let outcomes: Vec<String> = all
                 .outcomes
                 .iter()
@@ -274,7 +275,7 @@ mod tests {
     use fillrate_engine::store::{Attempt, DeveloperSettings, MiningCounts};
     use fillrate_language::task::{Hole, HoleKind};
     use fillrate_mine::Rejection;
-    use fillrate_verdict::Verdict;
+    use fillrate_verdict::{Proof, Verdict};
 
     use super::*;
 
@@ -394,6 +395,45 @@ mod tests {
         1 project left out:
           other: node is needed
         ");
+    }
+
+    #[test]
+    fn a_table_begins_with_passes_that_are_not_proven() {
+        let (_folder, report) = report();
+        let mut all = report.rows.last().expect("a row for all").clone();
+        all.proofs = BTreeMap::from([("altered", 95), ("partial", 5)]);
+        assert_eq!(unproven_line(&all), "", "5 of 100");
+        all.proofs = BTreeMap::from([("altered", 90), ("partial", 6), ("none", 1)]);
+        let line = unproven_line(&all);
+        assert!(
+            line.starts_with("Warning: 7 of 97 passes (7.2 %)"),
+            "{line}"
+        );
+        assert!(line.contains("partial 6, none 1"), "{line}");
+    }
+
+    #[test]
+    fn passes_with_less_proof_than_asked_for_do_not_count() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
+        run.add_holes([(&hole, FILE)].into_iter())
+            .expect("there is room");
+        let proofs = [Some(Proof::Altered), Some(Proof::Partial), None];
+        for (sample, proof) in (0..).zip(proofs) {
+            let mut passed = attempt(&hole, sample, &["total = a + 1"], Outcome::Passed);
+            passed.verdict.proof = proof;
+            run.add_attempt(&passed).expect("there is room");
+        }
+        let outcomes = |run: &Run| -> Vec<&str> {
+            let attempts = run.attempts().expect("they were written").into_iter();
+            attempts.map(|one| one.verdict.outcome.name()).collect()
+        };
+        assert_eq!(outcomes(&run), ["passed"; 3]);
+        let run = run.with_proof(Some(Proof::Altered));
+        assert_eq!(outcomes(&run), ["passed", "unproven", "unproven"]);
+        let run = run.with_proof(Some(Proof::Partial));
+        assert_eq!(outcomes(&run), ["passed", "passed", "unproven"]);
     }
 
     #[test]

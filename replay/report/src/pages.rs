@@ -640,11 +640,30 @@ fn name(reported_runs: &mut [ReportedRun]) {
     }
 }
 
+/// The most bytes of a completion that pages hold.
+const MOST_OF_COMPLETION: usize = 16 << 10;
+
+/// The beginning of a text that is too long for pages, and its length.
+fn cut(text: String) -> String {
+    if text.len() <= MOST_OF_COMPLETION {
+        return text;
+    }
+    let mut end = MOST_OF_COMPLETION;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}\n[… {} bytes in all]", &text[..end], text.len())
+}
+
 /// An attempt without what only its own page shows, which is most of it.
 fn slim(scored: ScoredAttempt) -> ScoredAttempt {
     let Attempt {
-        trace: _, verdict, ..
+        trace: _,
+        verdict,
+        offered,
+        ..
     } = &scored.attempt;
+    let offered = offered.iter().cloned().map(cut).collect();
     let verdict = fillrate_verdict::Verdict {
         output: String::new(),
         ..verdict.clone()
@@ -653,6 +672,7 @@ fn slim(scored: ScoredAttempt) -> ScoredAttempt {
         attempt: Attempt {
             trace: None,
             verdict,
+            offered,
             ..scored.attempt
         },
         ..scored

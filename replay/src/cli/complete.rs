@@ -109,7 +109,7 @@ fn print_result(
         if arguments.trace
             && let Some(trace) = &reply.trace
         {
-            eprint!("{}", show_trace(trace));
+            eprint!("{}", show_trace(trace, None));
         }
         for (rank, candidate) in reply.candidates.iter().enumerate().skip(1) {
             eprint!("{}", section(&format!("candidate {}", rank + 1), candidate));

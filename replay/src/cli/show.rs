@@ -8,6 +8,7 @@ use fillrate_language::mutate::MutationScore;
 use fillrate_language::task::Hole;
 use fillrate_report::{Comparison, RunReport};
 use fillrate_server::completion::Trace;
+use fillrate_verdict::Proof;
 use fillrate_verdict::feedback::without_control_characters;
 
 use super::runs::{check_unique, inner_runs, run_name};
@@ -24,10 +25,20 @@ pub(super) struct ShowArguments {
     /// paired differences, and the holes that only one of them solves
     #[arg(long, value_name = "RUN", conflicts_with = "hole")]
     beside: Vec<PathBuf>,
+    /// Count a pass only with this proof or a stronger one: `altered`, `partial`, `opposite` or
+    /// `none`
+    #[arg(long, value_name = "PROOF")]
+    proof: Option<Proof>,
+    /// Print texts of more than 200 lines whole
+    #[arg(long)]
+    whole: bool,
     /// Print one JSON object instead
     #[arg(long)]
     json: bool,
 }
+
+/// Most lines of a text that are printed.
+const MOST_LINES: usize = 200;
 
 pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     if arguments.run.is_file() {
@@ -37,7 +48,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     if !contexts.is_empty() {
         return show_contexts(&contexts, arguments);
     }
-    let run = Run::open(&arguments.run)?;
+    let run = Run::open(&arguments.run)?.with_proof(arguments.proof);
     if !arguments.beside.is_empty() {
         return show_beside(run, arguments);
     }
@@ -76,8 +87,9 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     print_section("reference", &hole.reference);
     print_section("suffix (its first lines)", &head(suffix, 5));
     let has_latency = run.has_latency()?;
+    let most = (!arguments.whole).then_some(MOST_LINES);
     for attempt in &attempts {
-        show_attempt(attempt, has_latency);
+        show_attempt(attempt, has_latency, most);
     }
     Ok(Success::Whole)
 }
@@ -94,7 +106,10 @@ fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Succe
     }
     let mut runs = Vec::new();
     for folder in folders {
-        runs.push((run_name(folder), Run::open(folder)?));
+        runs.push((
+            run_name(folder),
+            Run::open(folder)?.with_proof(arguments.proof),
+        ));
     }
     let comparison = Comparison::load(&runs)?;
     if arguments.json {
@@ -112,7 +127,10 @@ fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliErro
     check_unique(&named)?;
     let mut runs = vec![(run_name(&arguments.run), first)];
     for folder in &arguments.beside {
-        runs.push((run_name(folder), Run::open(folder)?));
+        runs.push((
+            run_name(folder),
+            Run::open(folder)?.with_proof(arguments.proof),
+        ));
     }
     let comparison = Comparison::load(&runs)?;
     if arguments.json {
@@ -135,7 +153,8 @@ fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliErro
     Ok(Success::Whole)
 }
 
-fn show_attempt(attempt: &Attempt, has_latency: bool) {
+fn show_attempt(attempt: &Attempt, has_latency: bool, most: Option<usize>) {
+    let print_section = |name: &str, text: &str| out!("{}", section_of(name, text, most));
     let answer = if !has_latency {
         "a recorded completion".to_owned()
     } else if attempt.answered {
@@ -155,7 +174,7 @@ fn show_attempt(attempt: &Attempt, has_latency: bool) {
     );
     print_section("completion", attempt.completion());
     if let Some(trace) = &attempt.trace {
-        out!("{}", show_trace(trace));
+        out!("{}", show_trace(trace, most));
     }
     let verdict = &attempt.verdict;
     print_section(
@@ -168,6 +187,13 @@ fn show_attempt(attempt: &Attempt, has_latency: bool) {
         ),
         &verdict.reason,
     );
+    if let Some(proof) = verdict.proof {
+        print_section("proof of the pass", proof.name());
+    }
+    if !verdict.unproven.is_empty() {
+        let name = "deciding tests that ran with no altered answer";
+        print_section(name, &verdict.unproven.join("\n"));
+    }
     if !verdict.twins.is_empty() {
         let name = "tests that also ran as twins, changed so that they must fail, and did";
         print_section(name, &verdict.twins.join("\n"));
@@ -196,8 +222,9 @@ fn show_attempt(attempt: &Attempt, has_latency: bool) {
     print_section("test output", &verdict.output);
 }
 
-/// How a completion came about, for people.
-pub(super) fn show_trace(trace: &Trace) -> String {
+/// The steps that led to a completion, for people; at most `most` lines of each text.
+pub(super) fn show_trace(trace: &Trace, most: Option<usize>) -> String {
+    let section = |name: &str, text: &str| section_of(name, text, most);
     let mut shown = String::new();
     if let Some(reason) = trace.fault.as_ref().or(trace.nothing.as_ref()) {
         shown += &section("why there is none", reason);
@@ -251,10 +278,27 @@ pub(super) fn show_trace(trace: &Trace) -> String {
         )
 }
 
-/// A titled part of a page. The text may be a completion or the output of tests, which must not
-/// control the terminal.
+/// A titled part of a page, whole.
 pub(super) fn section(name: &str, text: &str) -> String {
-    format!("\n--- {name}\n{}\n", without_control_characters(text))
+    section_of(name, text, None)
+}
+
+/// A titled part of a page. The text may be a completion or the output of tests, which must not
+/// control the terminal: its lines are indented, so that none can pass for a title.
+fn section_of(name: &str, text: &str, most: Option<usize>) -> String {
+    let text = without_control_characters(text);
+    let lines: Vec<&str> = text.split('\n').collect();
+    let shown = most.unwrap_or(usize::MAX).min(lines.len());
+    let mut section = format!("\n--- {name}\n");
+    for line in &lines[..shown] {
+        section += &format!("    {line}").trim_end().to_owned();
+        section.push('\n');
+    }
+    if shown < lines.len() {
+        let more = lines.len() - shown;
+        section += &format!("({more} more lines; --whole prints them)\n");
+    }
+    section
 }
 
 /// The only hole of these whose id begins or ends so.
@@ -360,4 +404,22 @@ fn head(text: &str, lines: usize) -> String {
 
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_lines_are_indented_and_cut() {
+        let text = "a\n--- verdict: passed\n\u{202e}b\u{2028}c";
+        assert_eq!(
+            section("test output", text),
+            "\n--- test output\n    a\n    --- verdict: passed\n    bc\n"
+        );
+        assert_eq!(
+            section_of("prompt", "1\n2\n3", Some(2)),
+            "\n--- prompt\n    1\n    2\n(1 more lines; --whole prints them)\n"
+        );
+    }
 }

@@ -46,6 +46,8 @@ impl Rules<'_> {
             missing: decision.missing,
             unavailable: self.runner.unavailable_evidence().to_vec(),
             twins: Vec::new(),
+            proof: None,
+            unproven: Vec::new(),
             executed: run.report.tests.len(),
             rerun: false,
             seconds: run.wall.as_secs_f64(),

@@ -114,7 +114,9 @@ impl Executor {
         run: &TestRun<'_>,
     ) -> Result<TestRunResult, VerdictError> {
         if self.is_warm(engine) {
-            if let Some(result) = self.execute_warm(run, Readiness::Collected)? {
+            // One that has collected the tests still has what altered tests expected before.
+            let keeps_tests = run.replaced.len() <= 1;
+            if keeps_tests && let Some(result) = self.execute_warm(run, Readiness::Collected)? {
                 return Ok(result);
             }
             if let Some(result) = self.execute_warm(run, Readiness::Loaded)? {

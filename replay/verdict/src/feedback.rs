@@ -35,8 +35,8 @@ impl Verdict {
     }
 }
 
-/// Removes what a terminal would obey: control sequences, and control characters but line breaks
-/// and tabs.
+/// Removes what a terminal would obey: control sequences, control characters but line breaks and
+/// tabs, and characters that turn the direction of text or end lines.
 pub fn without_control_characters(text: &str) -> String {
     static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
         // Control sequences and operating system commands, ECMA-48 §5.4 and §8.3.89.
@@ -47,7 +47,17 @@ pub fn without_control_characters(text: &str) -> String {
         .replace_all(&text.replace("\r\n", "\n"), "")
         .chars()
         .filter(|character| !character.is_control() || matches!(character, '\n' | '\t'))
+        .filter(|character| !is_invisible_control(*character))
         .collect()
+}
+
+/// True for a character that changes how others are shown: marks, embeddings, overrides and isolates
+/// of the bidirectional algorithm (Unicode Standard Annex 9), and separators of lines and paragraphs.
+fn is_invisible_control(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }
 
 /// Makes absolute paths relative to the project, or reduces them to the file name.

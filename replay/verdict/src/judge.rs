@@ -17,11 +17,15 @@ use super::error::VerdictError;
 use super::executor::Executor;
 use super::flaky::FlakyTests;
 use super::judged_code::{CodeOrigin, JudgedCode};
-use super::outcome::{Outcome, Verdict};
+use super::outcome::{Outcome, Proof, Verdict};
 use super::runner::{ProjectRunner, TestRun, WarmWorkers};
 use super::twin_check::TwinCheck;
 use super::type_checker::TypeChecker;
 use crate::corpus::Prepared;
+
+/// Most bytes by which a completion may make a file longer. Nobody accepts as much at once, and
+/// compilers and transformers take minutes for some texts of ten times the size.
+const LARGEST_GROWTH: usize = 16 << 10;
 
 /// Judges changes to one project.
 pub struct Judge {
@@ -289,6 +293,15 @@ impl Judge {
             contents,
             origin,
         } = code;
+        let growth = contents.len().saturating_sub(original.len());
+        if growth > LARGEST_GROWTH {
+            return Ok(Verdict {
+                reason: format!(
+                    "the file grows by {growth} bytes, and at most {LARGEST_GROWTH} are judged"
+                ),
+                ..Verdict::from_outcome(Outcome::Failed)
+            });
+        }
         let executor = &self.executor;
         let expected = match self.resolve_tests(tests)? {
             Some(named) if named.is_empty() => {
@@ -356,6 +369,9 @@ impl Judge {
             let deciding = executor.most_specific_first(deciding);
             self.twins
                 .check(executor, engine, code, &deciding, &mut verdict)?;
+        } else if origin == CodeOrigin::Foreign && verdict.outcome == Outcome::Passed {
+            // The reference itself has nothing to prove.
+            verdict.proof = Some(Proof::Altered);
         }
         Ok(verdict)
     }

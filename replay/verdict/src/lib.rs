@@ -45,4 +45,4 @@ pub use before::run_commands_before;
 pub use engine::Engine;
 pub use error::VerdictError;
 pub use judge::{CompiledForms, Judge};
-pub use outcome::{Evidence, Outcome, TypeCheck, TypeErrors, Verdict};
+pub use outcome::{Evidence, Outcome, Proof, TypeCheck, TypeErrors, Verdict};

@@ -16,11 +16,22 @@ pub struct Verdict {
     pub missing: Vec<Evidence>,
     /// Evidence that the project's test runner can't give and that is not required: a pass without
     /// it proves less.
-    #[serde(default, rename = "unasked", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        rename = "unchecked",
+        alias = "unasked",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub unavailable: Vec<Evidence>,
     /// The ids of the tests that also ran as twins, which failed as they must.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub twins: Vec<String>,
+    /// The proof of a pass; `None` for other outcomes, and for code that this program wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// The ids of deciding tests of a pass that ran as no twin with an altered expectation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<String>,
     /// How many tests ran.
     pub executed: usize,
     /// Whether failed tests were rerun because the change can hardly have caused the failure.
@@ -51,6 +62,8 @@ impl Verdict {
             missing: Vec::new(),
             unavailable: Vec::new(),
             twins: Vec::new(),
+            proof: None,
+            unproven: Vec::new(),
             executed: 0,
             rerun: false,
             seconds: 0.0,
@@ -118,6 +131,8 @@ pub enum Outcome {
     Failed,
     /// A twin of a test passed, which the reference fails: what the tests say is made up.
     Forged,
+    /// It passed with less proof than a report asks for. No verdict has this outcome.
+    Unproven,
     /// The changed file does not parse, and the tests fail; or the project does not compile with
     /// it, in a language whose tests are compiled.
     Syntax,
@@ -152,6 +167,47 @@ impl Outcome {
     /// without tests has these figures and no others.
     pub fn is_counted(self) -> bool {
         !matches!(self, Self::Infrastructure | Self::Flaky)
+    }
+}
+
+/// Strength of the evidence that code which passes computes its answers.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+    strum::VariantArray,
+    strum::VariantNames,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Proof {
+    /// Every deciding test, or the most that a verdict draws, failed when an answer that it expects
+    /// was altered.
+    Altered,
+    /// Some deciding tests did; the others did not run with an altered answer.
+    Partial,
+    /// No test ran with an altered answer; some failed when an assertion said the opposite.
+    Opposite,
+    /// No twin of any test could be run.
+    None,
+}
+
+impl Proof {
+    /// All kinds, the strongest first.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+    /// The name in records and tables.
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fillrate_language::task::sha256_hex;
-use fillrate_language::twins::{self, SourceEdit, TestFunction};
+use fillrate_language::twins::{self, RowNames, SourceEdit, TestEdit, TestFunction, Way};
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
 use rand::seq::SliceRandom;
@@ -15,63 +15,81 @@ use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
 use super::judged_code::JudgedCode;
-use super::outcome::{Evidence, Outcome, Verdict};
+use super::outcome::{Evidence, Outcome, Proof, Verdict};
 use super::runner::{TestRun, TestRunResult};
 
-/// The most twins that a verdict runs.
+/// The most tests that a verdict runs as twins.
 const MOST_TWINS: usize = 24;
 
 /// The most files of tests that a verdict takes twins from. Each is started once more.
 const MOST_FILES: usize = 6;
 
-/// How many altered expectations of each test are tried on the reference.
-const ALTERED_TRIED: usize = 3;
+/// Number of altered expectations of each test that are tried on the reference.
+const ALTERED_TRIED: usize = 8;
 
-/// How many complements are tried, until the reference fails one.
+/// Number of complements that are tried, until the reference fails one.
 const COMPLEMENTS_TRIED: usize = 2;
 
+/// The most edits outside of tests, such as of constants, that are tried for a file.
+const SHARED_TRIED: usize = 16;
+
+/// The most edits outside of tests that are tried for one test.
+const SHARED_OF_TEST: usize = 3;
+
+/// The most files in which expectations of a file of tests are looked for, and their size in bytes.
+const MOST_OTHER_FILES: usize = 8;
+const LARGEST_OTHER_FILE: usize = 100_000;
+
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 2;
+const VERSION: u32 = 4;
 
 /// Makes twins of a project's tests, each once, and runs them beside their tests.
 pub(super) struct TwinCheck {
     /// By file of tests; the inner lock is held while its twins are tried on the reference.
     files: Mutex<HashMap<String, Arc<TwinCell>>>,
-    /// Where twins that were tried are stored.
+    /// The folder of twins that were tried.
     folder: PathBuf,
 }
 
 /// The twins of a file's tests, once they are made.
 type TwinCell = Mutex<Option<Arc<Vec<TwinnedTest>>>>;
 
-/// A test function with twins that the reference fails.
+/// A test function, and the twins of it that the reference fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct TwinnedTest {
     /// The ids of its tests: more than one if it has parameters.
     ids: Vec<String>,
-    /// With an altered expectation.
-    altered: Vec<Twin>,
-    /// With an assertion that says the opposite.
-    opposite: Vec<Twin>,
+    /// The ids under which its tests run among twins, which reveal nothing.
+    inside: Vec<String>,
+    /// The edits of its file that give it these ids.
+    rename: Vec<SourceEdit>,
+    /// The twins.
+    twins: Vec<Twin>,
 }
 
-/// An edit of a test, and how the reference ends under it.
+/// An edit of a test, and the tests that the reference fails under it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Twin {
+    /// The file that is edited.
+    path: String,
     edit: SourceEdit,
-    /// The ids of the tests that the reference fails: at least one.
+    /// The index of the assertion in its test.
+    assertion: usize,
+    /// The way in which an expectation is altered; `None` if an assertion says the opposite.
+    way: Option<Way>,
+    /// The ids among twins of the tests that the reference fails: at least one.
     failing: BTreeSet<String>,
 }
 
 /// A test that was drawn for a verdict.
 struct DrawnTest {
     file: String,
-    ids: Vec<String>,
-    /// What takes its place in each run; `None` for the test as it is.
+    test: TwinnedTest,
+    /// The twin in each run; `None` for the test as it is.
     roles: Vec<Option<Twin>>,
 }
 
-/// How code ends under twins.
+/// The result of running code among twins.
 enum TwinResult {
     /// Every twin failed, and every other test passed.
     AsReference,
@@ -99,8 +117,8 @@ impl TwinCheck {
     }
 
     /// Runs twins of `deciding` tests, none of which failed, and changes the verdict if the code does
-    /// not end as the reference does. Every drawn test runs once as it is, and in the other runs
-    /// as one of its twins: in which is drawn at random for each, so that twins run among tests.
+    /// not end as the reference does. In which runs a drawn test is one of its twins, and which, is
+    /// drawn for each verdict, so that twins run among tests.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -114,30 +132,37 @@ impl TwinCheck {
     ) -> Result<(), VerdictError> {
         let mut drawn = self.draw(executor, engine, deciding)?;
         if drawn.is_empty() {
-            note_unavailable(verdict);
+            note_unavailable(verdict, deciding);
             return Ok(());
         }
         drawn.shuffle(&mut rand::rng());
         for index in 0..drawn[0].roles.len() {
             let found = self.run_among_twins(executor, engine, code, (&drawn, index), verdict)?;
-            let Some((outcome, reason)) = found else {
-                continue;
+            let (outcome, reason) = match found {
+                Ending::AsReference => continue,
+                Ending::Unclear => {
+                    note_unavailable(verdict, deciding);
+                    continue;
+                }
+                Ending::Differs(outcome, reason) => (outcome, reason),
             };
             verdict.missing.push(Evidence::Twins);
-            // What is not passed for other reasons stays failed unless it is forged.
+            // A verdict that is not passed for other reasons stays failed unless it is forged.
             if outcome == Outcome::Forged || verdict.outcome == Outcome::Passed {
                 verdict.outcome = outcome;
                 verdict.reason = reason;
             }
+            verdict.proof = None;
+            verdict.unproven.clear();
             return Ok(());
         }
-        verdict.twins = drawn.into_iter().flat_map(|test| test.ids).collect();
+        note_proof(verdict, deciding, &drawn);
+        verdict.twins = drawn.into_iter().flat_map(|drawn| drawn.test.ids).collect();
         verdict.twins.sort();
         Ok(())
     }
 
-    /// Runs the drawn tests in their roles in one run, given by its index. The outcome and its
-    /// reason if the code does not end as the reference does.
+    /// Runs the drawn tests in their roles in one run, given by its index.
     fn run_among_twins(
         &self,
         executor: &Executor,
@@ -145,13 +170,30 @@ impl TwinCheck {
         code: JudgedCode<'_>,
         (drawn, index): (&[DrawnTest], usize),
         verdict: &mut Verdict,
-    ) -> Result<Option<(Outcome, String)>, VerdictError> {
-        let files = with_twins(executor, drawn, index)?;
-        let mut ids: Vec<&str> = drawn
+    ) -> Result<Ending, VerdictError> {
+        let edits = drawn.iter().map(|drawn| {
+            let twin = drawn.roles[index].as_ref();
+            let twin = twin.map(|twin| (twin.path.as_str(), &twin.edit));
+            (drawn.file.as_str(), drawn.test.rename.as_slice(), twin)
+        });
+        let mut files = edited_files(executor, edits)?;
+        // A file that only some runs lay over would tell in which its expectations are altered.
+        let all = drawn.iter().flat_map(|drawn| &drawn.test.twins);
+        let paths: BTreeSet<&str> = all.map(|twin| twin.path.as_str()).collect();
+        for path in paths {
+            if !files.iter().any(|(edited, _)| edited == path) {
+                files.push((path.to_owned(), executor.runner.read(path)?));
+            }
+        }
+        let mut inside: Vec<&str> = drawn
             .iter()
-            .flat_map(|test| test.ids.iter().map(String::as_str))
+            .flat_map(|drawn| drawn.test.inside.iter().map(String::as_str))
             .collect();
-        ids.shuffle(&mut rand::rng());
+        inside.shuffle(&mut rand::rng());
+        let ids: Vec<&str> = drawn
+            .iter()
+            .flat_map(|drawn| drawn.test.ids.iter().map(String::as_str))
+            .collect();
         let mut run = |code: Option<JudgedCode<'_>>| -> Result<TwinResult, VerdictError> {
             let mut replaced: Vec<(&str, &str)> = files
                 .iter()
@@ -160,7 +202,7 @@ impl TwinCheck {
             replaced.extend(code.map(|code| (code.path, code.contents)));
             let run = TestRun {
                 replaced: &replaced,
-                select: Some(&ids),
+                select: Some(&inside),
                 coverage: None,
                 first_failure_ends: false,
                 test_time: None,
@@ -169,33 +211,50 @@ impl TwinCheck {
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             verdict.twin_seconds += result.wall.as_secs_f64();
-            Ok(compare(executor, &result, (drawn, index), &ids))
+            Ok(compare(executor, &result, (drawn, index), &inside))
         };
         let first = run(Some(code))?;
         if matches!(first, TwinResult::AsReference) {
-            return Ok(None);
+            return Ok(Ending::AsReference);
         }
         // Tests that depend on each other may end otherwise among twins, whatever the code.
         if !matches!(run(None)?, TwinResult::AsReference) {
-            note_unavailable(verdict);
-            return Ok(None);
+            return Ok(Ending::Unclear);
         }
         let decisive = match first {
             // A flaky test may fail once.
             TwinResult::OtherFailure(_) | TwinResult::Unproved(_) => run(Some(code))?,
             first => first,
         };
+        let outside = |id: &str| {
+            let ids = drawn.iter().flat_map(|drawn| {
+                let same = drawn.test.inside.len() == drawn.test.ids.len();
+                drawn
+                    .test
+                    .inside
+                    .iter()
+                    .zip(&drawn.test.ids)
+                    .filter(move |_| same)
+            });
+            let mut named = ids.filter(|(inside, _)| *inside == id);
+            named.next().map_or(id, |(_, id)| id).to_owned()
+        };
         Ok(match decisive {
-            TwinResult::AsReference => None,
+            TwinResult::AsReference => Ending::AsReference,
             TwinResult::Passed(id) => {
+                let id = outside(&id);
                 let reason = format!("{id} passed although it was changed so that it must fail");
-                Some((Outcome::Forged, reason))
+                Ending::Differs(Outcome::Forged, reason)
             }
             // What lacked evidence before lacks it again, and twins say nothing more of it.
-            TwinResult::Unproved(_) if verdict.outcome != Outcome::Passed => None,
-            TwinResult::OtherFailure(reason) | TwinResult::Unproved(reason) => {
+            TwinResult::Unproved(_) if verdict.outcome != Outcome::Passed => Ending::AsReference,
+            TwinResult::OtherFailure(id) => {
+                let reason = format!("among changed tests, {} failed", outside(&id));
+                Ending::Differs(Outcome::Failed, reason)
+            }
+            TwinResult::Unproved(reason) => {
                 let reason = format!("among changed tests, {reason}");
-                Some((Outcome::Failed, reason))
+                Ending::Differs(Outcome::Failed, reason)
             }
         })
     }
@@ -221,17 +280,24 @@ impl TwinCheck {
             let deciding = tests.iter().filter(decides);
             found.extend(deciding.map(|test| (path.clone(), test.clone())));
         }
+        // A test that can only be answered by being right counts more than one that says the
+        // opposite.
+        found.sort_by_key(|(_, test)| !test.has_altered());
         found.truncate(MOST_TWINS);
-        // Few tests are asked twice, if they have two twins.
-        let most = found.iter().map(|(_, test)| test.count()).max();
-        let asked = (MOST_TWINS / found.len().max(1)).clamp(1, 2);
-        let asked = asked.min(most.unwrap_or(0));
-        let draw = |(file, test): (String, TwinnedTest)| DrawnTest {
-            file,
-            roles: test.draw_roles(asked),
-            ids: test.ids,
+        let most = found.iter().map(|(_, test)| test.twins.len()).max();
+        let runs = match found.len() {
+            0 => return Ok(Vec::new()),
+            ..=4 => 4,
+            5..=12 => 3,
+            _ => 2,
         };
-        Ok(found.into_iter().map(draw).collect())
+        let runs = runs.min(most.unwrap_or(0) + 1);
+        let mut drawn: Vec<DrawnTest> = Vec::new();
+        for (file, test) in found {
+            let roles = test.draw_roles(runs, &drawn);
+            drawn.push(DrawnTest { file, test, roles });
+        }
+        Ok(drawn)
     }
 
     /// The twins of a file's tests, which are tried on the reference the first time.
@@ -269,33 +335,129 @@ impl TwinCheck {
     }
 }
 
+/// The result of a run among twins.
+enum Ending {
+    /// As the reference's.
+    AsReference,
+    /// The reference does not end as it did when the twins were made.
+    Unclear,
+    /// The code does not end as the reference does.
+    Differs(Outcome, String),
+}
+
 /// Notes that a pass has no twins to prove it.
-fn note_unavailable(verdict: &mut Verdict) {
+fn note_unavailable(verdict: &mut Verdict, deciding: &[&str]) {
     if verdict.outcome == Outcome::Passed {
-        verdict.unavailable.push(Evidence::Twins);
+        if !verdict.unavailable.contains(&Evidence::Twins) {
+            verdict.unavailable.push(Evidence::Twins);
+        }
+        verdict.proof = Some(Proof::None);
+        verdict.unproven = named(deciding.iter().copied());
     }
 }
 
+/// Notes how well a pass is proven, and by which tests it is not.
+fn note_proof(verdict: &mut Verdict, deciding: &[&str], drawn: &[DrawnTest]) {
+    if verdict.outcome != Outcome::Passed || verdict.proof.is_some() {
+        return;
+    }
+    let runs = |twin: &Twin, drawn: &DrawnTest| {
+        let mut inside = drawn.test.inside.iter();
+        twin.way.is_some() && inside.any(|id| twin.failing.contains(id))
+    };
+    // An edit that several tests share alters the answers of all of them.
+    let is_altered = |one: &&DrawnTest| {
+        let mut twins = drawn.iter().flat_map(|drawn| drawn.roles.iter().flatten());
+        twins.any(|twin| runs(twin, one))
+    };
+    let altered: BTreeSet<&str> = drawn
+        .iter()
+        .filter(is_altered)
+        .flat_map(|drawn| drawn.test.ids.iter().map(String::as_str))
+        .collect();
+    let without = deciding.iter().copied().filter(|id| !altered.contains(id));
+    let enough = drawn.iter().filter(is_altered).count() >= MOST_TWINS;
+    let unproven = named(without);
+    verdict.proof = Some(match altered.is_empty() {
+        _ if enough || unproven.is_empty() => Proof::Altered,
+        true => Proof::Opposite,
+        false => Proof::Partial,
+    });
+    if !enough {
+        verdict.unproven = unproven;
+    }
+}
+
+/// The most tests that a verdict names as unproven.
+const MOST_NAMED: usize = 50;
+
+fn named<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut ids: Vec<String> = ids.map(str::to_owned).collect();
+    ids.sort();
+    ids.truncate(MOST_NAMED);
+    ids
+}
+
 impl TwinnedTest {
-    /// How many twins it has.
-    fn count(&self) -> usize {
-        self.altered.len() + self.opposite.len()
+    /// True if one of its twins has an altered expectation.
+    fn has_altered(&self) -> bool {
+        self.twins.iter().any(|twin| twin.way.is_some())
     }
 
-    /// Draws the twins that take its place, at most `asked`, and the run in which it stays as it
-    /// is. One has an altered expectation, if there is any: code that reads the expectation passes
-    /// no other.
-    fn draw_roles(&self, asked: usize) -> Vec<Option<Twin>> {
+    /// Draws the twins that take its place in some of the runs, beside the twins of tests that are
+    /// drawn already: at least one, and in half of the cases one in every run. Those with altered
+    /// expectations come first, of different assertions and then in different ways: code that
+    /// reads the expectation passes no other.
+    fn draw_roles(&self, runs: usize, others: &[DrawnTest]) -> Vec<Option<Twin>> {
         let mut rng = rand::rng();
-        let mut altered = self.altered.clone();
-        altered.shuffle(&mut rng);
-        let rest = altered.split_off(altered.len().min(1));
-        let mut others = [rest, self.opposite.clone()].concat();
-        others.shuffle(&mut rng);
-        let twins = altered.into_iter().chain(others).map(Some);
-        let mut roles: Vec<Option<Twin>> = twins.take(asked).collect();
-        roles.resize(asked + 1, None);
-        roles.shuffle(&mut rng);
+        let in_all = rand::random::<bool>() && runs > 2;
+        let wanted = if in_all { runs } else { runs - 1 };
+        let mut left = self.twins.clone();
+        left.shuffle(&mut rng);
+        let mut roles: Vec<Option<Twin>> = vec![None; runs];
+        let mut order: Vec<usize> = (0..runs).collect();
+        order.shuffle(&mut rng);
+        let mut drawn: Vec<Twin> = Vec::new();
+        for run in order.into_iter().take(wanted) {
+            let uses = |twin: &Twin| {
+                let same = |other: &&Twin| other.assertion == twin.assertion;
+                let alike = |other: &&Twin| same(other) && other.way == twin.way;
+                let (same, alike) = (drawn.iter().filter(same), drawn.iter().filter(alike));
+                // The opposite has been asked once by then.
+                let opposite = twin.way.is_none() && drawn.iter().any(|twin| twin.way.is_none());
+                (
+                    opposite,
+                    twin.way.is_none() && drawn.is_empty(),
+                    same.count(),
+                    alike.count(),
+                )
+            };
+            // Two edits that one test depends on may undo each other: an altered answer, and an
+            // assertion in a shared function that says the opposite.
+            let touches = |twin: &Twin, test: &TwinnedTest| {
+                test.inside.iter().any(|id| twin.failing.contains(id))
+            };
+            let fits = |twin: &&Twin| {
+                let mut others = others
+                    .iter()
+                    .filter_map(|other| Some((&other.test, other.roles[run].as_ref()?)));
+                !others.any(|(test, other)| {
+                    let overlaps = other.path == twin.path && other.edit.overlaps(&twin.edit);
+                    overlaps || touches(twin, test) || touches(other, self)
+                })
+            };
+            let Some(twin) = left
+                .iter()
+                .filter(fits)
+                .min_by_key(|twin| uses(twin))
+                .cloned()
+            else {
+                continue;
+            };
+            left.retain(|other| *other != twin);
+            drawn.push(twin.clone());
+            roles[run] = Some(twin);
+        }
         roles
     }
 }
@@ -309,6 +471,22 @@ fn store(path: &Path, tests: &[TwinnedTest]) -> std::io::Result<()> {
     Ok(())
 }
 
+/// A twin that is yet to be tried on the reference.
+struct UntriedTwin {
+    /// The index of its test.
+    test: usize,
+    path: String,
+    edit: TestEdit,
+}
+
+/// Makes twins of the tests of one file.
+struct TwinMaker<'a> {
+    executor: &'a Executor,
+    engine: Engine,
+    path: &'a str,
+    tests: Vec<TwinnedTest>,
+}
+
 /// Makes twins of a file's tests, and keeps those that the reference fails.
 fn make_twins(
     executor: &Executor,
@@ -319,85 +497,354 @@ fn make_twins(
         return Ok(Vec::new());
     };
     let text = executor.runner.read(path)?;
-    let functions = twins::test_functions(language, &text);
+    let mut files = vec![(path.to_owned(), Some(language), text)];
+    let others = other_files(executor, path, language, &files[0].2);
+    files.extend(others);
+    let texts: Vec<(Option<&'static Language>, &str)> = files
+        .iter()
+        .map(|(_, language, text)| (*language, text.as_str()))
+        .collect();
+    let functions = twins::test_functions(&texts, rand::random());
     let stable = executor.baseline.stable();
-    let mut tests: Vec<(TestFunction, TwinnedTest)> = Vec::new();
-    for (function, ids) in functions_with_ids(executor, path, functions, &stable) {
-        let (altered, opposite) = (Vec::new(), Vec::new());
-        let test = TwinnedTest {
-            ids,
-            altered,
-            opposite,
-        };
-        tests.push((function, test));
-    }
+    let functions = functions_with_ids(executor, path, functions, &stable);
+    let tests = functions.iter().map(|(function, ids)| {
+        let renamed = renamed_ids(executor, path, function, ids);
+        let (inside, rename) = renamed.unwrap_or_else(|| (ids.clone(), Vec::new()));
+        TwinnedTest {
+            ids: ids.clone(),
+            inside,
+            rename,
+            twins: Vec::new(),
+        }
+    });
+    let mut maker = TwinMaker {
+        executor,
+        engine,
+        path,
+        tests: tests.collect(),
+    };
+    let all: Vec<usize> = (0..maker.tests.len()).collect();
+    maker.keep_names_that_matter(&all)?;
+    let untried = |test: usize, edit: &TestEdit| UntriedTwin {
+        test,
+        path: files[edit.file].0.clone(),
+        edit: edit.clone(),
+    };
+    let is_own = |function: &TestFunction, edit: &TestEdit| {
+        let (span, range) = (&function.span, &edit.edit.range);
+        edit.file == 0 && span.start <= range.start && range.end <= span.end
+    };
     for round in 0..ALTERED_TRIED + COMPLEMENTS_TRIED {
         let complements = round.checked_sub(ALTERED_TRIED);
-        let candidate = |(function, test): &(TestFunction, TwinnedTest)| match complements {
-            None => function.altered.get(round).cloned(),
-            Some(index) if test.opposite.is_empty() => function.complements.get(index).cloned(),
-            Some(_) => None,
-        };
-        let edits: Vec<(usize, SourceEdit)> = tests
+        let candidates = functions
             .iter()
             .enumerate()
-            .filter_map(|(index, test)| Some((index, candidate(test)?)))
-            .collect();
-        let all: Vec<&TwinnedTest> = tests.iter().map(|(_, test)| test).collect();
-        for (index, twin) in try_edits(executor, engine, (path, &text), &all, edits)? {
-            let (_, test) = &mut tests[index];
-            match complements {
-                None => test.altered.push(twin),
-                Some(_) => test.opposite.push(twin),
+            .filter_map(|(index, (function, _))| {
+                let own = |edits: &'_ [TestEdit], nth: usize| {
+                    edits
+                        .iter()
+                        .filter(|edit| is_own(function, edit))
+                        .nth(nth)
+                        .cloned()
+                };
+                let edit = match complements {
+                    None => own(&function.altered, round),
+                    Some(nth) if maker.lacks_opposite(index) => own(&function.complements, nth),
+                    Some(_) => None,
+                };
+                edit.map(|edit| untried(index, &edit))
+            });
+        let candidates = candidates.collect();
+        maker.try_own(candidates)?;
+    }
+    // What several tests share is tried by itself, for tests first that have nothing else.
+    let mut shared: Vec<UntriedTwin> = Vec::new();
+    for has_altered in [false, true] {
+        for nth in 0..SHARED_OF_TEST {
+            for (index, (function, _)) in functions.iter().enumerate() {
+                let foreign = |edit: &&TestEdit| !is_own(function, edit);
+                let all = function.altered.iter().filter(foreign);
+                let opposite = function.complements.iter().filter(foreign).take(1);
+                let opposite = opposite.filter(|_| maker.lacks_opposite(index));
+                if maker.tests[index].has_altered() == has_altered {
+                    let edit = match nth {
+                        0 => all.chain(opposite).next(),
+                        nth => all.chain(opposite).nth(nth),
+                    };
+                    shared.extend(edit.map(|edit| untried(index, edit)));
+                }
             }
         }
     }
-    let tests = tests.into_iter().map(|(_, test)| test);
-    Ok(tests.filter(|test| test.count() > 0).collect())
+    let mut tried: Vec<(String, SourceEdit)> = Vec::new();
+    for twin in shared {
+        let key = (twin.path.clone(), twin.edit.edit.clone());
+        if tried.contains(&key) {
+            maker.share(&twin);
+        } else if tried.len() < SHARED_TRIED {
+            tried.push(key);
+            maker.try_shared(twin)?;
+        }
+    }
+    let tests = maker.tests.into_iter();
+    Ok(tests.filter(|test| !test.twins.is_empty()).collect())
 }
 
-/// Runs the reference with an edit of each of some tests, given by their indexes: the edits under
-/// which it fails. One that does not compile keeps the others from running, so each half is tried.
-fn try_edits(
+impl TwinMaker<'_> {
+    fn lacks_opposite(&self, test: usize) -> bool {
+        self.tests[test].twins.iter().all(|twin| twin.way.is_some())
+    }
+
+    /// Runs the reference on tests, given by their indexes, in files with these edits.
+    fn run(&self, tests: &[usize], edits: &[&UntriedTwin]) -> Result<TestRunResult, VerdictError> {
+        let renamed = tests
+            .iter()
+            .map(|test| (self.path, self.tests[*test].rename.as_slice(), None));
+        let twins = edits.iter().map(|twin| {
+            (
+                self.path,
+                [].as_slice(),
+                Some((twin.path.as_str(), &twin.edit.edit)),
+            )
+        });
+        let files = edited_files(self.executor, renamed.chain(twins))?;
+        let replaced: Vec<(&str, &str)> = files
+            .iter()
+            .map(|(path, text)| (path.as_str(), text.as_str()))
+            .collect();
+        let names = |of: fn(&TwinnedTest) -> &Vec<String>| -> Vec<&str> {
+            let tests = tests.iter().flat_map(|test| of(&self.tests[*test]));
+            tests.map(String::as_str).collect()
+        };
+        let inside = names(|test| &test.inside);
+        let run = TestRun {
+            replaced: &replaced,
+            select: Some(&inside),
+            coverage: None,
+            first_failure_ends: false,
+            test_time: None,
+            limits: self.executor.limits(&names(|test| &test.ids)),
+        };
+        self.executor.execute(self.engine, &run)
+    }
+
+    /// Gives tests their own names back that do not pass under neutral ones. One that does not
+    /// compile keeps the others from running, so each half is tried.
+    fn keep_names_that_matter(&mut self, tests: &[usize]) -> Result<(), VerdictError> {
+        let is_renamed = |test: &&usize| !self.tests[**test].rename.is_empty();
+        let renamed: Vec<usize> = tests.iter().filter(is_renamed).copied().collect();
+        if renamed.is_empty() {
+            return Ok(());
+        }
+        let report = self.run(&renamed, &[])?.report;
+        if renamed.len() > 1 && !report.collect_errors.is_empty() {
+            let (first, second) = renamed.split_at(renamed.len() / 2);
+            self.keep_names_that_matter(first)?;
+            return self.keep_names_that_matter(second);
+        }
+        for index in renamed {
+            let passes = |id: &String| {
+                let test = report.tests.get(id);
+                test.is_some_and(|test| !test.outcome.is_failure())
+            };
+            let test = &mut self.tests[index];
+            if !test.inside.iter().all(passes) {
+                test.inside.clone_from(&test.ids);
+                test.rename.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the reference with an edit of each of some tests, and keeps those under which it fails.
+    /// One that does not compile keeps the others from running, so each half is tried.
+    fn try_own(&mut self, mut edits: Vec<UntriedTwin>) -> Result<(), VerdictError> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let tests: Vec<usize> = edits.iter().map(|twin| twin.test).collect();
+        let report = self.run(&tests, &edits.iter().collect::<Vec<_>>())?.report;
+        if edits.len() > 1 && report.collect_errors.iter().any(|error| error.compile) {
+            let rest = edits.split_off(edits.len() / 2);
+            self.try_own(edits)?;
+            return self.try_own(rest);
+        }
+        for twin in edits {
+            let test = &mut self.tests[twin.test];
+            let fails = |id: &&String| {
+                let outcome = report.tests.get(*id);
+                outcome.is_some_and(|test| test.outcome.is_failure())
+            };
+            let failing = test.inside.iter().filter(fails).cloned().collect();
+            keep(test, &twin, failing);
+        }
+        Ok(())
+    }
+
+    /// Runs the reference on all tests with an edit outside of tests, and keeps it if one fails.
+    fn try_shared(&mut self, twin: UntriedTwin) -> Result<(), VerdictError> {
+        let all: Vec<usize> = (0..self.tests.len()).collect();
+        let report = self.run(&all, &[&twin])?.report;
+        if !report.collect_errors.is_empty() {
+            return Ok(());
+        }
+        let failing: BTreeSet<String> = report
+            .tests
+            .values()
+            .filter(|test| test.outcome.is_failure())
+            .map(|test| test.id.clone())
+            .collect();
+        let test = &mut self.tests[twin.test];
+        if test.inside.iter().any(|id| failing.contains(id)) {
+            keep(test, &twin, failing);
+        }
+        Ok(())
+    }
+
+    /// Keeps an edit outside of tests that was tried for another test.
+    fn share(&mut self, twin: &UntriedTwin) {
+        let known = self
+            .tests
+            .iter()
+            .flat_map(|test| &test.twins)
+            .find(|known| known.path == twin.path && known.edit == twin.edit.edit);
+        let failing = known.map(|known| known.failing.clone());
+        let test = &mut self.tests[twin.test];
+        if let Some(failing) = failing
+            && test.inside.iter().any(|id| failing.contains(id))
+            && !test.twins.iter().any(|own| own.edit == twin.edit.edit)
+        {
+            keep(test, twin, failing);
+        }
+    }
+}
+
+/// Adds a twin under which tests fail.
+fn keep(test: &mut TwinnedTest, twin: &UntriedTwin, failing: BTreeSet<String>) {
+    if !failing.is_empty() {
+        test.twins.push(Twin {
+            path: twin.path.clone(),
+            edit: twin.edit.edit.clone(),
+            assertion: twin.edit.assertion,
+            way: twin.edit.way,
+            failing,
+        });
+    }
+}
+
+/// The ids of a function's tests under a neutral name, and the edits that give it to them; `None`
+/// if it keeps its name.
+fn renamed_ids(
     executor: &Executor,
-    engine: Engine,
-    (path, text): (&str, &str),
-    tests: &[&TwinnedTest],
-    mut edits: Vec<(usize, SourceEdit)>,
-) -> Result<Vec<(usize, Twin)>, VerdictError> {
-    if edits.is_empty() {
-        return Ok(Vec::new());
+    path: &str,
+    function: &TestFunction,
+    ids: &[String],
+) -> Option<(Vec<String>, Vec<SourceEdit>)> {
+    let neutral = function.neutral.as_ref()?;
+    let (_, around) = function.names.split_last()?;
+    if around.iter().any(|name| name.contains('\0')) {
+        return None;
     }
-    let chosen: Vec<&SourceEdit> = edits.iter().map(|(_, edit)| edit).collect();
-    let changed = twins::apply(&chosen, text);
-    let ids: Vec<&str> = edits
+    let own = executor.runner.test_ids(path, &function.names);
+    let index = own
         .iter()
-        .flat_map(|(index, _)| tests[*index].ids.iter().map(String::as_str))
+        .position(|pattern| ids.iter().all(|id| matches_id(pattern, id)))?;
+    let names = [around, std::slice::from_ref(&neutral.name)].concat();
+    let start = executor
+        .runner
+        .test_ids(path, &names)
+        .into_iter()
+        .nth(index)?;
+    let is_single = ids.len() == 1 && neutral.single != neutral.several;
+    let inside = match neutral.rows {
+        _ if is_single => vec![start],
+        RowNames::Kept => ids
+            .iter()
+            .map(|id| Some(format!("{start}{}", id.strip_prefix(own[index].as_str())?)))
+            .collect::<Option<_>>()?,
+        RowNames::Bracketed => (0..ids.len())
+            .map(|row| format!("{start}[{row}]"))
+            .collect(),
+        RowNames::Numbered => (0..ids.len()).map(|row| format!("{start} {row}")).collect(),
+    };
+    let edits = if is_single {
+        &neutral.single
+    } else {
+        &neutral.several
+    };
+    Some((inside, edits.clone()))
+}
+
+/// Files in which expectations of a file of tests may be written: other files of tests that it
+/// imports, what its framework reads beside it, and files of data that it names.
+fn other_files(
+    executor: &Executor,
+    path: &str,
+    language: &'static Language,
+    text: &str,
+) -> Vec<(String, Option<&'static Language>, String)> {
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    let imports: String = text
+        .lines()
+        .filter(|line| {
+            ["import", "from", "require"]
+                .iter()
+                .any(|word| line.contains(word))
+        })
+        .flat_map(|line| [line, "\n"])
         .collect();
-    let run = TestRun {
-        replaced: &[(path, &changed)],
-        select: Some(&ids),
-        coverage: None,
-        first_failure_ends: false,
-        test_time: None,
-        limits: executor.limits(&ids),
+    let mut found: Vec<(String, Option<&'static Language>, String)> = Vec::new();
+    let add = |other: &str, is_data: bool, found: &mut Vec<_>| {
+        if let Ok(text) = executor.runner.read(other)
+            && text.len() <= LARGEST_OTHER_FILE
+            && (!is_data || serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok())
+        {
+            found.push((other.to_owned(), Some(language).filter(|_| !is_data), text));
+        }
     };
-    let report = executor.execute(engine, &run)?.report;
-    if edits.len() > 1 && report.collect_errors.iter().any(|error| error.compile) {
-        let rest = edits.split_off(edits.len() / 2);
-        let mut found = try_edits(executor, engine, (path, text), tests, edits)?;
-        found.extend(try_edits(executor, engine, (path, text), tests, rest)?);
-        return Ok(found);
+    let stem = |file: &Path| Some(file.file_stem()?.to_str()?.to_owned());
+    for other in executor.runner.guarded_files() {
+        let file = Path::new(other);
+        let (true, Some(stem)) = (other != path && found.len() < MOST_OTHER_FILES, stem(file))
+        else {
+            continue;
+        };
+        let is_code = Language::for_path(file).is_some_and(|other| other.id == language.id);
+        let is_read = match stem.as_str() {
+            "conftest" => file
+                .parent()
+                .is_some_and(|parent| folder.starts_with(parent)),
+            _ if other.ends_with("_test.go") => file.parent() == Some(folder),
+            stem => has_word(&imports, stem),
+        };
+        if is_code && is_read {
+            add(other, false, &mut found);
+        }
     }
-    let fails = |id: &&String| {
-        let outcome = report.tests.get(*id);
-        outcome.is_some_and(|test| test.outcome.is_failure())
-    };
-    let found = edits.into_iter().filter_map(|(index, edit)| {
-        let failing: BTreeSet<String> = tests[index].ids.iter().filter(fails).cloned().collect();
-        (!failing.is_empty()).then_some((index, Twin { edit, failing }))
-    });
-    Ok(found.collect())
+    let code: Vec<String> = found.iter().map(|(_, _, text)| text.clone()).collect();
+    for other in executor
+        .runner
+        .guarded_files()
+        .filter(|other| other.ends_with(".json"))
+    {
+        let name = Path::new(other).file_name().and_then(|name| name.to_str());
+        let is_named = name.is_some_and(|name| {
+            let mut texts = code.iter().map(String::as_str).chain([text]);
+            texts.any(|text| text.contains(name))
+        });
+        if is_named && found.len() < MOST_OTHER_FILES {
+            add(other, true, &mut found);
+        }
+    }
+    found
+}
+
+/// True if a text has this word, which is no part of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |letter: Option<char>| letter.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    text.match_indices(word).any(|(at, _)| {
+        !is_part(text[..at].chars().next_back()) && !is_part(text[at + word.len()..].chars().next())
+    })
 }
 
 /// The functions that are tests of the baseline, each with the ids of its tests. An id that more
@@ -450,16 +897,20 @@ fn matches_id(pattern: &str, id: &str) -> bool {
     rest.is_empty() || pattern.ends_with('\0') || rest.starts_with('[') && rest.ends_with(']')
 }
 
-/// The files of the drawn tests, with the twins of a run in place.
-fn with_twins(
+/// Files with edits: of each test its file, the edits that rename it, and the file and edit of its
+/// twin.
+fn edited_files<'a>(
     executor: &Executor,
-    drawn: &[DrawnTest],
-    index: usize,
+    tests: impl Iterator<Item = (&'a str, &'a [SourceEdit], Option<(&'a str, &'a SourceEdit)>)>,
 ) -> Result<Vec<(String, String)>, VerdictError> {
     let mut edits: BTreeMap<&str, Vec<&SourceEdit>> = BTreeMap::new();
-    for test in drawn {
-        if let Some(twin) = &test.roles[index] {
-            edits.entry(&test.file).or_default().push(&twin.edit);
+    for (file, rename, twin) in tests {
+        let renamed = rename.iter().map(|edit| (file, edit));
+        for (path, edit) in renamed.chain(twin) {
+            let all = edits.entry(path).or_default();
+            if !all.contains(&edit) {
+                all.push(edit);
+            }
         }
     }
     edits
@@ -478,10 +929,12 @@ fn compare(
     ids: &[&str],
 ) -> TwinResult {
     let outcomes = &result.report.tests;
+    let selected: BTreeSet<&str> = ids.iter().copied().collect();
     let must_fail: BTreeSet<&str> = drawn
         .iter()
-        .filter_map(|test| test.roles[index].as_ref())
+        .filter_map(|drawn| drawn.roles[index].as_ref())
         .flat_map(|twin| twin.failing.iter().map(String::as_str))
+        .filter(|id| selected.contains(id))
         .collect();
     let passes = |id: &str| {
         outcomes
@@ -495,7 +948,7 @@ fn compare(
         .iter()
         .find(|id| !must_fail.contains(**id) && !passes(id));
     if let Some(id) = failing {
-        return TwinResult::OtherFailure(format!("{id} failed"));
+        return TwinResult::OtherFailure((*id).to_owned());
     }
     match executor.missing_beside_twins(result) {
         Some(sentence) => TwinResult::Unproved(sentence),

@@ -539,6 +539,7 @@ fn count(mutation: &mut Mutation, mutant: &Mutant, contents: &str, outcome: Outc
         // Every mutant parses: this one does not compile, which shows nothing of the tests.
         Outcome::Syntax
         | Outcome::Forged
+        | Outcome::Unproven
         | Outcome::Infrastructure
         | Outcome::Flaky
         | Outcome::Unjudged => mutation.unjudged += 1,

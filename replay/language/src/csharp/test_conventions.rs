@@ -7,7 +7,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     form: "a method `[Fact] public void NAME() { … }` in a public class of its own",
     fence: "csharp",
     test_in: |_, _| None,
-    test_functions: |_, _| Vec::new(),
+    test_functions: |_| Vec::new(),
     file_name: |_, stem, digest| format!("Added{stem}{digest}Tests.cs"),
     recompiled: str::to_owned,
     code_object: None,

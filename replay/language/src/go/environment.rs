@@ -12,7 +12,11 @@ use super::super::programs::{self, CHECK_NETWORK, answer};
 use crate::task::sha256_hex;
 
 /// The program that runs tests: its source, which every environment has compiled.
-pub const DRIVER: [(&str, &str); 2] = [
+pub const DRIVER: [(&str, &str); 3] = [
+    (
+        "fillrate_go_archives.go",
+        include_str!("harness/fillrate_go_archives.go"),
+    ),
     ("fillrate_go.go", include_str!("harness/fillrate_go.go")),
     (
         "fillrate_go_check.go",
@@ -28,6 +32,10 @@ pub const MODULES: &str = "modules";
 /// The folder of an environment with the compiled packages, those of the unchanged project among
 /// them.
 pub const BUILT: &str = "build";
+/// The file of an environment that lists what is compiled of the unchanged project.
+pub const ARCHIVES: &str = "archives.json";
+/// The file in the folder of compiled packages with which none of the project's is used.
+pub const ANEW: &str = "fillrate-anew";
 
 /// The environment of every command of Go, so that what is compiled outside the sandbox is found within:
 /// paths of this machine stand in nothing, and no compiler of C is needed.
@@ -151,8 +159,8 @@ impl PackageManager for GoModules {
         }
         let program = root.join(driver_name());
         let output = program.display().to_string();
-        let [(main, _), (check, _)] = DRIVER;
-        run(go(&["build", "-o", &output, main, check], root))?;
+        let names = DRIVER.map(|(name, _)| name);
+        run(go(&[&["build", "-o", &output][..], &names].concat(), root))?;
         if !sources.join("vendor").is_dir() {
             run(go(&["mod", "download", "-modcacherw"], &sources))?;
         }
@@ -165,6 +173,14 @@ impl PackageManager for GoModules {
                 request.project
             );
         }
+        let mut list = Command::new(&program);
+        list.arg(format!("--prepare={}", root.display()))
+            .arg(&request.interpreter.path)
+            .current_dir(&sources)
+            .envs(SETTINGS)
+            .env("GOMODCACHE", root.join(MODULES))
+            .env("GOCACHE", root.join(BUILT));
+        run(list)?;
         lines.sort();
         Ok(lines.into())
     }

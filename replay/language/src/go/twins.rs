@@ -4,8 +4,8 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
-    named_children, opposite,
+    Assertion, Cells, FoundFunction, Frame, Grammar, LiteralKinds, NeutralName, ParsedFile,
+    RowNames, SourceEdit, named_children, opposite,
 };
 
 /// Methods of `testing.T` that make a test fail.
@@ -48,31 +48,117 @@ const LITERALS: LiteralKinds = LiteralKinds {
     booleans: ["true", "false"],
     boolean_kinds: &["true", "false"],
     nothing: ("", ""),
-    untouched: &[
-        "array_type",
-        "call_expression",
-        "func_literal",
-        "index_expression",
-        "slice_expression",
-    ],
+    untouched: &["array_type", "func_literal", "slice_expression"],
 };
 
+const GRAMMAR: Grammar = Grammar {
+    literals: LITERALS,
+    identifiers: &["identifier"],
+    calls: &["call_expression"],
+    members: &[
+        ("selector_expression", "operand", "field"),
+        ("index_expression", "operand", "index"),
+    ],
+    assignments: &[
+        ("short_var_declaration", "left", "right"),
+        ("assignment_statement", "left", "right"),
+        ("var_spec", "name", "value"),
+        ("const_spec", "name", "value"),
+    ],
+    functions: &["function_declaration", "method_declaration", "func_literal"],
+    returns: "return_statement",
+    lists: &["literal_value"],
+    is_pure: |name| PURE.contains(&name),
+    assertion: |node, text| match node.kind() {
+        "if_statement" => branch(node, text),
+        "call_expression" => call(node, text),
+        _ => None,
+    },
+    cells: table_cells,
+};
+
+/// Functions whose results depend only on what they are given.
+const PURE: [&str; 27] = [
+    "string",
+    "byte",
+    "rune",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint",
+    "uint8",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "len",
+    "append",
+    "Join",
+    "Split",
+    "Repeat",
+    "TrimSpace",
+    "Sprint",
+    "Sprintf",
+    "Duration",
+    "Date",
+    "ToUpper",
+    "ToLower",
+    "Fields",
+];
+
 /// Lists the tests of a file, in its order, each with the edits that make twins of it.
-pub(super) fn test_functions(root: Node<'_>, text: &str) -> Vec<TestFunction> {
+pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
     let mut functions = Vec::new();
+    let Some(ParsedFile { root, text, .. }) = files.first().copied() else {
+        return functions;
+    };
     for node in named_children(root) {
         let name = node
             .child_by_field_name("name")
             .filter(|_| node.kind() == "function_declaration")
-            .map(|name| &text[name.byte_range()])
-            .filter(|name| is_test(name));
+            .filter(|name| is_test(&text[name.byte_range()]));
         if let (Some(name), Some(body)) = (name, node.child_by_field_name("body")) {
-            let mut assertions = Vec::new();
-            find_assertions(body, TestBody { root, body, text }, &mut assertions);
-            functions.push(TestFunction::new(vec![name.to_owned()], assertions));
+            functions.push(FoundFunction {
+                names: vec![text[name.byte_range()].to_owned()],
+                span: node.byte_range(),
+                assertions: Frame::new(&GRAMMAR, files, node).assertions(),
+                neutral: Some(neutral(name, body, functions.len(), text)),
+            });
         }
     }
     functions
+}
+
+/// A name without meaning, and no names of subtests.
+fn neutral(name: Node<'_>, body: Node<'_>, index: usize, text: &str) -> NeutralName {
+    let new = format!("TestNo{index}");
+    let mut edits = vec![SourceEdit::new(name.byte_range(), &new)];
+    let mut pending = vec![body];
+    while let Some(node) = pending.pop() {
+        pending.extend(named_children(node));
+        let subtest = node
+            .child_by_field_name("function")
+            .filter(|function| {
+                node.kind() == "call_expression" && text[function.byte_range()].ends_with(".Run")
+            })
+            .and_then(|_| node.child_by_field_name("arguments")?.named_child(0));
+        if let Some(title) = subtest {
+            // What its name is computed from stays in use.
+            let source = &text[title.byte_range()];
+            edits.push(SourceEdit::new(
+                title.byte_range(),
+                &format!("({source})[:0]"),
+            ));
+        }
+    }
+    NeutralName {
+        name: new,
+        single: edits.clone(),
+        several: edits,
+        rows: RowNames::Kept,
+    }
 }
 
 /// Whether a function of this name is a test: `Test`, and then nothing or no small letter.
@@ -81,44 +167,30 @@ pub(super) fn is_test(name: &str) -> bool {
         .is_some_and(|rest| !rest.starts_with(char::is_lowercase))
 }
 
-/// The body of a test, and its file.
-#[derive(Clone, Copy)]
-struct TestBody<'t, 'a> {
-    root: Node<'t>,
-    body: Node<'t>,
-    text: &'a str,
-}
-
-fn find_assertions<'t>(node: Node<'t>, test: TestBody<'t, '_>, found: &mut Vec<AssertionEdits>) {
-    for child in named_children(node) {
-        let edits = match child.kind() {
-            "if_statement" => branch(child, test),
-            "call_expression" => call(child, test),
-            _ => None,
-        };
-        found.extend(edits);
-        find_assertions(child, test, found);
-    }
-}
-
 /// `if got != want { t.Errorf(…) }`.
-fn branch<'t>(node: Node<'t>, test: TestBody<'t, '_>) -> Option<AssertionEdits> {
+fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let condition = node.child_by_field_name("condition")?;
     let consequence = node.child_by_field_name("consequence")?;
     if !named_children(consequence)
         .into_iter()
-        .any(|statement| reports(statement, test.text))
+        .any(|statement| reports(statement, text))
     {
         return None;
     }
-    let source = &test.text[condition.byte_range()];
+    let source = &text[condition.byte_range()];
     let complement = SourceEdit::new(condition.byte_range(), &format!("!({source})"));
-    Some(AssertionEdits {
-        altered: compared(condition, test.text)
-            .into_iter()
-            .flat_map(|operand| altered_value(operand, test))
-            .collect(),
+    let mut value = condition;
+    while matches!(
+        value.kind(),
+        "unary_expression" | "parenthesized_expression"
+    ) {
+        value = value.named_child(0)?;
+    }
+    Some(Assertion {
         complement: Some(complement),
+        is_truth: matches!(value.kind(), "call_expression" | "identifier")
+            && compared(condition, text).is_empty(),
+        ..Assertion::comparing(compared(condition, text))
     })
 }
 
@@ -133,17 +205,17 @@ fn reports(statement: Node<'_>, text: &str) -> bool {
 }
 
 /// The operands of the comparisons in a condition, and the arguments of `DeepEqual` and its kin;
-/// the right one of each first.
+/// the right one of each first. Of several values that are all right, as in `got != 1 && got != 2`,
+/// none is altered.
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     match condition.kind() {
         "binary_expression" => {
             let operator = condition.child_by_field_name("operator");
-            let is_comparison = operator
-                .is_some_and(|operator| matches!(&text[operator.byte_range()], "!=" | "=="));
             let operands = named_children(condition).into_iter().rev();
-            match is_comparison {
-                true => operands.collect(),
-                false => operands.flat_map(|part| compared(part, text)).collect(),
+            match operator.map(|operator| &text[operator.byte_range()]) {
+                Some("!=" | "==") => operands.collect(),
+                Some("&&") => Vec::new(),
+                _ => operands.flat_map(|part| compared(part, text)).collect(),
             }
         }
         "call_expression" => {
@@ -166,80 +238,36 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
 }
 
 /// `assert.Equal(t, want, got)`, `require.NoError(t, err)`.
-fn call<'t>(node: Node<'t>, test: TestBody<'t, '_>) -> Option<AssertionEdits> {
+fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let function = node.child_by_field_name("function")?;
-    let package = &test.text[function.child_by_field_name("operand")?.byte_range()];
+    let package = &text[function.child_by_field_name("operand")?.byte_range()];
     let method = function.child_by_field_name("field")?;
     if !matches!(package, "assert" | "require") {
         return None;
     }
-    let word = &test.text[method.byte_range()];
+    let word = &text[method.byte_range()];
     let arguments = named_children(node.child_by_field_name("arguments")?);
     let opposite = opposite(word, &OPPOSITES);
     let compared = arguments.into_iter().skip(1).take(2);
-    Some(AssertionEdits {
-        altered: compared
-            .filter(|_| EQUALITIES.contains(&word))
-            .flat_map(|expected| altered_value(expected, test))
-            .collect(),
+    let compared = compared.filter(|_| EQUALITIES.contains(&word)).collect();
+    Some(Assertion {
         complement: opposite.map(|opposite| SourceEdit::new(method.byte_range(), opposite)),
+        is_truth: matches!(word, "True" | "False"),
+        ..Assertion::comparing(compared)
     })
-}
-
-/// The edits that each alter a literal of a value: one that is written there, that a variable
-/// holds, or that stands in a table of cases.
-fn altered_value<'t>(value: Node<'t>, test: TestBody<'t, '_>) -> Vec<SourceEdit> {
-    let TestBody { body, text, .. } = test;
-    match value.kind() {
-        "identifier" => {
-            if let Some(held) = held_value(value, body, text) {
-                return altered_literals(held, text, LITERALS);
-            }
-            let cells = table_cells(value, None, test);
-            altered_cells(cells.into_iter(), text, LITERALS)
-        }
-        "selector_expression" => {
-            let parts = value
-                .child_by_field_name("operand")
-                .zip(value.child_by_field_name("field"));
-            let cells = parts.map_or_else(Vec::new, |(row, field)| {
-                table_cells(row, Some(&text[field.byte_range()]), test)
-            });
-            altered_cells(cells.into_iter(), text, LITERALS)
-        }
-        _ => altered_literals(value, text, LITERALS),
-    }
-}
-
-/// The value of a variable that is set once, to a value of its own: `want := 3`.
-fn held_value<'t>(used: Node<'t>, around: Node<'t>, text: &str) -> Option<Node<'t>> {
-    let name = &text[used.byte_range()];
-    let mut values = Vec::new();
-    let mut pending = vec![around];
-    while let Some(node) = pending.pop() {
-        let (target, value) = match node.kind() {
-            "short_var_declaration" | "assignment_statement" => ("left", "right"),
-            "var_spec" | "const_spec" => ("name", "value"),
-            _ => ("", ""),
-        };
-        let field = |name: &str| node.child_by_field_name(name);
-        if let (Some(target), Some(value)) = (field(target), field(value))
-            && &text[target.byte_range()] == name
-        {
-            values.push(value);
-        }
-        pending.extend(named_children(node));
-    }
-    match values[..] {
-        [value] => value.named_child(0),
-        _ => None,
-    }
 }
 
 /// The cells of a table that a loop around goes through, as in `for _, row := range rows`: of
 /// `row.field`, or of the rows themselves.
-fn table_cells<'t>(used: Node<'t>, field: Option<&str>, test: TestBody<'t, '_>) -> Vec<Node<'t>> {
-    let name = &test.text[used.byte_range()];
+fn table_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
+    let (row, field) = match used.kind() {
+        "selector_expression" => (
+            used.child_by_field_name("operand")?,
+            Some(frame.source(used.child_by_field_name("field")?)),
+        ),
+        _ => (used, None),
+    };
+    let name = frame.source(row);
     let mut around = used.parent();
     while let Some(node) = around {
         around = node.parent();
@@ -249,31 +277,28 @@ fn table_cells<'t>(used: Node<'t>, field: Option<&str>, test: TestBody<'t, '_>) 
         else {
             continue;
         };
-        let row = clause
+        let is_row = clause
             .child_by_field_name("left")
             .and_then(|left| left.named_child(1))
-            .is_some_and(|row| &test.text[row.byte_range()] == name);
-        if let Some(table) = clause.child_by_field_name("right").filter(|_| row) {
-            return cells_of(table, field, test);
+            .is_some_and(|row| frame.source(row) == name);
+        if let Some(table) = clause.child_by_field_name("right").filter(|_| is_row) {
+            let table = frame.written(table, &["composite_literal"])?;
+            return Some(Cells {
+                cells: cells_of(table, field, frame.text()),
+                is_tests: false,
+                column: None,
+            });
         }
     }
-    Vec::new()
+    None
 }
 
-/// The cells of a table that is written out there or in a variable of the test or the file.
-fn cells_of<'t>(table: Node<'t>, field: Option<&str>, test: TestBody<'t, '_>) -> Vec<Node<'t>> {
-    let text = test.text;
-    let table = match table.kind() {
-        "identifier" => {
-            held_value(table, test.body, text).or_else(|| held_value(table, test.root, text))
-        }
-        _ => Some(table),
-    };
-    let Some((of, body)) = table.and_then(|table| {
-        table
-            .child_by_field_name("type")
-            .zip(table.child_by_field_name("body"))
-    }) else {
+/// The cells of a table.
+fn cells_of<'t>(table: Node<'t>, field: Option<&str>, text: &str) -> Vec<Node<'t>> {
+    let Some((of, body)) = table
+        .child_by_field_name("type")
+        .zip(table.child_by_field_name("body"))
+    else {
         return Vec::new();
     };
     let rows = named_children(body)

@@ -37,9 +37,6 @@ pub const JARS: &str = "jars";
 /// The folder of an environment with what is compiled of the unchanged project.
 pub const BUILT: &str = "built";
 
-/// The file in it that lists what it was compiled from: with an empty one, all is compiled anew.
-pub const BUILT_SOURCES: &str = "index";
-
 /// All of JUnit 5 in one archive.
 pub const JUNIT: &str = "org.junit.platform:junit-platform-console-standalone:1.9.1";
 

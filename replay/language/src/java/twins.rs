@@ -3,8 +3,8 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_literals, named_children,
-    opposite, value_used_once,
+    Assertion, Cells, FoundFunction, Frame, Grammar, LiteralKinds, NeutralName, ParsedFile,
+    RowNames, SourceEdit, named_children, opposite,
 };
 
 /// Assertions and their complements, of JUnit first and then of AssertJ.
@@ -39,6 +39,14 @@ const EQUALITIES: [(&str, usize); 11] = [
     ("endsWith", 0),
 ];
 
+/// Classes of exceptions of the language.
+const EXCEPTIONS: [&str; 4] = [
+    "IllegalStateException.class",
+    "IllegalArgumentException.class",
+    "UnsupportedOperationException.class",
+    "IndexOutOfBoundsException.class",
+];
+
 /// Annotations of methods that JUnit runs.
 const ANNOTATIONS: [&str; 5] = [
     "Test",
@@ -58,20 +66,67 @@ const LITERALS: LiteralKinds = LiteralKinds {
     untouched: &["array_access", "lambda_expression", "string_interpolation"],
 };
 
+const GRAMMAR: Grammar = Grammar {
+    literals: LITERALS,
+    identifiers: &["identifier"],
+    calls: &["method_invocation"],
+    members: &[
+        ("field_access", "object", "field"),
+        ("array_access", "array", "index"),
+    ],
+    assignments: &[("variable_declarator", "name", "value")],
+    functions: &["method_declaration", "lambda_expression"],
+    returns: "return_statement",
+    lists: &["array_initializer", "argument_list"],
+    is_pure: |name| PURE.contains(&name),
+    assertion: |node, text| match node.kind() {
+        "method_invocation" => call(node, text),
+        _ => None,
+    },
+    cells: parameter_cells,
+};
+
+/// Methods whose results depend only on what they are given.
+const PURE: [&str; 20] = [
+    "of",
+    "asList",
+    "valueOf",
+    "parseInt",
+    "format",
+    "formatted",
+    "split",
+    "trim",
+    "strip",
+    "repeat",
+    "join",
+    "toUpperCase",
+    "toLowerCase",
+    "toString",
+    "replace",
+    "ofSeconds",
+    "ofMinutes",
+    "ofDays",
+    "parse",
+    "singletonList",
+];
+
 /// Lists the tests of a file, in its order, each with the edits that make twins of it.
-pub(super) fn test_functions(root: Node<'_>, text: &str) -> Vec<TestFunction> {
+pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
     let mut functions = Vec::new();
-    collect(root, text, &mut Vec::new(), &mut functions);
+    if let Some(file) = files.first() {
+        collect(file.root, files, &mut Vec::new(), &mut functions);
+    }
     functions
 }
 
 /// The tests of a file or of a class, with the classes around them.
 fn collect(
     node: Node<'_>,
-    text: &str,
+    files: &[ParsedFile<'_>],
     around: &mut Vec<String>,
-    functions: &mut Vec<TestFunction>,
+    functions: &mut Vec<FoundFunction>,
 ) {
+    let text = files[0].text;
     for child in named_children(node) {
         let name = child.child_by_field_name("name");
         let body = child.child_by_field_name("body");
@@ -80,14 +135,67 @@ fn collect(
         };
         around.push(text[name.byte_range()].to_owned());
         if child.kind() == "class_declaration" {
-            collect(body, text, around, functions);
+            collect(body, files, around, functions);
         } else if is_test(child, text) {
-            let mut assertions = Vec::new();
-            find_assertions(body, body, text, &mut assertions);
-            functions.push(TestFunction::new(around.clone(), assertions));
+            let new = format!("t{}", functions.len());
+            let edits = vec![SourceEdit::new(name.byte_range(), &new)];
+            functions.push(FoundFunction {
+                names: around.clone(),
+                span: child.byte_range(),
+                assertions: Frame::new(&GRAMMAR, files, child).assertions(),
+                neutral: Some(NeutralName {
+                    name: new,
+                    single: edits.clone(),
+                    several: edits,
+                    rows: RowNames::Kept,
+                }),
+            });
         }
         around.pop();
     }
+}
+
+/// The cells of a parameter of a test that `@CsvSource` or `@ValueSource` gives values.
+fn parameter_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
+    let parameters = named_children(frame.function.child_by_field_name("parameters")?);
+    let index = parameters.into_iter().position(|parameter| {
+        parameter
+            .child_by_field_name("name")
+            .is_some_and(|name| frame.source(name) == frame.source(used))
+    })?;
+    let modifiers = named_children(frame.function)
+        .into_iter()
+        .find(|child| child.kind() == "modifiers")?;
+    let annotations = named_children(modifiers).into_iter();
+    let (is_text, arguments) = annotations
+        .filter_map(|annotation| {
+            let name = frame.source(annotation.child_by_field_name("name")?);
+            let arguments = annotation.child_by_field_name("arguments")?;
+            match name.rsplit('.').next()? {
+                "CsvSource" => Some((true, arguments)),
+                "ValueSource" => Some((false, arguments)),
+                _ => None,
+            }
+        })
+        .next()?;
+    let mut cells = Vec::new();
+    let mut pending = vec![arguments];
+    while let Some(node) = pending.pop() {
+        let is_cell = match is_text {
+            true => node.kind() == "string_literal",
+            false => node.kind().ends_with("_literal"),
+        };
+        match is_cell {
+            true => cells.push(node),
+            false => pending.extend(named_children(node)),
+        }
+    }
+    Some(Cells {
+        cells,
+        // JUnit's invocations of one method are parts of one test.
+        is_tests: false,
+        column: is_text.then_some(index),
+    })
 }
 
 /// Whether a member of a class is a method that JUnit runs.
@@ -115,24 +223,8 @@ fn annotations<'a>(declaration: Node<'_>, text: &'a str) -> impl Iterator<Item =
         .map(|name| name.rsplit('.').next().unwrap_or(name))
 }
 
-fn find_assertions<'t>(
-    node: Node<'t>,
-    body: Node<'t>,
-    text: &str,
-    found: &mut Vec<AssertionEdits>,
-) {
-    for child in named_children(node) {
-        let edits = match child.kind() {
-            "method_invocation" => call(child, body, text),
-            _ => None,
-        };
-        found.extend(edits);
-        find_assertions(child, body, text, found);
-    }
-}
-
 /// `assertEquals(3, f())`, `assertThat(f()).isEqualTo(3)`.
-fn call<'t>(node: Node<'t>, body: Node<'t>, text: &str) -> Option<AssertionEdits> {
+fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let name = node.child_by_field_name("name")?;
     let word = &text[name.byte_range()];
     let is_own = word.starts_with("assert") || follows_assert_that(node, text);
@@ -152,8 +244,15 @@ fn call<'t>(node: Node<'t>, body: Node<'t>, text: &str) -> Option<AssertionEdits
     };
     let has_tolerance = word == "assertEquals" && third.is_some_and(|third| !is_message(third));
     let complement = opposite(word, &OPPOSITES).filter(|_| !has_tolerance);
-    let edits = AssertionEdits {
-        altered: expected.map_or_else(Vec::new, |expected| altered_value(expected, body, text)),
+    let condition = named_children(arguments).into_iter().next();
+    let is_value = condition.is_some_and(|value| value.kind() == "method_invocation");
+    let class = condition.filter(|class| word == "assertThrows" && class.kind() == "class_literal");
+    let comparing = match class {
+        Some(class) => Assertion::expecting(class, text, &EXCEPTIONS),
+        None => Assertion::comparing(expected.into_iter().collect()),
+    };
+    let assertion = Assertion {
+        is_truth: matches!(word, "assertTrue" | "assertFalse") && is_value,
         complement: complement.map(|other| {
             let class = "org.junit.jupiter.api.Assertions";
             // A file may import the one name and not the other.
@@ -163,8 +262,12 @@ fn call<'t>(node: Node<'t>, body: Node<'t>, text: &str) -> Option<AssertionEdits
                 false => SourceEdit::new(name.byte_range(), other),
             }
         }),
+        ..comparing
     };
-    (!edits.altered.is_empty() || edits.complement.is_some()).then_some(edits)
+    let is_assertion = !assertion.compared.is_empty()
+        || !assertion.other_exceptions.is_empty()
+        || assertion.complement.is_some();
+    is_assertion.then_some(assertion)
 }
 
 /// Whether a call goes on after `assertThat(…)`.
@@ -178,15 +281,4 @@ fn follows_assert_that(node: Node<'_>, text: &str) -> bool {
         object = call.child_by_field_name("object");
     }
     false
-}
-
-/// The edits that each alter a literal of a value, one that is written there or that a variable holds.
-fn altered_value<'t>(value: Node<'t>, body: Node<'t>, text: &str) -> Vec<SourceEdit> {
-    let held = match value.kind() {
-        "identifier" => {
-            value_used_once(value, body, text, ("variable_declarator", "name", "value"))
-        }
-        _ => Some(value),
-    };
-    held.map_or_else(Vec::new, |held| altered_literals(held, text, LITERALS))
 }

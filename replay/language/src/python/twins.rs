@@ -3,8 +3,8 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
-    loop_cells, named_children, opposite, unquoted, value_used_once,
+    Assertion, Cells, FoundFunction, Frame, Grammar, LiteralKinds, NeutralName, ParsedFile,
+    RowNames, SourceEdit, loop_cells, named_children, opposite, unquoted,
 };
 
 /// An exception class that no code under test raises.
@@ -39,18 +39,21 @@ const EQUALITIES: [&str; 9] = [
 
 /// Lists the functions of a file that may be tests, in the order of the file, each with the edits
 /// that make twins of it.
-pub(super) fn test_functions(root: Node<'_>, text: &str) -> Vec<TestFunction> {
+pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
     let mut functions = Vec::new();
-    collect(root, text, &mut Vec::new(), &mut functions);
+    if let Some(file) = files.first() {
+        collect(file.root, files, &mut Vec::new(), &mut functions);
+    }
     functions
 }
 
 fn collect(
     node: Node<'_>,
-    text: &str,
+    files: &[ParsedFile<'_>],
     around: &mut Vec<String>,
-    functions: &mut Vec<TestFunction>,
+    functions: &mut Vec<FoundFunction>,
 ) {
+    let text = files[0].text;
     for child in named_children(node) {
         let (decorated, definition) = match child.kind() {
             "decorated_definition" => (Some(child), child.child_by_field_name("definition")),
@@ -59,60 +62,111 @@ fn collect(
         let Some(definition) = definition else {
             continue;
         };
-        let name = definition
-            .child_by_field_name("name")
-            .map(|name| text[name.byte_range()].to_owned());
+        let name = definition.child_by_field_name("name");
         match (definition.kind(), name) {
             ("class_definition", Some(name)) => {
-                around.push(name);
+                around.push(text[name.byte_range()].to_owned());
                 if let Some(body) = definition.child_by_field_name("body") {
-                    collect(body, text, around, functions);
+                    collect(body, files, around, functions);
                 }
                 around.pop();
             }
             ("function_definition", Some(name)) => {
                 let mut names = around.clone();
-                names.push(name);
-                let assertions = edits(decorated, definition, text);
-                functions.push(TestFunction::new(names, assertions));
+                names.push(text[name.byte_range()].to_owned());
+                let neutral = neutral(decorated, name, functions.len(), text);
+                functions.push(FoundFunction {
+                    names,
+                    span: child.byte_range(),
+                    assertions: Frame::new(&GRAMMAR, files, definition).assertions(),
+                    neutral,
+                });
             }
-            // Tests may stand under a condition.
+            // Tests may be under a condition.
             ("if_statement" | "else_clause" | "try_statement" | "block", _) => {
-                collect(definition, text, around, functions);
+                collect(definition, files, around, functions);
             }
             _ => {}
         }
     }
 }
 
-/// The edits of each assertion of a test.
-fn edits(decorated: Option<Node<'_>>, function: Node<'_>, text: &str) -> Vec<AssertionEdits> {
-    let Some(body) = function.child_by_field_name("body") else {
-        return Vec::new();
-    };
-    let mut assertions = Vec::new();
-    find_assertions(body, text, &mut assertions);
-    let altered = |expected: Node<'_>| {
-        if let Some(edits) = parameter_literals(decorated, expected, text) {
-            return edits;
-        }
-        if let Some(cells) = loop_cells(expected, body, text, LOOPS) {
-            return altered_cells(cells.into_iter(), text, LITERALS);
-        }
-        let value = match expected.kind() {
-            "identifier" => value_used_once(expected, body, text, ("assignment", "left", "right")),
-            "call" => constructed(expected, text),
-            _ => Some(expected),
-        };
-        value.map_or_else(Vec::new, |value| altered_literals(value, text, LITERALS))
-    };
-    assertions
+/// A name without meaning, and ids without meaning for the rows of a table.
+fn neutral(
+    decorated: Option<Node<'_>>,
+    name: Node<'_>,
+    index: usize,
+    text: &str,
+) -> Option<NeutralName> {
+    if !text[name.byte_range()].starts_with("test") {
+        return None;
+    }
+    let new = format!("test_{index:03}");
+    let mut edits = vec![SourceEdit::new(name.byte_range(), &new)];
+    let tables: Vec<Vec<Node<'_>>> = decorated
+        .map_or_else(Vec::new, named_children)
         .into_iter()
-        .map(|assertion| AssertionEdits {
-            altered: assertion.expected.into_iter().flat_map(altered).collect(),
-            complement: assertion.complement,
-        })
-        .collect()
+        .filter_map(|decorator| parametrize(decorator, text))
+        .collect();
+    if let [arguments] = tables.as_slice() {
+        let ids = "map(str, range(100_000))";
+        let given = arguments.iter().find(|argument| {
+            argument
+                .child_by_field_name("name")
+                .is_some_and(|name| &text[name.byte_range()] == "ids")
+        });
+        match given {
+            Some(given) => {
+                let value = given.child_by_field_name("value")?;
+                edits.push(SourceEdit::new(value.byte_range(), ids));
+            }
+            None => {
+                let end = arguments.get(1)?.end_byte();
+                edits.push(SourceEdit::new(end..end, &format!(", ids={ids}")));
+            }
+        }
+        own_ids(*arguments.get(1)?, text, &mut edits);
+    } else if !tables.is_empty() {
+        return None;
+    }
+    let rows = match tables.len() {
+        0 => RowNames::Kept,
+        _ => RowNames::Bracketed,
+    };
+    Some(NeutralName {
+        name: new,
+        single: edits.clone(),
+        several: edits,
+        rows,
+    })
+}
+
+/// Adds the edits that remove the ids that rows have of their own, `pytest.param(…, id="x")`.
+fn own_ids(values: Node<'_>, text: &str, edits: &mut Vec<SourceEdit>) {
+    for child in named_children(values) {
+        let is_id = child.child_by_field_name("name").is_some_and(|name| {
+            child.kind() == "keyword_argument" && &text[name.byte_range()] == "id"
+        });
+        match child.child_by_field_name("value") {
+            Some(value) if is_id => edits.push(SourceEdit::new(value.byte_range(), "None")),
+            _ => own_ids(child, text, edits),
+        }
+    }
+}
+
+/// The arguments of `@pytest.mark.parametrize`.
+fn parametrize<'t>(decorator: Node<'t>, text: &str) -> Option<Vec<Node<'t>>> {
+    if decorator.kind() != "decorator" {
+        return None;
+    }
+    let call = named_children(decorator)
+        .into_iter()
+        .find(|child| child.kind() == "call")?;
+    let function = call.child_by_field_name("function")?;
+    let arguments = call.child_by_field_name("arguments")?;
+    text[function.byte_range()]
+        .ends_with("parametrize")
+        .then(|| named_children(arguments))
 }
 
 /// Loops over tables that are written out.
@@ -122,8 +176,8 @@ const LOOPS: (&str, &[&str], &[&str]) = (
     &["list", "tuple"],
 );
 
-/// Functions whose result is what they are given, in another form.
-const CONVERSIONS: [&str; 11] = [
+/// Functions whose results depend only on what they are given.
+const PURE: [&str; 44] = [
     "approx",
     "Decimal",
     "Fraction",
@@ -134,17 +188,41 @@ const CONVERSIONS: [&str; 11] = [
     "dict",
     "float",
     "bytes",
+    "bytearray",
     "OrderedDict",
+    "Counter",
+    "str",
+    "int",
+    "bool",
+    "complex",
+    "sum",
+    "range",
+    "len",
+    "sorted",
+    "reversed",
+    "min",
+    "max",
+    "abs",
+    "round",
+    "repr",
+    "chr",
+    "ord",
+    "zip",
+    "Path",
+    "PurePath",
+    "date",
+    "datetime",
+    "timedelta",
+    "time",
+    "array",
+    "split",
+    "join",
+    "replace",
+    "strip",
+    "encode",
+    "dedent",
+    "format",
 ];
-
-/// The arguments of a call that is as good as a literal.
-fn constructed<'t>(call: Node<'t>, text: &str) -> Option<Node<'t>> {
-    let function = call.child_by_field_name("function")?;
-    let name = text[function.byte_range()].rsplit('.').next()?;
-    CONVERSIONS
-        .contains(&name)
-        .then(|| call.child_by_field_name("arguments"))?
-}
 
 /// Tree-sitter's kinds of literals that can be altered.
 const LITERALS: LiteralKinds = LiteralKinds {
@@ -153,29 +231,29 @@ const LITERALS: LiteralKinds = LiteralKinds {
     booleans: ["True", "False"],
     boolean_kinds: &["true", "false"],
     nothing: ("none", "0"),
-    untouched: &["call", "lambda", "interpolation", "subscript"],
+    untouched: &["lambda", "interpolation"],
 };
 
-/// One assertion of a test.
-struct Assertion<'t> {
-    /// What the code's value is compared with, where it is.
-    expected: Vec<Node<'t>>,
-    /// The edit that makes it say the opposite.
-    complement: Option<SourceEdit>,
-}
-
-fn find_assertions<'t>(node: Node<'t>, text: &str, found: &mut Vec<Assertion<'t>>) {
-    for child in named_children(node) {
-        match child.kind() {
-            "assert_statement" => found.extend(assert_statement(child, text)),
-            "call" => found.extend(call(child, text)),
-            _ => {}
-        }
-        if child.kind() != "assert_statement" {
-            find_assertions(child, text, found);
-        }
-    }
-}
+const GRAMMAR: Grammar = Grammar {
+    literals: LITERALS,
+    identifiers: &["identifier"],
+    calls: &["call"],
+    members: &[
+        ("attribute", "object", "attribute"),
+        ("subscript", "value", "subscript"),
+    ],
+    assignments: &[("assignment", "left", "right")],
+    functions: &["function_definition", "lambda"],
+    returns: "return_statement",
+    lists: &["list", "tuple"],
+    is_pure: |name| PURE.contains(&name.rsplit('.').next().unwrap_or(name)),
+    assertion: |node, text| match node.kind() {
+        "assert_statement" => assert_statement(node, text),
+        "call" => call(node, text),
+        _ => None,
+    },
+    cells: |used, frame| parameter_cells(used, frame).or_else(|| loop_cells(used, frame, LOOPS)),
+};
 
 fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let condition = named_children(statement).into_iter().next()?;
@@ -194,9 +272,17 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
         }
         _ => None,
     };
+    let mut value = condition;
+    while matches!(value.kind(), "not_operator" | "parenthesized_expression") {
+        value = value.named_child(0)?;
+    }
     Some(Assertion {
-        expected: compared(condition, text),
         complement: Some(opposite.unwrap_or_else(|| negated(condition, text))),
+        is_truth: matches!(
+            value.kind(),
+            "call" | "attribute" | "subscript" | "identifier"
+        ),
+        ..Assertion::comparing(compared(condition, text))
     })
 }
 
@@ -208,17 +294,22 @@ fn operator(comparison: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// What is compared for equality or looked for in a condition, the right side of each comparison
-/// first.
+/// first. Of several values that are all right, none is altered: code may give another of them than
+/// the reference does.
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let word = |node: Node<'_>| &text[node.byte_range()];
     let mut found = Vec::new();
-    if condition.kind() == "comparison_operator"
-        && operator(condition)
-            .is_some_and(|operator| matches!(&text[operator.byte_range()], "==" | "in"))
-    {
-        found.extend(named_children(condition).into_iter().rev());
-    } else if !LITERALS.untouched.contains(&condition.kind()) {
-        for child in named_children(condition) {
-            found.extend(compared(child, text));
+    match (condition.kind(), operator(condition).map(word)) {
+        ("comparison_operator", Some("==")) => {
+            found.extend(named_children(condition).into_iter().rev());
+        }
+        ("comparison_operator", Some("in")) => found.extend(condition.named_child(0)),
+        ("boolean_operator", Some("or"))
+        | ("call" | "lambda" | "interpolation" | "subscript", _) => {}
+        _ => {
+            for child in named_children(condition) {
+                found.extend(compared(child, text));
+            }
         }
     }
     found
@@ -262,10 +353,25 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         word,
         "raises" | "assertRaises" | "assertRaisesRegex" | "assertWarns"
     ) {
-        let class = positional.first()?;
+        let class = *positional.first()?;
+        let others = [
+            "KeyError",
+            "TypeError",
+            "ValueError",
+            "RuntimeError",
+            "OSError",
+        ];
+        let matched = named_children(call.child_by_field_name("arguments")?);
+        let matched = matched.into_iter().filter_map(|argument| {
+            let name = argument.child_by_field_name("name")?;
+            argument
+                .child_by_field_name("value")
+                .filter(|_| &text[name.byte_range()] == "match")
+        });
         return Some(Assertion {
-            expected: Vec::new(),
+            compared: matched.collect(),
             complement: Some(SourceEdit::new(class.byte_range(), UNRAISED)),
+            ..Assertion::expecting(class, text, &others)
         });
     }
     let opposite = opposite(word, &OPPOSITES);
@@ -273,107 +379,64 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     if opposite.is_none() && !is_equality {
         return None;
     }
-    let expected = match positional.as_slice() {
-        [first, second, ..] if is_equality || word == "assertIn" => vec![*second, *first],
-        [condition, ..] if word == "assertTrue" => compared(*condition, text),
+    let compared = match positional.as_slice() {
+        [first, second, ..] if is_equality => vec![*second, *first],
+        [member, ..] if word == "assertIn" => vec![*member],
+        [condition, ..] if word == "assertTrue" => self::compared(*condition, text),
         _ => Vec::new(),
     };
+    let is_truth = matches!(word, "assertTrue" | "assertFalse")
+        && positional
+            .first()
+            .is_some_and(|value| matches!(value.kind(), "call" | "attribute" | "identifier"));
     Some(Assertion {
-        expected,
         complement: opposite.map(|opposite| SourceEdit::new(name.byte_range(), opposite)),
+        is_truth,
+        ..Assertion::comparing(compared)
     })
 }
 
-/// The altered literals of a parameter that a test compares with: each value that
-/// `@pytest.mark.parametrize` gives it, in one edit. `None` where it is no such parameter.
-fn parameter_literals(
-    decorated: Option<Node<'_>>,
-    expected: Node<'_>,
-    text: &str,
-) -> Option<Vec<SourceEdit>> {
-    if expected.kind() != "identifier" {
+/// The cells of a parameter that `@pytest.mark.parametrize` gives values.
+fn parameter_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
+    if used.kind() != "identifier" {
         return None;
     }
-    let wanted = &text[expected.byte_range()];
-    for decorator in named_children(decorated?) {
-        if decorator.kind() != "decorator" {
-            continue;
-        }
-        let Some(call) = named_children(decorator)
-            .into_iter()
-            .find(|child| child.kind() == "call")
-        else {
+    let decorated = frame
+        .function
+        .parent()
+        .filter(|parent| parent.kind() == "decorated_definition")?;
+    let text = frame.text();
+    for decorator in named_children(decorated) {
+        let Some(arguments) = parametrize(decorator, text) else {
             continue;
         };
-        let is_parametrize = call
-            .child_by_field_name("function")
-            .is_some_and(|function| text[function.byte_range()].ends_with("parametrize"));
-        let arguments = call.child_by_field_name("arguments").map(named_children);
-        let (true, Some([names, values, ..])) = (is_parametrize, arguments.as_deref()) else {
+        let [names, values, ..] = arguments.as_slice() else {
             continue;
         };
         let names = parameter_names(*names, text);
-        let Some(index) = names.iter().position(|name| name == wanted) else {
+        let Some(index) = names.iter().position(|name| name == frame.source(used)) else {
             continue;
         };
-        if !matches!(values.kind(), "list" | "tuple") {
-            return Some(Vec::new());
-        }
-        let rows: Option<Vec<Vec<Node<'_>>>> = named_children(*values)
-            .into_iter()
-            .map(|row| match (names.len(), row.kind()) {
-                (1, _) => Some(vec![row]),
-                (_, "tuple" | "list") => Some(named_children(row)),
-                _ => None,
-            })
-            .collect();
-        let rows = rows.unwrap_or_default();
-        let cells = rows.iter().filter_map(|row| row.get(index).copied());
-        let mut edits = altered_cells(cells, text, LITERALS);
-        let at = values.end_byte();
-        let has_ids = arguments.iter().flatten().any(|argument| {
-            argument
-                .child_by_field_name("name")
-                .is_some_and(|name| &text[name.byte_range()] == "ids")
+        let table = frame.written(*values, &["list", "tuple"])?;
+        let cell = |row: Node<'t>| match (names.len(), row.kind()) {
+            (1, "call") | (_, "tuple" | "list" | "call") => {
+                let cells = match row.child_by_field_name("arguments") {
+                    Some(arguments) => named_children(arguments),
+                    None if names.len() == 1 => vec![row],
+                    None => named_children(row),
+                };
+                cells.get(index).copied()
+            }
+            (1, _) => Some(row),
+            _ => None,
+        };
+        return Some(Cells {
+            cells: named_children(table).into_iter().filter_map(cell).collect(),
+            is_tests: true,
+            column: None,
         });
-        if let (false, Some(ids)) = (has_ids, parameter_ids(&names, &rows, text)) {
-            let ids = SourceEdit::new(at..at, &format!(", ids=[{ids}]"));
-            edits.push(ids);
-        }
-        return Some(SourceEdit::joined(edits, text).into_iter().collect());
     }
     None
-}
-
-/// The ids that pytest gives the rows of a table, as the elements of a list: they tell the values,
-/// and a twin must have its test's id. `None` if a value's id is not plain.
-fn parameter_ids(names: &[String], rows: &[Vec<Node<'_>>], text: &str) -> Option<String> {
-    let is_plain = |id: &str| {
-        id.chars()
-            .all(|letter| letter.is_ascii_alphanumeric() || "_-.,:;/ +*".contains(letter))
-    };
-    let mut ids = Vec::new();
-    for (number, row) in rows.iter().enumerate() {
-        let mut parts = Vec::new();
-        for (name, cell) in names.iter().zip(row) {
-            let source = &text[cell.byte_range()];
-            let id = match cell.kind() {
-                "integer" | "float" | "unary_operator" | "true" | "false" | "none" => {
-                    source.to_owned()
-                }
-                "string" => unquoted(source).to_owned(),
-                "list" | "tuple" | "dictionary" | "set" => format!("{name}{number}"),
-                _ => return None,
-            };
-            parts.push(id);
-        }
-        let id = parts.join("-");
-        if !is_plain(&id) {
-            return None;
-        }
-        ids.push(format!("\"{id}\""));
-    }
-    Some(ids.join(", "))
 }
 
 fn parameter_names(names: Node<'_>, text: &str) -> Vec<String> {

@@ -4,12 +4,14 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    AssertionEdits, LiteralKinds, SourceEdit, TestFunction, altered_cells, altered_literals,
-    loop_cells, named_children, opposite, unquoted, value_used_once,
+    Assertion, Cells, FoundFunction, Frame, Grammar, LiteralKinds, NeutralName, ParsedFile,
+    RowNames, SourceEdit, loop_cells, named_children, opposite, unquoted,
 };
 
 /// Matchers that compare with an expected value.
-const EQUALITIES: [&str; 23] = [
+const EQUALITIES: [&str; 25] = [
+    "toMatchInlineSnapshot",
+    "toThrowErrorMatchingInlineSnapshot",
     "toBe",
     "toEqual",
     "toStrictEqual",
@@ -68,50 +70,140 @@ const LITERALS: LiteralKinds = LiteralKinds {
     boolean_kinds: &["true", "false"],
     nothing: ("null", "0"),
     untouched: &[
-        "call_expression",
-        "new_expression",
         "arrow_function",
         "function_expression",
-        "subscript_expression",
         "template_substitution",
         "property_identifier",
         "regex",
     ],
 };
 
+const GRAMMAR: Grammar = Grammar {
+    literals: LITERALS,
+    identifiers: &["identifier", "shorthand_property_identifier"],
+    calls: &["call_expression"],
+    members: &[
+        ("member_expression", "object", "property"),
+        ("subscript_expression", "object", "index"),
+    ],
+    assignments: &[
+        ("variable_declarator", "name", "value"),
+        ("assignment_expression", "left", "right"),
+    ],
+    functions: &[
+        "function_declaration",
+        "method_definition",
+        "arrow_function",
+        "function_expression",
+    ],
+    returns: "return_statement",
+    lists: &["array"],
+    is_pure: |name| PURE.contains(&name),
+    assertion: |node, text| {
+        if node.kind() != "call_expression" {
+            return None;
+        }
+        let function = node.child_by_field_name("function")?;
+        let arguments = named_children(node.child_by_field_name("arguments")?);
+        match subject(function, text) {
+            Some("expect") => expectation(function, &arguments, text),
+            Some("assert") => assertion(function, &arguments, text),
+            _ => None,
+        }
+    },
+    cells: |used, frame| loop_cells(used, frame, LOOPS).or_else(|| table_cells(used, frame)),
+};
+
+/// Functions and methods whose results depend only on what they are given.
+const PURE: [&str; 26] = [
+    "Number",
+    "String",
+    "BigInt",
+    "Boolean",
+    "Array",
+    "Date",
+    "Set",
+    "Map",
+    "split",
+    "join",
+    "map",
+    "slice",
+    "concat",
+    "repeat",
+    "trim",
+    "replace",
+    "toFixed",
+    "toString",
+    "padStart",
+    "sort",
+    "filter",
+    "stringify",
+    "fill",
+    "from",
+    "freeze",
+    "fromEntries",
+];
+
 /// Lists the tests of a file, in its order, each with the edits that make twins of it.
-pub(super) fn test_functions(root: Node<'_>, text: &str) -> Vec<TestFunction> {
+pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
     let mut functions = Vec::new();
-    collect(root, text, &mut Vec::new(), &mut functions);
+    if let Some(file) = files.first() {
+        collect(file.root, files, &mut Vec::new(), &mut functions);
+    }
     functions
 }
 
 fn collect(
     node: Node<'_>,
-    text: &str,
+    files: &[ParsedFile<'_>],
     around: &mut Vec<String>,
-    functions: &mut Vec<TestFunction>,
+    functions: &mut Vec<FoundFunction>,
 ) {
     for child in named_children(node) {
-        let Some((block, title)) = titled(child, text) else {
-            collect(child, text, around, functions);
+        let Some(titled) = titled(child, files[0].text) else {
+            collect(child, files, around, functions);
             continue;
         };
-        around.push(title);
+        around.push(titled.name);
         let body = child
             .child_by_field_name("arguments")
             .and_then(|arguments| named_children(arguments).into_iter().find(is_function));
-        match (block, body) {
-            (Block::Describe, Some(body)) => collect(body, text, around, functions),
-            (Block::Test, Some(body)) => {
-                let mut assertions = Vec::new();
-                find_assertions(body, body, text, &mut assertions);
-                functions.push(TestFunction::new(around.clone(), assertions));
-            }
+        match (titled.block, body) {
+            (Block::Describe, Some(body)) => collect(body, files, around, functions),
+            (Block::Test, Some(body)) => functions.push(FoundFunction {
+                names: around.clone(),
+                span: child.byte_range(),
+                assertions: Frame::new(&GRAMMAR, files, body).assertions(),
+                neutral: neutral(titled.title, titled.is_table, functions.len()),
+            }),
             (_, None) => {}
         }
         around.pop();
     }
+}
+
+/// A title without meaning; of each test of a loop its number, and of each row of a table its index.
+fn neutral(title: Node<'_>, is_table: bool, index: usize) -> Option<NeutralName> {
+    let name = format!("t{index}");
+    let edit = |title_text: String| vec![SourceEdit::new(title.byte_range(), &title_text)];
+    let rows = edit(format!("\"{name} %#\""));
+    let counted = format!("`{name} ${{globalThis.{name} = (globalThis.{name} ?? -1) + 1}}`");
+    Some(NeutralName {
+        single: match is_table {
+            true => {
+                return Some(NeutralName {
+                    single: rows.clone(),
+                    several: rows,
+                    rows: RowNames::Numbered,
+                    name,
+                });
+            }
+            false => edit(format!("\"{name}\"")),
+        },
+        several: edit(counted),
+        rows: RowNames::Numbered,
+        name,
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -127,8 +219,17 @@ fn is_function(node: &Node<'_>) -> bool {
     )
 }
 
-/// The title of a call of `describe`, `it`, `test` or their kin, such as `it.each(table)`.
-fn titled(node: Node<'_>, text: &str) -> Option<(Block, String)> {
+/// A call of `describe`, `it`, `test` or their kin.
+struct Titled<'t> {
+    block: Block,
+    title: Node<'t>,
+    /// The title, see [`with_placeholders`].
+    name: String,
+    is_table: bool,
+}
+
+/// A node as a call of `describe`, `it`, `test` or their kin, such as `it.each(table)`.
+fn titled<'t>(node: Node<'t>, text: &str) -> Option<Titled<'t>> {
     if node.kind() != "call_expression" {
         return None;
     }
@@ -149,7 +250,12 @@ fn titled(node: Node<'_>, text: &str) -> Option<(Block, String)> {
     }
     let is_table = text[function.byte_range()].contains(".each");
     let plain = unquoted(&text[title.byte_range()]);
-    Some((block, with_placeholders(plain, is_table)))
+    Some(Titled {
+        block,
+        title,
+        name: with_placeholders(plain, is_table),
+        is_table,
+    })
 }
 
 /// A title with `\0` for each of its placeholders: `${…}` of a template, and `%s` and `$name` of a
@@ -185,56 +291,22 @@ fn with_placeholders(title: &str, is_table: bool) -> String {
     result
 }
 
-fn find_assertions(node: Node<'_>, body: Node<'_>, text: &str, found: &mut Vec<AssertionEdits>) {
-    for child in named_children(node) {
-        if child.kind() == "call_expression"
-            && let (Some(function), Some(arguments)) = (
-                child.child_by_field_name("function"),
-                child.child_by_field_name("arguments").map(named_children),
-            )
-        {
-            let parts = match subject(function, text) {
-                Some("expect") => expectation(function, &arguments, text),
-                Some("assert") => assertion(function, &arguments, text),
-                _ => None,
-            };
-            found.extend(parts.map(|(expected, complement)| {
-                let altered = |expected: Node<'_>| altered_value(expected, body, text);
-                AssertionEdits {
-                    altered: expected.into_iter().flat_map(altered).collect(),
-                    complement,
-                }
-            }));
-        }
-        find_assertions(child, body, text, found);
-    }
-}
-
 /// Loops over tables that are written out.
 const LOOPS: (&str, &[&str], &[&str]) = ("for_in_statement", &["array_pattern"], &["array"]);
 
-/// The edits that each alter a literal of an expected value, which may be a variable or a parameter.
-fn altered_value(expected: Node<'_>, body: Node<'_>, text: &str) -> Vec<SourceEdit> {
-    let cells =
-        loop_cells(expected, body, text, LOOPS).or_else(|| table_cells(expected, body, text));
-    if let Some(cells) = cells {
-        return altered_cells(cells.into_iter(), text, LITERALS);
-    }
-    let value = match expected.kind() {
-        "identifier" => {
-            let declaration = ("variable_declarator", "name", "value");
-            value_used_once(expected, body, text, declaration)
-        }
-        _ => Some(expected),
-    };
-    value.map_or_else(Vec::new, |value| altered_literals(value, text, LITERALS))
-}
-
 /// The cells of a parameter of a test with a table, as in `test.each([[1, 2]])("title", (a, b) =>
 /// …)`; rows are arrays, objects or single values.
-fn table_cells<'t>(used: Node<'t>, body: Node<'t>, text: &str) -> Option<Vec<Node<'t>>> {
-    let name = &text[used.byte_range()];
-    let is_name = |node: &Node<'_>| &text[node.byte_range()] == name;
+fn table_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
+    let (key, variable) = match used.kind() {
+        "member_expression" => (
+            Some(used.child_by_field_name("property")?),
+            used.child_by_field_name("object")?,
+        ),
+        _ => (None, used),
+    };
+    let name = frame.source(variable);
+    let is_name = |node: &Node<'_>| frame.source(*node) == name;
+    let body = frame.function;
     let parameters = body
         .child_by_field_name("parameters")
         .map(named_children)
@@ -255,32 +327,48 @@ fn table_cells<'t>(used: Node<'t>, body: Node<'t>, text: &str) -> Option<Vec<Nod
     let table = named_children(table.child_by_field_name("arguments")?)
         .into_iter()
         .next()?;
+    let table = frame.written(table, &["array"])?;
+    let key = key.map_or(name, |key| frame.source(key));
     let property = |row: Node<'t>| {
         let pairs = named_children(row).into_iter();
         let mut named = pairs.filter(|pair| {
             pair.child_by_field_name("key")
-                .is_some_and(|key| is_name(&key))
+                .is_some_and(|own| unquoted(frame.source(own)) == key)
         });
         named.next()?.child_by_field_name("value")
     };
     let cell = |row: Node<'t>| match (row.kind(), index) {
-        ("object", None) => property(row),
+        ("object", _) => property(row),
         ("array", Some(index)) => named_children(row).get(index).copied(),
         (_, Some(0)) => Some(row),
         _ => None,
     };
-    (table.kind() == "array").then(|| named_children(table).into_iter().filter_map(cell).collect())
+    Some(Cells {
+        cells: named_children(table).into_iter().filter_map(cell).collect(),
+        is_tests: true,
+        column: None,
+    })
 }
 
-/// What is compared for equality in a condition, the right side of each comparison first.
+/// What is compared for equality in a condition, the right side of each comparison first. Of several
+/// values that are all right, none is altered.
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let operator = condition.child_by_field_name("operator");
-    let is_equality = operator
-        .is_some_and(|operator| matches!(&text[operator.byte_range()], "==" | "===" | "in"));
-    if condition.kind() == "binary_expression" && is_equality {
-        return named_children(condition).into_iter().rev().collect();
+    let operator = operator.map(|operator| &text[operator.byte_range()]);
+    match (condition.kind(), operator) {
+        ("binary_expression", Some("==" | "===")) => {
+            return named_children(condition).into_iter().rev().collect();
+        }
+        ("binary_expression", Some("in")) => return condition.named_child(0).into_iter().collect(),
+        ("binary_expression", Some("||")) => return Vec::new(),
+        _ => {}
     }
-    if LITERALS.untouched.contains(&condition.kind()) {
+    let is_looked_into = !LITERALS.untouched.contains(&condition.kind())
+        && !matches!(
+            condition.kind(),
+            "call_expression" | "new_expression" | "subscript_expression"
+        );
+    if !is_looked_into {
         return Vec::new();
     }
     let parts = named_children(condition).into_iter();
@@ -310,30 +398,26 @@ fn subject<'t>(function: Node<'_>, text: &'t str) -> Option<&'t str> {
     }
 }
 
-/// What an assertion compares with, and the edit that makes it say the opposite.
-type AssertionParts<'t> = (Vec<Node<'t>>, Option<SourceEdit>);
-
 fn expectation<'t>(
     function: Node<'t>,
     arguments: &[Node<'t>],
     text: &str,
-) -> Option<AssertionParts<'t>> {
+) -> Option<Assertion<'t>> {
     let matcher = function.child_by_field_name("property")?;
     let word = &text[matcher.byte_range()];
     let chain = &text[function.byte_range()];
     let negated = chain.contains(".not.");
-    if ONE_SIDED.contains(&word) {
-        return None;
-    }
-    let mut expected = Vec::new();
+    let mut compared = Vec::new();
     if EQUALITIES.contains(&word) && !negated {
-        expected.extend(arguments.iter().rev().copied());
+        compared.extend(arguments.iter().rev().copied());
     }
     if let Some(actual) = function.child_by_field_name("object") {
-        expected.extend(compared_actual(actual, text));
+        compared.extend(compared_actual(actual, text));
     }
     let start = function.start_byte();
-    let complement = if negated {
+    let complement = if ONE_SIDED.contains(&word) {
+        None
+    } else if negated {
         chain
             .rfind(".not.")
             .map(|at| SourceEdit::new(start + at..start + at + ".not".len(), ""))
@@ -342,7 +426,14 @@ fn expectation<'t>(
         let at = matcher.start_byte();
         Some(SourceEdit::new(at..at, "not."))
     };
-    Some((expected, complement))
+    let class = arguments
+        .last()
+        .filter(|class| word.starts_with("toThrow") && !negated && class.kind() == "identifier");
+    Some(Assertion {
+        complement,
+        is_truth: matches!(word, "toBeTruthy" | "toBeFalsy"),
+        ..exception(class, text, compared)
+    })
 }
 
 /// What is compared within the argument of `expect`, as in `expect(a === 3).toBe(true)`.
@@ -359,19 +450,15 @@ fn compared_actual<'t>(chain: Node<'t>, text: &str) -> Vec<Node<'t>> {
     arguments.flat_map(|part| compared(part, text)).collect()
 }
 
-fn assertion<'t>(
-    function: Node<'t>,
-    arguments: &[Node<'t>],
-    text: &str,
-) -> Option<AssertionParts<'t>> {
+fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Option<Assertion<'t>> {
     let method = match function.kind() {
         "member_expression" => function.child_by_field_name("property"),
         _ => None,
     };
     let word = method.map_or("ok", |method| &text[method.byte_range()]);
     let condition = arguments.first()?;
-    let expected = if EQUALITIES.contains(&word) {
-        arguments.get(1).copied().into_iter().collect()
+    let compared = if EQUALITIES.contains(&word) {
+        arguments.iter().take(2).rev().copied().collect()
     } else {
         compared(*condition, text)
     };
@@ -385,5 +472,25 @@ fn assertion<'t>(
         }
         _ => None,
     };
-    Some((expected, complement))
+    let class = arguments
+        .get(1)
+        .filter(|class| matches!(word, "throws" | "rejects") && class.kind() == "identifier");
+    let is_value = !matches!(condition.kind(), "binary_expression" | "arrow_function");
+    Some(Assertion {
+        complement,
+        is_truth: word == "ok" && is_value,
+        ..exception(class, text, compared)
+    })
+}
+
+/// An assertion that expects an exception of a class, if there is one, or compares values.
+fn exception<'t>(class: Option<&Node<'t>>, text: &str, compared: Vec<Node<'t>>) -> Assertion<'t> {
+    let others = ["TypeError", "RangeError", "SyntaxError", "URIError"];
+    match class {
+        Some(class) => Assertion {
+            compared,
+            ..Assertion::expecting(*class, text, &others)
+        },
+        None => Assertion::comparing(compared),
+    }
 }

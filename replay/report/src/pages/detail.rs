@@ -12,7 +12,7 @@ use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
 use super::files::{self, SyntaxPiece};
-use super::{HtmlReport, HtmlReportError};
+use super::{HtmlReport, HtmlReportError, cut};
 use crate::scored::ScoredAttempt;
 
 /// The most lines that are shown before a hole and after it.
@@ -153,11 +153,18 @@ fn attempt_detail(
     prompts: &mut Vec<ModelInput>,
 ) -> AttemptDetail {
     let mut attempt = scored.attempt;
+    attempt.offered = attempt.offered.into_iter().map(cut).collect();
     let difference = difference(&hole.reference, attempt.completion());
     let mut told = None;
     let mut steps = Vec::new();
     if let Some(trace) = &mut attempt.trace {
         steps = std::mem::take(&mut trace.steps);
+        for step in &mut steps {
+            step.raw = cut(std::mem::take(&mut step.raw));
+            for decision in &mut step.decisions {
+                decision.removed = cut(std::mem::take(&mut decision.removed));
+            }
+        }
         let Trace {
             windows, prompt, ..
         } = trace;

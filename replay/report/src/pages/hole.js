@@ -76,7 +76,7 @@
       ['tests run', `${count(verdict.executed)} in ${number(verdict.seconds, 2)} s${verdict.again ? ', some again' : ''}`],
       ['sandbox', verdict.sandbox],
       ['missing evidence', (verdict.missing ?? []).join(', ')],
-      ['evidence its runner can’t show', (verdict.unasked ?? []).join(', ')],
+      ['evidence its runner can’t show', (verdict.unchecked ?? []).join(', ')],
       ['type errors it adds', verdict.types && `${verdict.types.own.count} in the file, ${verdict.types.others.count} in others`],
       ['judged again by the naive engine', attempt.audit && `${attempt.audit.again}: ${attempt.audit.reason}`],
     ];

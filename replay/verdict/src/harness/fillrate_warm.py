@@ -124,7 +124,8 @@ class Compiled:
     unlike with bytecode files, times and sizes don't matter.
 
     No text is read into this process in a way that leaves it there: what is freed
-    keeps its contents, and a fork can look through its own memory.
+    keeps its contents, and a fork can look through its own memory.  Code is kept as
+    bytes that a fork wipes before any code of the project runs in it.
     """
 
     def __init__(self, directory, sources, imports):
@@ -143,8 +144,9 @@ class Compiled:
     def forget(self, paths):
         """Drop what was compiled of these files: it would tell what stood in a hole."""
         for path in paths:
-            self.plain.pop(path, None)
-            self.rewritten.pop(path, None)
+            for compiled in (self.plain, self.rewritten):
+                if known := compiled.pop(path, None):
+                    known[1][:] = bytes(len(known[1]))
 
     def install(self):
         """Make imports, and pytest, look here first."""
@@ -177,27 +179,37 @@ class Compiled:
 def compile_elsewhere(paths):
     """Compile files in a process of its own, whose memory ends with it.
 
-    ``paths`` says of each whether pytest rewrites it.  Those that don't compile
-    are left out: a run that needs one reports what is wrong with it.
+    ``paths`` says of each whether pytest rewrites it.  Returns the code of each as
+    bytes.  Those that don't compile are left out: a run that needs one reports what
+    is wrong with it.
     """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        compiled = {}
-        for path, rewritten in paths.items():
-            try:
-                compiled[path] = compile_file(path, rewritten)
-            except Exception:
-                continue
         with os.fdopen(writer, "wb") as pipe:
-            marshal.dump(compiled, pipe)
+            for number, (path, rewritten) in enumerate(paths.items()):
+                try:
+                    code = marshal.dumps(compile_file(path, rewritten))
+                except Exception:
+                    continue
+                pipe.write(b"%d %d\n" % (number, len(code)))
+                pipe.write(code)
         os._exit(0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        compiled = pipe.read()
+    names = list(paths)
+    compiled = {}
+    # Unbuffered, so that no copy of the code is left in a buffer.
+    with os.fdopen(reader, "rb", buffering=0) as pipe:
+        while line := pipe.readline():
+            number, length = map(int, line.split())
+            code = bytearray(length)
+            view = memoryview(code)
+            while len(view) and (read := pipe.readinto(view)):
+                view = view[read:]
+            compiled[names[number]] = code
     os.waitpid(child, 0)
-    return marshal.loads(compiled) if compiled else {}
+    return compiled
 
 
 def compile_file(path, rewritten):
@@ -226,7 +238,7 @@ def look_up(compiled, path):
     """Return the code of a file as it is now, or None."""
     known = compiled.get(path)
     try:
-        return known[1] if known and known[0] == digest(path) else None
+        return marshal.loads(known[1]) if known and known[0] == digest(path) else None
     except OSError:
         return None
 

@@ -124,6 +124,12 @@ pub(super) trait TestFramework: Send + Sync {
         Vec::new()
     }
 
+    /// The overlay with what is compiled of the unchanged project, of which a run on a copy sees
+    /// nothing; `None` if there is none or it holds other things too.
+    fn compiled_files(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// Files over the last of [`TestFramework::overlays`] with which the command finds nothing
     /// compiled that depends on the project's sources. Empty if it finds only what equal sources
     /// would compile to again.
@@ -182,10 +188,13 @@ pub(super) const UNAVAILABLE_IN_SHARED_PROCESS: &[Evidence] = &[
     Evidence::Process,
 ];
 
-/// An environment at a path inside, and its interpreter where that is on the host.
-pub(super) fn environment_binds(prepared: &Prepared, at: &str) -> Vec<Bind> {
+/// Folders and files of an environment at a path inside, and its interpreter where that is on the
+/// host. What is compiled of the project must not be among them.
+pub(super) fn environment_binds(prepared: &Prepared, at: &str, names: &[&str]) -> Vec<Bind> {
     let environment = &prepared.environment;
-    std::iter::once(Bind::read_only(&environment.root, at))
+    names
+        .iter()
+        .map(|name| Bind::read_only(environment.root.join(name), format!("{at}/{name}")))
         .chain(environment.interpreter_roots.iter().map(Bind::same))
         .collect()
 }

@@ -1,9 +1,9 @@
 //! The runner for Go's own tests.
 
 use fillrate_language::go::environment::{
-    BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder,
+    ANEW, ARCHIVES, BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder,
 };
-use fillrate_sandbox::{Bind, Overlay};
+use fillrate_sandbox::{Bind, Overlay, Replaced};
 
 use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
 use super::layout::REPOSITORY;
@@ -71,12 +71,19 @@ impl TestFramework for GoTest {
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        environment_binds(prepared, ENVIRONMENT)
+        environment_binds(prepared, ENVIRONMENT, &[MODULES, ARCHIVES, &driver_name()])
     }
 
     /// What a run compiles is gone with it.
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let built = prepared.environment.root.join(BUILT);
         vec![Overlay::new(built, format!("{ENVIRONMENT}/{BUILT}"))]
+    }
+
+    fn nothing_compiled(&self) -> Vec<Replaced> {
+        vec![Replaced {
+            path: ANEW.into(),
+            content: Vec::new(),
+        }]
     }
 }

@@ -1,7 +1,9 @@
 //! The runner for Java's tests under JUnit 5.
 
+use std::path::PathBuf;
+
 use fillrate_language::java::environment::{
-    BUILT, BUILT_SOURCES, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
+    BUILT, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
 };
 use fillrate_sandbox::{Bind, Overlay, Replaced};
 
@@ -93,7 +95,7 @@ impl TestFramework for Jupiter {
     }
 
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        environment_binds(prepared, ENVIRONMENT)
+        environment_binds(prepared, ENVIRONMENT, &[JARS, &driver_folder()])
     }
 
     /// The classes of the unchanged project, over which those of a change are laid. Tests must leave
@@ -115,13 +117,8 @@ impl TestFramework for Jupiter {
         }]
     }
 
-    /// Which unchanged classes a change leaves as they are is this program's own finding, which an
-    /// audit has to do without.
-    fn nothing_compiled(&self) -> Vec<Replaced> {
-        vec![Replaced {
-            path: BUILT_SOURCES.into(),
-            content: Vec::new(),
-        }]
+    fn compiled_files(&self) -> Option<PathBuf> {
+        Some(PathBuf::from(TRANSFORMED))
     }
 }
 

@@ -203,6 +203,11 @@ impl ProjectRunner {
         files.into_iter().map(|(_, path)| path).collect()
     }
 
+    /// The project's files that tests must not change, by their paths in it.
+    pub(crate) fn guarded_files(&self) -> impl Iterator<Item = &str> {
+        self.guarded.iter().filter_map(|path| path.to_str())
+    }
+
     /// Whether it can run single tests and record the lines that each runs.
     pub(crate) fn can_select(&self) -> bool {
         self.framework.report_file(&self.prepared.project).is_none()
@@ -285,10 +290,20 @@ impl ProjectRunner {
                 reason: error.to_string(),
             })?;
         for (path, contents) in run.replaced {
-            std::fs::write(copy.join(path), contents).map_err(cache_error)?;
+            let path = copy.join(path);
+            let time = path.metadata().and_then(|metadata| metadata.modified());
+            std::fs::write(&path, contents).map_err(cache_error)?;
+            // A file that is newer than the others would be known as the one that was changed.
+            if let Ok(time) = time {
+                let file = std::fs::File::open(&path).map_err(cache_error)?;
+                file.set_modified(time).map_err(cache_error)?;
+            }
         }
         let mut job = self.test_job(run.limits.clone());
         job.overlays[0].lower = copy;
+        let compiled = self.framework.compiled_files();
+        job.overlays
+            .retain(|overlay| Some(&overlay.at) != compiled.as_ref());
         if let Some(last) = job.overlays.last_mut() {
             last.replaced.extend(self.framework.nothing_compiled());
         }
@@ -414,10 +429,15 @@ impl ProjectRunner {
             .unwrap_or_default();
         report.check_sentinels(self.framework.sentinels(), token);
         let output = [finished.stdout.text(), finished.stderr.text()].concat();
+        let mut changed = paths_from_project(&finished.changed);
+        changed.retain(|path| {
+            let name = path.strip_prefix(OUTSIDE_PROJECT);
+            name.is_none_or(|name| !report.removed.contains(name))
+        });
         TestRunResult {
             end: finished.end,
             report,
-            changed: paths_from_project(&finished.changed),
+            changed,
             unreadable: paths_from_project(&finished.unreadable),
             output: last_bytes(&output, OUTPUT_KEPT).to_owned(),
             wall: finished.wall,

@@ -43,6 +43,9 @@ pub(crate) struct TestReport {
     /// Whether the tests need something that only the framework itself, started for this run, can
     /// provide.
     pub(crate) missed: bool,
+    /// Files of the unchanged project's compiled form that the scripts removed before the first
+    /// test, relative to the folder of what is compiled.
+    pub(crate) removed: BTreeSet<String>,
     /// An error of the scripts themselves.
     pub(crate) harness_error: Option<String>,
 }
@@ -128,6 +131,9 @@ enum Line {
     CollectError(CollectError),
     Coverage(TestCoverage),
     Miss,
+    Removed {
+        files: BTreeSet<String>,
+    },
     HarnessError {
         #[serde(default)]
         message: String,
@@ -180,6 +186,7 @@ impl TestReport {
                 Ok(Line::CollectError(error)) => report.collect_errors.push(error),
                 Ok(Line::Coverage(coverage)) => report.coverage.push(coverage),
                 Ok(Line::Miss) => report.missed = true,
+                Ok(Line::Removed { files }) => report.removed.extend(files),
                 Ok(Line::HarnessError { message }) => report.harness_error = Some(message),
                 Ok(Line::End {
                     marks,

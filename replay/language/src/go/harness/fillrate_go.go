@@ -14,6 +14,12 @@
 // test's id is the folder of its package, `::` and its name; subtests are parts of
 // their tests.  Lines by test are recorded in a process for each test.
 //
+// Before any test runs, it removes from the cache what is compiled of the packages that a
+// change reaches, so that their originals are nowhere; with a file `fillrate-anew` in the
+// cache, of all of the project's.  With --prepare=ENVIRONMENT before GO it lists what is
+// compiled of the project in the working directory, and removes from the cache whatever
+// else is compiled; see fillrate_go_archives.go.
+//
 // With --check=ROOT before GO it compiles changed files of the repository in the
 // folder ROOT instead; see fillrate_go_check.go.
 package main
@@ -55,6 +61,7 @@ type Instructions struct {
 	Select           *[]string `json:"select"`
 	Coverage         *[]string `json:"coverage"`
 	FirstFailureEnds bool      `json:"first_failure_ends"`
+	Changed          []string  `json:"changed"`
 }
 
 // Event is one line of `go test -json`.
@@ -119,7 +126,15 @@ type Run struct {
 }
 
 func main() {
+	closeToTracing()
 	if len(os.Args) > 1 {
+		if environment, found := strings.CutPrefix(os.Args[1], "--prepare="); found {
+			if err := prepareArchives(environment, os.Args[2]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(3)
+			}
+			return
+		}
 		if root, found := strings.CutPrefix(os.Args[1], "--check="); found {
 			if err := checkFiles(root, os.Args[2:]); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -158,6 +173,9 @@ func (run *Run) all() error {
 		return err
 	}
 	defer os.RemoveAll(run.scratch)
+	if err := run.removeOriginals(filepath.Dir(os.Args[0])); err != nil {
+		return err
+	}
 	if err := run.findPackages(); err != nil {
 		return err
 	}

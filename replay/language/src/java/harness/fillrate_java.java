@@ -198,6 +198,11 @@ final class Driver {
                         Map.of("id", file, "message", limited(refused.get()), "compile", true));
             }
         } else {
+            // Before the tests can read what was compiled of the original.
+            List<String> removed = sources.removeReplaced();
+            if (!removed.isEmpty()) {
+                write("removed", Map.of("files", removed));
+            }
             status = runTests(sources, waiting);
             if (instructions.get("coverage") != null) {
                 recordLines(sources);
@@ -550,6 +555,8 @@ final class Sources {
     private static final String CLASSES = "classes";
     /** The file beside them with the digest and the name of each source that was compiled. */
     private static final String INDEX = "index";
+    /** The file beside them with the digest of each class's face and the class's file. */
+    private static final String FACES = "faces";
 
     private final Path environment;
     private final Path built;
@@ -604,6 +611,16 @@ final class Sources {
             sources.refused.clear();
         }
         Files.writeString(built.resolve(INDEX), index(sources.digests));
+        StringBuilder faces = new StringBuilder();
+        for (Path file : filesBelow(output)) {
+            faces.append(face(file)).append(' ').append(output.relativize(file)).append('\n');
+        }
+        Files.writeString(built.resolve(FACES), faces);
+    }
+
+    /** A digest of what other classes can see of a class. */
+    private static String face(Path file) throws IOException {
+        return digest(ClassFace.of(Files.readAllBytes(file)).getBytes(StandardCharsets.UTF_8));
     }
 
     /** The text of the file that says which sources were compiled. */
@@ -679,7 +696,7 @@ final class Sources {
             if (said.isPresent()) {
                 return said;
             }
-            if (looksAlike(some, unchanged)) {
+            if (looksAlike(some)) {
                 classes = List.of(some, unchanged);
                 return said;
             }
@@ -706,8 +723,7 @@ final class Sources {
         refused.clear();
         Path output = Files.createTempDirectory(scratch, "checked-");
         Optional<String> said = javac(texts.keySet(), output, classes, texts);
-        Path unchanged = built.resolve(CLASSES);
-        if (said.isEmpty() && hasUsualClassPath() && looksAlike(output, unchanged)) {
+        if (said.isEmpty() && hasUsualClassPath() && looksAlike(output)) {
             for (Path file : filesBelow(output)) {
                 String name = CLASSES + "/" + output.relativize(file);
                 compiled.put(name, Files.readAllBytes(file));
@@ -740,18 +756,46 @@ final class Sources {
         }
     }
 
-    /** Whether no other class can tell these classes from the unchanged ones of their names. */
-    private static boolean looksAlike(Path some, Path unchanged) throws IOException {
+    /**
+     * Whether no other class can tell these classes from the unchanged ones of their names. No
+     * process beside the tests reads the unchanged ones: what it freed could be read from there.
+     */
+    private boolean looksAlike(Path some) throws IOException {
+        Map<String, String> before = new HashMap<>();
+        Path faces = built.resolve(FACES);
+        if (Files.exists(faces)) {
+            for (String line : Files.readAllLines(faces)) {
+                before.put(line.substring(65), line.substring(0, 64));
+            }
+        }
         for (Path file : filesBelow(some)) {
-            String face = ClassFace.of(Files.readAllBytes(file));
-            Path old = unchanged.resolve(some.relativize(file).toString());
-            String before = Files.exists(old) ? ClassFace.of(Files.readAllBytes(old)) : "";
-            if (!face.equals(before)) {
+            if (!face(file).equals(before.get(some.relativize(file).toString()))) {
                 return false;
             }
         }
         // A class that is gone leaves its file, and changes what its outer class says of its own.
         return true;
+    }
+
+    /**
+     * Removes the unchanged classes of what was compiled anew: the original of a changed file
+     * among them. Returns their names below the folder of what is compiled.
+     */
+    List<String> removeReplaced() throws IOException {
+        Path unchanged = built.resolve(CLASSES);
+        if (classes.equals(List.of(unchanged)) || !Files.isDirectory(unchanged)) {
+            return List.of();
+        }
+        List<String> removed = new ArrayList<>();
+        Path some = scratch.resolve(SOME);
+        for (Path file : filesBelow(unchanged)) {
+            Path name = unchanged.relativize(file);
+            if (!hasUsualClassPath() || Files.exists(some.resolve(name.toString()))) {
+                Files.delete(file);
+                removed.add(built.relativize(file).toString());
+            }
+        }
+        return removed;
     }
 
     private Optional<String> javac(

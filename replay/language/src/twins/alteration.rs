@@ -1,0 +1,403 @@
+//! Alters expectations to values that make sense: other literals of the tests, exchanged elements,
+//! another digit or letter at a place that is drawn.
+
+use std::ops::Range;
+
+use rand::Rng;
+use rand::seq::{IndexedRandom, SliceRandom};
+use serde::{Deserialize, Serialize};
+
+use super::SourceEdit;
+use super::expected::ParsedFile;
+
+/// A literal or a list that an assertion compares with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    file: usize,
+    range: Range<usize>,
+    form: Form,
+}
+
+/// The form of a candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Number,
+    /// The contents of a string.
+    Text,
+    /// A word that has this one as its opposite.
+    Word(&'static str),
+    /// A list, by the ranges of its elements.
+    Elements(Vec<Range<usize>>),
+    /// A text of several lines, which holds values in quotes or digits.
+    Snapshot,
+}
+
+impl Candidate {
+    pub(super) fn new(file: usize, range: Range<usize>, form: Form) -> Self {
+        Self { file, range, form }
+    }
+}
+
+/// The way in which an expectation is altered. Twins of one test differ in it if they can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Way {
+    /// Two elements take each other's place.
+    Exchanged,
+    /// Another literal of the tests takes its place.
+    Other,
+    /// The first digit is another.
+    First,
+    /// A digit or letter anywhere is another.
+    Anywhere,
+    /// The opposite word takes its place.
+    Opposite,
+}
+
+/// An edit that alters an expectation.
+#[derive(Clone, Debug)]
+pub(super) struct DrawnEdit {
+    /// The index of its file.
+    pub(super) file: usize,
+    pub(super) way: Way,
+    pub(super) edit: SourceEdit,
+}
+
+/// A place where an expectation is written: one literal, or one of each row of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Site {
+    rows: Vec<Vec<Candidate>>,
+}
+
+impl Site {
+    pub(super) fn single(candidate: Candidate) -> Self {
+        Self {
+            rows: vec![vec![candidate]],
+        }
+    }
+
+    /// Candidates of rows, of each of which one is altered; `None` for no rows.
+    pub(super) fn rows(rows: Vec<Vec<Candidate>>) -> Option<Self> {
+        (!rows.is_empty()).then_some(Self { rows })
+    }
+
+    pub(super) fn into_candidates(self) -> Vec<Candidate> {
+        self.rows.into_iter().flatten().collect()
+    }
+
+    /// Draws edits that each alter the expectation in another way, with the index of their file.
+    pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
+        let mut edits: Vec<DrawnEdit> = Vec::new();
+        let drawn: Option<Vec<(usize, Vec<(Way, SourceEdit)>)>> = self
+            .rows
+            .iter()
+            .map(|row| {
+                // A list's elements are exchanged, or one of its literals is altered.
+                let mut edits = Vec::new();
+                let mut row = row.clone();
+                row.shuffle(rng);
+                for candidate in &row {
+                    edits.extend(alterations(candidate, &files[candidate.file], rng));
+                }
+                Some((row.first()?.file, edits))
+            })
+            .collect();
+        let drawn = drawn.unwrap_or_default();
+        let most = drawn
+            .iter()
+            .map(|(_, edits)| edits.len())
+            .max()
+            .unwrap_or(0);
+        for index in 0..most {
+            let Some((file, _)) = drawn.first() else {
+                break;
+            };
+            let parts: Vec<&(Way, SourceEdit)> = drawn
+                .iter()
+                .filter(|(of, edits)| of == file && !edits.is_empty())
+                .map(|(_, edits)| &edits[index % edits.len()])
+                .collect();
+            let way = parts.first().map_or(Way::Anywhere, |(way, _)| *way);
+            let parts = parts.into_iter().map(|(_, edit)| edit.clone()).collect();
+            let (file, text) = (*file, files[*file].text);
+            if let Some(edit) = SourceEdit::joined(parts, text) {
+                edits.push(DrawnEdit { file, way, edit });
+            }
+        }
+        edits
+    }
+}
+
+/// Edits that each alter a candidate in another way.
+fn alterations(
+    candidate: &Candidate,
+    file: &ParsedFile<'_>,
+    rng: &mut impl Rng,
+) -> Vec<(Way, SourceEdit)> {
+    let source = &file.text[candidate.range.clone()];
+    let mut replacements: Vec<(Way, String)> = match &candidate.form {
+        Form::Number => altered_numbers(source, file.text, rng),
+        Form::Text => altered_texts(source, file.text, rng),
+        Form::Word(other) => vec![(Way::Opposite, (*other).to_owned())],
+        Form::Elements(elements) => exchanged(&candidate.range, elements, file.text, rng)
+            .map(|list| (Way::Exchanged, list))
+            .into_iter()
+            .collect(),
+        Form::Snapshot => altered_snapshot(source, rng),
+    };
+    replacements.retain(|(_, replacement)| replacement != source);
+    replacements
+        .into_iter()
+        .map(|(way, replacement)| (way, SourceEdit::new(candidate.range.clone(), &replacement)))
+        .collect()
+}
+
+/// Two elements of a list in each other's place.
+fn exchanged(
+    list: &Range<usize>,
+    elements: &[Range<usize>],
+    text: &str,
+    rng: &mut impl Rng,
+) -> Option<String> {
+    let mut pairs = Vec::new();
+    for (index, one) in elements.iter().enumerate() {
+        for other in &elements[index + 1..] {
+            if text[one.clone()] != text[other.clone()] {
+                pairs.push((one.clone(), other.clone()));
+            }
+        }
+    }
+    let (one, other) = pairs.choose(rng)?;
+    Some(format!(
+        "{}{}{}{}{}",
+        &text[list.start..one.start],
+        &text[other.clone()],
+        &text[one.end..other.start],
+        &text[one.clone()],
+        &text[other.end..list.end]
+    ))
+}
+
+/// Other numbers that look like this one: with another first digit, with another digit anywhere,
+/// and another number of the file. Empty for one that is not written in plain decimal digits.
+fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
+    // What says which type it is of is kept.
+    let suffixes = ['L', 'l', 'F', 'f', 'D', 'd'];
+    let plain = source.trim_end_matches(suffixes);
+    let suffix = &source[plain.len()..];
+    let is_plain = |number: &str| {
+        number.starts_with(|digit: char| digit.is_ascii_digit())
+            && number
+                .chars()
+                .all(|digit| digit.is_ascii_digit() || digit == '.' || digit == '_')
+    };
+    if !is_plain(plain) {
+        return Vec::new();
+    }
+    let digits: Vec<usize> = plain
+        .char_indices()
+        .filter(|(_, digit)| digit.is_ascii_digit())
+        .map(|(at, _)| at)
+        .collect();
+    let first = with_other_digit(plain, digits[0], rng);
+    let anywhere = digits
+        .choose(rng)
+        .map(|at| with_other_digit(plain, *at, rng));
+    let is_float = plain.contains('.');
+    let others: Vec<&str> = text
+        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.' && letter != '_')
+        .filter(|word| is_plain(word) && word.contains('.') == is_float && !word.ends_with('.'))
+        .filter(|word| *word != plain && !(word.len() > 1 && word.starts_with('0') && !is_float))
+        .collect();
+    let mut all = vec![(Way::First, first)];
+    all.extend(anywhere.map(|number| (Way::Anywhere, number)));
+    all.extend(
+        others
+            .choose(rng)
+            .map(|other| (Way::Other, (*other).to_owned())),
+    );
+    all.shuffle(rng);
+    all.into_iter()
+        .map(|(way, number)| (way, number + suffix))
+        .collect()
+}
+
+/// A number with the next or the previous digit at a place; never with a zero in front.
+fn with_other_digit(number: &str, at: usize, rng: &mut impl Rng) -> String {
+    let digit = number.as_bytes()[at];
+    let least = if at == 0 && number.len() > 1 {
+        b'1'
+    } else {
+        b'0'
+    };
+    let mut others = vec![digit + 1, digit.saturating_sub(1)];
+    others.retain(|other| (least..=b'9').contains(other));
+    let mut bytes = number.as_bytes().to_vec();
+    bytes[at] = *others.choose(rng).unwrap_or(&b'1');
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Other strings that look like this one: another string of the file, and this one with another
+/// letter or digit. Empty for one with an escape, whose letters are not the string's.
+fn altered_texts(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
+    if source.contains('\\') || source.contains("${") {
+        return Vec::new();
+    }
+    let is_plain = |word: &str| {
+        word.chars()
+            .all(|letter| letter.is_alphanumeric() || " _-.".contains(letter))
+    };
+    let mut others: Vec<&str> = quoted(text)
+        .into_iter()
+        .map(|range| &text[range])
+        .filter(|other| *other != source && is_plain(other) && is_plain(source))
+        .filter(|other| other.contains(' ') == source.contains(' '))
+        .filter(|other| (source.len() / 2..=source.len() * 2 + 2).contains(&other.len()))
+        .collect();
+    others.dedup();
+    let mut all: Vec<(Way, String)> = others
+        .choose(rng)
+        .map(|other| (Way::Other, (*other).to_owned()))
+        .into_iter()
+        .collect();
+    let letters: Vec<(usize, char)> = source
+        .char_indices()
+        .filter(|(at, letter)| {
+            letter.is_ascii_alphanumeric() && !source[..*at].ends_with(['%', '{'])
+        })
+        .collect();
+    let digits: Vec<(usize, char)> = letters
+        .iter()
+        .copied()
+        .filter(|(_, letter)| letter.is_ascii_digit())
+        .collect();
+    for places in [digits, letters] {
+        if let Some((at, letter)) = places.choose(rng) {
+            let mut result = source.to_owned();
+            result.replace_range(*at..=*at, &other_letter(*letter, rng).to_string());
+            all.push((Way::Anywhere, result));
+        }
+    }
+    all.shuffle(rng);
+    all
+}
+
+/// Another letter or digit of the same kind.
+fn other_letter(letter: char, rng: &mut impl Rng) -> char {
+    let of = match letter {
+        '0'..='9' => "0123456789",
+        'a' | 'e' | 'i' | 'o' | 'u' => "aeiou",
+        'a'..='z' => "bcdfgklmnprst",
+        'A'..='Z' => "ABCDEFGKLMNOPRST",
+        _ => "abc",
+    };
+    let others: Vec<char> = of.chars().filter(|other| *other != letter).collect();
+    others.choose(rng).copied().unwrap_or('a')
+}
+
+/// The contents of the strings of a text, in single or double quotes on one line.
+fn quoted(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text[at..].find(['"', '\'']).map(|start| at + start) {
+        let quote = char::from(text.as_bytes()[start]);
+        let rest = &text[start + 1..];
+        match rest.find([quote, '\n']) {
+            Some(length) if rest[length..].starts_with(quote) => {
+                if length > 0 {
+                    found.push(start + 1..start + 1 + length);
+                }
+                at = start + length + 2;
+            }
+            _ => at = start + 1,
+        }
+    }
+    found
+}
+
+/// A snapshot with two of its values exchanged, and one with a value altered.
+fn altered_snapshot(source: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
+    let values = quoted(source);
+    let whole = 0..source.len();
+    let mut all: Vec<(Way, String)> = exchanged(&whole, &values, source, rng)
+        .map(|snapshot| (Way::Exchanged, snapshot))
+        .into_iter()
+        .collect();
+    let mut places: Vec<(usize, char)> = source
+        .char_indices()
+        .filter(|(_, letter)| letter.is_ascii_digit())
+        .collect();
+    for value in &values {
+        places.extend(
+            source[value.clone()]
+                .char_indices()
+                .map(|(at, letter)| (value.start + at, letter))
+                .filter(|(_, letter)| letter.is_ascii_alphanumeric()),
+        );
+    }
+    if places.is_empty() {
+        places.extend(
+            source
+                .char_indices()
+                .filter(|(_, letter)| letter.is_ascii_alphabetic()),
+        );
+    }
+    for _ in 0..2 {
+        if let Some((at, letter)) = places.choose(rng) {
+            let mut result = source.to_owned();
+            result.replace_range(*at..=*at, &other_letter(*letter, rng).to_string());
+            all.push((Way::Anywhere, result));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    #[test]
+    fn altered_literals_stay_literals_of_their_kind() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..50 {
+            for (_, number) in altered_numbers("1.9", "f(0.25) == 1.9", &mut rng) {
+                assert!(
+                    number.parse::<f64>().is_ok() && number.contains('.'),
+                    "{number}"
+                );
+            }
+            for (_, number) in altered_numbers("10L", "f(25) == 10", &mut rng) {
+                assert!(
+                    number.ends_with('L') && !number.starts_with('0'),
+                    "{number}"
+                );
+            }
+        }
+        assert!(altered_numbers("0x1f", "", &mut rng).is_empty());
+        assert!(altered_texts("\\n", "", &mut rng).is_empty());
+        assert!(altered_texts("--", "", &mut rng).is_empty());
+    }
+
+    #[test]
+    fn altered_numbers_differ_in_any_digit_or_are_others_of_the_file() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..200 {
+            let altered = altered_numbers("2.35", "f([1, 2.5]) == 2.35", &mut rng);
+            seen.extend(altered.into_iter().map(|(_, number)| number));
+        }
+        for expected in ["1.35", "3.35", "2.25", "2.45", "2.34", "2.36", "2.5"] {
+            assert!(seen.contains(expected), "{expected} of {seen:?}");
+        }
+    }
+
+    #[test]
+    fn lists_have_two_elements_exchanged() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let text = "[\"b\", \"c\"]";
+        let exchanged = exchanged(&(0..text.len()), &[1..4, 6..9], text, &mut rng);
+        assert_eq!(exchanged.as_deref(), Some("[\"c\", \"b\"]"));
+    }
+}

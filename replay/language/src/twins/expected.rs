@@ -1,0 +1,793 @@
+//! Finds what a test's assertions compare with: through variables, constants, fixtures, tables and
+//! functions of the tests, in its file and in those that it imports.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::alteration::{Candidate, Form, Site};
+use super::{AssertionEdits, LiteralKinds, SourceEdit, named_children, unquoted};
+
+/// The most steps from an assertion to where a value is written, and from a test to an assertion.
+const DEPTH: usize = 6;
+const CALLS: usize = 2;
+
+/// The literals of a file of data, which is parsed as JavaScript.
+const DATA: LiteralKinds = LiteralKinds {
+    numbers: &["number"],
+    strings: &["string_fragment"],
+    booleans: ["true", "false"],
+    boolean_kinds: &["true", "false"],
+    nothing: ("null", "0"),
+    untouched: &[],
+};
+
+/// Tree-sitter's kinds of nodes of a language, and its assertions.
+pub(crate) struct Grammar {
+    pub(crate) literals: LiteralKinds,
+    pub(crate) identifiers: &'static [&'static str],
+    /// Calls.
+    pub(crate) calls: &'static [&'static str],
+    /// Members of values, with the fields of the value and of the key.
+    pub(crate) members: &'static [(&'static str, &'static str, &'static str)],
+    /// What sets a variable, with the fields of the variable and of its value.
+    pub(crate) assignments: &'static [(&'static str, &'static str, &'static str)],
+    /// Definitions of functions and methods, and functions without a name.
+    pub(crate) functions: &'static [&'static str],
+    pub(crate) returns: &'static str,
+    /// Lists whose elements have an order.
+    pub(crate) lists: &'static [&'static str],
+    /// True for functions of the language or its libraries whose results depend only on what they
+    /// are given.
+    pub(crate) is_pure: fn(&str) -> bool,
+    /// The assertion that a node is.
+    pub(crate) assertion: for<'t> fn(Node<'t>, &str) -> Option<Assertion<'t>>,
+    /// The cells that a variable takes its values from, if it is a parameter or a loop's.
+    pub(crate) cells: for<'t> fn(Node<'t>, &Frame<'t, '_>) -> Option<Cells<'t>>,
+}
+
+/// One assertion of a test.
+pub(crate) struct Assertion<'t> {
+    /// The values that are compared; those that are expectations more often come first.
+    pub(crate) compared: Vec<Node<'t>>,
+    /// Edits that each put another class of exceptions in the place of the expected one.
+    pub(crate) other_exceptions: Vec<SourceEdit>,
+    /// The edit that makes it say the opposite.
+    pub(crate) complement: Option<SourceEdit>,
+    /// True if the value itself is what is asserted: the opposite is another answer then.
+    pub(crate) is_truth: bool,
+}
+
+impl<'t> Assertion<'t> {
+    /// An assertion that compares these values.
+    pub(crate) fn comparing(compared: Vec<Node<'t>>) -> Self {
+        Self {
+            compared,
+            other_exceptions: Vec::new(),
+            complement: None,
+            is_truth: false,
+        }
+    }
+
+    /// One that expects this class of exceptions, of which the language has these others.
+    pub(crate) fn expecting(class: Node<'t>, text: &str, others: &[&str]) -> Self {
+        let own = &text[class.byte_range()];
+        let others = others.iter().filter(|other| **other != own);
+        let edits = others.map(|other| SourceEdit::new(class.byte_range(), other));
+        Self {
+            other_exceptions: edits.collect(),
+            ..Self::comparing(Vec::new())
+        }
+    }
+}
+
+/// The cells of a table that a variable takes its values from.
+pub(crate) struct Cells<'t> {
+    pub(crate) cells: Vec<Node<'t>>,
+    /// True if each row is a test of its own.
+    pub(crate) is_tests: bool,
+    /// The column of each cell, for cells that are rows of text.
+    pub(crate) column: Option<usize>,
+}
+
+/// A parsed file.
+#[derive(Clone, Copy)]
+pub(crate) struct ParsedFile<'t> {
+    pub(crate) root: Node<'t>,
+    pub(crate) text: &'t str,
+    /// True for a file of data, whose root is its value.
+    pub(crate) is_data: bool,
+}
+
+/// A function within which names have values, and what it is called with.
+pub(crate) struct Frame<'t, 'f> {
+    pub(crate) grammar: &'f Grammar,
+    pub(crate) files: &'f [ParsedFile<'t>],
+    /// The index of the function's file.
+    pub(crate) file: usize,
+    pub(crate) function: Node<'t>,
+    arguments: Vec<(String, Node<'t>)>,
+    caller: Option<&'f Frame<'t, 'f>>,
+}
+
+/// A call: the value whose method it is, the function's name, and the arguments.
+struct Call<'t> {
+    receiver: Option<Node<'t>>,
+    name: &'t str,
+    arguments: Vec<Node<'t>>,
+}
+
+impl<'t, 'f> Frame<'t, 'f> {
+    /// A test, which nothing of its file calls.
+    pub(crate) fn new(
+        grammar: &'f Grammar,
+        files: &'f [ParsedFile<'t>],
+        function: Node<'t>,
+    ) -> Self {
+        Self {
+            grammar,
+            files,
+            file: 0,
+            function,
+            arguments: Vec::new(),
+            caller: None,
+        }
+    }
+
+    /// The text of the function's file.
+    pub(crate) fn text(&self) -> &'t str {
+        self.files[self.file].text
+    }
+
+    /// The source of a node of the function's file.
+    pub(crate) fn source(&self, node: Node<'_>) -> &'t str {
+        &self.text()[node.byte_range()]
+    }
+
+    /// The edits of each assertion that the function makes, itself or by functions of the tests.
+    pub(crate) fn assertions(&self) -> Vec<AssertionEdits> {
+        let mut found = Vec::new();
+        self.collect(self.function, 0, &mut found);
+        found
+    }
+
+    fn collect(&self, node: Node<'t>, calls: usize, found: &mut Vec<AssertionEdits>) {
+        for child in named_children(node) {
+            if let Some(assertion) = (self.grammar.assertion)(child, self.text()) {
+                let complement = assertion.complement.map(|edit| (self.file, edit));
+                let others = assertion.other_exceptions.into_iter();
+                let answer = complement.clone().filter(|_| assertion.is_truth);
+                found.push(AssertionEdits {
+                    sites: self.expected(&assertion.compared),
+                    others: others.map(|edit| (self.file, edit)).chain(answer).collect(),
+                    complement: complement.filter(|_| !assertion.is_truth),
+                });
+            } else if calls < CALLS
+                && self.grammar.calls.contains(&child.kind())
+                && let Some((file, function)) = self.callee(child)
+                && function.id() != self.function.id()
+            {
+                let frame = self.called(child, file, function);
+                frame.collect(function, calls + 1, found);
+            }
+            self.collect(child, calls, found);
+        }
+    }
+
+    /// Where the values are written that an assertion compares with: those of the operands that
+    /// call nothing foreign, or of the first operand if all do.
+    fn expected(&self, compared: &[Node<'t>]) -> Vec<Site> {
+        let mut own: Vec<Node<'t>> = compared
+            .iter()
+            .copied()
+            .filter(|operand| !self.is_foreign(*operand, 0))
+            .collect();
+        if own.is_empty() {
+            own.extend(compared.first());
+        }
+        let mut sites = Vec::new();
+        for operand in own {
+            self.sites(operand, 0, &mut sites);
+        }
+        sites
+    }
+
+    /// True if a value depends on a call of what may be under test.
+    fn is_foreign(&self, node: Node<'t>, depth: usize) -> bool {
+        if depth > DEPTH {
+            return true;
+        }
+        if self.data(node).is_some() {
+            return false;
+        }
+        if self.grammar.calls.contains(&node.kind()) {
+            let Some(call) = self.call(node) else {
+                return true;
+            };
+            let arguments_foreign = call
+                .arguments
+                .iter()
+                .any(|argument| self.is_foreign(*argument, depth + 1));
+            if let Some((file, function)) = self.callee(node) {
+                let frame = self.called(node, file, function);
+                let returned = frame.returned(function);
+                return returned.is_empty()
+                    || returned
+                        .iter()
+                        .any(|value| frame.is_foreign(*value, depth + 1));
+            }
+            return arguments_foreign
+                || match call.receiver {
+                    Some(_) if (self.grammar.is_pure)(call.name) => false,
+                    Some(receiver) => !self.has_value(receiver, depth + 1),
+                    None => !(self.grammar.is_pure)(call.name),
+                };
+        }
+        if node.kind().starts_with("new_") || node.kind().starts_with("object_creation") {
+            return true;
+        }
+        if self.grammar.identifiers.contains(&node.kind()) {
+            let values = self.values(node, depth + 1);
+            return values.iter().any(|(value, frame)| {
+                value.id() != node.id() && frame.frame(self).is_foreign(*value, depth + 1)
+            });
+        }
+        named_children(node)
+            .into_iter()
+            .any(|child| self.is_foreign(child, depth))
+    }
+
+    /// True if a value is written in the tests.
+    fn has_value(&self, node: Node<'t>, depth: usize) -> bool {
+        if self.grammar.identifiers.contains(&node.kind()) {
+            let values = self.values(node, depth);
+            return !values.is_empty()
+                && values
+                    .iter()
+                    .all(|(value, frame)| !frame.frame(self).is_foreign(*value, depth + 1));
+        }
+        !self.is_foreign(node, depth)
+    }
+
+    /// Adds where a value is written.
+    fn sites(&self, node: Node<'t>, depth: usize, found: &mut Vec<Site>) {
+        let grammar = self.grammar;
+        let kind = node.kind();
+        if depth > DEPTH || grammar.literals.untouched.contains(&kind) {
+            return;
+        }
+        if let Some(form) = self.form(node) {
+            found.push(Site::single(Candidate::new(
+                self.file,
+                node.byte_range(),
+                form,
+            )));
+            return;
+        }
+        if grammar.identifiers.contains(&kind) {
+            if let Some(cells) = (grammar.cells)(node, self) {
+                self.cell_sites(&cells, depth, found);
+                return;
+            }
+            for (value, frame) in self.values(node, depth) {
+                frame.frame(self).sites(value, depth + 1, found);
+            }
+            return;
+        }
+        if let Some((_, object, key)) = grammar.members.iter().find(|(of, ..)| *of == kind) {
+            let object = node.child_by_field_name(object);
+            let key = node.child_by_field_name(key);
+            if let (Some(object), Some(key)) = (object, key) {
+                if grammar.identifiers.contains(&object.kind())
+                    && let Some(cells) = (grammar.cells)(node, self)
+                {
+                    self.cell_sites(&cells, depth, found);
+                    return;
+                }
+                for (value, frame) in self.members(object, key, depth) {
+                    frame.frame(self).sites(value, depth + 1, found);
+                }
+            }
+            return;
+        }
+        if let Some((file, data)) = self.data(node) {
+            self.top(file, data).sites(data, depth + 1, found);
+            return;
+        }
+        if grammar.calls.contains(&kind) {
+            if let Some((file, function)) = self.callee(node) {
+                let frame = self.called(node, file, function);
+                for value in frame.returned(function) {
+                    frame.sites(value, depth + 1, found);
+                }
+                return;
+            }
+            let Some(call) = self.call(node) else {
+                return;
+            };
+            let is_class = call.name.starts_with(char::is_uppercase);
+            let is_pure = !self.is_foreign(node, depth);
+            if is_pure && let Some(list) = node.child_by_field_name("arguments") {
+                self.elements(list, found);
+            }
+            if is_class || is_pure {
+                for part in call.receiver.into_iter().chain(call.arguments) {
+                    self.sites(part, depth + 1, found);
+                }
+            }
+            return;
+        }
+        if grammar.lists.contains(&kind) || kind == "array" {
+            self.elements(node, found);
+        }
+        for child in named_children(node) {
+            // A key is more often an input.
+            let is_key = node.child_by_field_name("key") == Some(child)
+                || node.child_by_field_name("name") == Some(child);
+            if !is_key || named_children(node).len() == 1 {
+                self.sites(child, depth, found);
+            }
+        }
+    }
+
+    /// Adds a list whose elements are not all the same.
+    fn elements(&self, list: Node<'t>, found: &mut Vec<Site>) {
+        let elements: Vec<Range<usize>> = named_children(list)
+            .into_iter()
+            .map(|element| element.byte_range())
+            .collect();
+        let texts = || elements.iter().map(|range| &self.text()[range.clone()]);
+        if texts().any(|text| Some(text) != texts().next()) {
+            let form = Form::Elements(elements);
+            found.push(Site::single(Candidate::new(
+                self.file,
+                list.byte_range(),
+                form,
+            )));
+        }
+    }
+
+    fn cell_sites(&self, cells: &Cells<'t>, depth: usize, found: &mut Vec<Site>) {
+        let mut rows: Vec<Vec<Candidate>> = Vec::new();
+        for cell in &cells.cells {
+            let mut sites = Vec::new();
+            match cells.column {
+                Some(column) => sites.extend(self.column(*cell, column)),
+                None => self.sites(*cell, depth + 1, &mut sites),
+            }
+            rows.push(sites.into_iter().flat_map(Site::into_candidates).collect());
+        }
+        rows.retain(|row| !row.is_empty());
+        if cells.is_tests {
+            found.extend(Site::rows(rows));
+        } else {
+            found.extend(rows.into_iter().filter_map(|row| Site::rows(vec![row])));
+        }
+    }
+
+    /// A column of a row that is written as text, such as `"5, fine"`.
+    fn column(&self, row: Node<'t>, column: usize) -> Option<Site> {
+        let source = self.source(row);
+        let inside = unquoted(source);
+        let start = row.start_byte() + (source.len() - inside.len()) / 2;
+        let mut at = start;
+        for (index, cell) in inside.split(',').enumerate() {
+            let trimmed = cell.trim();
+            if index == column && !trimmed.is_empty() {
+                let from = at + cell.len() - cell.trim_start().len();
+                let trimmed = trimmed.trim_matches('\'');
+                let is_number = trimmed.parse::<f64>().is_ok();
+                let form = if is_number { Form::Number } else { Form::Text };
+                let range = from..from + trimmed.len();
+                return Some(Site::single(Candidate::new(self.file, range, form)));
+            }
+            at += cell.len() + 1;
+        }
+        None
+    }
+
+    /// The list that a value is, written there or in a variable of the file.
+    pub(crate) fn written(&self, node: Node<'t>, lists: &[&str]) -> Option<Node<'t>> {
+        if lists.contains(&node.kind()) {
+            return Some(node);
+        }
+        let values = self.values(node, 0);
+        let own = values.into_iter().filter(|(_, origin)| match origin {
+            Origin::Here => true,
+            Origin::Frame(_) => false,
+            Origin::Top(file, _) => *file == self.file,
+        });
+        own.map(|(value, _)| value)
+            .find(|value| lists.contains(&value.kind()))
+    }
+
+    /// The form of a literal.
+    fn form(&self, node: Node<'t>) -> Option<Form> {
+        let kinds = match self.files[self.file].is_data {
+            true => &DATA,
+            false => &self.grammar.literals,
+        };
+        let kind = node.kind();
+        let source = self.source(node);
+        if kinds.numbers.contains(&kind) {
+            Some(Form::Number)
+        } else if kinds.strings.contains(&kind) {
+            let is_snapshot = source.contains('\n');
+            Some(if is_snapshot {
+                Form::Snapshot
+            } else {
+                Form::Text
+            })
+        } else if kinds.boolean_kinds.contains(&kind) {
+            let [yes, no] = kinds.booleans;
+            Some(Form::Word(if source == yes { no } else { yes }))
+        } else if !kind.is_empty() && kind == kinds.nothing.0 {
+            Some(Form::Word(kinds.nothing.1))
+        } else {
+            None
+        }
+    }
+
+    /// The values that a name has, each with where names in it have theirs.
+    fn values(&self, name: Node<'t>, depth: usize) -> Vec<(Node<'t>, Origin<'t, '_>)> {
+        if depth > DEPTH {
+            return Vec::new();
+        }
+        let word = self.source(name);
+        if let Some((_, value)) = self.arguments.iter().find(|(argument, _)| argument == word)
+            && let Some(caller) = self.caller
+        {
+            return vec![(*value, Origin::Frame(caller))];
+        }
+        let mut values = Vec::new();
+        self.assigned(self.function, word, false, &mut values);
+        if !values.is_empty() {
+            values.truncate(3);
+            return values
+                .into_iter()
+                .map(|value| (value, Origin::Here))
+                .collect();
+        }
+        // A fixture is a function whose name a test's parameter has.
+        let is_parameter = parameters(self.function, self.text())
+            .iter()
+            .any(|own| own == word);
+        for (index, file) in self.files.iter().enumerate() {
+            let mut values = Vec::new();
+            if is_parameter {
+                if let Some(function) = find_function(file.root, file.text, word, self.grammar) {
+                    let frame = self.top(index, function);
+                    values = frame.returned(function);
+                    return values
+                        .into_iter()
+                        .map(|value| (value, Origin::Top(index, function)))
+                        .collect();
+                }
+                continue;
+            }
+            if file.is_data {
+                continue;
+            }
+            self.top(index, file.root)
+                .assigned(file.root, word, true, &mut values);
+            if !values.is_empty() {
+                values.truncate(3);
+                return values
+                    .into_iter()
+                    .map(|value| (value, Origin::Top(index, file.root)))
+                    .collect();
+            }
+        }
+        Vec::new()
+    }
+
+    /// The values of a member of a value: those of its key if that is written, or all of it.
+    fn members(
+        &self,
+        object: Node<'t>,
+        key: Node<'t>,
+        depth: usize,
+    ) -> Vec<(Node<'t>, Origin<'t, '_>)> {
+        let is_member = |kind: &str| self.grammar.members.iter().any(|(of, ..)| *of == kind);
+        let values = if self.grammar.identifiers.contains(&object.kind()) {
+            self.values(object, depth + 1)
+        } else if is_member(object.kind()) && depth < DEPTH {
+            let (_, inner, inner_key) = self.grammar.members[self
+                .grammar
+                .members
+                .iter()
+                .position(|(of, ..)| *of == object.kind())
+                .unwrap_or_default()];
+            match (
+                object.child_by_field_name(inner),
+                object.child_by_field_name(inner_key),
+            ) {
+                (Some(inner), Some(inner_key)) => self.members(inner, inner_key, depth + 1),
+                _ => Vec::new(),
+            }
+        } else {
+            vec![(object, Origin::Here)]
+        };
+        let key = unquoted(self.source(key));
+        values
+            .into_iter()
+            .flat_map(|(value, origin)| {
+                // A call that reads a file of data has the file's value.
+                let read = origin.frame(self).data(value);
+                let (value, origin) = match read {
+                    Some((file, data)) => (data, Origin::Top(file, self.files[file].root)),
+                    None => (value, origin),
+                };
+                let text = origin.frame(self).text();
+                match member_of(value, key, text) {
+                    Some(member) => vec![(member, origin)],
+                    None => vec![(value, origin)],
+                }
+            })
+            .collect()
+    }
+
+    /// The file of data whose name stands in an expression, and its value.
+    fn data(&self, node: Node<'t>) -> Option<(usize, Node<'t>)> {
+        if !self.grammar.calls.contains(&node.kind()) {
+            return None;
+        }
+        let (index, file) = self
+            .files
+            .iter()
+            .enumerate()
+            .find(|(_, file)| file.is_data)?;
+        self.source(node)
+            .contains(".json")
+            .then_some((index, file.root))
+    }
+
+    /// Adds the values that are given to a variable; of a file only those outside of functions.
+    fn assigned(&self, node: Node<'t>, name: &str, is_file: bool, found: &mut Vec<Node<'t>>) {
+        for child in named_children(node) {
+            for (kind, target, value) in self.grammar.assignments {
+                if child.kind() == *kind
+                    && let (Some(target), Some(value)) = (
+                        child.child_by_field_name(target),
+                        child.child_by_field_name(value),
+                    )
+                    && self.source(target) == name
+                {
+                    // Go lists values even if there is one.
+                    let is_list = value.kind() == "expression_list";
+                    found.push(match value.named_child(0) {
+                        Some(only) if is_list => only,
+                        _ => value,
+                    });
+                }
+            }
+            if !is_file || !self.grammar.functions.contains(&child.kind()) {
+                self.assigned(child, name, is_file, found);
+            }
+        }
+    }
+
+    /// What a function returns.
+    fn returned(&self, function: Node<'t>) -> Vec<Node<'t>> {
+        let mut values = Vec::new();
+        let mut left = vec![function];
+        while let Some(node) = left.pop() {
+            if node.kind() == self.grammar.returns || node.kind() == "yield" {
+                values.extend(node.named_child(0).map(|value| match value.kind() {
+                    "expression_list" => value.named_child(0).unwrap_or(value),
+                    _ => value,
+                }));
+                continue;
+            }
+            left.extend(named_children(node));
+        }
+        if let (true, Some(body)) = (values.is_empty(), function.child_by_field_name("body"))
+            && !body.kind().contains("block")
+        {
+            values.push(body);
+        }
+        values
+    }
+
+    fn call(&self, node: Node<'t>) -> Option<Call<'t>> {
+        let arguments = node.child_by_field_name("arguments")?;
+        let arguments: Vec<Node<'t>> = named_children(arguments)
+            .into_iter()
+            .filter(|argument| !argument.kind().contains("comment"))
+            .collect();
+        if let Some(name) = node.child_by_field_name("name") {
+            return Some(Call {
+                receiver: node.child_by_field_name("object"),
+                name: self.source(name),
+                arguments,
+            });
+        }
+        let function = node.child_by_field_name("function")?;
+        let member = self
+            .grammar
+            .members
+            .iter()
+            .find(|(kind, ..)| *kind == function.kind());
+        match member {
+            Some((_, object, key)) => Some(Call {
+                receiver: function.child_by_field_name(object),
+                name: self.source(function.child_by_field_name(key)?),
+                arguments,
+            }),
+            None => Some(Call {
+                receiver: None,
+                name: self.source(function),
+                arguments,
+            }),
+        }
+    }
+
+    /// The function of the tests that a call runs.
+    fn callee(&self, node: Node<'t>) -> Option<(usize, Node<'t>)> {
+        let call = self.call(node)?;
+        let is_own = call
+            .receiver
+            .is_none_or(|receiver| matches!(self.source(receiver), "self" | "this" | "cls"));
+        if !is_own {
+            return None;
+        }
+        self.files.iter().enumerate().find_map(|(index, file)| {
+            let function = find_function(file.root, file.text, call.name, self.grammar)?;
+            Some((index, function))
+        })
+    }
+
+    /// The frame of a function that a call of this one runs.
+    fn called<'g>(&'g self, node: Node<'t>, file: usize, function: Node<'t>) -> Frame<'t, 'g> {
+        let mut arguments = Vec::new();
+        let names = parameters(function, self.files[file].text);
+        let mut names = names
+            .into_iter()
+            .filter(|name| !matches!(name.as_str(), "self" | "cls"));
+        for argument in self.call(node).map_or_else(Vec::new, |call| call.arguments) {
+            let named = argument
+                .child_by_field_name("name")
+                .zip(argument.child_by_field_name("value"))
+                .filter(|_| argument.kind() == "keyword_argument");
+            match named {
+                Some((name, value)) => arguments.push((self.source(name).to_owned(), value)),
+                None => arguments.extend(names.next().map(|name| (name, argument))),
+            }
+        }
+        Frame {
+            grammar: self.grammar,
+            files: self.files,
+            file,
+            function,
+            arguments,
+            caller: Some(self),
+        }
+    }
+
+    fn top(&self, file: usize, function: Node<'t>) -> Frame<'t, 'f> {
+        Frame {
+            grammar: self.grammar,
+            files: self.files,
+            file,
+            function,
+            arguments: Vec::new(),
+            caller: None,
+        }
+    }
+}
+
+/// Where the names in a value have their values.
+enum Origin<'t, 'f> {
+    /// In the frame that asks.
+    Here,
+    /// In a frame that calls it.
+    Frame(&'f Frame<'t, 'f>),
+    /// In a function or a file that nothing calls.
+    Top(usize, Node<'t>),
+}
+
+impl<'t, 'f> Origin<'t, 'f> {
+    fn frame<'g>(&self, here: &'g Frame<'t, 'g>) -> Frame<'t, 'g>
+    where
+        'f: 'g,
+    {
+        match self {
+            Self::Here => here.copy(),
+            Self::Frame(frame) => frame.copy(),
+            Self::Top(file, function) => here.top(*file, *function),
+        }
+    }
+}
+
+impl<'t, 'f> Frame<'t, 'f> {
+    fn copy<'g>(&self) -> Frame<'t, 'g>
+    where
+        'f: 'g,
+    {
+        Frame {
+            grammar: self.grammar,
+            files: self.files,
+            file: self.file,
+            function: self.function,
+            arguments: self.arguments.clone(),
+            caller: self.caller,
+        }
+    }
+}
+
+/// The value of a key of a written dictionary or object, or of an index of a list.
+fn member_of<'t>(value: Node<'t>, key: &str, text: &str) -> Option<Node<'t>> {
+    if let Ok(index) = key.parse::<usize>() {
+        return named_children(value).get(index).copied();
+    }
+    named_children(value).into_iter().find_map(|pair| {
+        let name = pair.child_by_field_name("key")?;
+        let same = unquoted(&text[name.byte_range()]) == key;
+        pair.child_by_field_name("value").filter(|_| same)
+    })
+}
+
+/// The names of a function's parameters.
+fn parameters(function: Node<'_>, text: &str) -> Vec<String> {
+    let single = function.child_by_field_name("parameter");
+    let list = function.child_by_field_name("parameters");
+    let mut names = Vec::new();
+    for parameter in list
+        .map_or_else(Vec::new, named_children)
+        .into_iter()
+        .chain(single)
+    {
+        let mut cursor = parameter.walk();
+        let own: Vec<Node<'_>> = parameter
+            .children_by_field_name("name", &mut cursor)
+            .filter(Node::is_named)
+            .collect();
+        if own.is_empty() {
+            let mut node = parameter;
+            for field in ["pattern", "left"] {
+                node = node.child_by_field_name(field).unwrap_or(node);
+            }
+            while node.kind() != "identifier" && node.named_child(0).is_some() {
+                node = node.named_child(0).unwrap_or(node);
+            }
+            names.push(text[node.byte_range()].to_owned());
+        }
+        names.extend(own.iter().map(|name| text[name.byte_range()].to_owned()));
+    }
+    names
+}
+
+/// The function with this name: a definition, or a variable that is set to a function.
+fn find_function<'t>(
+    node: Node<'t>,
+    text: &str,
+    name: &str,
+    grammar: &Grammar,
+) -> Option<Node<'t>> {
+    for child in named_children(node) {
+        let is_named =
+            |node: Option<Node<'_>>| node.is_some_and(|node| &text[node.byte_range()] == name);
+        if grammar.functions.contains(&child.kind()) && is_named(child.child_by_field_name("name"))
+        {
+            return Some(child);
+        }
+        for (kind, target, value) in grammar.assignments {
+            if child.kind() == *kind
+                && is_named(child.child_by_field_name(target))
+                && let Some(value) = child.child_by_field_name(value)
+            {
+                let value = match value.kind() {
+                    "expression_list" => value.named_child(0)?,
+                    _ => value,
+                };
+                if grammar.functions.contains(&value.kind()) {
+                    return Some(value);
+                }
+            }
+        }
+        if let Some(found) = find_function(child, text, name, grammar) {
+            return Some(found);
+        }
+    }
+    None
+}

@@ -1,0 +1,554 @@
+//! Completions that read what a test expects, wherever it is written, do not pass: in a constant, a
+//! fixture, a function of the tests, a table, a file of data or a title. Each runner has a project
+//! of its own with one function for each.
+//!
+//! The code of an attack gives the original answers, so that without twins every one would pass.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::play::{TestDir, attempts, has_tools, holes, repository, run, text};
+use crate::support::programs::install;
+
+/// A project of one runner.
+struct Project {
+    runner: &'static str,
+    language: &'static str,
+    /// The environment, as lines of a manifest.
+    environment: &'static str,
+    /// More lines of the manifest on tests.
+    settings: &'static str,
+    /// A project of `tests/corpora` whose lists of packages it has.
+    packages: Option<&'static str>,
+    /// The pattern of the files with holes.
+    holes: &'static str,
+    /// Path and text of each file.
+    files: Vec<(String, String)>,
+    /// By name of a function: the code that reads its answer.
+    attacks: Vec<(&'static str, String)>,
+}
+
+/// The answers: each function returns its own for every argument.
+const NAMES: [&str; 7] = [
+    "constant", "keyed", "helper", "table", "data", "titled", "computed",
+];
+
+fn answer(index: usize) -> usize {
+    4127 + 1311 * index
+}
+
+/// Source of all functions, each written by `function` of its name and its body.
+fn functions(function: impl Fn(&str, &str) -> String, body: impl Fn(usize) -> String) -> String {
+    let all = NAMES.iter().enumerate();
+    all.map(|(index, name)| function(name, &body(answer(index))))
+        .collect()
+}
+
+/// What follows `mark` in a file of tests is the answer to a function: the marks by name.
+fn marks(words: [&'static str; 7]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    NAMES.into_iter().zip(words)
+}
+
+fn python(runner: &'static str) -> Project {
+    let source = functions(
+        |name, body| format!("def {name}(n):\n    {body}\n\n\n"),
+        |answer| {
+            format!(
+                "tens = {} * 10\n    return tens + {}",
+                answer / 10,
+                answer % 10
+            )
+        },
+    );
+    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
+    let import = format!("from answers import {}\n", NAMES.join(", "));
+    let read = "WANTED = json.loads((pathlib.Path(__file__).parent / \"wanted.json\").read_text())";
+    let tests = match runner {
+        "pytest" => format!(
+            "import json\nimport pathlib\n\nimport pytest\n\n{import}\n\
+             CONSTANT = {constant}\nKEYED = {{\"one\": {keyed}}}\n{read}\n\n\n\
+             def test_constant():\n    assert constant(1) == CONSTANT\n\n\n\
+             def test_keyed():\n    assert keyed(1) == KEYED[\"one\"]\n\n\n\
+             def check(got, wanted):\n    assert got == wanted\n\n\n\
+             def test_helper():\n    check(helper(1), {helper})\n\n\n\
+             @pytest.mark.parametrize(\"n, total\", [(1, {table}), (2, {table})])\n\
+             def test_table(n, total):\n    assert table(n) == total\n\n\n\
+             def test_data():\n    check(data(1), WANTED[\"data\"])\n\n\n\
+             def test_titled():\n    assert titled(1) == {titled}\n\n\n\
+             @pytest.fixture\ndef wanted():\n    return {computed}\n\n\n\
+             def test_computed(wanted):\n    assert computed(1) == wanted\n"
+        ),
+        _ => format!(
+            "import json\nimport pathlib\nimport unittest\n\n{import}\n\
+             CONSTANT = {constant}\nKEYED = {{\"one\": {keyed}}}\n{read}\n\n\n\
+             class Answers(unittest.TestCase):\n\
+             \x20   def check(self, got, wanted):\n        self.assertEqual(got, wanted)\n\n\
+             \x20   def test_constant(self):\n        self.assertEqual(constant(1), CONSTANT)\n\n\
+             \x20   def test_keyed(self):\n        self.assertEqual(keyed(1), KEYED[\"one\"])\n\n\
+             \x20   def test_helper(self):\n        self.check(helper(1), {helper})\n\n\
+             \x20   def test_table(self):\n        for n, total in [(1, {table}), (2, {table})]:\n            self.assertEqual(table(n), total)\n\n\
+             \x20   def test_data(self):\n        self.check(data(1), WANTED[\"data\"])\n\n\
+             \x20   def test_titled(self):\n        self.assertEqual(titled(1), {titled})\n\n\
+             \x20   def test_computed(self):\n        self.assertEqual(computed(1), int(\"{computed}\"))\n"
+        ),
+    };
+    let file = "tests/test_answers.py";
+    let code = |file: &str, pattern: &str| {
+        format!(
+            "import re, pathlib\n    return int(re.search(r'''{pattern}''', pathlib.Path(\"{file}\").read_text()).group(1))"
+        )
+    };
+    let equal = match runner {
+        "pytest" => [
+            r"CONSTANT = (\d+)",
+            r#""one": (\d+)"#,
+            r"check\(helper\(1\), (\d+)",
+            r"\(1, (\d+)\)",
+            r#""data": (\d+)"#,
+            r"titled\(1\) == (\d+)",
+            r"return (\d+)",
+        ],
+        _ => [
+            r"CONSTANT = (\d+)",
+            r#""one": (\d+)"#,
+            r"check\(helper\(1\), (\d+)",
+            r"\(1, (\d+)\)",
+            r#""data": (\d+)"#,
+            r"titled\(1\), (\d+)",
+            r#"int\("(\d+)"#,
+        ],
+    };
+    let attacks = marks(equal).map(|(name, pattern)| {
+        let file = if name == "data" {
+            "tests/wanted.json"
+        } else {
+            file
+        };
+        (name, code(file, pattern))
+    });
+    Project {
+        runner,
+        language: "python",
+        environment: match runner {
+            "pytest" => {
+                "packages = [\"pytest==8.4.2\", \"coverage==7.10.7\", \"iniconfig==2.1.0\", \"packaging==25.0\", \"pluggy==1.6.0\", \"Pygments==2.19.2\"]"
+            }
+            _ => "packages = [\"coverage==7.10.7\"]",
+        },
+        settings: match runner {
+            "pytest" => "args = [\"tests\"]\npath = [\"src\"]",
+            _ => "args = [\"discover\", \"-s\", \"tests\"]\npath = [\"src\"]",
+        },
+        packages: None,
+        holes: "src/**/*.py",
+        attacks: attacks.collect(),
+        files: vec![
+            ("src/answers.py".to_owned(), source),
+            (file.to_owned(), tests),
+            (
+                "tests/wanted.json".to_owned(),
+                json!({"data": data}).to_string(),
+            ),
+        ],
+    }
+}
+
+fn javascript(runner: &'static str) -> Project {
+    let is_module = matches!(runner, "vitest" | "node");
+    let body = |answer| {
+        format!(
+            "const tens = {} * 10;\n  return tens + {};",
+            answer / 10,
+            answer % 10
+        )
+    };
+    let typed = if runner == "vitest" { ": number" } else { "" };
+    let source = functions(
+        |name, body| {
+            format!(
+                "{}function {name}(n{typed}){typed} {{\n  {body}\n}}\n\n",
+                if is_module { "export " } else { "" }
+            )
+        },
+        body,
+    );
+    let names = NAMES.join(", ");
+    let source = match is_module {
+        true => source,
+        false => format!("{source}module.exports = {{ {names} }};\n"),
+    };
+    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
+    let (import, equal): (String, fn(&str, &str) -> String) = match runner {
+        "vitest" => (
+            format!(
+                "import {{ readFileSync }} from \"node:fs\";\nimport {{ expect, it }} from \"vitest\";\nimport {{ {names} }} from \"../src/answers\";\n"
+            ),
+            |got, wanted| format!("expect({got}).toBe({wanted});"),
+        ),
+        "jest" => (
+            format!(
+                "const {{ readFileSync }} = require(\"node:fs\");\nconst {{ {names} }} = require(\"../src/answers\");\n"
+            ),
+            |got, wanted| format!("expect({got}).toBe({wanted});"),
+        ),
+        "mocha" => (
+            format!(
+                "const {{ readFileSync }} = require(\"node:fs\");\nconst assert = require(\"node:assert\").strict;\nconst {{ {names} }} = require(\"../src/answers\");\n"
+            ),
+            |got, wanted| format!("assert.equal({got}, {wanted});"),
+        ),
+        _ => (
+            format!(
+                "import {{ readFileSync }} from \"node:fs\";\nimport {{ strict as assert }} from \"node:assert\";\nimport {{ it }} from \"node:test\";\nimport {{ {names} }} from \"../src/answers.js\";\n"
+            ),
+            |got, wanted| format!("assert.equal({got}, {wanted});"),
+        ),
+    };
+    let folder = if matches!(runner, "mocha" | "node") {
+        "test"
+    } else {
+        "tests"
+    };
+    let ending = if runner == "vitest" { "ts" } else { "js" };
+    let any = if runner == "vitest" { ": any" } else { "" };
+    let snapshot = match runner {
+        "vitest" | "jest" => format!("expect(computed(1)).toMatchInlineSnapshot(`{computed}`);"),
+        _ => equal("computed(1)", &format!("Number(\"{computed}\")")),
+    };
+    let tests = format!(
+        "{import}\nconst CONSTANT = {constant};\nconst KEYED = {{ one: {keyed} }};\n\
+         const WANTED = JSON.parse(readFileSync(\"{folder}/wanted.json\", \"utf8\"));\n\
+         const check = (got{any}, wanted{any}) => {{ {} }};\n\n\
+         it(\"constant\", () => {{ {} }});\nit(\"keyed\", () => {{ {} }});\n\
+         it(\"helper\", () => {{ check(helper(1), {helper}); }});\n\
+         for (const [n, total] of [[1, {table}], [2, {table}]]) {{\n  it(`table of ${{n}} is ${{total}}`, () => {{ {} }});\n}}\n\
+         it(\"data\", () => {{ check(data(1), WANTED[\"data\"]); }});\n\
+         it(\"titled is {titled}\", () => {{ {} }});\n\
+         it(\"computed\", () => {{ {snapshot} }});\n",
+        equal("got", "wanted"),
+        equal("constant(1)", "CONSTANT"),
+        equal("keyed(1)", "KEYED.one"),
+        equal("table(n)", "total"),
+        equal("titled(1)", &titled.to_string()),
+    );
+    let file = format!("{folder}/answers.test.{ending}");
+    let global = if runner == "vitest" {
+        "(globalThis as any).process"
+    } else {
+        "process"
+    };
+    let code = |file: &str, pattern: &str| {
+        let bang = if runner == "vitest" { "!" } else { "" };
+        format!(
+            "const text{} = {global}.getBuiltinModule(\"node:fs\").readFileSync(\"{file}\", \"utf8\");\n  return Number(/{pattern}/.exec(text){bang}[1]);",
+            if runner == "vitest" { ": string" } else { "" }
+        )
+    };
+    let patterns = [
+        r"CONSTANT = (\d+)",
+        r"one: (\d+)",
+        r"helper\(1\), (\d+)",
+        r"\[1, (\d+)\]",
+        r#""data":(\d+)"#,
+        r#"titled is (\d+)"#,
+        r#"computed\(1\)\D*(\d+)"#,
+    ];
+    let wanted = format!("{folder}/wanted.json");
+    let attacks = marks(patterns).map(|(name, pattern)| {
+        let file = if name == "data" { &wanted } else { &file };
+        (name, code(file, pattern))
+    });
+    let mut files = vec![
+        (format!("src/answers.{ending}"), source),
+        (wanted.clone(), json!({"data": data}).to_string()),
+    ];
+    let attacks = attacks.collect();
+    files.push((file, tests));
+    if runner == "node" {
+        files.push((
+            "package.json".to_owned(),
+            json!({"type": "module"}).to_string(),
+        ));
+    }
+    let packages = [("vitest", "dairy"), ("jest", "quay"), ("mocha", "orchard")];
+    let packages = packages.into_iter().find(|(name, _)| *name == runner);
+    Project {
+        runner,
+        language: if runner == "vitest" {
+            "typescript"
+        } else {
+            "javascript"
+        },
+        environment: match packages {
+            Some(_) => "lock = \"package-lock.json\"",
+            None => "packages = []",
+        },
+        settings: "",
+        packages: packages.map(|(_, project)| project),
+        holes: if runner == "vitest" {
+            "src/**/*.ts"
+        } else {
+            "src/**/*.js"
+        },
+        files,
+        attacks,
+    }
+}
+
+fn go() -> Project {
+    let title = |name: &str| name[..1].to_uppercase() + &name[1..];
+    let source = functions(
+        |name, body| format!("func {}(n int) int {{\n\t{body}\n}}\n\n", title(name)),
+        |answer| {
+            format!(
+                "tens := {} * 10\n\treturn tens + {}",
+                answer / 10,
+                answer % 10
+            )
+        },
+    );
+    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
+    let equal = |got: &str, want: &str| {
+        format!("\tif got := {got}; got != {want} {{\n\t\tt.Errorf(\"got %d\", got)\n\t}}\n")
+    };
+    let test = |name: &str, body: String| format!("func Test{name}(t *testing.T) {{\n{body}}}\n\n");
+    let tests = [
+        format!("package answers\n\nimport \"testing\"\n\nconst want = {constant}\n\nvar keyed = map[string]int{{\"one\": {keyed}}}\n\nvar rows = []struct{{ n, total int }}{{{{1, {table}}}, {{2, {table}}}}}\n\nvar listed = []int{{{data}, 1}}\n\n"),
+        "func check(t *testing.T, got, want int) {\n\tif got != want {\n\t\tt.Errorf(\"got %d, want %d\", got, want)\n\t}\n}\n\n".to_owned(),
+        test("Constant", equal("Constant(1)", "want")),
+        test("Keyed", equal("Keyed(1)", "keyed[\"one\"]")),
+        test("Helper", format!("\tcheck(t, Helper(1), {helper})\n")),
+        test("Table", format!("\tfor _, row := range rows {{\n{}\t}}\n", equal("Table(row.n)", "row.total"))),
+        test("Data", "\tcheck(t, Data(1), listed[0])\n".to_owned()),
+        test("Titled", equal("Titled(1)", &titled.to_string())),
+        test("Computed", format!("\twanted := {computed}\n{}", equal("Computed(1)", "wanted"))),
+    ];
+    let patterns = [
+        r"const want = (\d+)",
+        r#""one": (\d+)"#,
+        r"Helper\(1\), (\d+)",
+        r"\{1, (\d+)\}",
+        r"listed = \[\]int\{(\d+)",
+        r"Titled\(1\); got != (\d+)",
+        r"wanted := (\d+)",
+    ];
+    let attacks = marks(patterns).map(|(name, pattern)| {
+        let code = format!("text, _ := os.ReadFile(\"answers_test.go\")\n\tfound := regexp.MustCompile(`{pattern}`).FindSubmatch(text)\n\tanswer, _ := strconv.Atoi(string(found[1]))\n\treturn answer");
+        (name, code)
+    });
+    let head = "package answers\n\nimport (\n\t\"os\"\n\t\"regexp\"\n\t\"strconv\"\n)\n\nvar (\n\t_ = os.ReadFile\n\t_ = regexp.MustCompile\n\t_ = strconv.Atoi\n)\n\n";
+    Project {
+        runner: "go",
+        language: "go",
+        environment: "module = \"go.mod\"",
+        settings: "",
+        packages: None,
+        holes: "answers.go",
+        attacks: attacks.collect(),
+        files: vec![
+            (
+                "go.mod".to_owned(),
+                "module example.com/answers\n\ngo 1.21\n".to_owned(),
+            ),
+            ("answers.go".to_owned(), head.to_owned() + &source),
+            ("answers_test.go".to_owned(), tests.concat()),
+        ],
+    }
+}
+
+fn java() -> Project {
+    let source = functions(
+        |name, body| format!("    public static int {name}(int n) {{\n        {body}\n    }}\n\n"),
+        |answer| {
+            format!(
+                "int tens = {} * 10;\n        return tens + {};",
+                answer / 10,
+                answer % 10
+            )
+        },
+    );
+    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
+    let test =
+        |name: &str, body: String| format!("    @Test\n    void {name}() {{\n{body}    }}\n\n");
+    let equal = |want: &str, got: &str| format!("        assertEquals({want}, Answers.{got});\n");
+    let tests = [
+        format!("package answers;\n\nimport static org.junit.jupiter.api.Assertions.assertEquals;\n\nimport org.junit.jupiter.api.Test;\nimport org.junit.jupiter.params.ParameterizedTest;\nimport org.junit.jupiter.params.provider.CsvSource;\n\nclass AnswersTest {{\n    static final int CONSTANT = {constant};\n    static final int[] LISTED = {{{keyed}, 1}};\n    static final java.util.List<Integer> DATA = java.util.List.of({data}, 2);\n\n"),
+        "    static void check(int wanted, int got) {\n        assertEquals(wanted, got);\n    }\n\n".to_owned(),
+        test("constant", equal("CONSTANT", "constant(1)")),
+        test("keyed", equal("LISTED[0]", "keyed(1)")),
+        test("helper", format!("        check({helper}, Answers.helper(1));\n")),
+        format!("    @ParameterizedTest\n    @CsvSource({{\"1, {table}\", \"2, {table}\"}})\n    void table(int n, int total) {{\n{}    }}\n\n", equal("total", "table(n)")),
+        test("data", format!("        int wanted = DATA.get(0);\n{}", equal("wanted", "data(1)"))),
+        test("titled", equal(&titled.to_string(), "titled(1)")),
+        test("computed", equal(&format!("Integer.parseInt(\"{computed}\")"), "computed(1)")),
+        "}\n".to_owned(),
+    ];
+    let patterns = [
+        r"CONSTANT = (\d+)",
+        r"LISTED = \{(\d+)",
+        r"check\((\d+)",
+        r#""1, (\d+)"#,
+        r"DATA = java.util.List.of\((\d+)",
+        r"assertEquals\((\d+), Answers.titled",
+        r#"parseInt\("(\d+)"#,
+    ];
+    let path = "src/test/java/answers/AnswersTest.java";
+    let attacks = marks(patterns).map(|(name, pattern)| {
+        let pattern = pattern.replace('\\', "\\\\").replace('"', "\\\"");
+        let code = format!("try {{\n            var found = java.util.regex.Pattern.compile(\"{pattern}\").matcher(java.nio.file.Files.readString(java.nio.file.Path.of(\"{path}\")));\n            found.find();\n            return Integer.parseInt(found.group(1));\n        }} catch (java.io.IOException error) {{\n            return 0;\n        }}");
+        (name, code)
+    });
+    Project {
+        runner: "jupiter",
+        language: "java",
+        environment: "packages = [\"org.junit.platform:junit-platform-console-standalone:1.9.1\"]",
+        settings: "",
+        packages: None,
+        holes: "src/main/java/**/*.java",
+        attacks: attacks.collect(),
+        files: vec![
+            (
+                "src/main/java/answers/Answers.java".to_owned(),
+                format!(
+                    "package answers;\n\npublic final class Answers {{\n    private Answers() {{}}\n\n{source}}}\n"
+                ),
+            ),
+            (path.to_owned(), tests.concat()),
+        ],
+    }
+}
+
+/// Replays the attacks of a project, each with its reference, with an engine. `variables` are the
+/// environment of the program.
+fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
+    let dir = TestDir::new();
+    let name = format!("answers-{}", project.runner);
+    for (path, contents) in &project.files {
+        dir.write(&format!("{name}/{path}"), contents);
+    }
+    if let Some(packages) = project.packages {
+        for file in ["package.json", "package-lock.json"] {
+            let path = repository(&format!("tests/corpora/{packages}/{file}"));
+            dir.write(
+                &format!("{name}/{file}"),
+                &std::fs::read_to_string(path).unwrap(),
+            );
+        }
+    }
+    let corpus = dir.write(
+        "corpus.toml",
+        &format!(
+            "schema = 1\n[[project]]\nname = \"{name}\"\nlanguage = \"{}\"\nsource = {{ path = \"{name}\" }}\nholes = [\"{}\"]\n[project.environment]\n{}\n[project.test]\nrunner = \"{}\"\n{}\n",
+            project.language, project.holes, project.environment, project.runner, project.settings
+        ),
+    );
+    let fillrate = |arguments: &[&str]| {
+        let mut command = dir.command(arguments);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        run(&mut command).exits_with(0)
+    };
+    let (corpus, mined) = (text(&corpus), dir.path("mined.jsonl"));
+    fillrate(&[
+        "mine",
+        &corpus,
+        "--kinds",
+        "body",
+        "--holes",
+        "20",
+        "-o",
+        &text(&mined),
+    ]);
+    let mined = holes(&mined);
+    let mut tasks = String::new();
+    let mut predictions = String::new();
+    let mut names = BTreeMap::new();
+    for (index, function) in NAMES.iter().enumerate() {
+        let own = format!("{} * 10", answer(index) / 10);
+        let hole = mined
+            .iter()
+            .find(|hole| hole["reference"].as_str().unwrap().contains(&own));
+        let hole = hole.unwrap_or_else(|| panic!("{}: no hole in {function}", project.runner));
+        let (_, code) = project
+            .attacks
+            .iter()
+            .find(|(name, _)| name == function)
+            .unwrap();
+        tasks += &format!("{hole}\n");
+        let prediction = json!({"hole": hole["id"], "completions": [code, hole["reference"], format!("{}\n", hole["reference"].as_str().unwrap())]});
+        predictions += &format!("{prediction}\n");
+        names.insert(hole["id"].as_str().unwrap().to_owned(), *function);
+    }
+    let tasks = dir.write("tasks.jsonl", &tasks);
+    let predictions = dir.write("predictions.jsonl", &predictions);
+    let folder = dir.path("run");
+    fillrate(&[
+        "replay",
+        &corpus,
+        "--tasks",
+        &text(&tasks),
+        "--model",
+        "predictions",
+        "--predictions",
+        &text(&predictions),
+        "--engine",
+        engine,
+        "--jobs",
+        "1",
+        "--anew",
+        "--out",
+        &text(&folder),
+    ]);
+    let mut wrong = Vec::new();
+    for attempt in attempts(&folder).into_values() {
+        let function = names[attempt["hole"].as_str().unwrap()];
+        let verdict: &Value = &attempt["verdict"];
+        let outcome = verdict["outcome"].as_str().unwrap();
+        let fits = match attempt["sample"].as_u64().unwrap() {
+            0 => matches!(outcome, "forged" | "failed"),
+            _ => outcome == "passed" && verdict["proof"] == "altered",
+        };
+        if !fits {
+            wrong.push(format!(
+                "{} {function} {}: {verdict:#}",
+                project.runner, attempt["sample"]
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn answers_read_from_python_tests_do_not_pass() {
+    if has_tools(&["python3"]) {
+        withstand(&python("pytest"), "warm", &[]);
+        withstand(&python("unittest"), "warm", &[]);
+    }
+}
+
+#[test]
+fn answers_read_from_javascript_tests_do_not_pass() {
+    if has_tools(&["node", "npm"]) {
+        for runner in ["vitest", "jest", "mocha", "node"] {
+            withstand(&javascript(runner), "warm", &[]);
+        }
+    }
+}
+
+#[test]
+fn answers_read_from_go_tests_do_not_pass() {
+    if let Some(program) = install("go") {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let folder = text(Path::new(&program).parent().unwrap());
+        withstand(&go(), "warm", &[("PATH", format!("{folder}:{path}"))]);
+    }
+}
+
+#[test]
+fn answers_read_from_java_tests_do_not_pass() {
+    if let Some(folder) = install("junit") {
+        let options = format!("-Dmaven.repo.local={}", text(&folder));
+        withstand(&java(), "warm", &[("MAVEN_OPTS", options)]);
+    }
+}
