@@ -216,7 +216,7 @@ pub struct ModelRequest {
     pub layout: WindowLayout,
     /// The model's earlier completion here, for one that [chats](Model::chats); others ignore it.
     pub earlier: Option<EarlierAttempt>,
-    /// Id of the hole at the cursor, for a [recorded](recorded) model; others ignore it.
+    /// Id of the hole at the cursor, for a [recorded] model; others ignore it.
     pub hole: Option<String>,
     /// What a model that [chats](Model::chats) is asked instead of filling in; others ignore it.
     pub question: Option<ChatQuestion>,

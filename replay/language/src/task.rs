@@ -13,7 +13,7 @@
 //! `"at_import":true` if any of its lines runs when the file is imported, and not only from
 //! tests; such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that
 //! the reference uses and the repository defines, as the reference calls them and each once: see
-//! [`dependencies`](fillrate_mine::dependencies). Records of older programs don't have it, one of a
+//! `fillrate_mine::dependencies`. Records of older programs don't have it, one of a
 //! hole that uses none has an empty list. `"repoexec_dependencies"` are the names that RepoExec's
 //! script counts in their place: these and what the file imports from anywhere.
 //!

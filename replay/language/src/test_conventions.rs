@@ -18,7 +18,7 @@ pub struct TestConventions {
     pub test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
     /// The functions of the first of some files that may be tests, in its order, each with the
     /// edits that make twins of it.
-    pub test_functions: fn(&[ParsedFile<'_>]) -> Vec<FoundFunction>,
+    pub(crate) test_functions: fn(&[ParsedFile<'_>]) -> Vec<FoundFunction>,
     /// The name of a file of added tests that the framework finds as it finds the example: from
     /// the example's file name, the name of the file under test without its endings, and a digest.
     pub file_name: fn(example: &str, stem: &str, digest: &str) -> String,

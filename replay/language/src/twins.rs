@@ -83,7 +83,7 @@ pub enum RowNames {
 }
 
 /// A function of a file of tests as a language finds it.
-pub(super) struct FoundFunction {
+pub(crate) struct FoundFunction {
     pub(super) names: Vec<String>,
     pub(super) span: Range<usize>,
     pub(super) assertions: Vec<AssertionEdits>,

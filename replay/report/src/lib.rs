@@ -417,8 +417,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
         let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
-        run.add_holes([(&hole, FILE)].into_iter())
-            .expect("there is room");
+        run.add_holes([(&hole, FILE)]).expect("there is room");
         let proofs = [Some(Proof::Altered), Some(Proof::Partial), None];
         for (sample, proof) in (0..).zip(proofs) {
             let mut passed = attempt(&hole, sample, &["total = a + 1"], Outcome::Passed);

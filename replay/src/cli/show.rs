@@ -291,7 +291,7 @@ fn section_of(name: &str, text: &str, most: Option<usize>) -> String {
     let shown = most.unwrap_or(usize::MAX).min(lines.len());
     let mut section = format!("\n--- {name}\n");
     for line in &lines[..shown] {
-        section += &format!("    {line}").trim_end().to_owned();
+        section += format!("    {line}").trim_end();
         section.push('\n');
     }
     if shown < lines.len() {

@@ -287,7 +287,7 @@ impl TwinCheck {
         let most = found.iter().map(|(_, test)| test.twins.len()).max();
         let runs = match found.len() {
             0 => return Ok(Vec::new()),
-            ..=4 => 4,
+            1..=4 => 4,
             5..=12 => 3,
             _ => 2,
         };

@@ -87,7 +87,9 @@ impl Site {
     /// Draws edits that each alter the expectation in another way, with the index of their file.
     pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
         let mut edits: Vec<DrawnEdit> = Vec::new();
-        let drawn: Option<Vec<(usize, Vec<(Way, SourceEdit)>)>> = self
+        // By row: its file, and edits that each alter the row.
+        type RowEdits = (usize, Vec<(Way, SourceEdit)>);
+        let drawn: Option<Vec<RowEdits>> = self
             .rows
             .iter()
             .map(|row| {

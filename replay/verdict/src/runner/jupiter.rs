@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fillrate_language::java::environment::{
     BUILT, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
 };
-use fillrate_sandbox::{Bind, Overlay, Replaced};
+use fillrate_sandbox::{Bind, Overlay};
 
 use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
 use super::layout::{REPOSITORY, TRANSFORMED};
