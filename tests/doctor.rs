@@ -69,7 +69,7 @@ fn a_probe_tells_whether_the_family_fits() {
             },
         ),
         ("the answer is empty", |_| String::new()),
-        ("the answer does not close the hole", |_| {
+        ("nothing of the answer fits the hole", |_| {
             "largest(".to_owned()
         }),
     ];
@@ -104,7 +104,7 @@ fn a_probe_of_a_model_that_does_not_answer_says_what_to_do() {
 #[test]
 fn completions_and_manual_pages_know_every_subcommand() {
     let help = String::from_utf8(fillrate(&["--help"]).stdout).unwrap();
-    let (_, commands) = help.split_once("Commands:").unwrap();
+    let (_, commands) = help.split_once("Serve:").unwrap();
     let (commands, _) = commands.split_once("Options:").unwrap();
     let names: Vec<&str> = commands
         .lines()

@@ -38,7 +38,7 @@ fn prefix(prompt: &str) -> &str {
 /// Returns the text between the last blank of the cursor's line and the cursor.
 fn echo(prompt: &str) -> String {
     let word = prefix(prompt).rsplit([' ', '\n']).next().unwrap();
-    format!("{word}!")
+    format!("{word}_")
 }
 
 fn fixed(_: &str) -> String {
@@ -136,7 +136,7 @@ fn a_burst_of_range_edits_is_applied_in_order_in_every_encoding() {
             let answer = editor.response(*id);
             assert!(answer.get("error").is_none(), "{answer}");
             match text(&answer) {
-                Some(text) => assert_eq!(text, format!("{typed}!"), "{encoding}"),
+                Some(text) => assert_eq!(text, format!("{typed}_"), "{encoding}"),
                 // A newer request replaced it.
                 None => assert!(answer["result"].is_null() && *typed != last, "{answer}"),
             }
@@ -167,7 +167,7 @@ fn fifty_documents_in_a_burst_are_each_answered_from_their_own_edit() {
                 editor.insert(&uri, 2, 0, 7, &format!("_{n}"));
                 let column = 8 + u32::try_from(n.to_string().len()).unwrap();
                 let id = editor.request_completion(&uri, 0, column);
-                (format!("old_{n}!"), id)
+                (format!("old_{n}_"), id)
             })
             .collect()
     });
@@ -813,7 +813,7 @@ fn a_position_beyond_the_text_is_its_end() {
     let mut editor = Editor::ready(folder.path(), &scripted.settings());
     let uri = uri(folder.path(), "a.py");
     editor.open(&uri, "python", "a = one\r\nb = two");
-    for (line, character, word) in [(0, 99, "one!"), (1, 99, "two!"), (99, 0, "two!")] {
+    for (line, character, word) in [(0, 99, "one_"), (1, 99, "two_"), (99, 0, "two_")] {
         let id = editor.request_completion(&uri, line, character);
         let answer = editor.response(id);
         assert_eq!(text(&answer).as_deref(), Some(word), "{line}:{character}");

@@ -160,14 +160,23 @@ pub(crate) fn binomial_cdf(most: u64, n: u64, p: f64) -> f64 {
         if term <= f64::EPSILON * sum / 1e3 {
             break;
         }
-        term *= successes as f64 / (n - successes + 1) as f64 * odds;
+        // In this order, terms of few trials at even odds are exact.
+        term = term * successes as f64 / (n - successes + 1) as f64 * odds;
     }
     sum.min(1.0)
 }
 
+/// Most trials whose numbers of combinations an `f64` holds exactly.
+const EXACT_TRIALS: u64 = 50;
+
 /// Probability of exactly this number of successes, as Loader computes it (2000, "Fast and accurate
 /// computation of binomial probabilities").
 fn binomial_probability(successes: u64, n: u64, p: f64) -> f64 {
+    if n <= EXACT_TRIALS {
+        let factors = 0..successes.min(n - successes);
+        let ways = factors.fold(1, |ways, index| ways * (n - index) / (index + 1));
+        return ways as f64 * p.powf(successes as f64) * (1.0 - p).powf((n - successes) as f64);
+    }
     let (x, n) = (successes as f64, n as f64);
     let rest = n - x;
     if successes == 0 {
