@@ -32,7 +32,7 @@ fn filling(prompt: &str) -> &'static str {
     let (before, _) = prompt.split_once("<|fim_suffix|>").unwrap();
     match before {
         before if before.ends_with("return (") => "a * b",
-        before if before.ends_with("return") => "a - b;",
+        before if before.ends_with("return ") => "a - b;",
         _ => "return max(numbers)",
     }
 }

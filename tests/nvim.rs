@@ -461,8 +461,12 @@ fn the_picture_shows_what_a_person_sees() {
         let before = prompt.split("<|fim_suffix|>").next().unwrap();
         let ghost = "net = sum(item.price * item.count for item in basket)\n    \
                      return net + tax(net, rates)";
-        // The blank before the cursor is not in the prompt.
-        if before.ends_with("\n   ") { ghost } else { "" }.to_owned()
+        if before.ends_with("\n    ") {
+            ghost
+        } else {
+            ""
+        }
+        .to_owned()
     });
     let settings = scripted.settings() + "[typing]\nwait_ms = 0\n";
     let Some(machine) = Machine::new(&settings) else {

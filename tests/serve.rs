@@ -68,7 +68,7 @@ fn both_requests_give_the_same_text_in_every_encoding() {
         let prompts = scripted.prompts.lock().unwrap();
         let prompt = prompts.last().unwrap();
         assert!(
-            prompt.contains("\u{1F600}\u{1F600}<|fim_suffix|>"),
+            prompt.contains("\u{1F600}\u{1F600} <|fim_suffix|>"),
             "{prompt}"
         );
     }

@@ -60,8 +60,6 @@ fn fits(prefix: &str, suffix: &str, answer: &str) -> bool {
     let starts = prefix.char_indices().map(|(index, _)| index);
     starts.chain([prefix.len()]).rev().take(40).any(|start| {
         let (before, typed) = prefix.split_at(start);
-        // The blank before the cursor is not in the prompt.
-        let before = before.strip_suffix([' ', '\t']).unwrap_or(before);
         word(before, suffix) == [typed, answer].concat()
     })
 }

@@ -314,7 +314,7 @@ fn assert_complaints_are_unfounded(seen: &Value) {
         json!(["pass\n", "highest = max(values)"]),
         "{notebook:#}"
     );
-    let prefix = "values = [1, 2]\n\ncount = len(values)\n\npass\nhighest =";
+    let prefix = "values = [1, 2]\n\ncount = len(values)\n\npass\nhighest = ";
     let prompt = text("cellPrompt");
     assert!(
         prompt.contains(&format!("<|fim_prefix|>{prefix}<|fim_suffix|>")),

@@ -13,7 +13,6 @@ mod parameters;
 mod protocol;
 mod retries;
 mod trust;
-mod withheld;
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -36,7 +35,6 @@ use endpoint::{Endpoint, MOST_BYTES};
 use frames::{Frame, Frames};
 use loading::LoadLead;
 use parameters::Parameters;
-use withheld::{StrippingListener, WithheldBlank};
 
 pub(crate) use endpoint::collector_client;
 #[allow(unused_imports, reason = "for protocols that stream lines")]
@@ -211,30 +209,6 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
         request: &ModelRequest,
         listener: &dyn TextListener,
     ) -> Result<ModelOutput, ModelError> {
-        let split = WithheldBlank::split(&request.prefix).filter(|_| !self.protocol.chats());
-        let Some((prefix, withheld)) = split else {
-            return self.complete_after(request, listener).await;
-        };
-        let request = ModelRequest {
-            prefix: prefix.to_owned(),
-            ..request.clone()
-        };
-        let listener = StrippingListener { withheld, listener };
-        let mut output = self.complete_after(&request, &listener).await?;
-        for candidate in &mut output.candidates {
-            candidate.text = withheld.strip(&candidate.text).to_owned();
-        }
-        Ok(output)
-    }
-}
-
-impl<P: HttpProtocol> HttpModel<P> {
-    /// Completes after a prefix that the prompt ends with.
-    async fn complete_after(
-        &self,
-        request: &ModelRequest,
-        listener: &dyn TextListener,
-    ) -> Result<ModelOutput, ModelError> {
         let timeout = request.parameters.timeout;
         // The first answer of a server that loads the model takes longer than any other.
         let loading = self.endpoint.loading().timeout();
@@ -266,7 +240,9 @@ impl<P: HttpProtocol> HttpModel<P> {
             notice: self.parameters.report(self.protocol.name()),
         })
     }
+}
 
+impl<P: HttpProtocol> HttpModel<P> {
     /// Has these candidates written, however many exchanges that takes.
     async fn converse(
         &self,

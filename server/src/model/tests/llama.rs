@@ -20,7 +20,7 @@ async fn llama_infill_asks_and_reads() {
         .expect("an answer");
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r#"
     {
-      "input_prefix": "def f(x):\n    return",
+      "input_prefix": "def f(x):\n    return ",
       "input_suffix": "\n\n# < |fim_middle|>\n",
       "input_extra": [
         {
@@ -94,7 +94,7 @@ async fn llama_completion_asks_and_reads() {
     assert_eq!(answer.candidates[0].mean_log_probability, Some(-1.5));
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r#"
     {
-      "prompt": "<repo_name>demo<file_sep>src/g.py\ndef g(x):\n    return f(x)<file_sep><fim_prefix>src/f.py\ndef f(x):\n    return<fim_suffix>\n\n# <|fim_middle|>\n<fim_middle>",
+      "prompt": "<repo_name>demo<file_sep>src/g.py\ndef g(x):\n    return f(x)<file_sep><fim_prefix>src/f.py\ndef f(x):\n    return <fim_suffix>\n\n# <|fim_middle|>\n<fim_middle>",
       "n_predict": 128,
       "temperature": 0.5,
       "top_p": 1.0,

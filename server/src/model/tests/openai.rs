@@ -23,7 +23,7 @@ async fn openai_completions_asks_and_reads() {
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r#"
     {
       "model": "Qwen/Qwen2.5-Coder-1.5B",
-      "prompt": "<|repo_name|>demo\n<|file_sep|>src/g.py\ndef g(x):\n    return f(x)\n<|file_sep|>src/f.py\n<|fim_prefix|>def f(x):\n    return<|fim_suffix|>\n\n# < |fim_middle|>\n<|fim_middle|>",
+      "prompt": "<|repo_name|>demo\n<|file_sep|>src/g.py\ndef g(x):\n    return f(x)\n<|file_sep|>src/f.py\n<|fim_prefix|>def f(x):\n    return <|fim_suffix|>\n\n# < |fim_middle|>\n<|fim_middle|>",
       "max_tokens": 128,
       "temperature": 0.5,
       "top_p": 1.0,
@@ -104,7 +104,7 @@ async fn a_server_that_takes_a_suffix_writes_the_prompt_itself() {
     insta::assert_snapshot!(format!("{:#}", server.bodies()[0]), @r##"
     {
       "model": "anything",
-      "prompt": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# src/g.py\n# def g(x):\n#     return f(x)\n\ndef f(x):\n    return",
+      "prompt": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# src/g.py\n# def g(x):\n#     return f(x)\n\ndef f(x):\n    return ",
       "suffix": "\n\n# < |fim_middle|>\n",
       "max_tokens": 128,
       "temperature": 0.0,

@@ -68,7 +68,7 @@ async fn mistral_writes_the_prompt_itself() {
     authorization: Bearer sk-very-secret
     {
       "model": "Qwen/Qwen2.5-Coder-1.5B",
-      "prompt": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# src/g.py\n# def g(x):\n#     return f(x)\n\ndef f(x):\n    return",
+      "prompt": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# src/g.py\n# def g(x):\n#     return f(x)\n\ndef f(x):\n    return ",
       "suffix": "\n\n# < |fim_middle|>\n",
       "max_tokens": 128,
       "temperature": 0.0,
@@ -87,7 +87,7 @@ async fn deepseek_writes_the_prompt_itself() {
     authorization: Bearer sk-very-secret
     {
       "model": "Qwen/Qwen2.5-Coder-1.5B",
-      "prompt": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# src/g.py\n# def g(x):\n#     return f(x)\n\ndef f(x):\n    return",
+      "prompt": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# src/g.py\n# def g(x):\n#     return f(x)\n\ndef f(x):\n    return ",
       "suffix": "\n\n# < |fim_middle|>\n",
       "max_tokens": 4096,
       "temperature": 0.0,
@@ -105,7 +105,7 @@ async fn ollama_is_asked_raw_or_by_its_own_template() {
     authorization: Bearer sk-very-secret
     {
       "model": "Qwen/Qwen2.5-Coder-1.5B",
-      "prompt": "<|repo_name|>demo\n<|file_sep|>src/g.py\ndef g(x):\n    return f(x)\n<|file_sep|>src/f.py\n<|fim_prefix|>def f(x):\n    return<|fim_suffix|>\n\n# < |fim_middle|>\n<|fim_middle|>",
+      "prompt": "<|repo_name|>demo\n<|file_sep|>src/g.py\ndef g(x):\n    return f(x)\n<|file_sep|>src/f.py\n<|fim_prefix|>def f(x):\n    return <|fim_suffix|>\n\n# < |fim_middle|>\n<|fim_middle|>",
       "raw": true,
       "stream": false,
       "options": {
@@ -132,7 +132,7 @@ async fn ollama_is_asked_raw_or_by_its_own_template() {
     authorization: Bearer sk-very-secret
     {
       "model": "Qwen/Qwen2.5-Coder-1.5B",
-      "prompt": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# src/g.py\n# def g(x):\n#     return f(x)\n\ndef f(x):\n    return",
+      "prompt": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# src/g.py\n# def g(x):\n#     return f(x)\n\ndef f(x):\n    return ",
       "suffix": "\n\n# < |fim_middle|>\n",
       "stream": false,
       "options": {
@@ -154,7 +154,7 @@ async fn tgi_is_asked_without_what_it_refuses() {
     POST /generate HTTP/1.1
     authorization: Bearer sk-very-secret
     {
-      "inputs": "<|repo_name|>demo\n<|file_sep|>src/g.py\ndef g(x):\n    return f(x)\n<|file_sep|>src/f.py\n<|fim_prefix|>def f(x):\n    return<|fim_suffix|>\n\n# < |fim_middle|>\n<|fim_middle|>",
+      "inputs": "<|repo_name|>demo\n<|file_sep|>src/g.py\ndef g(x):\n    return f(x)\n<|file_sep|>src/f.py\n<|fim_prefix|>def f(x):\n    return <|fim_suffix|>\n\n# < |fim_middle|>\n<|fim_middle|>",
       "parameters": {
         "max_new_tokens": 128,
         "do_sample": false,
