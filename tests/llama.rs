@@ -78,7 +78,7 @@ impl LlamaServer {
             child,
             address: format!("http://127.0.0.1:{port}"),
         };
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_secs(180);
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < until, "llama-server did not start");
             std::thread::sleep(Duration::from_millis(20));

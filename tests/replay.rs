@@ -129,7 +129,8 @@ fn a_seed_gives_the_same_report_in_one_command_and_in_two() {
                 "metrics",
                 "outcomes",
                 "left_out",
-                "again"
+                "again",
+                "proofs"
             ])
         );
         assert_eq!(row["model"], "embedded");

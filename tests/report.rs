@@ -753,7 +753,14 @@ fn displayed_text_is_never_executed() {
         reason: EVIL.into(),
     })
     .unwrap();
-    let report = report(&dir, &[&folder, &folder]);
+    // A run that is named twice is refused.
+    let copy = dir.path("copy");
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .args([&folder, &copy])
+        .status();
+    assert!(copied.unwrap().success());
+    let report = report(&dir, &[&folder, &copy]);
 
     for file in play::files(&report) {
         let contents = fs::read_to_string(report.join(&file)).unwrap();
