@@ -764,7 +764,7 @@ fn a_completion_for_outdated_text_is_not_returned() {
         "{answer}"
     );
     let id = editor.request_completion(&uri, 0, 8);
-    assert_eq!(text(&editor.response(id)).as_deref(), Some("ones!"));
+    assert_eq!(text(&editor.response(id)).as_deref(), Some("ones_"));
 }
 
 #[test]
@@ -772,7 +772,9 @@ fn many_pending_requests_block_nothing() {
     // None of them is answered in the time of this test.
     let scripted = ScriptedModel::new(Duration::from_secs(60), echo);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &scripted.settings());
+    // Otherwise requests wait for the first answer, because the model may have to be loaded.
+    let settings = format!("{}load_timeout_ms = 0\n", scripted.settings());
+    let mut editor = Editor::ready(folder.path(), &settings);
     let asked: Vec<(String, i64)> = (0..150)
         .map(|n| {
             let uri = uri(folder.path(), &format!("{n}.py"));

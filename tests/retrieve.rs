@@ -122,7 +122,7 @@ fn retrieve_prints_positions_scores_and_texts() {
     let output = retrieve(folder.path(), &["main.py:4", "--context=cceval"]);
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(
-        shown.contains("--- looked for\nfrom shop import tax\ntotal = tax_3\n"),
+        shown.contains("--- looked for\n    from shop import tax\n    total = tax_3\n"),
         "{shown}"
     );
     assert!(shown.contains("--- 1. shop/tax.py:11 score "), "{shown}");

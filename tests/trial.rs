@@ -19,6 +19,10 @@ protocol = \"embedded\"
 [models.blunt]
 protocol = \"embedded\"
 max_tokens = 2
+
+# With another extent, a line that breaks off is not offered.
+[cleanup]
+extent = \"anything\"
 ";
 
 /// How many files the person works in.
