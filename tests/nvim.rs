@@ -273,11 +273,11 @@ struct Filled {
 
 /// A person empties holes, takes what is right of what two models complete there, and refuses the
 /// rest. Both are the
-/// embedded model; `short` may write two tokens.
+/// embedded model; `short` may write three tokens.
 fn thirty_holes(unit: &str) -> Option<Filled> {
     let models = format!(
         "[models.whole]\nprotocol = \"embedded\"\n\
-         [models.short]\nprotocol = \"embedded\"\nmax_tokens = 2\n\
+         [models.short]\nprotocol = \"embedded\"\nmax_tokens = 3\n\
          [trial]\nmodels = [\"short\", \"whole\"]\nunit = \"{unit}\"\n\
          [typing]\nwait_ms = 0\nahead = false\nafter_deletion = true\n\
          [cleanup]\nextent = \"line\"\n"

@@ -11,18 +11,14 @@ use serde_json::{Value, json};
 use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, uri};
 
 /// Two configurations of the embedded model that differ in quality: one writes to the end of what
-/// it is sure of, the other breaks off after two tokens.
+/// it is sure of, the other breaks off after three tokens.
 const SHARP_AND_BLUNT: &str = "
 [models.sharp]
 protocol = \"embedded\"
 
 [models.blunt]
 protocol = \"embedded\"
-max_tokens = 2
-
-# With another extent, a line that breaks off is not offered.
-[cleanup]
-extent = \"anything\"
+max_tokens = 3
 ";
 
 /// How many files the person works in.

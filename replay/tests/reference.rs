@@ -179,7 +179,7 @@ fn the_limits_of_feedback_are_documented() {
 
 #[test]
 fn every_context_of_a_paper_has_its_row() {
-    let rows = rows(CONTEXTS, "Contexts and repair rounds");
+    let rows = rows(CONTEXTS, "Contexts, views and repair rounds");
     let names: Vec<&str> = rows
         .iter()
         .map(|cells| cells[0].trim_matches('`'))

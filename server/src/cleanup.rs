@@ -73,7 +73,13 @@ impl<'a> Cleaner<'a> {
             if *rule == UNFINISHED && !is_unfinished(raw, &text, &decisions, finish, site) {
                 continue;
             }
-            match apply(&text, site) {
+            let change = match apply(&text, site) {
+                Change::EndAt(0) if *rule == UNFINISHED && finish == Finish::Length => {
+                    Change::EndAt(written::last_whole_token(&text, site))
+                }
+                change => change,
+            };
+            match change {
                 Change::None => {}
                 Change::EndAt(end) if end >= text.len() => {}
                 Change::EndAt(end) => {

@@ -209,7 +209,7 @@ impl<'a> LoadedRun<'a> {
             }
         }
         let no_difference = first
-            .filter(|_| !against_first.contains_key("pass@1"))
+            .filter(|_| !against_first.contains_key(PASS_AT_1.name))
             .map(|first| no_difference(&self.attempts, &first.attempts, first.context));
         let all: Vec<&ScoredAttempt> = self.attempts.iter().collect();
         let mut row = report_row("*", "*", &all);

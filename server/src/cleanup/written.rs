@@ -612,6 +612,34 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
     })
 }
 
+/// Returns the end of the last whole token of a single line that its model did not finish: the very
+/// last one may be cut. 0 if the tokens before leave a bracket or a string open, or if text follows
+/// the cursor on its line.
+pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
+    let line = text.trim_end();
+    if line.trim_start().contains('\n') || !first_line(site.suffix).trim().is_empty() {
+        return 0;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let cut = match line.chars().next_back() {
+        Some(last) if !is_word(last) => line.len() - last.len_utf8(),
+        _ => line.trim_end_matches(is_word).len(),
+    };
+    let is_end = |c: char| is_word(c) || ")]}\"'`".contains(c);
+    let end = line[..cut].trim_end_matches(|c| !is_end(c)).len();
+    let quotes = |quote: char| line[..end].matches(quote).count();
+    let is_closed =
+        Course::of(text, site).is_some_and(|course| course.open_at(site.prefix.len() + end).1 == 0);
+    match is_closed
+        && ['"', '\'', '`']
+            .into_iter()
+            .all(|quote| quotes(quote) % 2 == 0)
+    {
+        true => end,
+        false => 0,
+    }
+}
+
 /// Whether a statement, or an element of a list in brackets, ends at an offset of a completion.
 fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> bool {
     let written = &text[..end];
