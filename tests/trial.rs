@@ -19,6 +19,9 @@ protocol = \"embedded\"
 [models.blunt]
 protocol = \"embedded\"
 max_tokens = 3
+
+[cleanup]
+extent = \"line\"
 ";
 
 /// How many files the person works in.

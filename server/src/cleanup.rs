@@ -74,7 +74,12 @@ impl<'a> Cleaner<'a> {
                 continue;
             }
             let change = match apply(&text, site) {
-                Change::EndAt(0) if *rule == UNFINISHED && finish == Finish::Length => {
+                // Who asks for lines is helped by a part of one, too.
+                Change::EndAt(0)
+                    if *rule == UNFINISHED
+                        && finish == Finish::Length
+                        && site.extent == CompletionExtent::Line =>
+                {
                     Change::EndAt(written::last_whole_token(&text, site))
                 }
                 change => change,

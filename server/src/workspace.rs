@@ -673,7 +673,7 @@ mod tests {
             let workspace = Workspace::new(folders);
             let name = |path: &str| workspace.document_name(&folder.path().join(path));
             for (path, expected) in [
-                ("other/.env", Err(HiddenReason::Secret(".env*"))),
+                ("other/.env", Err(HiddenReason::Secret("*.env"))),
                 ("other/id_rsa", Err(HiddenReason::Secret("id_rsa*"))),
                 ("other/.ssh/config.py", Err(HiddenReason::Secret(".ssh/"))),
                 ("other/.profile", Err(HiddenReason::DotFile)),
@@ -711,7 +711,7 @@ mod tests {
             std::os::unix::fs::symlink(target, work.join(name)).expect("links can be made");
         }
         let workspace = Workspace::new(vec![work.clone()]);
-        let secret = Err(HiddenReason::Secret(".env*"));
+        let secret = Err(HiddenReason::Secret("*.env"));
         let name = |path: &str| workspace.document_name(&work.join(path));
         assert_eq!(name("b.py"), Ok("a.py".to_owned()));
         assert_eq!(name("c.py"), secret);
