@@ -410,7 +410,10 @@ fn settings(schema: &Value, path: &str, table: &Value, rows: &mut BTreeMap<Strin
         rows.insert(path.to_owned(), default);
         return;
     };
-    assert_eq!(table["additionalProperties"], false, "{path} takes any key");
+    // The languages are a person's own choice.
+    let by_language = path == "languages" && table["additionalProperties"]["type"] == "boolean";
+    let is_closed = table["additionalProperties"] == false;
+    assert!(is_closed || by_language, "{path} takes any key");
     for (key, value) in properties {
         let path = format!("{path}.{key}");
         settings(schema, path.trim_start_matches('.'), value, rows);
