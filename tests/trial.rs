@@ -19,9 +19,6 @@ protocol = \"embedded\"
 [models.blunt]
 protocol = \"embedded\"
 max_tokens = 3
-
-[cleanup]
-extent = \"line\"
 ";
 
 /// How many files the person works in.
