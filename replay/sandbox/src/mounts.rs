@@ -1,7 +1,7 @@
 //! The root that the program sees, built in a mount namespace of its own.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
@@ -69,44 +69,19 @@ const GROUPS: &str = "daemon:1 bin:2 sys:3 adm:4 tty:5 disk:6 lp:7 mail:8 news:9
     dip:30 www-data:33 backup:34 operator:37 list:38 irc:39 src:40 shadow:42 utmp:43 video:44 \
     sasl:45 plugdev:46 staff:50 games:60 users:100";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Files of `/proc` with data of the host's kernel and memory that a host's root could read even
-/// without capabilities, or with counters that every process of the machine moves: they would carry
-/// what one run did into the next.
-const MASKED: [&str; 30] = [
-    "buddyinfo",
-    "diskstats",
-    "interrupts",
-    "kallsyms",
+/// Files of `/proc` that tell about the host's kernel and memory and that a host's root could
+/// read even without capabilities.
+const MASKED: [&str; 9] = [
     "kcore",
-    "key-users",
     "keys",
     "kpagecgroup",
     "kpagecount",
     "kpageflags",
-    "locks",
-    "pagetypeinfo",
-    "pressure/cpu",
-    "pressure/io",
-    "pressure/irq",
-    "pressure/memory",
+    "kallsyms",
     "sched_debug",
-    "schedstat",
-    "slabinfo",
-    "softirqs",
-    "sys/fs/dentry-state",
-    "sys/fs/file-nr",
-    "sys/fs/inode-nr",
-    "sys/fs/inode-state",
-    "sys/kernel/ns_last_pid",
-    "sys/kernel/pty/nr",
     "timer_list",
     "vmallocinfo",
-    "vmstat",
-    "zoneinfo",
 ];
-/// The number of the process before the first of each run of a worker, so that numbers say nothing
-/// of runs before.
-const LAST_PID: &str = "300";
 
 /// A mount point below `/new` and whether writes are meant to reach it.
 struct MountPoint {
@@ -131,7 +106,7 @@ pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, 
     system(&mut places)?;
     etc(localtime.as_deref(), &mut places)?;
     devices()?;
-    let last_pid = proc(renewable)?;
+    proc()?;
     for (name, inside, mode) in [("tmp", "tmp", 0o1777), ("shm", "dev/shm", 0o1777)] {
         let source = PathBuf::from(format!("/disk/{name}"));
         directory(&source, mode)?;
@@ -144,8 +119,7 @@ pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, 
             in_memory: true,
         });
     }
-    let mut root = job_mounts(job, &sources, kernel, renewable, &mut places)?;
-    root.renewal.last_pid = last_pid;
+    let root = job_mounts(job, &sources, kernel, renewable, &mut places)?;
     protect(&places)?;
     enter_new_root()?;
     if renewable {
@@ -173,8 +147,6 @@ pub(super) struct Renewal {
     overlays: Vec<(Overlay, File)>,
     /// Mount points that hold something of the run before.
     mounted: Vec<PathBuf>,
-    /// Sets the number of the last process; `None` if the kernel has no such file.
-    last_pid: Option<File>,
 }
 
 /// Where the writable file system appears while it is being filled.
@@ -190,10 +162,6 @@ impl Renewal {
         for at in self.mounted.drain(..) {
             umount2(&at, MntFlags::MNT_DETACH)
                 .map_err(|errno| SandboxError::at("unmount", &at, errno))?;
-        }
-        if let Some(mut file) = self.last_pid.as_ref() {
-            file.write_all(LAST_PID.as_bytes())
-                .map_err(|error| SandboxError::setup("number its processes anew", error))?;
         }
         tmpfs(STAGING, self.disk, inodes(self.disk))?;
         let staging = Path::new(STAGING);
@@ -383,34 +351,21 @@ fn devices() -> Result<(), SandboxError> {
 /// A `/proc` of the new pid namespace, read-only as a whole: files such as `sysrq-trigger`,
 /// `sys/kernel/core_pattern` or `irq/*/smp_affinity` ask for no capability but only for the user
 /// that a host's root still is to the kernel.
-///
-/// It shows no process that closed itself to tracing: pid 1, a worker's waiting program and what
-/// reports on the tests. Their times and counts add up over runs. For a worker, returns the file that
-/// sets the number of the last process.
-fn proc(renewable: bool) -> Result<Option<File>, SandboxError> {
+fn proc() -> Result<(), SandboxError> {
     let at = Path::new(NEW).join("proc");
     directory(&at, 0o755)?;
     let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    let mount_proc = |at: &Path, flags: MsFlags| {
-        let source = Some(Path::new("proc"));
-        match mount_at(source, at, Some("proc"), flags, Some("hidepid=ptraceable")) {
-            // Before Linux 5.8 there is no such option.
-            Err(Errno::EINVAL) => mount_at(source, at, Some("proc"), flags, None),
-            mounted => mounted,
-        }
-    };
-    mount_proc(&at, flags).map_err(|errno| match errno {
-        Errno::EPERM | Errno::EACCES => SandboxError::BelowLevel {
-            refused: "the kernel refuses an own /proc, because parts of this system's are hidden"
-                .into(),
-            remedy: "start the container with `--security-opt systempaths=unconfined`".into(),
+    mount_at(Some(Path::new("proc")), &at, Some("proc"), flags, None).map_err(
+        |errno| match errno {
+            Errno::EPERM | Errno::EACCES => SandboxError::BelowLevel {
+                refused:
+                    "the kernel refuses an own /proc, because parts of this system's are hidden"
+                        .into(),
+                remedy: "start the container with `--security-opt systempaths=unconfined`".into(),
+            },
+            errno => SandboxError::at("mount", &at, errno),
         },
-        errno => SandboxError::at("mount", &at, errno),
-    })?;
-    let last_pid = match renewable {
-        true => writable_last_pid(|at| mount_proc(at, flags - MsFlags::MS_RDONLY))?,
-        false => None,
-    };
+    )?;
     let null = Path::new(OLD).join("dev/null");
     for name in MASKED {
         let file = at.join(name);
@@ -418,51 +373,7 @@ fn proc(renewable: bool) -> Result<Option<File>, SandboxError> {
             bind(&null, &file)?;
         }
     }
-    let constants = Path::new("/constants");
-    directory(constants, 0o755)?;
-    for (name, text) in [
-        ("loadavg", "0.00 0.00 0.00 1/1 1\n".to_owned()),
-        ("stat", processor_times()),
-    ] {
-        let source = constants.join(name);
-        fs::write(&source, text).map_err(|error| SandboxError::at("write", &source, error))?;
-        bind(&source, &at.join(name))?;
-    }
-    Ok(last_pid)
-}
-
-/// The file that sets the number of the last process, of a `/proc` that is gone once it is open.
-fn writable_last_pid(
-    mount_proc: impl FnOnce(&Path) -> Result<(), Errno>,
-) -> Result<Option<File>, SandboxError> {
-    let at = Path::new("/numbers");
-    directory(at, 0o755)?;
-    mount_proc(at).map_err(|errno| SandboxError::at("mount", at, errno))?;
-    let file = File::options()
-        .write(true)
-        .open(at.join("sys/kernel/ns_last_pid"))
-        .ok();
-    umount2(at, MntFlags::MNT_DETACH).map_err(|errno| SandboxError::at("unmount", at, errno))?;
-    Ok(file)
-}
-
-/// `/proc/stat`, proc_stat(5), of a machine with as many processors that never did anything:
-/// programs count processors by it.
-fn processor_times() -> String {
-    let own = fs::read_to_string(Path::new(OLD).join("proc/stat")).unwrap_or_default();
-    let mut text = String::new();
-    for line in own.lines() {
-        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
-        match name {
-            name if name.starts_with("cpu") => {
-                let zeros = rest.split_whitespace().map(|_| " 0").collect::<String>();
-                text += &format!("{name}{zeros}\n");
-            }
-            "btime" => text += &format!("{line}\n"),
-            _ => {}
-        }
-    }
-    text + "ctxt 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n"
+    Ok(())
 }
 
 /// The job's own binds and overlays, outer ones before what lies inside them.
@@ -494,7 +405,6 @@ fn job_mounts(
             disk: job.limits.disk,
             overlays: Vec::new(),
             mounted: Vec::new(),
-            last_pid: None,
         },
     };
     if renewable {
@@ -702,27 +612,15 @@ fn replace(at: &Path, replaced: &Replaced) -> Result<(), SandboxError> {
         }
         real.push(name);
     }
-    // A file that is newer than the others would be known as the one that was changed.
-    let time = fs::metadata(&real)
-        .or_else(|_| fs::metadata(at))
-        .and_then(|metadata| metadata.modified())
-        .map_err(failed)?;
-    write_over(&real, &replaced.content).map_err(failed)?;
-    let file = File::open(&real).map_err(failed)?;
-    file.set_modified(time).map_err(failed)
-}
-
-/// Writes a file, even one that is read-only.
-fn write_over(path: &Path, content: &[u8]) -> io::Result<()> {
-    match fs::write(path, content) {
+    match fs::write(&real, &replaced.content) {
         // Without rights of its own, pid 1 can write to no file that is read-only.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let mode = fs::metadata(path)?.permissions();
-            fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-            fs::write(path, content)?;
-            fs::set_permissions(path, mode)
+            let mode = fs::metadata(&real).map_err(failed)?.permissions();
+            fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+            fs::write(&real, &replaced.content).map_err(failed)?;
+            fs::set_permissions(&real, mode).map_err(failed)
         }
-        written => written,
+        written => written.map_err(failed),
     }
 }
 
