@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parent / "corpora/demo.toml"
 PORT = 18090
 #: The limit for one completion, in seconds.
-PATIENCE = 600
+TIMEOUT = 600
 
 
 def main():
@@ -45,7 +45,7 @@ def main():
             fillrate(
                 options,
                 *("replay", CORPUS, "--tasks", tasks, "--model", settings, "--view", views),
-                *("--patience", PATIENCE, "--jobs", "1", "--out", folder),
+                *("--patience", TIMEOUT, "--jobs", "1", "--out", folder),
             )
         for view in options.view:
             several = len(options.view) > 1
@@ -111,7 +111,7 @@ class Served:
         self.settings.write_text(
             f'[model]\nprotocol = "llama-completion"\nurl = "http://127.0.0.1:{PORT}"\n'
             f'name = "{name}"\n{family}context_tokens = {options.context_tokens}\n'
-            f"max_tokens = 64\ntimeout_ms = {PATIENCE * 1000}\n"
+            f"max_tokens = 64\ntimeout_ms = {TIMEOUT * 1000}\n"
         )
         size = options.context_tokens * 3
         command = [setup("llama-server"), "-m", file, "--host", "127.0.0.1", "--port", str(PORT)]
