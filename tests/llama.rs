@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use fillrate_server::model::{
 use fillrate_syntax::Language;
 
 use crate::support::editor::{Editor, uri};
-use crate::support::play::{TestDir, attempts, demo, files, has_tools, text};
+use crate::support::play::{TestDir, attempts, demo, has_tools, text};
 use crate::support::programs;
 
 /// A `llama-server` on a port of its own.
@@ -38,15 +38,11 @@ impl LlamaServer {
         Some(Self::serve(&mut Command::new(program), &model, more))
     }
 
-    /// A server of SmolLM2-135M with the fastest code for this processor.
+    /// A server of SmolLM2-135M.
     fn start_small() -> Option<Self> {
         let program = programs::install("llama-server")?;
         let model = programs::install("smollm2")?;
-        let mut command = Command::new(&program);
-        if let Some(backend) = fast_backend(&program) {
-            command.env("GGML_BACKEND_PATH", backend);
-        }
-        Some(Self::serve(&mut command, &model, &[]))
+        Some(Self::serve(&mut Command::new(program), &model, &["-c", "4096"]))
     }
 
     fn serve(command: &mut Command, model: &Path, more: &[&str]) -> Self {
@@ -55,6 +51,7 @@ impl LlamaServer {
             .local_addr()
             .unwrap()
             .port();
+        let log = tempfile::NamedTempFile::new().unwrap();
         let child = command
             .args([
                 "-m",
@@ -71,23 +68,21 @@ impl LlamaServer {
             .args(["--port", &port.to_string()])
             .args(more)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(log.reopen().unwrap())
             .spawn()
             .unwrap();
-        let server = Self {
+        let mut server = Self {
             child,
             address: format!("http://127.0.0.1:{port}"),
         };
         let until = Instant::now() + Duration::from_secs(180);
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < until, "llama-server did not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
         // It accepts connections while it loads the model.
-        while !server.get_ok("/health") {
+        while !(TcpStream::connect(("127.0.0.1", port)).is_ok() && server.get_ok("/health")) {
+            let ended = server.child.try_wait().unwrap();
             assert!(
-                Instant::now() < until,
-                "llama-server did not load its model"
+                ended.is_none() && Instant::now() < until,
+                "llama-server is not ready ({ended:?}):\n{}",
+                std::fs::read_to_string(log.path()).unwrap()
             );
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -125,25 +120,6 @@ impl LlamaServer {
         stream.read_to_end(&mut response).unwrap();
         String::from_utf8_lossy(&response).into_owned()
     }
-}
-
-/// The compute library for processors with AVX2, some forty times as fast as the plain one; `None`
-/// if this processor can't run it.
-fn fast_backend(program: &Path) -> Option<PathBuf> {
-    #[cfg(target_arch = "x86_64")]
-    let fits = std::is_x86_feature_detected!("avx2")
-        && std::is_x86_feature_detected!("fma")
-        && std::is_x86_feature_detected!("f16c")
-        && std::is_x86_feature_detected!("bmi2");
-    #[cfg(not(target_arch = "x86_64"))]
-    let fits = false;
-    if !fits {
-        return None;
-    }
-    let libraries = program.parent()?.parent()?.join("usr/lib");
-    files(&libraries)
-        .into_iter()
-        .find(|file| file.ends_with("libggml-cpu-haswell.so"))
 }
 
 impl Drop for LlamaServer {
@@ -481,8 +457,6 @@ fn small_real_model_replays_twenty_holes() {
         assert_ne!(attempt["verdict"]["outcome"], "infrastructure", "{attempt}");
         let raw = trace["steps"][0]["raw"].as_str().unwrap();
         assert!(!raw.contains('\u{fffd}'), "{raw}");
-        let prompt = trace["prompt"].as_str().unwrap();
-        assert!(!prompt.ends_with([' ', '\t']), "{prompt}");
         offered += usize::from(!attempt["offered"].as_array().unwrap().is_empty());
     }
     assert!(offered >= 10, "only {offered} of 20 holes got a completion");

@@ -177,7 +177,7 @@ fn slow_models_delay_neither_edits_nor_cancels() {
     let delay = Duration::from_secs(4);
     let scripted = ScriptedModel::new(delay, echo_version);
     let folder = workspace(&[]);
-    let mut editor = Editor::ready(folder.path(), &scripted.settings());
+    let mut editor = Editor::ready(folder.path(), &scripted.loaded_settings());
     let uris: Vec<String> = (0..8)
         .map(|n| uri(folder.path(), &format!("{n}.py")))
         .collect();

@@ -31,8 +31,8 @@ impl Typist {
 
     fn with(scripted: &ScriptedModel, settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut editor =
-            Editor::ready(folder.path(), &format!("{}{settings}", scripted.settings()));
+        let settings = format!("{}{settings}", scripted.loaded_settings());
+        let mut editor = Editor::ready(folder.path(), &settings);
         let uri = uri(folder.path(), "a.py");
         editor.open(&uri, "python", "x = \n");
         Self {

@@ -405,6 +405,12 @@ impl ScriptedModel {
         )
     }
 
+    /// Settings for this server as one that has loaded its model: its first request, too, is
+    /// hung up on when its answer is no longer needed.
+    pub(crate) fn loaded_settings(&self) -> String {
+        format!("{}load_timeout_ms = 0\n", self.settings())
+    }
+
     /// Answers one request; `None` when the connection ends.
     fn converse(&self, stream: &TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream);
