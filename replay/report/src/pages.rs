@@ -33,6 +33,7 @@ use fillrate_engine::developer::gate::GateFit;
 use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_title};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
+use fillrate_verdict::Proof;
 use maud::html;
 use serde::Serialize;
 use serde_json::Value;
@@ -72,9 +73,10 @@ struct ReportPage {
     in_navigation: bool,
 }
 
-const PAGES: [ReportPage; 7] = [
+const PAGES: [ReportPage; 8] = [
     ReportPage::new("index", "Overview"),
     ReportPage::new("plots", "Plots"),
+    ReportPage::new("matrix", "Matrix"),
     ReportPage::new("attempts", "Attempts"),
     ReportPage::new("files", "Files"),
     ReportPage::new("flips", "Flips"),
@@ -86,12 +88,13 @@ const PAGES: [ReportPage; 7] = [
 ];
 
 /// Scripts and the style, by file.
-const ASSETS: [(&str, &str); 10] = [
+const ASSETS: [(&str, &str); 11] = [
     ("style.css", include_str!("pages/style.css")),
     ("common.js", include_str!("pages/common.js")),
     ("table.js", include_str!("pages/table.js")),
     ("index.js", include_str!("pages/index.js")),
     ("plots.js", include_str!("pages/plots.js")),
+    ("matrix.js", include_str!("pages/matrix.js")),
     ("attempts.js", include_str!("pages/attempts.js")),
     ("files.js", include_str!("pages/files.js")),
     ("flips.js", include_str!("pages/flips.js")),
@@ -471,6 +474,11 @@ impl HtmlReport {
             columns.sample.push(attempt.sample);
             columns.round.push(attempt.repair_round);
             columns.outcome.push(outcome.unwrap_or_default());
+            columns.proof.push(
+                verdict
+                    .proof
+                    .and_then(|proof| Proof::ALL.iter().position(|one| *one == proof)),
+            );
             columns
                 .latency
                 .push(one.latency_ms.map(|value| rounded(value, 10.0)));
@@ -703,6 +711,8 @@ struct AttemptColumns {
     round: Vec<u32>,
     /// Its number in [`OUTCOMES`].
     outcome: Vec<usize>,
+    /// The number in [`Proof::ALL`] of a pass's proof.
+    proof: Vec<Option<usize>>,
     /// Milliseconds; nothing where no answer came.
     latency: Vec<Option<f64>>,
     /// How many candidates.

@@ -1,6 +1,6 @@
 'use strict';
 (() => {
-  const { el, count, number } = fillrate;
+  const { el, code, count, number } = fillrate;
   /** @type {any} */
   let holes = null;
   /** @type {any} */
@@ -14,11 +14,6 @@
     const id = state.get('hole') ?? decodeURIComponent(location.hash.slice(1));
     const numbered = (/** @type {string} */ name) => state.has(name) ? Number(state.get(name)) : null;
     return { id, run: numbered('run'), sample: numbered('sample'), round: numbered('round') ?? 0 };
-  }
-
-  /** @param {string} text @param {string} label */
-  function code(text, label) {
-    return el('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': label }, text);
   }
 
   /** Source with its lines' numbers and the hole marked. @param {any} hole */
@@ -116,6 +111,7 @@
       details.append(
         el('h3', {}, 'Reference against completion'),
         attempt.offered.length > 0 ? difference(attempt.difference) : el('p', {}, `There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`),
+        attempt.offered.length > 0 && fold('Completion alone', code(attempt.offered[0], 'Completion')),
         ...(others.length > 0 ? [fold(`${others.length} more candidates`, ...others.map((/** @type {string} */ text) => code(text, 'Candidate')))] : []),
         facts(attempt),
         ...(decided.length > 0 ? [fold('Clean-up', ...decided.flatMap((/** @type {any} */ step) => [el('h4', {}, 'As the model gave it'), code(step.raw, 'As the model gave it'), ...step.decisions.flatMap((/** @type {any} */ decision) => [el('h4', {}, `${decision.rewritten ? 'Rewritten' : 'Removed'} by ${decision.rule}`), code(decision.removed, decision.rule)])]))] : []),

@@ -1,12 +1,15 @@
 //! Figures, counts and the runs' manifests: all of the first page.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use fillrate_engine::developer::gate::{FrontierPoint, GateFit};
 use fillrate_engine::store::{AuditRecord, Machine, ProjectState};
 use fillrate_language::task::HoleKind;
 use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, INVOCATION, KEYSTROKES_SAVED, PASS_AT_1};
 use fillrate_metrics::{CONFIDENCE, METRICS, Metric, NumberFormat, hole_metrics};
+use fillrate_verdict::Proof;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,6 +32,8 @@ pub(super) struct SummaryData<'a> {
     /// The probability with which an interval's method covers the true value.
     confidence: f64,
     outcomes: [&'static str; 10],
+    /// Kinds of proof, the strongest first.
+    proofs: Vec<&'static str>,
     /// How many attempts a shard holds, and how many shards there are.
     shard: usize,
     shards: usize,
@@ -91,6 +96,8 @@ struct RunSummary<'a> {
     /// What the run is of, without what could be a secret.
     identity: Value,
     machines: Vec<Machine>,
+    /// Time of the last attempt, in milliseconds since 1970-01-01 in UTC, if it is known.
+    written_ms: Option<u64>,
     /// Where its time went, in a line, if that is known.
     time_spent: Option<String>,
     /// How many verdicts came about at which level of isolation.
@@ -215,6 +222,7 @@ impl HtmlReport {
             progress: self.progress(),
             confidence: CONFIDENCE,
             outcomes: OUTCOMES,
+            proofs: Proof::ALL.iter().map(|proof| proof.name()).collect(),
             shard: SHARD,
             shards: self.shards(),
             holes: self.holes.len(),
@@ -379,6 +387,7 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         other_files: reported.other_files.len(),
         identity: without_secrets(&reported.identity),
         machines: run.machines()?,
+        written_ms: written_ms(&run.folder().join("run.db")),
         time_spent: run.time_spent()?.map(|spent| spent.to_string()),
         sandboxes,
         projects: run.projects()?,
@@ -392,6 +401,13 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         rounds: rounds(&reported.scored),
         funnel,
     })
+}
+
+/// Time of a file's last change, in milliseconds since 1970-01-01 in UTC.
+fn written_ms(file: &Path) -> Option<u64> {
+    let changed = file.metadata().and_then(|it| it.modified()).ok()?;
+    let since = changed.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
 }
 
 /// Settings without what could be a secret: the values of headers, commands that print keys, and
