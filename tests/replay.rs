@@ -129,7 +129,7 @@ fn a_seed_gives_the_same_report_in_one_command_and_in_two() {
                 "metrics",
                 "outcomes",
                 "left_out",
-                "again",
+                "reruns",
                 "proofs"
             ])
         );

@@ -251,7 +251,7 @@ fn small(dir: &TestDir) -> [PathBuf; 2] {
             attempt: format!("{model}-{}-0", first.id),
             hole: first.id.clone(),
             outcome: Outcome::Passed,
-            again: Outcome::Failed,
+            rejudged: Outcome::Failed,
             reason: "a test failed that time".into(),
         })
         .unwrap();
@@ -749,7 +749,7 @@ fn displayed_text_is_never_executed() {
         attempt: format!("{EVIL}-{}-0", hole.id),
         hole: hole.id.clone(),
         outcome: Outcome::Failed,
-        again: Outcome::Passed,
+        rejudged: Outcome::Passed,
         reason: EVIL.into(),
     })
     .unwrap();

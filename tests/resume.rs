@@ -236,7 +236,10 @@ fn a_run_refuses_another_command() {
             &["--model", "empty", "--context", "none"],
             "`configuration`",
         ),
-        (&["--model", "empty", "--patience", "5"], "`patience`"),
+        (
+            &["--model", "empty", "--request-timeout", "5"],
+            "`request_timeout`",
+        ),
     ] {
         let refused = first(more).exits_with(1);
         assert_eq!(

@@ -26,7 +26,7 @@ fn server(profile: &str) -> ServerCommand {
     ServerCommand {
         program: env!("CARGO_BIN_EXE_fillrate").into(),
         arguments: ["serve", "--context", profile].map(str::to_owned).into(),
-        patience: Duration::from_secs(60),
+        start_timeout: Duration::from_secs(60),
         telemetry: None,
         keeps_index: false,
     }
@@ -105,9 +105,9 @@ async fn play(developer: &mut Developer, path: &Path, before: &str, after: &str)
         )
     };
     let windows = windows.windows.iter().map(bits).collect();
-    let patience = Duration::from_secs(60);
+    let timeout = Duration::from_secs(60);
     let reply = developer
-        .request_completion(&file, cursor, patience, given())
+        .request_completion(&file, cursor, timeout, given())
         .await
         .unwrap();
     assert!(reply.answered);
@@ -218,8 +218,8 @@ async fn an_index_kept_by_servers_that_are_killed_finds_what_a_new_one_finds() {
         }
         // Two at once, each killed at any moment of its start, some after it.
         let mut start = || {
-            let patience = Duration::from_millis(random.random_range(0..400));
-            tokio::time::timeout(patience, Developer::start(&command, root))
+            let timeout = Duration::from_millis(random.random_range(0..400));
+            tokio::time::timeout(timeout, Developer::start(&command, root))
         };
         // A server is killed when its developer is dropped.
         let _ = tokio::join!(start(), start());

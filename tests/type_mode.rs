@@ -386,7 +386,7 @@ fn a_store_records_what_the_developer_saw_and_accepted() {
     let (mut on_display, mut accepts) = (0, 0);
     for typing in typings(&dir.path("run")).into_values() {
         for request in typing["session"]["requests"].as_array().unwrap() {
-            on_display += usize::from(request["fate"] == "shown");
+            on_display += usize::from(request["result"] == "shown");
             accepts += usize::from(request.get("accepted").is_some());
         }
     }

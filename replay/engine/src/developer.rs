@@ -49,8 +49,8 @@ pub struct ServerCommand {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// How long the server may take to become ready.
-    pub patience: Duration,
+    /// Timeout for the server to start and to index the workspace.
+    pub start_timeout: Duration,
     /// The telemetry store of its completions; `None` disables recording.
     pub telemetry: Option<PathBuf>,
     /// Whether the server keeps its index for the next one in this workspace.
@@ -132,11 +132,14 @@ impl Developer {
             answered: true,
             open_files: 0,
         };
-        let ready =
-            tokio::time::timeout(server.patience, developer.initialize(server, workspace)).await;
+        let ready = tokio::time::timeout(
+            server.start_timeout,
+            developer.initialize(server, workspace),
+        )
+        .await;
         match ready {
             Ok(done) => done.map(|()| developer),
-            Err(_) => Err(DeveloperError::NotReady(server.patience)),
+            Err(_) => Err(DeveloperError::NotReady(server.start_timeout)),
         }
     }
 
@@ -261,8 +264,8 @@ impl Developer {
         })
     }
 
-    /// Requests a completion at a cursor and waits for it, no longer than `patience`; then the
-    /// request is cancelled. `given` is what an evaluator sends beside what an editor would: only
+    /// Requests a completion at a cursor and waits for it; after `timeout` the
+    /// request is cancelled. `given` is what an evaluator sends and an editor does not: only
     /// the context profiles made for it use it.
     ///
     /// # Errors
@@ -271,10 +274,10 @@ impl Developer {
         &mut self,
         file: &OpenFile,
         cursor: ByteOffset,
-        patience: Duration,
+        timeout: Duration,
         given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
-        self.request_with_trigger(file, cursor, TRIGGER_INVOKED, patience, given)
+        self.request_with_trigger(file, cursor, TRIGGER_INVOKED, timeout, given)
             .await
     }
 
@@ -286,10 +289,10 @@ impl Developer {
         &mut self,
         file: &OpenFile,
         cursor: ByteOffset,
-        patience: Duration,
+        timeout: Duration,
         given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
-        self.request_with_trigger(file, cursor, TRIGGER_AUTOMATIC, patience, given)
+        self.request_with_trigger(file, cursor, TRIGGER_AUTOMATIC, timeout, given)
             .await
     }
 
@@ -298,7 +301,7 @@ impl Developer {
         file: &OpenFile,
         cursor: ByteOffset,
         trigger_kind: u8,
-        patience: Duration,
+        timeout: Duration,
         given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
         let params = InlineCompletionParams {
@@ -312,7 +315,7 @@ impl Developer {
         };
         let started = Instant::now();
         let id = self.wire.send_request(INLINE_COMPLETION, &params).await?;
-        let (answered, list) = match tokio::time::timeout(patience, self.wire.answer(id)).await {
+        let (answered, list) = match tokio::time::timeout(timeout, self.wire.answer(id)).await {
             Ok(answer) => {
                 let list: Option<InlineCompletionList> = from_answer(INLINE_COMPLETION, answer?)?;
                 (true, list.unwrap_or_default())

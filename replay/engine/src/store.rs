@@ -12,7 +12,7 @@
 //! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`AuditRecord`]) |
 //! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); `hole` and `policy` stand beside it |
 //!
-//! `meta` may have `behaviour`, too: the policies of a run and how its developer types
+//! `meta` may have `developer_settings`, too: the policies of a run and how its developer types
 //! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]), and
 //! `slow_paths`: by project, shortcuts to verdicts that failed.
 //!
@@ -60,7 +60,7 @@ use segment::{SEGMENT_SCHEMA, SegmentRow};
 pub use time_spent::TimeSpent;
 
 /// The version of the format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The file in a run's folder.
 pub const FILE_NAME: &str = "run.db";
@@ -144,7 +144,7 @@ pub struct Attempt {
     /// Which of the samples for this hole, from 0.
     pub sample: u32,
     /// The number of the repair round; 0 is the first answer.
-    #[serde(rename = "round", default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub repair_round: u32,
     /// The candidates the server returned, best first.
     pub offered: Vec<String>,
@@ -216,7 +216,6 @@ pub struct DeveloperSettings {
     /// The policies by which completions are accepted.
     pub policies: Vec<Policy>,
     /// How the developer types.
-    #[serde(rename = "hands")]
     pub typing: TypistSettings,
 }
 
@@ -230,7 +229,7 @@ pub struct AuditRecord {
     /// The outcome in the run.
     pub outcome: Outcome,
     /// The outcome of judging it again.
-    pub again: Outcome,
+    pub rejudged: Outcome,
     /// What decided it that time, in a sentence.
     pub reason: String,
 }
@@ -238,7 +237,7 @@ pub struct AuditRecord {
 impl AuditRecord {
     /// Whether the two outcomes differ.
     pub fn differs(&self) -> bool {
-        self.outcome != self.again
+        self.outcome != self.rejudged
     }
 }
 
@@ -248,7 +247,6 @@ pub struct ProjectState {
     /// The language's name.
     pub language: String,
     /// Whether it takes part.
-    #[serde(rename = "state")]
     pub status: ProjectStatus,
     /// Why, where it was left out or failed.
     pub reason: Option<String>,
@@ -334,7 +332,9 @@ pub enum StoreError {
     )]
     Damaged(PathBuf),
     /// A segment is not of the form that this program writes.
-    #[error("{path}: {reason}; it was written by another version of this program")]
+    #[error(
+        "{path}: {reason}; it was written by another version of this program; merge it by that version, or remove it and run its part again"
+    )]
     Segment {
         /// The segment.
         path: PathBuf,
@@ -487,7 +487,8 @@ impl Run {
         let schema = self.meta("schema")?;
         if schema != SCHEMA.to_string() {
             return Err(self.strange(format!(
-                "the run has schema {schema}, and this program reads {SCHEMA}"
+                "the run has schema {schema}, and this program reads {SCHEMA}; name another folder \
+                 with --out to replay anew, or read it by the version of Fillrate that wrote it"
             )));
         }
         self.parse(&self.meta("identity")?)
@@ -709,11 +710,11 @@ impl Run {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn set_developer_settings(&self, behaviour: &DeveloperSettings) -> Result<(), StoreError> {
+    pub fn set_developer_settings(&self, settings: &DeveloperSettings) -> Result<(), StoreError> {
         self.put(
             "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
-            "behaviour",
-            behaviour,
+            "developer_settings",
+            settings,
         )
     }
 
@@ -722,7 +723,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn developer_settings(&self) -> Result<Option<DeveloperSettings>, StoreError> {
-        self.parsed_meta("behaviour")
+        self.parsed_meta("developer_settings")
     }
 
     /// Adds a typing, in place of an earlier one with an infrastructure failure.
@@ -1094,6 +1095,24 @@ mod tests {
             .err()
             .expect("the identity differs");
         assert!(error.to_string().contains("`seed` differs"), "{error}");
+    }
+
+    #[test]
+    fn run_of_older_schema_is_refused_with_advice() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let identity = json!({"model": "embedded"});
+        let run = Run::open_or_begin(folder.path(), &identity).expect("the folder is empty");
+        run.execute("UPDATE meta SET value = '1' WHERE key = 'schema'", [])
+            .expect("there is room");
+        let opened = Run::open(folder.path()).err();
+        let resumed = Run::open_or_begin(folder.path(), &identity).err();
+        for error in [opened, resumed] {
+            let message = error.expect("the schema is older").to_string();
+            assert!(
+                message.contains("has schema 1, and this program reads 2; name another folder"),
+                "{message}"
+            );
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ use fillrate_verdict::Outcome;
 
 /// The version of the columns. It grows when one changes its meaning, its type or its name; a new
 /// column leaves it as it is.
-pub const SCHEMA: i64 = 2;
+pub const SCHEMA: i64 = 3;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,7 +214,11 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
         fingerprint.filter(|text| !text.is_empty()).into()
     }),
     attempt_column!("sample", Whole, |row| row.scored.attempt.sample.into()),
-    attempt_column!("round", Whole, |row| row.scored.attempt.repair_round.into()),
+    attempt_column!("repair_round", Whole, |row| row
+        .scored
+        .attempt
+        .repair_round
+        .into()),
     attempt_column!("answered", Truth, |row| {
         let is_counted = row.scored.is_counted();
         is_counted.then_some(row.scored.attempt.answered).into()
@@ -251,7 +255,7 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
     attempt_column!("tests_failed", Whole, |row| {
         row.scored.attempt.verdict.failed.len().into()
     }),
-    attempt_column!("tests_again", Truth, |row| {
+    attempt_column!("tests_rerun", Truth, |row| {
         row.scored.attempt.verdict.rerun.into()
     }),
     attempt_column!("tests_seconds", Real, |row| {
@@ -264,7 +268,7 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
         row.scored.attempt.verdict.sandbox.as_str().into()
     }),
     attempt_column!("audit", Text, |row| {
-        row.audit.map(|audit| audit.again.name()).into()
+        row.audit.map(|audit| audit.rejudged.name()).into()
     }),
     attempt_column!("latency_ms", Real, |row| { row.scored.latency_ms.into() }),
     attempt_column!("context_ms", Real, |row| traced(row, |trace| Some(

@@ -167,14 +167,14 @@ impl RunReport {
              not a person's. em/cceval and id_f1/cceval look at the first statement only.\n",
         );
         if let Some(all) = self.rows.last()
-            && all.again > 0
+            && all.reruns > 0
         {
             let judged: usize = all.outcomes.values().sum();
             let flaky = all.outcomes.get(Outcome::Flaky.name()).unwrap_or(&0);
             text.push_str(&format!(
                 "{} of {judged} verdicts depended on tests that run no line of the completion and \
                  were rerun; {flaky} ({:.1} %) are flaky and left out of every figure\n",
-                all.again,
+                all.reruns,
                 100.0 * *flaky as f64 / judged as f64,
             ));
         }
@@ -475,7 +475,7 @@ mod tests {
         assert_eq!(beside.completions, 3);
         assert_eq!((alone.left_out, beside.left_out), (0, 3));
         assert_eq!(alone.metrics["em/cceval"].n, 3, "no tests, but a text");
-        let behaviour = DeveloperSettings {
+        let settings = DeveloperSettings {
             policies: vec![Policy {
                 rule: Rule::AcceptAll,
                 latency: false,
@@ -488,7 +488,7 @@ mod tests {
             },
         };
         let figures = |scored: &[&ScoredAttempt]| {
-            let figures = policies::estimate_attempts(scored, &behaviour);
+            let figures = policies::estimate_attempts(scored, &settings);
             figures.into_iter().next().map(|one| one.metrics)
         };
         assert_eq!(

@@ -600,7 +600,7 @@ impl ReportedRun {
 
     fn expected(&self) -> Option<usize> {
         let samples = self.identity["samples"].as_u64()?;
-        let rounds = self.identity["debug_rounds"].as_u64().unwrap_or(0);
+        let rounds = self.identity["repair_rounds"].as_u64().unwrap_or(0);
         let samples = usize::try_from(samples).ok()?;
         (rounds == 0).then_some(self.own.len() * samples)
     }

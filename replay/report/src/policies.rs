@@ -197,11 +197,11 @@ pub(super) fn estimate_typed(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
 /// accepts who is about to type the reference.
 pub(super) fn estimate_attempts(
     scored: &[&ScoredAttempt],
-    behaviour: &DeveloperSettings,
+    settings: &DeveloperSettings,
 ) -> Vec<PolicyFigures> {
-    let figures = behaviour.policies.iter().map(|policy| {
+    let figures = settings.policies.iter().map(|policy| {
         let name = policy.name();
-        let hands = &behaviour.typing;
+        let typing = &settings.typing;
         let judged: Vec<(&str, JudgedCompletion, Option<f64>)> = scored
             .iter()
             .filter(|one| one.is_counted())
@@ -209,7 +209,7 @@ pub(super) fn estimate_attempts(
                 let attempt = &one.attempt;
                 let latency_ms = one.latency_ms.unwrap_or_default();
                 let latency = latency_ms + EDITOR_DELAY_MS;
-                let late = policy.latency && latency > hands.first_pause_ms(&attempt.hole);
+                let late = policy.latency && latency > typing.first_pause_ms(&attempt.hole);
                 if attempt.offered.is_empty() || late {
                     return None;
                 }
@@ -219,7 +219,7 @@ pub(super) fn estimate_attempts(
                     latency_ms,
                     place: one.position,
                 };
-                let chance = hands.chance(policy, &attempt.hole, attempt.sample as usize);
+                let chance = typing.chance(policy, &attempt.hole, attempt.sample as usize);
                 let choice = policy.choose(view, chance);
                 // Only the first candidate was judged.
                 let has_verdict = choice.unwrap_or(0) == 0;

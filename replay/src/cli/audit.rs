@@ -88,7 +88,7 @@ fn audit(arguments: &AuditArguments, listener: &dyn Listener) -> Result<Success,
             "{}: {} in the run, {} again ({})",
             record.hole,
             record.outcome.name(),
-            record.again.name(),
+            record.rejudged.name(),
             record.reason
         );
     }

@@ -134,7 +134,7 @@ fn merge(
                 "{}: {} in the parts, {} again",
                 one.hole,
                 outcomes.join(" and "),
-                one.again.name()
+                one.rejudged.name()
             );
         }
     }

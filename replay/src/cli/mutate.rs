@@ -137,7 +137,7 @@ fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differin
                 "scored": scored,
                 "projects": by(&projects),
                 "operators": by(&operators),
-                "in_turn": outcome.in_turn,
+                "in_shared_process": outcome.in_shared_process,
                 "audited": audited,
                 "differing": differing,
             })
@@ -151,10 +151,10 @@ fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differin
         "{scored} of {holes} holes have a score: {}",
         output.display()
     );
-    if outcome.in_turn > 0 {
+    if outcome.in_shared_process > 0 {
         outln!(
             "{} mutants were judged one after the other in processes that they shared",
-            outcome.in_turn
+            outcome.in_shared_process
         );
     }
     if audited > 0 {

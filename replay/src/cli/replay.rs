@@ -79,10 +79,10 @@ pub(super) struct ReplayArguments {
     /// How many repair rounds follow a completion that fails: a chat model is given the completion
     /// and what its tests reported
     #[arg(long, default_value_t = 0, value_name = "R")]
-    debug_rounds: u32,
-    /// How long the developer waits for a completion, in seconds
+    repair_rounds: u32,
+    /// Timeout for a completion, in seconds
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    patience: u64,
+    request_timeout: u64,
     #[command(flatten)]
     typing: typing::TypingArguments,
     #[command(flatten)]
@@ -196,8 +196,8 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         deveval: arguments.deveval,
         contexts: arguments.context.clone(),
         views: views(arguments)?,
-        repair_rounds: arguments.debug_rounds,
-        patience: Duration::from_secs(arguments.patience),
+        repair_rounds: arguments.repair_rounds,
+        request_timeout: Duration::from_secs(arguments.request_timeout),
         developer,
         types: arguments.typing.types(),
         type_check: arguments.type_check,
@@ -257,7 +257,7 @@ fn is_first_look(arguments: &ReplayArguments) -> bool {
         && arguments.context.is_empty()
         && arguments.view.is_empty()
         && arguments.samples.is_none()
-        && arguments.debug_rounds == 0
+        && arguments.repair_rounds == 0
         && !arguments.typing.types()
         && !arguments.json
 }

@@ -53,7 +53,7 @@ use pool::{FigureKey, PooledFigures, pool_observations};
 use strata::{Strata, StratifiedFigures};
 
 /// The version of `study.json`.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -30,7 +30,6 @@ pub struct MetricPair {
     /// Its unit.
     pub second_unit: FigureUnit,
     /// The conclusion in a word.
-    #[serde(rename = "answer")]
     pub conclusion: Conclusion,
     /// The conclusion in sentences.
     pub sentences: Vec<String>,

@@ -162,7 +162,7 @@ impl Study {
             "Spearman\np",
             "Kendall\np",
             "corrected r\n[95 %]",
-            "answer",
+            "conclusion",
         ]);
         for pair in &self.pairs {
             let language = pair

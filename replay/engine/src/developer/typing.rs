@@ -138,7 +138,6 @@ pub struct TypingRequest {
     /// What the server offered, best first.
     pub candidates: Vec<String>,
     /// How it ended.
-    #[serde(rename = "fate")]
     pub result: RequestResult,
     /// How long it was on display, in milliseconds: typing what it says leaves it there.
     pub shown_ms: f64,
@@ -164,7 +163,7 @@ pub enum RequestResult {
     Nothing,
     /// The answer came when the next key had been typed.
     Late,
-    /// No answer came before the next key, or while the developer had patience.
+    /// No answer came before the next key, or before the timeout.
     Cancelled,
 }
 
@@ -200,8 +199,8 @@ pub(crate) struct HoleText<'a> {
     pub(crate) reference: &'a str,
     /// The longest wait of the server for the next key, in milliseconds.
     pub(crate) wait_ms: u64,
-    /// How long a developer who waits for answers waits for one.
-    pub(crate) patience: Duration,
+    /// Timeout for a completion, for a developer who waits for each.
+    pub(crate) timeout: Duration,
 }
 
 /// The editor that a developer types into.
@@ -210,8 +209,8 @@ pub(crate) trait TypingEditor {
     type Error;
 
     /// Requests a completion at a cursor, in bytes of the file, as an editor does while a person
-    /// types; cancels the request after `patience`.
-    async fn ask(&mut self, cursor: usize, patience: Duration) -> Result<EditorReply, Self::Error>;
+    /// types; cancels the request after `timeout`.
+    async fn ask(&mut self, cursor: usize, timeout: Duration) -> Result<EditorReply, Self::Error>;
 
     /// Replaces a range of the file, in bytes, and tells the server.
     async fn edit(&mut self, range: Range<usize>, text: &str) -> Result<(), Self::Error>;
@@ -389,21 +388,21 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
                 accepted: None,
             });
         }
-        let patience = match self.settings.latency_ms {
-            None if hurried => self.hole.patience.min(milliseconds(pause - due)),
-            _ => self.hole.patience,
+        let timeout = match self.settings.latency_ms {
+            None if hurried => self.hole.timeout.min(milliseconds(pause - due)),
+            _ => self.hole.timeout,
         };
         if self.settings.pace == Pace::Real {
             self.editor.sleep(milliseconds(asked_after)).await;
         }
-        let answer = self.editor.ask(self.cursor(), patience).await?;
+        let answer = self.editor.ask(self.cursor(), timeout).await?;
         if let Some(took) = self.settings.latency_ms.or(answer.model_ms) {
             self.model_time.took(took);
         }
         let latency = answer
             .latency_ms
             .map(|measured| due + self.settings.latency_ms.unwrap_or(measured));
-        let took = latency.unwrap_or(due + milliseconds_of(patience));
+        let took = latency.unwrap_or(due + milliseconds_of(timeout));
         if self.settings.pace == Pace::Real {
             // What was slept while the request was under way is not slept again.
             self.now = at + took.max(asked_after);
@@ -682,7 +681,7 @@ mod tests {
             suffix: ")\n",
             reference,
             wait_ms: 150,
-            patience: Duration::from_secs(1),
+            timeout: Duration::from_secs(1),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
@@ -697,7 +696,7 @@ mod tests {
         (session, editor.text)
     }
 
-    fn fates(session: &TypingSession) -> Vec<RequestResult> {
+    fn results(session: &TypingSession) -> Vec<RequestResult> {
         session
             .requests
             .iter()
@@ -751,11 +750,11 @@ mod tests {
         let (session, _) = typed(whole, "line", Some(10.0), |before| {
             vec![format!("{}2", &whole[before.len() - 2..])]
         });
-        assert_eq!(fates(&session)[0], RequestResult::Shown);
-        let continued = fates(&session)[1..]
+        assert_eq!(results(&session)[0], RequestResult::Shown);
+        let continued = results(&session)[1..]
             .iter()
-            .all(|fate| *fate == RequestResult::Continued);
-        assert!(continued, "{:?}", fates(&session));
+            .all(|result| *result == RequestResult::Continued);
+        assert!(continued, "{:?}", results(&session));
         // From its arrival to the end: `2` is still there when all is typed.
         let shown = session.requests[0].shown_ms;
         assert!(
@@ -770,9 +769,9 @@ mod tests {
         let (session, _) = typed("alpha_beta", "oracle-prefix+latency", Some(1e6), offers);
         assert_eq!(session.keys.typed, 10);
         assert!(
-            fates(&session)
+            results(&session)
                 .iter()
-                .all(|fate| *fate == RequestResult::Late)
+                .all(|result| *result == RequestResult::Late)
         );
         // Who waits sees it.
         let (session, _) = typed("alpha_beta", "oracle-prefix", Some(1e6), offers);

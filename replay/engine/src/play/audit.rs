@@ -162,20 +162,20 @@ pub(super) fn audit_attempt(
     filled: &str,
     listener: &dyn Listener,
 ) -> Result<AuditRecord, PlayError> {
-    let again = judge.judge_with(Engine::Naive, &hole.path, filled, &hole.tests)?;
+    let rejudged = judge.judge_with(Engine::Naive, &hole.path, filled, &hole.tests)?;
     let record = AuditRecord {
         attempt: attempt.key.clone(),
         hole: attempt.hole.clone(),
         outcome: attempt.verdict.outcome,
-        again: again.outcome,
-        reason: again.reason,
+        rejudged: rejudged.outcome,
+        reason: rejudged.reason,
     };
     listener.receive(&Event::VerdictAudited {
         hole: record.hole.clone(),
         attempt: Some(record.attempt.clone()),
         fault: None,
         outcome: record.outcome,
-        again: record.again,
+        rejudged: record.rejudged,
         agrees: !record.differs(),
         reason: record.reason.clone(),
     });

@@ -38,12 +38,12 @@ impl TypingEditor for ServerEditor<'_> {
     async fn ask(
         &mut self,
         cursor: usize,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<EditorReply, TypingFailure> {
         let asked = self.developer.request_while_typing(
             &self.file,
             ByteOffset(cursor),
-            patience,
+            timeout,
             self.given.clone(),
         );
         let reply = asked.await.map_err(TypingFailure::Conversation)?;

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::store::{ProjectStatus, TimeSpent};
 
 /// The version of the events' format.
-pub const EVENT_SCHEMA: u32 = 1;
+pub const EVENT_SCHEMA: u32 = 2;
 
 /// Receives the events of one command, from several threads.
 pub trait Listener: Sync {
@@ -214,7 +214,7 @@ pub enum Event {
         context: String,
         /// How many workers there were.
         workers: usize,
-        /// Where their time went, in seconds of all together: `asking` models, in `servers` that
+        /// Where their time went, in seconds of all together: `models` were asked, in `servers` that
         /// start or read, in `tests`, in `twins` of these, in the `sandbox` and the rest of
         /// verdicts, in the `audit` of some, or `idle`; and `wall`, the time on the clock.
         #[serde(flatten)]
@@ -257,7 +257,7 @@ pub enum Event {
         /// The outcome that is checked.
         outcome: Outcome,
         /// The outcome of the naive engine.
-        again: Outcome,
+        rejudged: Outcome,
         /// Whether the two agree.
         agrees: bool,
         /// What decided the second verdict.
@@ -554,7 +554,7 @@ mod tests {
                 attempt: None,
                 fault: None,
                 outcome,
-                again: outcome,
+                rejudged: outcome,
                 agrees: true,
                 reason: text(),
             },

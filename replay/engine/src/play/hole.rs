@@ -44,8 +44,8 @@ pub(super) struct SubjectReplay<'a> {
 /// How many requests in a row a model may fail before the run is stopped.
 const MOST_FAILURES_IN_A_ROW: usize = 4;
 
-/// How long a language server may take to read a repository.
-const SERVER_PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout for a language server to start and to index a repository.
+const SERVER_START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest time for which a model's server is left alone at its own wish, before it is asked
 /// again.
@@ -293,7 +293,7 @@ impl<'a> SubjectReplay<'a> {
                 .request_completion(developer, hole, path, shown, earlier.clone())
                 .await?;
             drop(turn);
-            self.turns.add(|spent| &mut spent.asking, began.elapsed());
+            self.turns.add(|spent| &mut spent.models, began.elapsed());
             let wish = reply.trace.as_ref().and_then(|trace| trace.retry_after_ms);
             let Some(wish) = wish else {
                 return Ok(reply);
@@ -323,7 +323,7 @@ impl<'a> SubjectReplay<'a> {
         let cut = [prefix.as_str(), suffix].concat();
         let mut file = developer.open(path, language_id(hole), &cut).await?;
         let reply = developer
-            .request_completion(&file, cursor, self.parameters.patience, given)
+            .request_completion(&file, cursor, self.parameters.request_timeout, given)
             .await?;
         if let Some(text) = reply.candidates.first() {
             developer.accept(&mut file, cursor, text).await?;
@@ -377,13 +377,13 @@ impl<'a> SubjectReplay<'a> {
             suffix,
             reference: &hole.reference,
             wait_ms: subject.configuration.typing.wait_ms,
-            patience: self.parameters.patience,
+            timeout: self.parameters.request_timeout,
         };
         let turn = self.turns.asking.take();
         let began = Instant::now();
         let typed = type_hole(&mut editor, text, &settings.typing, policy).await;
         drop(turn);
-        self.turns.add(|spent| &mut spent.asking, began.elapsed());
+        self.turns.add(|spent| &mut spent.models, began.elapsed());
         let mut session = match typed {
             Ok(session) => session,
             Err(TypingFailure::Conversation(error)) => return Err(error.into()),
@@ -560,7 +560,7 @@ impl<'a> SubjectReplay<'a> {
                 "--config".to_owned(),
                 settings.display().to_string(),
             ],
-            patience: SERVER_PATIENCE,
+            start_timeout: SERVER_START_TIMEOUT,
             telemetry: self.parameters.telemetry.clone(),
             // Its workspace is a copy that is gone afterwards.
             keeps_index: false,

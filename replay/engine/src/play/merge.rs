@@ -197,7 +197,7 @@ fn settle_one(
             .iter()
             .map(|one| one.verdict.outcome)
             .collect(),
-        again: chosen.verdict.outcome,
+        rejudged: chosen.verdict.outcome,
     };
     Ok((settlement, chosen))
 }

@@ -49,7 +49,7 @@ pub struct MutationOutcome {
     /// The verdicts that were audited.
     pub audits: Vec<MutantAudit>,
     /// How many mutants got their verdict from a process that they shared with others.
-    pub in_turn: usize,
+    pub in_shared_process: usize,
     /// The projects that take no part.
     pub absent: Vec<AbsentProject>,
 }
@@ -64,7 +64,7 @@ pub struct MutantAudit {
     /// The outcome of the chosen engine.
     pub outcome: Outcome,
     /// The outcome of the naive engine.
-    pub again: Outcome,
+    pub rejudged: Outcome,
     /// What decided the second verdict.
     pub reason: String,
 }
@@ -72,7 +72,7 @@ pub struct MutantAudit {
 impl MutantAudit {
     /// Whether the two outcomes differ.
     pub fn differs(&self) -> bool {
-        self.outcome != self.again
+        self.outcome != self.rejudged
     }
 }
 
@@ -82,13 +82,13 @@ impl std::fmt::Display for MutantAudit {
             hole,
             fault,
             outcome,
-            again,
+            rejudged,
             reason,
         } = self;
-        let (outcome, again) = (outcome.name(), again.name());
+        let (outcome, rejudged) = (outcome.name(), rejudged.name());
         write!(
             formatter,
-            "{hole}: {fault}: {outcome}, and {again} by the naive engine ({reason})"
+            "{hole}: {fault}: {outcome}, and {rejudged} by the naive engine ({reason})"
         )
     }
 }
@@ -161,7 +161,10 @@ pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutco
             by_operator: Vec::new(),
             void: Vec::new(),
             audits,
-            in_turn: judges.values().map(|judge| judge.judged_in_turn()).sum(),
+            in_shared_process: judges
+                .values()
+                .map(|judge| judge.judged_in_shared_process())
+                .sum(),
             absent,
         };
         for (index, score) in scores {
@@ -475,22 +478,22 @@ impl MutatedHole<'_> {
             return Ok(None);
         }
         let judge = &project.judge;
-        let again = judge.judge_own_with(Engine::Naive, &hole.path, text, &hole.tests)?;
+        let rejudged = judge.judge_own_with(Engine::Naive, &hole.path, text, &hole.tests)?;
         listener.receive(&Event::VerdictAudited {
             hole: hole.id.clone(),
             attempt: None,
             fault: Some(fault.clone()),
             outcome,
-            again: again.outcome,
-            agrees: outcome == again.outcome,
-            reason: again.reason.clone(),
+            rejudged: rejudged.outcome,
+            agrees: outcome == rejudged.outcome,
+            reason: rejudged.reason.clone(),
         });
         Ok(Some(MutantAudit {
             hole: hole.id.clone(),
             fault,
             outcome,
-            again: again.outcome,
-            reason: again.reason,
+            rejudged: rejudged.outcome,
+            reason: rejudged.reason,
         }))
     }
 }

@@ -40,8 +40,8 @@ pub struct ReplayPlan {
     pub views: Vec<CodeView>,
     /// How many repair rounds follow a completion that fails.
     pub repair_rounds: u32,
-    /// How long the developer waits for a completion.
-    pub patience: Duration,
+    /// Timeout for a completion.
+    pub request_timeout: Duration,
     /// The policies and the typist; `None` if the completions are only requested.
     pub developer: Option<DeveloperSettings>,
     /// Whether the developer types the holes, too.
@@ -107,7 +107,7 @@ impl ReplayPlan {
             "model": subject.name,
             "configuration": subject.configuration,
             "predictions": predictions,
-            "patience": self.patience.as_secs(),
+            "request_timeout": self.request_timeout.as_secs(),
         });
         if self.type_check {
             identity["types"] = json!(true);
@@ -122,7 +122,7 @@ impl ReplayPlan {
             identity["deveval"] = true.into();
         }
         if self.repair_rounds > 0 {
-            identity["debug_rounds"] = self.repair_rounds.into();
+            identity["repair_rounds"] = self.repair_rounds.into();
         }
         // Policies that are only compared with the completions afterwards make no other run.
         if let Some(developer) = self.typing_developer() {

@@ -161,7 +161,7 @@ fn play_subject(
     let parameters = ReplayParameters {
         samples: plan.samples,
         repair_rounds: plan.repair_rounds,
-        patience: plan.patience,
+        request_timeout: plan.request_timeout,
         subject,
         source,
         developer: plan.typing_developer(),

@@ -22,8 +22,8 @@ pub(super) struct ReplayParameters<'a> {
     pub(super) samples: Option<u32>,
     /// How many repair rounds follow a completion that fails.
     pub(super) repair_rounds: u32,
-    /// How long the developer waits for a completion.
-    pub(super) patience: Duration,
+    /// Timeout for a completion.
+    pub(super) request_timeout: Duration,
     /// The model under test.
     pub(super) subject: &'a ModelUnderTest,
     /// Where completions come from.
@@ -156,7 +156,7 @@ impl<'a> ReplayParameters<'a> {
             parts.push(json!({"latency": latency}));
         }
         if repair_round > 0 {
-            parts.push(json!({"round": repair_round}));
+            parts.push(json!({"repair_round": repair_round}));
         }
         hash(parts)
     }
@@ -167,7 +167,7 @@ impl<'a> ReplayParameters<'a> {
         parts.push(json!({
             "policy": policy,
             "version": policy.version(),
-            "hands": self.developer.map(|developer| &developer.typing),
+            "typing": self.developer.map(|developer| &developer.typing),
         }));
         hash(parts)
     }
@@ -191,7 +191,7 @@ impl<'a> ReplayParameters<'a> {
             json!(self.subject.configuration),
             json!(sample),
             json!(judge),
-            json!(self.patience.as_secs()),
+            json!(self.request_timeout.as_secs()),
         ];
         if let Some(paper) = self.subject.paper {
             parts.push(json!(paper.to_string()));

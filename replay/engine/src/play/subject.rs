@@ -394,14 +394,14 @@ fn read_settings(file: &str) -> Result<Configuration, PlayError> {
 fn check_repairable(name: &str, verbatim: bool, chats: bool) -> Result<(), PlayError> {
     if verbatim {
         return Err(PlayError::Refused(
-            "--debug-rounds asks a model to repair its completion, and `--model predictions` asks \
+            "--repair-rounds asks a model to repair its completion, and `--model predictions` asks \
              none; leave the option out"
                 .to_owned(),
         ));
     }
     if !chats {
         return Err(PlayError::Refused(format!(
-            "--debug-rounds asks a model to repair its completion, which needs a chat protocol \
+            "--repair-rounds asks a model to repair its completion, which needs a chat protocol \
              (openai-chat or anthropic-messages); {name} has none, so leave the option out"
         )));
     }

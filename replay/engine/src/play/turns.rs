@@ -161,9 +161,9 @@ mod tests {
         let turns = WorkerTurns::new(1, 1);
         turns.add_verdict(Duration::from_secs(4), 3.0, 1.0);
         turns.add_verdict(Duration::from_secs(1), 30.0, 10.0);
-        turns.add(|spent| &mut spent.asking, Duration::from_secs(2));
+        turns.add(|spent| &mut spent.models, Duration::from_secs(2));
         let spent = turns.spent(0);
-        let sums = [spent.asking, spent.tests, spent.twins, spent.sandbox];
+        let sums = [spent.models, spent.tests, spent.twins, spent.sandbox];
         assert_eq!(sums, [2.0, 2.0, 1.0, 2.0]);
     }
 }

@@ -33,7 +33,7 @@ pub struct MergedParts {
     identity: Value,
     corpus: BTreeSet<PathBuf>,
     tests: BTreeSet<PathBuf>,
-    behaviour: Option<DeveloperSettings>,
+    developer_settings: Option<DeveloperSettings>,
     /// By their JSON, which orders them.
     machines: BTreeMap<String, Machine>,
     projects: BTreeMap<String, ProjectState>,
@@ -98,7 +98,7 @@ pub struct Settlement {
     /// The outcomes that parts have.
     pub outcomes: Vec<Outcome>,
     /// The outcome of judging again.
-    pub again: Outcome,
+    pub rejudged: Outcome,
 }
 
 /// A part that is not, or not wholly, there.
@@ -247,7 +247,7 @@ impl MergedParts {
             identity: header.identity.clone(),
             corpus: BTreeSet::new(),
             tests: BTreeSet::new(),
-            behaviour: None,
+            developer_settings: None,
             machines: BTreeMap::new(),
             projects: BTreeMap::new(),
             finished: FinishedParts::default(),
@@ -354,7 +354,7 @@ impl MergedParts {
     fn describe(&mut self, header: SegmentHeader) {
         self.corpus.extend(header.corpus);
         self.tests.extend(header.tests);
-        self.behaviour = self.behaviour.take().or(header.behaviour);
+        self.developer_settings = self.developer_settings.take().or(header.developer_settings);
         for machine in header.machines {
             self.machines.insert(json(&machine), machine);
         }
@@ -517,7 +517,10 @@ impl MergedParts {
             ("identity", Some(self.identity.to_string())),
             ("corpus", self.corpus.first().map(text)),
             ("tests", self.tests.first().map(text)),
-            ("behaviour", self.behaviour.as_ref().map(json)),
+            (
+                "developer_settings",
+                self.developer_settings.as_ref().map(json),
+            ),
             ("machines", Some(json(&machines))),
             (
                 "conflicts",

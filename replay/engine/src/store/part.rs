@@ -54,7 +54,7 @@ pub(super) struct AttemptIndex {
     pub(super) key: String,
     pub(super) hole: String,
     pub(super) sample: u32,
-    #[serde(rename = "round", default)]
+    #[serde(default)]
     pub(super) repair_round: u32,
     verdict: VerdictIndex,
 }
@@ -213,7 +213,7 @@ impl Run {
             identity: self.identity()?,
             corpus: self.corpus()?,
             tests: self.tests()?,
-            behaviour: self.developer_settings()?,
+            developer_settings: self.developer_settings()?,
             machines: self.machines()?,
             projects,
         };

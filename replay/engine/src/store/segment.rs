@@ -32,7 +32,7 @@ use super::{DeveloperSettings, Machine, Partition, ProjectState, StoreError};
 pub(super) type ObjectReceiver<'a> = dyn FnMut(&str, Vec<u8>) -> Result<(), StoreError> + Send + 'a;
 
 /// The version of the format.
-pub const SEGMENT_SCHEMA: u32 = 1;
+pub const SEGMENT_SCHEMA: u32 = 2;
 
 /// The ending of a segment's name.
 const ENDING: &str = "jsonl";
@@ -57,7 +57,7 @@ pub struct SegmentHeader {
     pub tests: Option<PathBuf>,
     /// The policies of the run and how its developer types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub behaviour: Option<DeveloperSettings>,
+    pub developer_settings: Option<DeveloperSettings>,
     /// The machines that the part was made on.
     pub machines: Vec<Machine>,
     /// The state of each project.

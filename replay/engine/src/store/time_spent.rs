@@ -11,7 +11,7 @@ pub struct TimeSpent {
     /// By the clock on the wall, whatever the number of workers.
     pub wall: f64,
     /// Models were asked: from the request to the answer.
-    pub asking: f64,
+    pub models: f64,
     /// Servers started, read repositories or changed holes.
     pub servers: f64,
     /// Tests ran.
@@ -33,7 +33,7 @@ impl TimeSpent {
     /// Adds further time.
     pub fn add(&mut self, more: &Self) {
         self.wall += more.wall;
-        self.asking += more.asking;
+        self.models += more.models;
         self.servers += more.servers;
         self.tests += more.tests;
         self.twins += more.twins;
@@ -44,7 +44,7 @@ impl TimeSpent {
 
     /// What workers did other than to be idle.
     pub fn busy(&self) -> f64 {
-        self.asking + self.servers + self.tests + self.twins + self.sandbox + self.audit
+        self.models + self.servers + self.tests + self.twins + self.sandbox + self.audit
     }
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for TimeSpent {
             return Ok(());
         }
         let shares = [
-            ("asking", self.asking),
+            ("models", self.models),
             ("servers", self.servers),
             ("tests", self.tests),
             ("twins", self.twins),
@@ -81,7 +81,7 @@ mod tests {
     fn shares_are_those_of_all_workers_time() {
         let mut spent = TimeSpent {
             wall: 5.0,
-            asking: 2.0,
+            models: 2.0,
             servers: 1.0,
             tests: 3.0,
             twins: 0.5,
@@ -89,7 +89,7 @@ mod tests {
             audit: 0.5,
             idle: 1.5,
         };
-        let line = "5.0 s: asking 20 %, servers 10 %, tests 30 %, twins 5 %, sandbox 15 %, \
+        let line = "5.0 s: models 20 %, servers 10 %, tests 30 %, twins 5 %, sandbox 15 %, \
                     audit 5 %, idle 15 %";
         assert_eq!(spent.to_string(), line);
         spent.add(&spent.clone());

@@ -100,7 +100,7 @@ struct RunSummary<'a> {
     /// Holes whose file is another one than in an earlier run.
     other_files: usize,
     /// Verdicts for which tests were run again.
-    again: usize,
+    reruns: usize,
     /// Verdicts that the naive engine judged again, and those that differ.
     audited: usize,
     differing: Vec<AuditRecord>,
@@ -382,7 +382,7 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         time_spent: run.time_spent()?.map(|spent| spent.to_string()),
         sandboxes,
         projects: run.projects()?,
-        again: first.iter().filter(|one| one.attempt.verdict.rerun).count(),
+        reruns: first.iter().filter(|one| one.attempt.verdict.rerun).count(),
         audited: audits.len(),
         differing: audits
             .values()

@@ -19,7 +19,7 @@ use super::trial::{BlindTrial, TrialStatistics};
 use super::variant::VariantSamples;
 
 /// The version of the statistics' format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Statistics of a telemetry store.
 #[derive(Clone, Debug, Serialize)]
@@ -47,7 +47,6 @@ pub struct StatisticsRow {
     pub accepted: usize,
     /// How many more were accepted in editors that never report what they display: only
     /// `completed-code` and retention count them.
-    #[serde(rename = "untold")]
     pub accepted_unreported: usize,
     /// By variant.
     pub figures: VariantEstimates,
