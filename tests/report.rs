@@ -1026,7 +1026,7 @@ fn a_run_is_exported_in_every_format() {
     let passed = rows.iter().filter(|row| row["passed"] == true).count();
     assert_eq!(passed, 12 + 24);
     let one = &rows[0];
-    assert_eq!(one["schema"], 2);
+    assert_eq!(one["schema"], 3);
     assert_eq!(one["model"], "alpha");
     assert_eq!(one["context"], "editor");
     assert_eq!(one["configuration"], Value::Null);
