@@ -420,7 +420,7 @@ fn node() -> PathBuf {
     interpreter("node", &["-p", "process.execPath"])
 }
 
-/// Where npm's own script is.
+/// Returns the path of npm's own script.
 fn npm() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let found = std::env::split_paths(&path)

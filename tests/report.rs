@@ -69,7 +69,7 @@ impl Browser {
     }
 }
 
-/// What a browser saw, in which nothing went wrong.
+/// Returns the record of a browser in which nothing went wrong.
 fn seen(output: &[u8]) -> Value {
     let seen: Value = serde_json::from_slice(output).unwrap();
     assert_eq!(seen["complaints"], json!([]));
@@ -272,7 +272,7 @@ fn report(dir: &TestDir, runs: &[&Path]) -> PathBuf {
     out
 }
 
-/// What a script in `data/` hands over.
+/// Returns the data of a script in `data/`.
 fn data(report: &Path, name: &str) -> Value {
     let script = fs::read_to_string(report.join(format!("data/{name}.js"))).unwrap();
     let arguments = script
@@ -994,7 +994,7 @@ fn a_live_report_follows_a_run() {
     assert_eq!(seen["hole"], first.id);
 }
 
-/// Whether two values are the same, but for the last digit of a number that was read.
+/// True if two values are the same, but for the last digit of a number that was read.
 fn alike(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-12 * a.abs(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::play::{self, FinishedCommand, TestDir, has_tools, kitchen, text};
 
-/// What the model answers to a user's message, or the status that its server refuses with.
+/// The model's answer to a user's message, or the status with which its server refuses.
 type Script = fn(requests: &str, before: usize) -> Result<&'static str, u16>;
 
 /// A model server on loopback that speaks `/v1/chat/completions` by a script.

@@ -16,10 +16,10 @@ use serde_json::json;
 /// Sessions for each profile.
 const SESSIONS: usize = 60;
 
-/// What a server made of a hole: the windows with their scores' bits, and the completions.
+/// Response of a server at a hole: the windows with their scores' bits, and the completions.
 type Seen = (Vec<(String, usize, String, u64)>, Vec<String>);
 
-/// How often servers are killed.
+/// Number of servers that are killed.
 const KILLS: usize = 120;
 
 fn server(profile: &str) -> ServerCommand {
@@ -122,7 +122,7 @@ async fn play(developer: &mut Developer, path: &Path, before: &str, after: &str)
     (windows, reply.candidates)
 }
 
-/// What a server that was just started makes of it.
+/// Returns the response of a server that was just started.
 async fn play_fresh(profile: &str, root: &Path, path: &Path, before: &str, after: &str) -> Seen {
     let mut developer = Developer::start(&server(profile), root).await.unwrap();
     let seen = play(&mut developer, path, before, after).await;

@@ -37,12 +37,12 @@ pub struct Developer {
     server: Child,
     wire: Wire,
     encoding: Encoding,
-    /// Whether every request was answered.
+    /// True if every request was answered.
     answered: bool,
     open_files: usize,
 }
 
-/// How the language server is started.
+/// Command that starts the language server.
 #[derive(Clone, Debug)]
 pub struct ServerCommand {
     /// The program.
@@ -53,18 +53,18 @@ pub struct ServerCommand {
     pub start_timeout: Duration,
     /// The telemetry store of its completions; `None` disables recording.
     pub telemetry: Option<PathBuf>,
-    /// Whether the server keeps its index for the next one in this workspace.
+    /// True if the server keeps its index for the next one in this workspace.
     pub keeps_index: bool,
 }
 
-/// What the server returned at a cursor.
+/// Response of the server at a cursor.
 #[derive(Clone, Debug)]
 pub struct CompletionReply {
     /// The candidates, best first; empty if the server had none or did not answer in time.
     pub candidates: Vec<String>,
     /// From the last byte of the request to the last byte of the answer.
     pub latency: Duration,
-    /// Whether the answer came in time.
+    /// True if the answer came in time.
     pub answered: bool,
     /// The server's trace of the completion.
     pub trace: Option<Trace>,
@@ -81,7 +81,7 @@ pub enum DeveloperError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The server went away.
@@ -200,7 +200,7 @@ impl Developer {
         }
     }
 
-    /// Whether no file is open and the server has nothing left to do: it may still be busy with a
+    /// True if no file is open and the server has nothing left to do: it may still be busy with a
     /// request that was not answered in time.
     pub fn is_idle(&self) -> bool {
         self.answered && self.open_files == 0
@@ -481,7 +481,7 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// What the editor shows.
+    /// Returns the file's contents in the editor.
     pub fn contents(&self) -> String {
         self.text.to_string()
     }

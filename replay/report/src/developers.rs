@@ -1,4 +1,4 @@
-//! What simulated developers did in a run.
+//! Figures of simulated developers in a run.
 
 use fillrate_engine::store::{DeveloperSettings, Run, StoreError, TypingAttempt};
 

@@ -29,7 +29,7 @@ use fillrate_verdict::Outcome;
 /// column leaves it as it is.
 pub const SCHEMA: i64 = 3;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// Text.
@@ -59,7 +59,7 @@ impl ColumnType {
 pub struct ExportColumn<F> {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub form: ColumnType,
     of: F,
 }
@@ -99,7 +99,7 @@ pub struct AttemptRow<'a> {
     audit: Option<&'a AuditRecord>,
 }
 
-/// What stands in a column; `None` where there is nothing.
+/// Value of a column; `None` if it is absent.
 pub enum ExportValue {
     /// See [`ColumnType::Text`].
     Text(Option<String>),
@@ -331,7 +331,7 @@ pub enum ExportError {
     /// A run can't be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was made of it can't be written.
+    /// The export can't be written.
     #[error("the table can't be written: {0}")]
     Written(#[from] std::io::Error),
     /// The Parquet file can't be written.
@@ -341,9 +341,9 @@ pub enum ExportError {
     /// A folder or a file in it can't be written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The logs can't be written by Python.

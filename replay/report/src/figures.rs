@@ -166,7 +166,7 @@ pub(super) fn pass_probability(of_hole: &[&ScoredAttempt], k: usize) -> Option<f
     pass_at_k(verdicts.len() as u64, correct as u64, k as u64)
 }
 
-/// Whether each attempt passed, of those whose outcome says so.
+/// True for each attempt that passed, of those whose outcome is evidence.
 pub(super) fn passes(scored: &[&ScoredAttempt]) -> Vec<bool> {
     scored
         .iter()

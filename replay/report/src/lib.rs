@@ -1,4 +1,4 @@
-//! What people look at after a run: figures by project, as a table or as JSON.
+//! Reports of runs: figures by project, as a table or as JSON.
 
 mod comparison;
 pub mod dataset;

@@ -43,7 +43,7 @@ use super::developers::DeveloperFigures;
 use super::page::Page;
 use super::scored::ScoredAttempt;
 
-/// How many attempts a shard holds.
+/// Number of attempts of a shard.
 pub const SHARD: usize = 10_000;
 
 /// About how many attempts one file describes in detail.
@@ -68,7 +68,7 @@ struct ReportPage {
     /// Its file, with `.html`; its own script is the one of this name.
     name: &'static str,
     title: &'static str,
-    /// Whether every page links to it.
+    /// True if every page links to it.
     in_navigation: bool,
 }
 
@@ -168,13 +168,13 @@ pub struct HtmlReport {
     live: bool,
     /// Grows whenever something has changed.
     revision: u64,
-    /// What a gate would hold back.
+    /// Completions that a gate would hold back.
     gate: Option<GateFrontier>,
 }
 
 /// One of the runs.
 struct ReportedRun {
-    /// What tells it from the others.
+    /// Name that is unique among the runs.
     name: String,
     model: String,
     context: String,
@@ -184,10 +184,10 @@ struct ReportedRun {
     own: Vec<usize>,
     /// Holes whose file is another one in this run than in an earlier, by place.
     other_files: HashMap<usize, Hole>,
-    /// What simulated developers did, and the state of the run's table of it.
+    /// Figures of simulated developers, and the state of the run's table of it.
     developers: DeveloperFigures,
     typed: (i64, i64),
-    /// What judging attempts again came to, by key.
+    /// Audits of attempts, by key.
     audits: BTreeMap<String, AuditRecord>,
     /// Its attempts of all rounds, without traces and test outputs.
     scored: Vec<ScoredAttempt>,
@@ -220,9 +220,9 @@ pub enum HtmlReportError {
     /// A file can't be written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A plot can't be drawn.
@@ -230,7 +230,7 @@ pub enum HtmlReportError {
     Plot {
         /// Its name.
         plot: &'static str,
-        /// What the library said.
+        /// Error of the library.
         reason: String,
     },
 }
@@ -418,7 +418,7 @@ impl HtmlReport {
         }))
     }
 
-    /// How far the runs are.
+    /// Returns the progress of the runs.
     pub fn progress(&self) -> ReportProgress {
         ReportProgress {
             revision: self.revision,
@@ -428,7 +428,7 @@ impl HtmlReport {
         }
     }
 
-    /// How many attempts there will be, where all runs say how many samples they ask for.
+    /// Number of attempts of the finished runs, if all runs record their number of samples.
     fn expected(&self) -> Option<usize> {
         let of_runs = self.reported_runs.iter().map(ReportedRun::expected);
         of_runs.sum()
@@ -448,7 +448,7 @@ impl HtmlReport {
         self.attempts().count().div_ceil(SHARD)
     }
 
-    /// How many holes a file tells of in detail: so many that files are neither many nor large.
+    /// Number of holes in each file of details, so that files are neither many nor large.
     fn holes_in_detail(&self) -> usize {
         if self.live {
             // More attempts are to come, and a hole's place must stay.
@@ -679,7 +679,7 @@ fn slim(scored: ScoredAttempt) -> ScoredAttempt {
     }
 }
 
-/// How far runs are.
+/// Progress of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ReportProgress {
     /// Grows whenever something has changed.
@@ -688,7 +688,7 @@ pub struct ReportProgress {
     pub done: usize,
     /// Attempts that there will be, where that is known.
     pub of: Option<usize>,
-    /// Whether all runs have come to their end.
+    /// True if all runs are finished.
     pub finished: bool,
 }
 
@@ -705,7 +705,7 @@ struct AttemptColumns {
     outcome: Vec<usize>,
     /// Milliseconds; nothing where no answer came.
     latency: Vec<Option<f64>>,
-    /// How many candidates.
+    /// Number of candidates.
     offered: Vec<usize>,
     accepted: Vec<Option<u8>>,
     /// `em/cceval`.

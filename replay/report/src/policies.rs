@@ -67,7 +67,7 @@ pub struct TypedHole<'a> {
     pub cluster: &'a str,
     /// The characters of the reference.
     pub characters: usize,
-    /// How it was typed.
+    /// The typing.
     pub typing: &'a TypingAttempt,
 }
 
@@ -128,9 +128,9 @@ fn estimate_samples(metric: Metric, samples: &[PolicySample<'_>]) -> Option<Esti
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct JudgedCompletion {
     accepted: bool,
-    /// Whether it passes the tests, if it was judged.
+    /// True if it passes the tests, if it was judged.
     passes: Option<bool>,
-    /// Whether the hole was still empty.
+    /// True if the hole was still empty.
     opening: bool,
 }
 
@@ -306,7 +306,7 @@ pub(super) fn characters(hole: &Hole) -> usize {
     hole.reference.chars().count()
 }
 
-/// Whether an outcome is a pass; `None` if it says nothing about the completion.
+/// Returns true for a pass; `None` if it says nothing about the completion.
 fn passes(outcome: Outcome) -> Option<bool> {
     outcome.is_evidence().then_some(outcome == Outcome::Passed)
 }

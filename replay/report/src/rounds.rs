@@ -1,4 +1,4 @@
-//! What repair rounds add: figures after each round.
+//! Repair rounds: figures after each round.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use fillrate_metrics::{Estimate, Metric};
 
-/// What stands in a cell without a value.
+/// Text of a cell without a value.
 pub const ABSENT: &str = "–";
 
 /// A table of text with a header. Every table that the program prints is one.
@@ -19,7 +19,7 @@ pub struct TextTable {
     rows: Vec<Vec<Cell>>,
 }
 
-/// How many columns of text a table may have; `None` if it may have any number.
+/// Most columns of text of a table; `None` if it may have any number.
 static WIDTH: OnceLock<Option<usize>> = OnceLock::new();
 
 /// Lets tables be wider than the terminal.
@@ -44,7 +44,7 @@ fn width() -> Option<usize> {
     })
 }
 
-/// How many columns of text a [`paragraph`] has at most.
+/// Most columns of text of a [`paragraph`].
 const READABLE: usize = 100;
 
 /// Wraps a text to the width that tables may have, with a line end after it.
@@ -141,7 +141,7 @@ pub fn figure(metric: &str, estimate: Option<&Estimate>) -> Cell {
     right(figure_text(metric, estimate))
 }
 
-/// What [`figure`] holds.
+/// Returns the text of [`figure`].
 pub fn figure_text(metric: &str, estimate: Option<&Estimate>) -> String {
     estimate.map_or_else(
         || ABSENT.to_owned(),

@@ -30,7 +30,7 @@ pub(super) struct DistanceArguments {
     /// texts [default: vectors of words, made here]
     #[arg(long, value_name = "FILE")]
     embeddings: Option<PathBuf>,
-    /// What of a function is compared: documentation or whole
+    /// Part of a function that is compared: documentation or whole
     #[arg(long, value_name = "PART", default_value_t = FunctionPart::Documentation)]
     part: FunctionPart,
     /// The most functions of real code, by language

@@ -33,7 +33,7 @@ pub(super) struct ExportArguments {
     out: Option<PathBuf>,
 }
 
-/// What is written.
+/// Format of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Table(ExportFormat),

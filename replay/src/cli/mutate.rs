@@ -26,7 +26,7 @@ pub(super) struct MutateArguments {
     /// The corpus they were mined from
     #[arg(long, value_name = "MANIFEST")]
     corpus: PathBuf,
-    /// Where the holes with their scores go [default: the same file]
+    /// File for the holes with their scores [default: the same file]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The share of the verdicts that is judged again by the naive engine, from 0 to 1
@@ -105,7 +105,7 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
     Ok(Success::Whole)
 }
 
-/// Whether two paths name one file, even if it does not exist.
+/// True if two paths name one file, even if it does not exist.
 fn is_same_path(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }

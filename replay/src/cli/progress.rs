@@ -78,9 +78,9 @@ fn new_bar(title: String) -> ProgressBar {
 /// Writes a line for a phase at its start, at its end and every [`LINE_EVERY`] between.
 #[derive(Default)]
 struct PlainLineListener {
-    /// When the last line of the phase was written, and how many units were done.
+    /// Time of the last line of the phase, and the number of units done then.
     last: Mutex<Option<(Instant, usize)>>,
-    /// When the phase began to advance, and how many units were done then.
+    /// Time at which the phase began to advance, and the number of units done then.
     first: Mutex<Option<(Instant, usize)>>,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct RetrieveArguments {
     /// The folder that is the workspace [default: as for `complete`]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// What is missing at the location, for `--context reference`
+    /// Text that is missing at the location, for `--context reference`
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
     /// Print one JSON object

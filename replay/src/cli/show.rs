@@ -382,7 +382,7 @@ fn show_dependencies(hole: &Hole) {
     }
 }
 
-/// What the tests make of faults in a hole's lines.
+/// Prints the verdicts on faults in a hole's lines.
 fn show_mutation(hole: &Hole) {
     let Some(mutation) = &hole.mutation else {
         return;

@@ -36,7 +36,7 @@ pub enum Figure {
     Stated(StatedFigure),
 }
 
-/// What a table says of a figure.
+/// A figure as a table states it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StatedFigure {
     /// The value.
@@ -47,7 +47,7 @@ pub struct StatedFigure {
     pub n: Option<usize>,
     /// The number of clusters that the rows come in, if stated.
     pub clusters: Option<usize>,
-    /// How many times as large the variance is as that of n independent rows, if stated (Kish 1965).
+    /// Ratio of the variance to that of n independent rows, if stated (Kish 1965).
     pub design_effect: Option<f64>,
     /// The correlation of its error with that of another version on the same holes, if stated.
     pub correlation: Option<f64>,
@@ -277,7 +277,7 @@ impl Figure {
         }
     }
 
-    /// What a bootstrap draws from.
+    /// Returns the distribution that a bootstrap draws from.
     pub(super) fn drawable(&self, unit: FigureUnit) -> SampledFigure {
         match self {
             Self::Sampled { clusters, .. } => {
@@ -372,7 +372,7 @@ fn stated_correlation(one: &Figure, other: &Figure) -> f64 {
     }
 }
 
-/// Whether two figures differ beyond chance: the interval of their difference excludes 0. `None` if
+/// True if two figures differ beyond chance: the interval of their difference excludes 0. `None` if
 /// an error is unknown.
 pub(super) fn differ(one: (&Figure, FigureUnit), other: (&Figure, FigureUnit)) -> Option<bool> {
     let variance = error_variance(&[one, other])?;

@@ -1,5 +1,5 @@
-//! Whether an offline score predicts what people accept: figures of model versions from replays
-//! compared with figures of the same versions from people's editors.
+//! Studies of whether an offline score predicts what people accept: figures of model versions from
+//! replays compared with figures of the same versions from people's editors.
 //!
 //! Pure computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`] and
 //! [`Study::page`] print. `offline` and `simulated` take a side's figures from runs, `telemetry`
@@ -60,7 +60,7 @@ pub const SCHEMA: u32 = 2;
 pub struct Study {
     /// The format's version, [`SCHEMA`].
     pub schema: u32,
-    /// Where the second side's figures come from.
+    /// Source of the second side's figures.
     pub second: SecondSide,
     /// Within what the versions are compared.
     pub by: Grouping,
@@ -68,13 +68,13 @@ pub struct Study {
     pub confidence: f64,
     /// The numbers of draws and simulations, and the seed.
     pub method: StudyMethod,
-    /// What the main pair is good for; `None` without a pair.
+    /// Advice on the main pair; `None` without a pair.
     pub decision: Option<StudyDecision>,
     /// The versions that both sides have, in the order of the offline side.
     pub versions: Vec<JoinedVersion>,
     /// Versions and metrics that only one side has, in sentences.
     pub left_out: Vec<String>,
-    /// What makes the figures hard to compare, in sentences.
+    /// Reasons that make the figures hard to compare, in sentences.
     pub warnings: Vec<String>,
     /// The figures in the form of Table 9 of RepoMasterEval.
     pub trend: Trend,
@@ -225,7 +225,7 @@ impl SideFigures {
         pairs
     }
 
-    /// What the samples of figures on both sides have in common; `None` is all together.
+    /// Groups of samples that both sides have; `None` is all together.
     fn common_groups(&self) -> BTreeSet<Option<String>> {
         let groups = |figures: &PooledFigures| -> BTreeSet<Option<String>> {
             figures.keys().map(|key| key.group.clone()).collect()

@@ -29,7 +29,7 @@ pub enum TableError {
     Csv {
         /// The table's name.
         name: String,
-        /// What is wrong.
+        /// Reason, for people.
         source: csv::Error,
     },
     /// A column is missing or unknown.
@@ -40,7 +40,7 @@ pub enum TableError {
     Columns {
         /// The table's name.
         name: String,
-        /// What is wrong with them.
+        /// Reason, for people.
         what: String,
     },
     /// A field is invalid.
@@ -50,7 +50,7 @@ pub enum TableError {
         name: String,
         /// The line, from 1.
         line: u64,
-        /// What is wrong.
+        /// Reason, for people.
         what: String,
     },
     /// It has no row.

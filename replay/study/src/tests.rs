@@ -9,14 +9,14 @@ use super::*;
 struct World {
     true_r: f64,
     versions: usize,
-    /// Whether all versions have the same holes, whose difficulty they share.
+    /// True if all versions have the same holes, whose difficulty they share.
     same_holes: bool,
 }
 
-/// What the worlds below have in common.
+/// Pass rate that the worlds below have in common: mean and standard deviation.
 const PASSING: (f64, f64) = (0.4, 0.08);
 const ACCEPTING: (f64, f64) = (0.3, 0.05);
-/// How far clusters are apart.
+/// Spread of clusters.
 const CLUSTER: f64 = 0.1;
 const FILES: (usize, usize) = (40, 6);
 const PEOPLE: (usize, usize) = (40, 15);
@@ -186,7 +186,7 @@ fn intervals_have_their_nominal_coverage() {
     }
 }
 
-/// What moves all versions alike is no error between them, and must not be corrected for.
+/// An effect that moves all versions alike is no error between them, and must not be corrected for.
 #[test]
 fn versions_on_shared_holes_are_compared_hole_by_hole() {
     let world = |same_holes| World {

@@ -16,7 +16,7 @@ use crate::developer::{Developer, DeveloperError, OpenFile};
 pub(super) struct ServerEditor<'a> {
     pub(super) developer: &'a mut Developer,
     pub(super) file: OpenFile,
-    /// What the server gets beside what an editor sends.
+    /// Context for the server that an editor does not send.
     pub(super) given: Option<GivenContext>,
     /// The fingerprint of the settings, once a completion was requested.
     pub(super) configuration: String,

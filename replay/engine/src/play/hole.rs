@@ -41,7 +41,7 @@ pub(super) struct SubjectReplay<'a> {
     workers: usize,
 }
 
-/// How many requests in a row a model may fail before the run is stopped.
+/// Number of successive requests that a model may fail before the run is stopped.
 const MOST_FAILURES_IN_A_ROW: usize = 4;
 
 /// Timeout for a language server to start and to index a repository.
@@ -51,7 +51,7 @@ const SERVER_START_TIMEOUT: Duration = Duration::from_secs(120);
 /// again.
 const LONGEST_WISH: Duration = Duration::from_secs(600);
 
-/// What a job works on.
+/// A hole with the file and project that a job works on.
 struct HoleSite<'a> {
     hole: &'a Hole,
     project: &'a PlayableProject,
@@ -547,7 +547,7 @@ impl<'a> SubjectReplay<'a> {
             .collect()
     }
 
-    /// How the language server is started.
+    /// Returns the command that starts the language server.
     fn server_command(&self) -> Result<ServerCommand, PlayError> {
         let folder = self.run.lock().folder().to_owned();
         let settings =

@@ -19,7 +19,7 @@ use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects};
 use crate::store::Partition;
 
-/// What to mutate.
+/// Holes to mutate, and the sample to audit.
 #[derive(Clone, Debug)]
 pub struct MutationPlan {
     /// The tasks file.
@@ -28,19 +28,19 @@ pub struct MutationPlan {
     pub corpus: PathBuf,
     /// The share of the verdicts that is audited, from 0 to 1.
     pub audit: f64,
-    /// Which holes are mutated; the others are left out. `None` for all.
+    /// Part of the holes that is mutated; `None` for all.
     pub partition: Option<Partition>,
-    /// How tests are run.
+    /// Settings for running tests.
     pub execution: ExecutionPlan,
 }
 
-/// What mutating holes came to.
+/// Result of mutating holes.
 #[derive(Debug)]
 pub struct MutationOutcome {
     /// All holes of the tasks file; those that were judged have new scores, or none if a canary
     /// failed.
     pub holes: Vec<Hole>,
-    /// How many holes have a score.
+    /// Number of holes that have a score.
     pub scored: usize,
     /// The mutants of the scored holes by operator, each with one count for each hole.
     pub by_operator: Vec<(MutationOperator, Mutation)>,
@@ -48,7 +48,7 @@ pub struct MutationOutcome {
     pub void: Vec<(String, String)>,
     /// The verdicts that were audited.
     pub audits: Vec<MutantAudit>,
-    /// How many mutants got their verdict from a process that they shared with others.
+    /// Number of mutants that got their verdict from a process that they shared with others.
     pub in_shared_process: usize,
     /// The projects that take no part.
     pub absent: Vec<AbsentProject>,
@@ -65,12 +65,12 @@ pub struct MutantAudit {
     pub outcome: Outcome,
     /// The outcome of the naive engine.
     pub rejudged: Outcome,
-    /// What decided the second verdict.
+    /// Reason of the second verdict.
     pub reason: String,
 }
 
 impl MutantAudit {
-    /// Whether the two outcomes differ.
+    /// True if the two outcomes differ.
     pub fn differs(&self) -> bool {
         self.outcome != self.rejudged
     }
@@ -114,7 +114,7 @@ struct MutantJob<'a> {
     changes: Vec<Change>,
 }
 
-/// How the file of a [`MutantJob`] is changed.
+/// Change of the file of a [`MutantJob`].
 #[derive(Clone, Copy)]
 enum Change {
     /// Not at all: the tests must pass.
@@ -125,7 +125,7 @@ enum Change {
     Mutant(usize),
 }
 
-/// What judging a version came to.
+/// Result of judging a version.
 struct JudgedMutant {
     change: Change,
     /// `None` if there was no file to judge.
@@ -261,8 +261,8 @@ fn with_mutants<T>(
     function(holes.to_vec(), mutated, absent)
 }
 
-/// What a hole's tests make of its mutants, one after the other. Once so many survived that the
-/// score must be below `least`, the others are left out.
+/// Verdicts on a hole's mutants, one after the other. Once enough survived that the score must be
+/// below `least`, the others are left out.
 ///
 /// # Errors
 /// The sandbox is unavailable.

@@ -15,14 +15,14 @@ use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress, PreparationStep};
 use crate::store::{ProjectState, ProjectStatus};
 
-/// How tests are run.
+/// Settings for running tests.
 #[derive(Clone, Debug)]
 pub struct ExecutionPlan {
-    /// How many jobs run at once, at least 1.
+    /// Number of jobs that run at once, at least 1.
     pub threads: usize,
-    /// How verdicts are reached.
+    /// Engine that reaches verdicts.
     pub engine: Engine,
-    /// Whether verdicts of earlier runs are ignored.
+    /// True if verdicts of earlier runs are ignored.
     pub anew: bool,
     /// The folder of tests that are added to the projects' own: files in `PROJECT/`.
     pub tests: Option<PathBuf>,
@@ -94,9 +94,9 @@ fn source_file<'a>(files: &'a [SourceFile], hole: &Hole) -> Result<&'a SourceFil
 
 /// Prepares the projects of a corpus and runs their own tests.
 pub struct ProjectLoader<'a> {
-    /// Where sources and environments come from.
+    /// Corpus that sources and environments come from.
     pub corpus: &'a Corpus,
-    /// How tests are run.
+    /// Settings for running tests.
     pub execution: &'a ExecutionPlan,
     /// Receives events.
     pub listener: &'a dyn Listener,

@@ -60,7 +60,7 @@ impl WorkerTurns {
         spent.sandbox += time - tests;
     }
 
-    /// Where the time of so many workers went until now.
+    /// Returns the time that the given number of workers spent until now.
     pub(super) fn spent(&self, workers: usize) -> TimeSpent {
         let mut spent = *self.spent.lock();
         spent.wall = self.began.elapsed().as_secs_f64();

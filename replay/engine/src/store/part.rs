@@ -21,7 +21,7 @@ use super::{
 /// what it made since its last segment.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Where the segments of a part go.
+/// Folder of a part's segments.
 pub(super) struct PartFolder {
     partition: Partition,
     location: PartsLocation,

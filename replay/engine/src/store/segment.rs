@@ -42,17 +42,17 @@ const ENDING: &str = "jsonl";
 pub struct SegmentHeader {
     /// The version of the format: [`SEGMENT_SCHEMA`].
     pub segment: u32,
-    /// Which part of the run it belongs to, as `k/n`.
+    /// Part of the run that it belongs to, as `k/n`.
     pub partition: Partition,
     /// Once every attempt of the part has been made, the names of the part's other segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Vec<String>>,
-    /// What the run is of.
+    /// Identity of the run.
     pub identity: Value,
-    /// Where the corpus's manifest is.
+    /// Path of the corpus's manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corpus: Option<PathBuf>,
-    /// Where the tests are that were added to the corpus's projects.
+    /// Folder of the tests that were added to the corpus's projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<PathBuf>,
     /// The policies of the run and how its developer types.
@@ -64,7 +64,7 @@ pub struct SegmentHeader {
     pub projects: BTreeMap<String, ProjectState>,
 }
 
-/// What a line after the header holds.
+/// Contents of a line after the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SegmentRow {
     Hole,
@@ -213,7 +213,7 @@ pub(super) fn segments_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-/// Whether this is the name of a segment, or the path of a file of that name.
+/// True if this is the name of a segment, or the path of a file of that name.
 pub(super) fn is_segment(name: &str) -> bool {
     Path::new(name)
         .extension()

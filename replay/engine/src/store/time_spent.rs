@@ -1,11 +1,10 @@
-//! Where the time of a run went.
+//! Time spent by a run's workers.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where the time of a run's workers went, in seconds of all of them together. What is resumed is
-/// added up.
+/// Time spent by a run's workers, in seconds of all of them together. Resumed runs add to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpent {
     /// By the clock on the wall, whatever the number of workers.
@@ -42,7 +41,7 @@ impl TimeSpent {
         self.idle += more.idle;
     }
 
-    /// What workers did other than to be idle.
+    /// Returns the time in which workers were not idle.
     pub fn busy(&self) -> f64 {
         self.models + self.servers + self.tests + self.twins + self.sandbox + self.audit
     }

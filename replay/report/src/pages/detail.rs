@@ -21,7 +21,7 @@ const LINES_AROUND: usize = 200;
 /// Timeout for finding the smallest difference; after it, a larger one is shown.
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What `data/hole-N.js` holds.
+/// Contents of `data/hole-N.js`.
 #[derive(Serialize)]
 pub(super) struct Details<'a> {
     /// The number of the first of these holes among all.
@@ -43,7 +43,7 @@ struct Detail<'a> {
     /// The contexts that models received; an attempt has the index of its own.
     prompts: Vec<ModelInput>,
     attempts: Vec<AttemptDetail>,
-    /// What simulated developers did, each with its run's number.
+    /// Typings of simulated developers, each with its run's number.
     typings: Vec<(usize, &'a TypingAttempt)>,
 }
 
@@ -70,7 +70,7 @@ struct AttemptDetail {
     difference: Vec<(i8, String)>,
     /// The index of the context that the model received.
     input: Option<usize>,
-    /// How the candidates came about.
+    /// Origin of the candidates.
     steps: Vec<CandidateStep>,
     audit: Option<AuditRecord>,
 }
@@ -192,8 +192,8 @@ fn attempt_detail(
     }
 }
 
-/// What changes from the reference to the completion, token by token, in as few pieces as there
-/// are.
+/// Returns the changes from the reference to the completion, token by token, in as few pieces as
+/// there are.
 fn difference(reference: &str, completion: &str) -> Vec<(i8, String)> {
     let (old, new) = (tokens(reference), tokens(completion));
     let diff = TextDiff::configure()
