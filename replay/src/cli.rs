@@ -569,7 +569,7 @@ enum CliError {
     /// The report's pages.
     #[error(transparent)]
     HtmlReport(#[from] HtmlReportError),
-    /// The conversation with the language server.
+    /// The session with the language server.
     #[error(transparent)]
     Developer(#[from] DeveloperError),
     /// The server's settings.

@@ -73,7 +73,7 @@ pub struct CompletionReply {
     pub commands: Vec<Command>,
 }
 
-/// Why the conversation with the server failed.
+/// Reason for which the session with the server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeveloperError {
     /// The server can't be started.
@@ -85,7 +85,7 @@ pub enum DeveloperError {
         source: std::io::Error,
     },
     /// The server went away.
-    #[error("the language server ended in the middle of a conversation; its last output: {0}")]
+    #[error("the language server ended during a request; its last output: {0}")]
     Ended(String),
     /// The server refused a request.
     #[error("the language server refused `{method}`: {message}")]

@@ -10,7 +10,7 @@
 //! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
 //! | `attempts` | by key, the completions and their verdict ([`Attempt`]) |
 //! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`AuditRecord`]) |
-//! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); `hole` and `policy` stand beside it |
+//! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); with columns `hole` and `policy` |
 //!
 //! `meta` may have `developer_settings`, too: the policies of a run and how its developer types
 //! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]), and

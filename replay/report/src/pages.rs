@@ -17,7 +17,7 @@
 //! | `data/hole-N.js` | some holes with all that is known of their attempts |
 //!
 //! Everything that a person or a model wrote is hostile. It reaches a page only as a string of
-//! such a text, in which no `<` stands, and is shown only as text; and the pages allow no script
+//! such a text, which has no `<`, and is shown only as text; and the pages allow no script
 //! but their own.
 
 mod detail;
@@ -746,7 +746,7 @@ fn json(value: &impl Serialize) -> String {
 }
 
 /// A text as a string of JavaScript that no HTML parser and no old JavaScript can misread: neither
-/// `<`, `>` nor `&` stands in it, and no line break of Unicode.
+/// `<`, `>` nor `&` is in it, and no line break of Unicode.
 fn literal(text: &str) -> String {
     let quoted = Value::String(text.to_owned()).to_string();
     let mut literal = String::with_capacity(quoted.len() + quoted.len() / 8);

@@ -53,7 +53,7 @@ pub fn paragraph(text: &str) -> String {
     wrapped(text, width)
 }
 
-/// A text in lines of at most so many columns, as far as single words fit.
+/// A text in lines of at most the given number of columns, as far as single words fit.
 fn wrapped(text: &str, columns: usize) -> String {
     let mut lines = String::new();
     let mut used = 0;
@@ -82,7 +82,7 @@ impl TextTable {
         }
     }
 
-    /// Adds a row: of each cell a text, which stands at the left, or a [`right`] one.
+    /// Adds a row: of each cell a text, aligned left, or a [`right`] one.
     pub fn add_row<T: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
@@ -102,7 +102,7 @@ impl TextTable {
         table
     }
 
-    /// The table in parts that fit into so many columns of text, as far as single columns do.
+    /// The table in parts that fit into the given number of columns of text, as far as single columns do.
     fn render(&self, width: Option<usize>) -> String {
         let all: Vec<usize> = (0..self.header.len()).collect();
         let fits = |columns: &[usize]| {
@@ -131,7 +131,7 @@ impl Display for TextTable {
     }
 }
 
-/// A cell at the right, as numbers stand.
+/// A cell aligned right, for numbers.
 pub fn right(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }

@@ -23,7 +23,7 @@ pub(super) struct DistanceArguments {
     /// The corpus of the tasks
     #[arg(long, value_name = "MANIFEST")]
     corpus: PathBuf,
-    /// The corpus that stands for real code; projects of the tasks' names are left out
+    /// The corpus of real code; projects of the tasks' names are left out
     #[arg(long, value_name = "CORPUS")]
     real: PathBuf,
     /// A settings file (.toml) with `[context.embeddings]`, the server of vectors, which gets the

@@ -125,7 +125,7 @@ impl Listener for PlainLineListener {
     }
 }
 
-/// `, about TIME left`, if so many units done in a time say so.
+/// `, about TIME left`, estimated from the units done so far.
 fn time_left(elapsed: Duration, done: usize, left: usize) -> String {
     if done == 0 || left == 0 {
         return String::new();

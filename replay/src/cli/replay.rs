@@ -43,7 +43,7 @@ pub(super) struct ReplayArguments {
     /// A settings file is a fillrate.toml with a `[model]` table. Predictions are JSON lines
     /// `{"hole": ID, "completions": [TEXT, …]}`, or as benchmarks have them, with a `task_id`. A
     /// file of them is served like any model's answers, clean-up included; `predictions` judges
-    /// those of `--predictions` as they stand.
+    /// those of `--predictions` unchanged.
     ///
     /// Without it, `embedded` is compared with `--context none` and with `reference`.
     #[arg(long, value_name = "NAME|FILE")]
@@ -93,7 +93,7 @@ pub(super) struct ReplayArguments {
     ///
     /// For a model on another machine: while it writes, this one's processors judge what it wrote
     /// before. Each connection has a server and a copy of the project of its own. A model's server
-    /// that answers 429 with `Retry-After` is left alone by all connections for that time, which is
+    /// that answers 429 with `Retry-After` gets no request from any connection for that time, which is
     /// no failure.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     connections: Option<u16>,

@@ -22,7 +22,7 @@ pub(super) struct ShowArguments {
     /// A hole's id, or the beginning or end of one that names no other
     hole: Option<String>,
     /// List the holes with their outcomes above the figures
-    #[arg(long, conflicts_with_all = ["hole", "beside"])]
+    #[arg(long, conflicts_with_all = ["hole", "compare_with"])]
     holes: bool,
     /// Another run on the same holes, with another model, context or set of tests: a table of
     /// paired differences, and the holes that only one of them solves

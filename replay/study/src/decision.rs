@@ -211,7 +211,7 @@ impl StudyDecision {
                               can differ from chance."
                         .to_owned(),
                     _ => format!(
-                        "Try another offline metric: so many versions, measured so well, would show \
+                        "Try another offline metric: this number of versions, with this measurement error, would show \
                          a close connection with {} {}.",
                         second.name(),
                         main.second

@@ -12,7 +12,7 @@ use super::input::StudyOptions;
 pub struct StudyDesign {
     /// Number of versions.
     pub versions: usize,
-    /// The least two-sided p that Pearson's r of so many can have: 1/n!.
+    /// The least two-sided p that Pearson's r of that number can have: 1/n!.
     pub least_p: f64,
     /// Observed correlation for a true one of 1, on average over many versions: √(reliability ×
     /// reliability). `None` if the errors are unknown; then powers are upper bounds, those of
@@ -67,7 +67,7 @@ pub struct VersionsNeeded {
 }
 
 impl StudyDesign {
-    /// The design of so many versions, whose figures have these reliabilities on the two sides, if
+    /// The design of the given number of versions, whose figures have these reliabilities on the two sides, if
     /// known. `None` for fewer than three versions.
     pub(super) fn new(
         versions: usize,

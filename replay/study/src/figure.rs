@@ -100,7 +100,7 @@ impl RowSpread {
         self.squares += other.squares;
     }
 
-    /// The sums of rows whose weights are so many times as large.
+    /// The sums of rows whose weights are multiplied by a factor.
     fn scaled(self, factor: f64) -> Self {
         let square = factor * factor;
         Self {
@@ -267,7 +267,7 @@ impl Figure {
             }
             Self::Stated(stated) if is_share && stated.error.is_none() => stated.share_bounds(),
             Self::Stated(stated) => {
-                // With so many degrees of freedom Student's t is the normal distribution.
+                // With this number of degrees of freedom Student's t is the normal distribution.
                 let freedom = stated
                     .clusters
                     .map_or(1e6, |clusters| clusters as f64 - 1.0);

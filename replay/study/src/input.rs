@@ -73,7 +73,7 @@ impl SampleDimension {
     }
 }
 
-/// A part of the samples: those that have something in common beside the language.
+/// A part of the samples: those that share a value of a dimension other than the language.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stratum {
     /// Dimension of the group; not the language.
@@ -83,7 +83,7 @@ pub struct Stratum {
 }
 
 impl Stratum {
-    /// The stratum of a text with so many lines.
+    /// The stratum of a text with the given number of lines.
     pub(super) fn of_length(lines: usize) -> Self {
         let name = match lines {
             0 | 1 => "1 line",

@@ -5,7 +5,7 @@
 //! [`Study::page`] print. `offline` and `simulated` take a side's figures from runs, `telemetry`
 //! from people's editors, `table` from CSV, and `common` finds
 //! the holes that versions are compared on. Then `pool` pools them, `join` joins the versions,
-//! `pair` compares two metrics, `design` says what so many versions can show, and `trend` lists
+//! `pair` compares two metrics, `design` computes the power of a number of versions, and `trend` lists
 //! differences from the first version. `plan` simulates studies before they are made.
 
 pub mod common;

@@ -191,7 +191,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A whole number, at least so many.
+    /// A whole number, at least the given minimum.
     fn count(&self, column: &str, least: usize) -> Result<Option<usize>, String> {
         match self.get(column).map(|text| (text, text.parse::<usize>())) {
             None => Ok(None),

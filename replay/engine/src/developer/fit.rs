@@ -319,7 +319,7 @@ mod tests {
     use super::*;
     use crate::developer::policy::{DisplayedCompletion, Policy, Rule};
 
-    /// Completions whose acceptance follows a known law, in so many sessions.
+    /// Completions whose acceptance follows a known law, in the given number of sessions.
     fn observations(count: usize, sessions: usize) -> Vec<ShownObservation> {
         (0..count)
             .map(|index| {

@@ -54,9 +54,9 @@ pub struct DisplayedCompletion<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinePosition {
-    /// Something stands after the cursor in its line.
+    /// There is text after the cursor in its line.
     MidLine,
-    /// Something stands before the cursor in its line, and nothing after it.
+    /// There is text before the cursor in its line, and none after it.
     LineEnd,
     /// The cursor's line is blank.
     NewBlock,
@@ -182,7 +182,7 @@ impl Feature {
         self.into()
     }
 
-    /// Its value at a completion of so many characters and lines.
+    /// Its value at a completion with the given numbers of characters and lines.
     pub fn value(
         self,
         characters: usize,
@@ -287,7 +287,7 @@ impl Policy {
     }
 
     /// The index of the candidate that is accepted; `None` is a dismissal. `oracle-prefix` considers
-    /// all candidates, the other policies the displayed one. `draw` lies between 0 and 1: random
+    /// all candidates, the other policies the displayed one. `draw` is between 0 and 1: random
     /// choices depend on it alone.
     pub fn choose(&self, view: DisplayedCompletion<'_>, draw: f64) -> Option<usize> {
         let shown = view.candidates.first()?;

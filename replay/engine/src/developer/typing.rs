@@ -143,7 +143,7 @@ pub struct TypingRequest {
     /// The accepted candidate; `None` if nothing was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<TypedAcceptance>,
-    /// Outcome of the tests on the file in which the completion stands for the rest of the hole: of
+    /// Outcome of the tests on the file in which the completion replaces the rest of the hole: of
     /// the one accepted, and of the first one that is shown where nothing is written yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,

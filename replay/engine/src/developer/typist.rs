@@ -2,7 +2,7 @@
 //!
 //! The time before a key is log-normal, the shape of the times between keys in typed text
 //! (Roeser, De Maeyer, Leijten and Van Waes 2021, <https://doi.org/10.1007/s11145-021-10203-z>).
-//! Its mean depends on what stands around the key:
+//! Its mean depends on the text around the key:
 //!
 //! | pause | before | mean of the default | from |
 //! | --- | --- | --- | --- |

@@ -25,7 +25,7 @@ pub struct DistancePlan {
     pub tasks: PathBuf,
     /// The manifest of their projects.
     pub corpus: PathBuf,
-    /// The manifest of the projects that stand for real code.
+    /// The manifest of the projects of real code.
     pub real: PathBuf,
     /// Part of a function that is compared.
     pub part: FunctionPart,

@@ -28,7 +28,7 @@ pub(super) struct ServerEditor<'a> {
 pub(super) enum TypingFailure {
     /// The model failed: an infrastructure failure.
     Model(String),
-    /// The conversation with the server failed.
+    /// The session with the server failed.
     Conversation(DeveloperError),
 }
 

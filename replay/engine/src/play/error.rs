@@ -34,7 +34,7 @@ pub enum PlayError {
     /// A project's tests or the sandbox fail.
     #[error(transparent)]
     Verdict(#[from] VerdictError),
-    /// The conversation with the language server fails.
+    /// The session with the language server fails.
     #[error(transparent)]
     Developer(#[from] DeveloperError),
     /// The server's settings are invalid.

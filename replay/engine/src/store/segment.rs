@@ -12,7 +12,7 @@
 //! | `audit` | what judging an attempt again came to ([`AuditRecord`](super::AuditRecord)) |
 //! | `typing` | a session of typing ([`TypingAttempt`](super::TypingAttempt)) |
 //!
-//! A hole stands in one segment of its part. Attempts that ended in an infrastructure failure may be
+//! A hole is in one segment of its part. Attempts that ended in an infrastructure failure may be
 //! in another segment with another outcome, which counts then.
 //!
 //! Below the folder that parts share, the segments of one are in `parts/K-of-N/`. The files that

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct TimeSpent {
     /// By the clock on the wall, whatever the number of workers.
     pub wall: f64,
-    /// Models were asked: from the request to the answer.
+    /// Workers waited for completions: from the request to the response.
     pub models: f64,
     /// Servers started, read repositories or changed holes.
     pub servers: f64,
@@ -23,8 +23,8 @@ pub struct TimeSpent {
     /// The audit of one in a hundred attempts.
     #[serde(default)]
     pub audit: f64,
-    /// Workers waited for their turn, for a model that asked to be left alone, or for the last of
-    /// the others.
+    /// Workers waited for a permit, for the end of a model's `Retry-After`, or for the last of the
+    /// others.
     pub idle: f64,
 }
 

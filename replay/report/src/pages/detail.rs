@@ -241,7 +241,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The last of a text's lines, and how many stand before them.
+/// The last of a text's lines, and the number of lines before them.
 fn last_lines(text: &str) -> (&str, usize) {
     let index = LineIndex::new(text);
     let above = (index.count() - 1).saturating_sub(LINES_AROUND);
@@ -249,7 +249,7 @@ fn last_lines(text: &str) -> (&str, usize) {
     (&text[from..], above)
 }
 
-/// The first of a text's lines, and how many stand after them.
+/// The first of a text's lines, and the number of lines after them.
 fn first_lines(text: &str) -> (&str, usize) {
     let index = LineIndex::new(text);
     let to = index

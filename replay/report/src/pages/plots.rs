@@ -1,6 +1,6 @@
 //! The plots, as SVG, with the figures they draw.
 //!
-//! Colours in the drawings only stand for what they mean; the style of the pages replaces each by
+//! Colours in the drawings are names of their meanings; the style of the pages replaces each by
 //! one that fits a light or a dark ground.
 
 use std::collections::BTreeMap;
@@ -151,7 +151,7 @@ const MUTED: RGBColor = RGBColor(3, 3, 3);
 /// Number of colours for runs; further runs repeat them with other marks.
 const COLOURS: usize = 8;
 
-/// The colour that stands for a run.
+/// The colour of a run.
 fn colour(series: usize) -> RGBColor {
     RGBColor(10, 0, (series % COLOURS) as u8)
 }

@@ -395,7 +395,7 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
 }
 
 /// Settings without what could be a secret: the values of headers, commands that print keys, and
-/// what stands in an address beside its host and path.
+/// everything in an address but its host and path.
 fn without_secrets(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -22,7 +22,7 @@ pub(super) enum Variant {
     Characters,
     /// Accepted characters / all characters that entered the files, by file.
     CompletedCode,
-    /// Retained / accepted and observed so many seconds later, in one of two measures.
+    /// Retained / accepted and observed the given number of seconds later, in one of two measures.
     AfterAccept(u64, RetentionMeasure),
 }
 
