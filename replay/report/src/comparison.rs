@@ -294,8 +294,8 @@ impl Comparison {
             format!("models {}", models.join(", "))
         };
         let notes = paragraph(&format!(
-            "{models}. Rates in %, each with its 95 % interval and its n in the given number of \
-             files, its clusters. Δ: the paired difference from {first} on the same holes, with \
+            "{models}. Rates in %, each with its 95 % interval and its n in a number of files, \
+             the clusters. Δ: the paired difference from {first} on the same holes, with \
              its interval; p: McNemar's exact test, and the holes that this one alone : {first} \
              alone has right. Acceptance is simulated, not a person's.",
         ));

@@ -162,7 +162,7 @@ impl RunReport {
             ));
         }
         text.push_str(&paragraph(
-            "Rates in %, each with its 95 % interval and its n in the given number of files, its \
+            "Rates in %, each with its 95 % interval and its n in a number of files, the \
              clusters; pass@1 over holes, text metrics over attempts, acceptance over completions \
              offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first \
              statement only.",
@@ -390,9 +390,9 @@ mod tests {
             .expect("the table names the model");
         insta::assert_snapshot!(below, @"
         ; outcomes: failed 2, infrastructure 1, passed 3
-        Rates in %, each with its 95 % interval and its n in the given number of files, its clusters; pass@1
-        over holes, text metrics over attempts, acceptance over completions offered: simulated, not a
-        person's. em/cceval and id_f1/cceval look at the first statement only.
+        Rates in %, each with its 95 % interval and its n in a number of files, the clusters; pass@1 over
+        holes, text metrics over attempts, acceptance over completions offered: simulated, not a person's.
+        em/cceval and id_f1/cceval look at the first statement only.
         demo: 9 tests, 1 quarantined; 20 candidates, 3 holes admitted; rejected: leak 1, empty-passes 2
         1 project left out:
           other: node is needed
