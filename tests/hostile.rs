@@ -58,7 +58,7 @@ fn forgery(name: &'static str, code: &str, lacks: &'static str) -> Attack {
 }
 
 /// The evidence that a verdict lacks, twins left out: those are asked in addition.
-fn missing_beside_twins(verdict: &Value) -> Vec<&str> {
+fn missing_except_twins(verdict: &Value) -> Vec<&str> {
     let missing = verdict["missing"].as_array();
     let names = missing.into_iter().flatten().filter_map(Value::as_str);
     names.filter(|name| *name != "twins").collect()
@@ -143,7 +143,7 @@ fn withstand_with(
         assert!(output.contains(attack.says), "{}: {verdict:#}", attack.name);
         if let Some(evidence) = attack.lacks {
             assert_eq!(
-                missing_beside_twins(verdict),
+                missing_except_twins(verdict),
                 [evidence],
                 "{}: {verdict:#}",
                 attack.name
@@ -1240,7 +1240,7 @@ fn withstand_listed(runner: &str, tools: &[&str]) {
     for (listed, verdict) in listed.iter().zip(&verdicts) {
         let name = &listed.name;
         let has_failed = verdict["failed"] != json!([]);
-        let beside = missing_beside_twins(verdict);
+        let beside = missing_except_twins(verdict);
         let missing = verdict["missing"].to_string();
         println!(
             "{runner}: {name}: {}, missing {missing}",

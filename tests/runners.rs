@@ -248,7 +248,7 @@ fn junit_verdicts_rely_on_available_evidence() {
 
 /// TypeScript's errors are beside the tests' outcome, which does not depend on them.
 #[test]
-fn type_errors_are_reported_beside_the_tests() {
+fn type_errors_are_reported_with_the_tests() {
     if !has_tools(&["node", "npm"]) {
         return;
     }

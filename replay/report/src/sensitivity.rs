@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn opposite_orders_are_told_with_what_supports_them() {
+    fn opposite_orders_are_reported_with_their_support() {
         let standings = [
             standing("a", "line", &[0.9, 0.8, 1.0, 0.9]),
             standing("b", "line", &[0.1, 0.2, 0.1, 0.0]),

@@ -794,7 +794,7 @@ mod tests {
         /// Whatever is offered and accepted: the hole holds the reference in the end, every
         /// key is accounted for by the requests alone, and it is the same a second time.
         #[test]
-        fn the_reference_stands_there_in_the_end(
+        fn typing_ends_with_the_reference(
             reference in "[ab_ .\n]{1,12}",
             offered in prop::collection::vec("[ab_ .\n]{0,6}", 1..5),
             policy in 0..4_usize,

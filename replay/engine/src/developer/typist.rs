@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_stands_where_the_text_says() {
+    fn key_position_follows_from_the_text() {
         for (text, key, before) in [
             ("", "x", KeyPosition::Line),
             ("x = 1\n", " ", KeyPosition::Line),

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sample_has_its_share_and_lies_in_every_larger_sample() {
+    fn sample_has_its_share_and_is_in_every_larger_sample() {
         let keys: Vec<String> = (0..2000).map(|number| format!("key{number}")).collect();
         let sample = |share, seed| -> Vec<&String> {
             keys.iter()

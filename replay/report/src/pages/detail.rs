@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_in_words() {
+    fn difference_is_a_list_of_whole_words() {
         insta::assert_debug_snapshot!(difference("total = a + 1", "total = b + 1"), @r#"
         [
             (

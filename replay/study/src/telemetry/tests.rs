@@ -645,7 +645,7 @@ fn every_figure_is_a_documented_variant() {
 
 proptest! {
     #[test]
-    fn every_figure_lies_within_its_interval(
+    fn every_figure_is_within_its_interval(
         outcomes in prop::collection::vec((0usize..4, any::<bool>(), any::<bool>(), 0.0f64..2000.0), 1..60),
     ) {
         let recorded = outcomes.iter().map(|(file, first, taken, ms)| {
