@@ -249,7 +249,7 @@ pub struct ProjectState {
     pub language: String,
     /// Status of the project.
     pub status: ProjectStatus,
-    /// Why, where it was left out or failed.
+    /// Reason, if it was left out or failed.
     pub reason: Option<String>,
     /// Counts of its own tests and of mining, if they ran.
     pub mined: Option<MiningCounts>,
@@ -285,7 +285,7 @@ pub struct MiningCounts {
     pub rejected: BTreeMap<Rejection, usize>,
 }
 
-/// Why a run can't be read or added to.
+/// Reason for which a run can't be read or added to.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no run in the folder.

@@ -325,7 +325,7 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// Why runs can't be exported.
+/// Reason for which runs can't be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// A run can't be read.

@@ -206,7 +206,7 @@ pub struct ReportFile {
     pub contents: Cow<'static, str>,
 }
 
-/// Why a report can't be written.
+/// Reason for which a report can't be written.
 #[derive(Debug, thiserror::Error)]
 pub enum HtmlReportError {
     /// A run can't be read.

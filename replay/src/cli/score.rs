@@ -160,7 +160,7 @@ struct LineScores {
     lines: String,
 }
 
-/// Why a line has no scores.
+/// Reason for which a line has no scores.
 enum LineError {
     /// The example is invalid.
     Record(String),

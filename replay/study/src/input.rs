@@ -200,7 +200,7 @@ impl Default for StudyOptions {
     }
 }
 
-/// Why a study is impossible.
+/// Reason for which a study is impossible.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StudyError {
     /// The sides have no version in common.

@@ -45,7 +45,7 @@ pub struct MetricPair {
     pub p_holm: Option<f64>,
     /// Correlation without measurement error, if that is known.
     pub attenuation: Option<Attenuation>,
-    /// Why it is not known.
+    /// Reason for which it is not known.
     pub no_attenuation: Option<String>,
     /// Power with this number of versions; `None` for fewer than three.
     pub design: Option<StudyDesign>,

@@ -82,7 +82,7 @@ pub struct ExpectedStudy {
 /// The most versions for which all permutations of each study are evaluated.
 const MOST_PERMUTED: usize = 7;
 
-/// Why assumptions are invalid.
+/// Reason for which assumptions are invalid.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum PlanError {
     /// A number is out of its range.

@@ -21,7 +21,7 @@ use strum::VariantArray as _;
 use super::figure::{Figure, FigureUnit, StatedFigure};
 use super::input::{Observation, SampleDimension, Stratum};
 
-/// Why a table is invalid.
+/// Reason for which a table is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// It is not CSV, or a row has more or fewer fields than the header.

@@ -34,7 +34,7 @@ pub struct ShownObservation {
     pub simulated: bool,
 }
 
-/// Why a policy can't be fitted.
+/// Reason for which a policy can't be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Simulated completions and people's are never mixed.

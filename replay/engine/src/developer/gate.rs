@@ -45,7 +45,7 @@ pub struct FrontierPoint {
     pub characters_lost: f64,
 }
 
-/// Why a gate can't be fitted.
+/// Reason for which a gate can't be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GateFitError {
     /// Simulated completions and people's are never mixed.

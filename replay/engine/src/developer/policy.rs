@@ -201,7 +201,7 @@ impl Feature {
     }
 }
 
-/// Why there is no policy.
+/// Reason for which there is no policy.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// There is none of this name.

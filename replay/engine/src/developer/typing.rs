@@ -204,7 +204,7 @@ pub(crate) struct HoleText<'a> {
 
 /// The editor that a developer types into.
 pub(crate) trait TypingEditor {
-    /// Why typing stops early.
+    /// Reason for which typing stops early.
     type Error;
 
     /// Requests a completion at a cursor, in bytes of the file, as an editor does while a person

@@ -72,7 +72,7 @@ pub enum KeyPosition {
     Line,
 }
 
-/// Why a typist's file is invalid.
+/// Reason for which a typist's file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TypistError {
     /// The file is none of this format.

@@ -72,7 +72,7 @@ pub struct GivenLabel {
     pub judge: String,
     /// The label.
     pub label: FailureLabel,
-    /// Why, in words.
+    /// Reason, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -103,7 +103,7 @@ pub struct AnnotationOutcome {
     pub judges: Vec<String>,
     /// Fleiss' kappa over the answers that all judges labelled.
     pub kappa: Option<Estimate>,
-    /// Why requests failed.
+    /// Reason for which requests failed.
     pub failures: Vec<String>,
 }
 

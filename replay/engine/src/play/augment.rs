@@ -178,7 +178,7 @@ struct AugmentedHole<'a> {
     open: bool,
 }
 
-/// Why a test is not kept.
+/// Reason for which a test is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TestRejection {
     /// The answer has no test that can be tried.

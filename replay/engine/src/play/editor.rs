@@ -24,7 +24,7 @@ pub(super) struct ServerEditor<'a> {
     pub(super) accept_commands: Option<Vec<Vec<Command>>>,
 }
 
-/// Why typing stops early.
+/// Reason for which typing stops early.
 pub(super) enum TypingFailure {
     /// The model failed: an infrastructure failure.
     Model(String),

@@ -1,4 +1,4 @@
-//! Why the engine stops.
+//! Errors that stop the engine.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use fillrate_verdict::corpus::pack::PackError;
 use crate::developer::DeveloperError;
 use crate::store::StoreError;
 
-/// Why the engine stops.
+/// Reason for which the engine stops.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
     /// A corpus's manifest is invalid.

@@ -106,7 +106,7 @@ pub enum Event {
         /// State that a warm worker reaches: `collected`, `loaded`, or `cold` if the tests can't be
         /// run by one; `null` if the project has no tests.
         readiness: Option<String>,
-        /// Why every run of the tests starts from scratch; `null` unless `readiness` is `cold`.
+        /// Reason for which every run of the tests starts from scratch; `null` unless `readiness` is `cold`.
         cold_reason: Option<String>,
     },
     /// A project takes no part.
@@ -243,7 +243,7 @@ pub enum Event {
         path: String,
         /// Number of survivors the test notices; 0 if it is rejected.
         kills: usize,
-        /// Why it is rejected; `null` if it notices a survivor.
+        /// Reason for which it is rejected; `null` if it notices a survivor.
         rejection: Option<String>,
     },
     /// A verdict was reached again by the naive engine.

@@ -49,7 +49,7 @@ pub struct PlayProject<J> {
 pub struct AbsentProject {
     /// Its name.
     pub name: String,
-    /// Why it takes no part.
+    /// Reason for which it takes no part.
     pub state: ProjectState,
 }
 
@@ -252,7 +252,7 @@ impl ProjectLoader<'_> {
     }
 }
 
-/// Why nothing can be said of changes to a project.
+/// Reason for which nothing can be said of changes to a project.
 pub(super) const UNTESTED: &str = "it has no tests (`[project.test]` in the manifest)";
 
 /// Prepares the sources and environments of all projects, and lays tests over them from a folder.

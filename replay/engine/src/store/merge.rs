@@ -106,7 +106,7 @@ pub struct Settlement {
 pub struct MissingPart {
     /// Number of the part.
     pub partition: Partition,
-    /// Why it counts as missing.
+    /// Reason for which it counts as missing.
     pub reason: String,
 }
 
@@ -166,7 +166,7 @@ impl FinishedParts {
         divisions.min_by_key(Vec::len).unwrap_or_default()
     }
 
-    /// Why a part counts as missing; `None` if it is whole.
+    /// Reason for which a part counts as missing; `None` if it is whole.
     fn fault(
         &self,
         partition: Partition,

@@ -110,7 +110,7 @@ async fn answer(State(live): State<LiveReport>, request: Request) -> Response {
     response
 }
 
-/// Why a request is not answered, if it is not.
+/// Reason for which a request is not answered, if it is not.
 fn refusal(
     address: SocketAddr,
     method: &Method,

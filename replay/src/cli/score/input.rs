@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fillrate_language::task::{self, Hole, json_fault, open_lines};
 use serde::Deserialize;
 use serde_json::Value;
-/// Why files can't be scored.
+/// Reason for which files can't be scored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
     /// A file can't be read or written.
