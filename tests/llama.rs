@@ -446,7 +446,7 @@ fn small_real_model_replays_twenty_holes() {
             "20",
             "--model",
             "model.toml",
-            "--patience",
+            "--request-timeout",
             "600",
             "--out",
             "run",

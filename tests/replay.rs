@@ -129,7 +129,7 @@ fn a_seed_gives_the_same_report_in_one_command_and_in_two() {
                 "metrics",
                 "outcomes",
                 "left_out",
-                "again",
+                "reruns",
                 "proofs"
             ])
         );
@@ -420,7 +420,7 @@ fn node() -> PathBuf {
     interpreter("node", &["-p", "process.execPath"])
 }
 
-/// Where npm's own script is.
+/// Returns the path of npm's own script.
 fn npm() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let found = std::env::split_paths(&path)

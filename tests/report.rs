@@ -69,7 +69,7 @@ impl Browser {
     }
 }
 
-/// What a browser saw, in which nothing went wrong.
+/// Returns the record of a browser in which nothing went wrong.
 fn seen(output: &[u8]) -> Value {
     let seen: Value = serde_json::from_slice(output).unwrap();
     assert_eq!(seen["complaints"], json!([]));
@@ -251,7 +251,7 @@ fn small(dir: &TestDir) -> [PathBuf; 2] {
             attempt: format!("{model}-{}-0", first.id),
             hole: first.id.clone(),
             outcome: Outcome::Passed,
-            again: Outcome::Failed,
+            rejudged: Outcome::Failed,
             reason: "a test failed that time".into(),
         })
         .unwrap();
@@ -272,7 +272,7 @@ fn report(dir: &TestDir, runs: &[&Path]) -> PathBuf {
     out
 }
 
-/// What a script in `data/` hands over.
+/// Returns the data of a script in `data/`.
 fn data(report: &Path, name: &str) -> Value {
     let script = fs::read_to_string(report.join(format!("data/{name}.js"))).unwrap();
     let arguments = script
@@ -791,7 +791,7 @@ fn displayed_text_is_never_executed() {
         attempt: format!("{EVIL}-{}-0", hole.id),
         hole: hole.id.clone(),
         outcome: Outcome::Failed,
-        again: Outcome::Passed,
+        rejudged: Outcome::Passed,
         reason: EVIL.into(),
     })
     .unwrap();
@@ -1036,7 +1036,7 @@ fn a_live_report_follows_a_run() {
     assert_eq!(seen["hole"], first.id);
 }
 
-/// Whether two values are the same, but for the last digit of a number that was read.
+/// True if two values are the same, but for the last digit of a number that was read.
 fn alike(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-12 * a.abs(),
@@ -1068,7 +1068,7 @@ fn a_run_is_exported_in_every_format() {
     let passed = rows.iter().filter(|row| row["passed"] == true).count();
     assert_eq!(passed, 12 + 24);
     let one = &rows[0];
-    assert_eq!(one["schema"], 2);
+    assert_eq!(one["schema"], 3);
     assert_eq!(one["model"], "alpha");
     assert_eq!(one["context"], "editor");
     assert_eq!(one["configuration"], Value::Null);

@@ -299,7 +299,7 @@ enum Command {
     Man(pages::ManArguments),
 }
 
-/// What `out!` and `outln!` do.
+/// Writes the text of `out!` and `outln!`.
 fn write_out(text: std::fmt::Arguments<'_>) {
     let written = anstream::stdout().lock().write_fmt(text);
     match written {
@@ -327,7 +327,7 @@ fn advice(error: &CliError) -> &'static str {
     ""
 }
 
-/// How much a successful command did.
+/// Extent of a successful command.
 enum Success {
     /// All of it was done.
     Whole,
@@ -335,7 +335,7 @@ enum Success {
     Partial,
 }
 
-/// Which holes are mined.
+/// Selection of holes to mine.
 #[derive(Args, Clone, Debug)]
 struct HoleArguments {
     /// The most holes, spread evenly over the corpus's projects
@@ -393,13 +393,13 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "it must be a number from 0 to 1".to_owned())
 }
 
-/// How tests are run.
+/// Settings for running tests.
 #[derive(Args, Clone, Debug)]
 struct ExecutionArguments {
-    /// How many jobs run at once [default: the number of processors]
+    /// Number of jobs that run at once [default: the number of processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// How verdicts come about: warm, cold or naive; all give the same ones
+    /// Engine that reaches verdicts: warm, cold or naive; all give the same ones
     ///
     /// warm: by means of a process that has loaded, collected or transformed the project's tests,
     /// covering tests first. cold: the same, each run from the start. naive: a copy of the
@@ -432,7 +432,7 @@ impl ExecutionArguments {
         }
     }
 
-    /// How to continue if the command is interrupted.
+    /// Returns the way to continue if the command is interrupted.
     fn advice(&self) -> String {
         if self.anew {
             "no verdict is kept because of `--anew`; without it, each is".to_owned()
@@ -453,7 +453,7 @@ impl HoleArguments {
     }
 }
 
-/// How many jobs run at once: as many as there are processors if the number is not given.
+/// Returns the number of jobs that run at once, by default the number of processors.
 fn threads(jobs: Option<u16>) -> usize {
     jobs.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),
@@ -461,7 +461,7 @@ fn threads(jobs: Option<u16>) -> usize {
     )
 }
 
-/// Whether leaving out these projects makes a success partial.
+/// Returns a partial success if projects are left out.
 fn success(absent: &[AbsentProject]) -> Success {
     let failed = |project: &AbsentProject| project.state.status == ProjectStatus::Failed;
     if absent.iter().any(failed) {
@@ -569,7 +569,7 @@ enum CliError {
     /// The report's pages.
     #[error(transparent)]
     HtmlReport(#[from] HtmlReportError),
-    /// The conversation with the language server.
+    /// The session with the language server.
     #[error(transparent)]
     Developer(#[from] DeveloperError),
     /// The server's settings.
@@ -587,9 +587,9 @@ enum CliError {
     /// A file.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// Examples and predictions.
@@ -601,7 +601,7 @@ enum CliError {
     /// A study.
     #[error(transparent)]
     Study(#[from] fillrate_study::StudyError),
-    /// What was asked can't be done.
+    /// The request can't be fulfilled.
     #[error("{0}")]
     Refused(String),
 }

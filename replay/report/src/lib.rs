@@ -1,4 +1,4 @@
-//! What people look at after a run: figures by project, as a table or as JSON.
+//! Reports of runs: figures by project, as a table or as JSON.
 
 mod comparison;
 pub mod dataset;
@@ -162,20 +162,20 @@ impl RunReport {
             ));
         }
         text.push_str(&paragraph(
-            "Rates in %, each with its 95 % interval and its n in the given number of files, its \
+            "Rates in %, each with its 95 % interval and its n in a number of files, the \
              clusters; pass@1 over holes, text metrics over attempts, acceptance over completions \
              offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first \
              statement only.",
         ));
         if let Some(all) = self.rows.last()
-            && all.again > 0
+            && all.reruns > 0
         {
             let judged: usize = all.outcomes.values().sum();
             let flaky = all.outcomes.get(Outcome::Flaky.name()).unwrap_or(&0);
             text.push_str(&paragraph(&format!(
                 "{} of {judged} verdicts depended on tests that run no line of the completion and \
                  were rerun; {flaky} ({:.1} %) are flaky and left out of every figure",
-                all.again,
+                all.reruns,
                 100.0 * *flaky as f64 / judged as f64,
             )));
         }
@@ -390,9 +390,9 @@ mod tests {
             .expect("the table names the model");
         insta::assert_snapshot!(below, @"
         ; outcomes: failed 2, infrastructure 1, passed 3
-        Rates in %, each with its 95 % interval and its n in the given number of files, its clusters; pass@1
-        over holes, text metrics over attempts, acceptance over completions offered: simulated, not a
-        person's. em/cceval and id_f1/cceval look at the first statement only.
+        Rates in %, each with its 95 % interval and its n in a number of files, the clusters; pass@1 over
+        holes, text metrics over attempts, acceptance over completions offered: simulated, not a person's.
+        em/cceval and id_f1/cceval look at the first statement only.
         demo: 9 tests, 1 quarantined; 20 candidates, 3 holes admitted; rejected: leak 1, empty-passes 2
         1 project left out:
           other: node is needed
@@ -477,7 +477,7 @@ mod tests {
         assert_eq!(beside.completions, 3);
         assert_eq!((alone.left_out, beside.left_out), (0, 3));
         assert_eq!(alone.metrics["em/cceval"].n, 3, "no tests, but a text");
-        let behaviour = DeveloperSettings {
+        let settings = DeveloperSettings {
             policies: vec![Policy {
                 rule: Rule::AcceptAll,
                 latency: false,
@@ -490,7 +490,7 @@ mod tests {
             },
         };
         let figures = |scored: &[&ScoredAttempt]| {
-            let figures = policies::estimate_attempts(scored, &behaviour);
+            let figures = policies::estimate_attempts(scored, &settings);
             figures.into_iter().next().map(|one| one.metrics)
         };
         assert_eq!(

@@ -78,9 +78,9 @@ fn new_bar(title: String) -> ProgressBar {
 /// Writes a line for a phase at its start, at its end and every [`LINE_EVERY`] between.
 #[derive(Default)]
 struct PlainLineListener {
-    /// When the last line of the phase was written, and how many units were done.
+    /// Time of the last line of the phase, and the number of units done then.
     last: Mutex<Option<(Instant, usize)>>,
-    /// When the phase began to advance, and how many units were done then.
+    /// Time at which the phase began to advance, and the number of units done then.
     first: Mutex<Option<(Instant, usize)>>,
 }
 
@@ -125,7 +125,7 @@ impl Listener for PlainLineListener {
     }
 }
 
-/// `, about TIME left`, if so many units done in a time say so.
+/// `, about TIME left`, estimated from the units done so far.
 fn time_left(elapsed: Duration, done: usize, left: usize) -> String {
     if done == 0 || left == 0 {
         return String::new();

@@ -22,12 +22,12 @@ pub(super) struct ShowArguments {
     /// A hole's id, or the beginning or end of one that names no other
     hole: Option<String>,
     /// List the holes with their outcomes above the figures
-    #[arg(long, conflicts_with_all = ["hole", "beside"])]
+    #[arg(long, conflicts_with_all = ["hole", "compare_with"])]
     holes: bool,
     /// Another run on the same holes, with another model, context or set of tests: a table of
     /// paired differences, and the holes that only one of them solves
     #[arg(long, value_name = "RUN", conflicts_with = "hole")]
-    beside: Vec<PathBuf>,
+    compare_with: Vec<PathBuf>,
     /// Count a pass only with this proof or a stronger one: `altered`, `partial`, `opposite` or
     /// `none`
     #[arg(long, value_name = "PROOF", value_parser = one_of::<Proof>(), hide_possible_values = true)]
@@ -52,8 +52,8 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
         return show_contexts(&contexts, arguments);
     }
     let run = Run::open(&arguments.run)?.with_proof(arguments.proof);
-    if !arguments.beside.is_empty() {
-        return show_beside(run, arguments);
+    if !arguments.compare_with.is_empty() {
+        return show_comparison(run, arguments);
     }
     let Some(wanted) = &arguments.hole else {
         let report = RunReport::load(&run)?;
@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
 
 /// Compares the runs with several contexts that a folder holds.
 fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Success, CliError> {
-    if arguments.hole.is_some() || !arguments.beside.is_empty() {
+    if arguments.hole.is_some() || !arguments.compare_with.is_empty() {
         let names: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
         return Err(CliError::Refused(format!(
             "{} holds several runs; name one of them: {}",
@@ -127,13 +127,13 @@ fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Succe
     Ok(Success::Whole)
 }
 
-fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliError> {
+fn show_comparison(first: Run, arguments: &ShowArguments) -> Result<Success, CliError> {
     let named: Vec<_> = std::iter::once(&arguments.run)
-        .chain(&arguments.beside)
+        .chain(&arguments.compare_with)
         .collect();
     check_unique(&named)?;
     let mut runs = vec![(run_name(&arguments.run), first)];
-    for folder in &arguments.beside {
+    for folder in &arguments.compare_with {
         runs.push((
             run_name(folder),
             Run::open(folder)?.with_proof(arguments.proof),
@@ -382,7 +382,7 @@ fn show_dependencies(hole: &Hole) {
     }
 }
 
-/// What the tests make of faults in a hole's lines.
+/// Prints the verdicts on faults in a hole's lines.
 fn show_mutation(hole: &Hole) {
     let Some(mutation) = &hole.mutation else {
         return;

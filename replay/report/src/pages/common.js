@@ -65,7 +65,7 @@ const fillrate = (() => {
     return element;
   }
 
-  /** A number with so many places, and a minus sign. @param {number} value @param {number} places */
+  /** A number with the given number of decimal places, and a minus sign. @param {number} value @param {number} places */
   function number(value, places) {
     const text = value.toFixed(places);
     return (Number(text) === 0 ? text.replace('-', '') : text).replace('-', '−');

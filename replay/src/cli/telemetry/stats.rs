@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &TelemetryStatsArguments) -> Result<Success, CliErr
     Ok(Success::Whole)
 }
 
-/// The moment so many days ago, in milliseconds since 1970.
+/// The time the given number of days ago, in milliseconds since 1970.
 fn days_ago(days: u32) -> i64 {
     const MS_A_DAY: i64 = 86_400_000;
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
