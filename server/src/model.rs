@@ -399,7 +399,7 @@ pub enum ModelError {
     },
     /// The recording has no entry for the cursor.
     #[error(
-        "the recording {recording} has nothing for this place in {path} (key {key}): record it, \
+        "the recording {recording} has no completion for this place in {path} (key {key}): record it, \
          or use another model"
     )]
     NotRecorded {
@@ -485,7 +485,7 @@ impl ReachFault {
             }
             Self::Proxy => {
                 "Check the proxy: `model.proxy`, or else http_proxy, https_proxy and all_proxy of \
-                 the environment; no_proxy lists hosts that are asked directly."
+                 the environment; no_proxy lists hosts that are reached directly."
             }
             Self::Other => "Start the model's server, or correct `model.url`.",
         }
@@ -536,7 +536,7 @@ impl ModelError {
                 ..
             } => {
                 "Wait: nothing is requested until the server's pause is over; raise \
-                 `typing.wait_ms` to ask less often."
+                 `typing.wait_ms` to send fewer requests."
             }
             Self::Status { .. } | Self::Malformed { .. } => {
                 "Check `model.protocol`, and the log of the model's server."

@@ -438,8 +438,8 @@ impl Family {
         }
         let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
         format!(
-            "the name \"{model_name}\" does not tell how the model is asked to fill in the \
-             middle: set `family` to one of {}; `left-to-right` is for models that can't.",
+            "the name \"{model_name}\" identifies no model family: set `family` to one of {}; \
+             `left-to-right` is for models that can't fill in the middle.",
             names.join(", ")
         )
     }

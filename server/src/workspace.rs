@@ -86,7 +86,7 @@ pub enum WorkspaceError {
         reason: io::Error,
     },
     /// The file was visible and no longer is.
-    #[error("{path} is left out: {reason}")]
+    #[error("{path} is excluded: {reason}")]
     Hidden {
         /// Its relative path.
         path: String,
@@ -505,7 +505,7 @@ fn text(bytes: Vec<u8>) -> Result<String, HiddenReason> {
     Ok(text)
 }
 
-/// Whether a file's extension is that of a supported language.
+/// True if a file's extension is that of a supported language.
 fn has_language(path: &Path) -> bool {
     Language::for_path(path).is_some()
 }
@@ -768,7 +768,7 @@ mod tests {
         assert_eq!(read(0).expect("it is there"), "a = 1\r\n");
         write(folder.path(), "b.py", "b = '\0'\n");
         let error = read(1).expect_err("it is binary by now").to_string();
-        assert_eq!(error, "b.py is left out: it is not text in UTF-8");
+        assert_eq!(error, "b.py is excluded: it is not text in UTF-8");
         fs::remove_file(&files[0].absolute).expect("it was there");
         assert!(matches!(read(0), Err(WorkspaceError::Unreadable { .. })));
     }

@@ -88,7 +88,7 @@ impl Embeddings {
             .url
             .as_deref()
             .map(|url| url.trim().trim_end_matches('/'))
-            .ok_or_else(|| fault("the profile needs `url`, the address of a server of vectors"))?;
+            .ok_or_else(|| fault("the profile needs `url`, the address of an embeddings server"))?;
         if settings.batch == 0 || settings.timeout_ms == 0 {
             return Err(fault("batch and timeout_ms must be at least 1"));
         }

@@ -35,7 +35,7 @@ impl HttpProtocol for InceptionFim {
     }
 
     fn describe(&self) -> String {
-        "the server writes the prompt, because the protocol has it so".to_owned()
+        "the server writes the prompt, because the protocol requires it".to_owned()
     }
 
     fn path(&self, _stream: bool) -> String {

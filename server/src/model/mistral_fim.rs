@@ -33,7 +33,7 @@ impl HttpProtocol for MistralFim {
     }
 
     fn describe(&self) -> String {
-        "the server writes the prompt, because the protocol has it so".to_owned()
+        "the server writes the prompt, because the protocol requires it".to_owned()
     }
 
     fn path(&self, _stream: bool) -> String {

@@ -517,7 +517,7 @@ fn family_is_detected_from_the_models_name() {
         Family::detect("Qwen/Qwen2.5-Coder-7B").map_or(String::new(), |detected| detected.reason),
         @r#"the model's name "Qwen/Qwen2.5-Coder-7B" contains "qwen2.5-coder""#
     );
-    insta::assert_snapshot!(Family::explain_unknown("some-model"), @r#"the name "some-model" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right; `left-to-right` is for models that can't."#);
+    insta::assert_snapshot!(Family::explain_unknown("some-model"), @r#"the name "some-model" identifies no model family: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right; `left-to-right` is for models that can't fill in the middle."#);
     for (name, words) in [
         ("Qwen/Qwen3.6-35B-A3B", "`protocol = \"openai-chat\"`"),
         ("qwen3.5:9b", "Qwen3-Coder"),

@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::counts::{Counts, Followers, Keyed, LONGEST, SHORTEST, Sequence};
-use super::lexer::{Indents, Turn, is_word, lex};
+use super::lexer::{Indents, LineBreak, is_word, lex};
 use super::vocabulary::{CUT, Class, Extended, Intern, START, Symbol, UNKNOWN};
 use crate::model::{Finish, ModelRequest, RawCandidate};
 
@@ -419,7 +419,7 @@ impl Start {
                 .rev()
                 .enumerate()
                 .take_while(|(index, (token, _))| {
-                    token.turn.is_none() && (*index == 0 || !token.text.is_empty())
+                    token.line_break.is_none() && (*index == 0 || !token.text.is_empty())
                 })
                 .scan(false, |spaced, (_, (token, place))| {
                     if *spaced {
@@ -438,7 +438,7 @@ impl Start {
                     may_be_whole: false,
                 });
             }
-            if last.turn.is_some() {
+            if last.line_break.is_some() {
                 let mut outer = Indents::default();
                 lex(&prefix[..start], &mut outer);
                 begun.push(Begun {
@@ -494,7 +494,7 @@ impl After {
                 continue;
             }
             let (_, class) = knowledge.vocabulary.token(token, token.text);
-            let indentation = token.turn.is_some().then(|| {
+            let indentation = token.line_break.is_some().then(|| {
                 token
                     .text
                     .rsplit(['\n', '\r'])
@@ -639,7 +639,7 @@ impl Writer<'_, '_> {
         for (class, indentation) in &self.after.tokens {
             let class = match indentation {
                 Some(indentation) => {
-                    let form = indents.turn_to(1, indentation).form(false);
+                    let form = indents.move_to(1, indentation).form(false);
                     self.knowledge.vocabulary.find(&form).unwrap_or(UNKNOWN)
                 }
                 None => *class,
@@ -770,7 +770,7 @@ impl Writer<'_, '_> {
                 return text.strip_prefix(&begun.text).map(str::to_owned);
             }
             let mut indents = begun.indents.clone();
-            indents.take(&Turn::from_form(text)?);
+            indents.take(&LineBreak::from_form(text)?);
             indents
                 .current()
                 .strip_prefix(&begun.text)
@@ -816,10 +816,11 @@ impl Writer<'_, '_> {
 
     fn put(&self, pen: &mut Pen, (symbol, probability): Choice) {
         let (text, class) = self.knowledge.vocabulary.entry(symbol);
-        match Turn::from_form(text) {
-            Some(turn) => {
-                pen.text.push_str(&turn.text(&pen.indents, self.line_break));
-                pen.indents.take(&turn);
+        match LineBreak::from_form(text) {
+            Some(line_break) => {
+                pen.text
+                    .push_str(&line_break.text(&pen.indents, self.line_break));
+                pen.indents.take(&line_break);
             }
             None => pen.text.push_str(text),
         }

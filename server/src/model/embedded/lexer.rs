@@ -28,12 +28,12 @@ pub(super) struct Token<'a> {
     /// The token's text. Empty only at the end, after blanks.
     pub(super) text: &'a str,
     /// Effect of a line break on the indentation; `None` for other tokens.
-    pub(super) turn: Option<Turn>,
+    pub(super) line_break: Option<LineBreak>,
 }
 
 /// A line break's effect on the indentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct LineBreak {
     /// Number of line breaks, at least 1.
     breaks: usize,
     /// Number of open indentations that end.
@@ -52,8 +52,8 @@ impl Indents {
         self.0.last().map_or("", String::as_str)
     }
 
-    /// Moves to a line with this indentation, and returns the turn.
-    pub(super) fn turn_to(&mut self, breaks: usize, indentation: &str) -> Turn {
+    /// Moves to a line with this indentation. Returns the line break that leads there.
+    pub(super) fn move_to(&mut self, breaks: usize, indentation: &str) -> LineBreak {
         let before = self.0.len();
         while self
             .0
@@ -67,34 +67,34 @@ impl Indents {
         if !opens.is_empty() {
             self.0.push(indentation.to_owned());
         }
-        Turn {
+        LineBreak {
             breaks,
             closes,
             opens,
         }
     }
 
-    /// Applies a turn.
-    pub(super) fn take(&mut self, turn: &Turn) {
-        for _ in 0..turn.closes {
+    /// Applies a line break.
+    pub(super) fn take(&mut self, line_break: &LineBreak) {
+        for _ in 0..line_break.closes {
             self.0.pop();
         }
-        if !turn.opens.is_empty() {
-            let indentation = format!("{}{}", self.current(), turn.opens);
+        if !line_break.opens.is_empty() {
+            let indentation = format!("{}{}", self.current(), line_break.opens);
             self.0.push(indentation);
         }
     }
 }
 
-impl Turn {
-    /// Returns the form under which a turn is counted, which no other token has.
+impl LineBreak {
+    /// Returns the form under which a line break is counted, which no other token has.
     pub(super) fn form(&self, with_blank_lines: bool) -> String {
         let mut form = "\n".repeat(if with_blank_lines { self.breaks } else { 1 });
         let _ = write!(form, "<{}>{}", self.closes, self.opens);
         form
     }
 
-    /// Parses the form of a turn.
+    /// Parses the form of a line break.
     pub(super) fn from_form(form: &str) -> Option<Self> {
         let rest = form.trim_start_matches('\n');
         let (closes, opens) = rest.strip_prefix('<')?.split_once('>')?;
@@ -105,7 +105,7 @@ impl Turn {
         })
     }
 
-    /// Returns the text of the turn, with this line break.
+    /// Returns the text of the line break, with the given line end.
     pub(super) fn text(&self, indents: &Indents, line_break: &str) -> String {
         let mut after = indents.clone();
         after.take(self);
@@ -131,7 +131,7 @@ pub(super) fn lex<'a>(text: &'a str, indents: &mut Indents) -> Vec<Token<'a>> {
                 tokens.push(Token {
                     gap,
                     text: &text[at..at + length],
-                    turn: Some(indents.turn_to(breaks, indentation)),
+                    line_break: Some(indents.move_to(breaks, indentation)),
                 });
                 at += length;
                 continue;
@@ -140,12 +140,12 @@ pub(super) fn lex<'a>(text: &'a str, indents: &mut Indents) -> Vec<Token<'a>> {
         };
         // A first line has no line break before it, so its indentation is opened here.
         if start == 0 && !gap.is_empty() && indents.current().is_empty() && length > 0 {
-            indents.turn_to(1, gap);
+            indents.move_to(1, gap);
         }
         tokens.push(Token {
             gap,
             text: &text[at..at + length],
-            turn: None,
+            line_break: None,
         });
         at += length;
     }
@@ -224,8 +224,8 @@ mod tests {
     fn forms(text: &str) -> String {
         lex(text, &mut Indents::default())
             .iter()
-            .map(|token| match &token.turn {
-                Some(turn) => format!("{:?}\n", turn.form(true)),
+            .map(|token| match &token.line_break {
+                Some(line_break) => format!("{:?}\n", line_break.form(true)),
                 None => format!("{}|{}| ", token.gap, token.text),
             })
             .collect()
@@ -253,7 +253,7 @@ mod tests {
             lex(&text, &mut indents)
                 .into_iter()
                 .skip(2)
-                .map(|token| (token.text.trim().to_owned(), token.turn))
+                .map(|token| (token.text.trim().to_owned(), token.line_break))
                 .collect::<Vec<_>>()
         };
         assert_eq!(block(""), block("        "));
@@ -280,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn code_is_reconstructed_from_turns(
+        fn code_is_reconstructed_from_line_breaks(
             depths in prop::collection::vec((0usize..5, 0usize..3), 1..20),
         ) {
             let text: String = depths
@@ -290,11 +290,11 @@ mod tests {
             let mut indents = Indents::default();
             let mut written = String::new();
             for token in lex(&text, &mut Indents::default()) {
-                match &token.turn {
-                    Some(turn) => {
-                        let turn = Turn::from_form(&turn.form(true)).expect("its own form");
-                        written.push_str(&turn.text(&indents, "\n"));
-                        indents.take(&turn);
+                match &token.line_break {
+                    Some(line_break) => {
+                        let line_break = LineBreak::from_form(&line_break.form(true)).expect("its own form");
+                        written.push_str(&line_break.text(&indents, "\n"));
+                        indents.take(&line_break);
                     }
                     None => written.push_str(token.text),
                 }

@@ -269,10 +269,10 @@ fn truncated_state_is_rejected() {
     assert!(KeptTables::read(Arc::new(bytes)).is_some());
 }
 
-/// Regression: a turn of indentation that occurred only in a forgotten text had a class, unlike one
+/// Regression: a line break that occurred only in a forgotten text had a class, unlike one
 /// that occurred nowhere, which matched the beginning of the text after the cursor.
 #[test]
-fn forgotten_turn_equals_an_unknown_one() {
+fn forgotten_line_break_equals_an_unknown_one() {
     let request = request("        if x:\n    if x:\n$0    return x\nreturn x");
     let fresh = learnt(&[("a.py", "")]);
     let mut changed = learnt(&[("a.py", ""), ("gone.py", "x\nx")]);
@@ -385,10 +385,10 @@ proptest! {
         prop_assert!(changed.counts.is_empty());
     }
 
-    /// Regression: turns of indentation that occurred only in a forgotten text differed from
+    /// Regression: line breaks that occurred only in a forgotten text differed from
     /// unknown ones.
     #[test]
-    fn a_forgotten_text_leaves_no_turns_of_indentation(
+    fn forgotten_text_leaves_no_line_breaks(
         text in indented(),
         forgotten in indented(),
         prefix in indented(),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::lexer::Token;
 use super::tables::KeptTables;
 
-/// A token with the blanks before it, or the form of a turn.
+/// A token with the blanks before it, or the form of a line break.
 pub(super) type Symbol = u32;
 
-/// A token without the blanks before it, or the form of a turn without blank lines. Contexts are
+/// A token without the blanks before it, or the form of a line break without blank lines. Contexts are
 /// matched by class.
 pub(super) type Class = u32;
 
@@ -57,9 +57,9 @@ pub(super) trait Intern {
     /// Returns the symbol and class of a token. `source` is the token with its gap.
     fn token(&mut self, token: &Token<'_>, source: &str) -> (Symbol, Class) {
         let form;
-        let (text, class_text) = match &token.turn {
-            Some(turn) => {
-                form = (turn.form(true), turn.form(false));
+        let (text, class_text) = match &token.line_break {
+            Some(line_break) => {
+                form = (line_break.form(true), line_break.form(false));
                 (form.0.as_str(), form.1.as_str())
             }
             None => (source, token.text),

@@ -1,4 +1,4 @@
-//! Reads a response's body, and decompresses it if a server compresses unasked.
+//! Reads a response's body, and decompresses it if a server compresses it without a request for it.
 
 use std::io::Write;
 

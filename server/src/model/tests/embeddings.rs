@@ -191,7 +191,7 @@ fn invalid_settings_are_reported() {
         }),
     ];
     insta::assert_snapshot!(faults.join("\n"), @"
-    context.embeddings: the profile needs `url`, the address of a server of vectors.
+    context.embeddings: the profile needs `url`, the address of an embeddings server.
     context.embeddings: the setting url is not an address of the form http://host:port: the scheme is neither http nor https.
     context.embeddings: batch and timeout_ms must be at least 1.
     context.embeddings: the environment variable NO_KEY, which key_env names, is not set.

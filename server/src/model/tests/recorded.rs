@@ -51,7 +51,7 @@ async fn recording_is_read_by_key_and_seed() {
     assert!(
         error
             .to_string()
-            .contains("has nothing for this place in src/f.py")
+            .contains("has no completion for this place in src/f.py")
     );
 
     std::fs::write(&path, format!("{line}\n{{\"key\": 1}}\n")).expect("a file");
