@@ -661,7 +661,7 @@ fn a_purge_removes_everything() {
     let none = dir.fillrate(&["telemetry", "export"]).exits_with(1);
     assert!(
         none.error_message()
-            .contains("no telemetry; the first completion in an editor creates it"),
+            .contains("the telemetry store does not exist; the first completion in an editor creates it"),
         "{none:?}"
     );
 }

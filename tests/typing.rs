@@ -388,7 +388,7 @@ fn the_status_reports_activity_and_why_nothing_is_shown() {
         states,
         ["starting", "indexing", "ready", "asking", "silent"]
     );
-    assert_eq!(said[4].1, "the model had nothing to say");
+    assert_eq!(said[4].1, "the model returned an empty completion");
 }
 
 /// Every state reported to the client, with its message.

@@ -1,4 +1,4 @@
-//! A cursor site with its syntax: the file is parsed once, and again incrementally with each
+//! A cursor site with its syntax. The file is parsed once, and then incrementally with each
 //! completion.
 
 use parking_lot::Mutex;
@@ -30,14 +30,14 @@ pub(super) struct Parsed {
     pub(super) tree: Tree,
 }
 
-/// A text with a cursor, parsed with one completion after the other.
+/// A text with a cursor, parsed with one completion after another.
 #[derive(Debug)]
 struct Syntax<'a> {
     prefix: &'a str,
     suffix: &'a str,
     /// The tree without a completion.
     base: OnceLock<Tree>,
-    /// The completion it was last parsed with.
+    /// The completion of the last parse, with its result.
     last: Mutex<Option<(String, Arc<Parsed>)>>,
 }
 
@@ -57,8 +57,8 @@ impl<'a> SyntaxSite<'a> {
         Some(self.file.with(text, language, || self.file_tree(language)))
     }
 
-    /// Parses the file up to the cursor with this completion, without what follows it; `None` if
-    /// its language is unknown.
+    /// Parses the file up to the cursor with this completion, without the suffix; `None` if its
+    /// language is unknown.
     pub(super) fn written_with(&self, text: &str) -> Option<Arc<Parsed>> {
         let language = self.site.language?;
         let base = || {
@@ -73,12 +73,12 @@ impl<'a> SyntaxSite<'a> {
                 old_end_position: after(here, suffix),
                 new_end_position: here,
             });
-            language.parse_again(prefix, &tree)
+            language.reparse(prefix, &tree)
         };
         Some(self.written.with(text, language, base))
     }
 
-    /// The syntax that is open at the cursor; `None` if the language is unknown.
+    /// Returns the syntax that is open at the cursor; `None` if the language is unknown.
     pub(super) fn beginning(&self) -> Option<&Beginning> {
         let beginning = self.beginning.get_or_init(|| Beginning::at(self));
         beginning.as_ref()
@@ -133,7 +133,7 @@ impl<'a> Syntax<'a> {
             new_end_position: after(here, text),
         });
         let whole = [self.prefix, text, self.suffix].concat();
-        let tree = language.parse_again(&whole, &old);
+        let tree = language.reparse(&whole, &old);
         let parsed = Arc::new(Parsed { language, tree });
         *last = Some((text.to_owned(), Arc::clone(&parsed)));
         parsed
@@ -148,13 +148,14 @@ impl<'a> Deref for SyntaxSite<'a> {
     }
 }
 
-/// Where a text ends, from the file's beginning. Tree-sitter counts columns in bytes.
+/// Returns the end of a text that starts at the file's beginning. Tree-sitter counts columns in
+/// bytes.
 fn point(text: &str) -> Point {
     after(Point::new(0, 0), text)
 }
 
-/// The point past a text that begins at another. Tree-sitter's rows end with a line feed alone, so
-/// these are not the lines of [`crate::text::LineIndex`].
+/// Returns the point past a text that begins at another point. Only a line feed ends a row of
+/// tree-sitter, so these are not the lines of [`crate::text::LineIndex`].
 fn after(start: Point, text: &str) -> Point {
     match text.rfind('\n') {
         Some(at) => Point::new(start.row + text.matches('\n').count(), text.len() - at - 1),

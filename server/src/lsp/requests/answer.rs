@@ -1,4 +1,4 @@
-//! What both completion requests share.
+//! Common part of both completion requests.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ pub(super) struct CompletionAnswer {
     pub(super) cursor: ByteOffset,
 }
 
-/// Completes at a position of an open document, or after a selected suggestion that replaces a range.
-/// Returns `None` if the document is not open, the
-/// settings can't be used, a newer request replaced this one, or the document changed.
+/// Completes at a position of an open document, or after a selected suggestion that replaces a
+/// range. Returns `None` if the document is not open, the settings can't be used, a newer request
+/// replaced this one, or the document changed.
 pub(super) async fn complete(
     session: &Arc<EditorSession>,
     kind: RequestKind,
@@ -37,7 +37,8 @@ pub(super) async fn complete(
     trigger: Trigger,
     given: GivenContext,
 ) -> Option<CompletionAnswer> {
-    // Everything up to the first await runs in the order of arrival.
+    // Runs up to the first await before the next message is read, so the document is the current
+    // one.
     let started = Instant::now();
     let (document, view, encoding, engines, pending, replaced) = {
         let mut state = session.state()?;
@@ -61,6 +62,8 @@ pub(super) async fn complete(
     let mut model_cursor = view.offset(cursor);
     let mut model_document = Arc::clone(&view.document);
     let mut document = document;
+    // The text that the list would insert is completed, both in the document and in the models'
+    // view.
     if let Some((range, text)) = selection {
         let start = document.text.offset(range.start, encoding).min(cursor);
         let end = document.text.offset(range.end, encoding).max(cursor);
@@ -86,6 +89,7 @@ pub(super) async fn complete(
     {
         let mut state = session.state()?;
         state.completions.insert(uri.to_owned(), completion.clone());
+        // The text changed while the model was generating, so the completion does not fit.
         if state.documents.snapshot(uri)?.version != document.version {
             return None;
         }
@@ -108,7 +112,7 @@ pub(super) async fn complete(
     })
 }
 
-/// A request that counts as overtaken if it is dropped before it is answered.
+/// A request that counts as superseded if it is dropped before it is answered.
 struct PendingRequest {
     recorder: Arc<Recorder>,
     uri: String,
@@ -124,7 +128,7 @@ impl PendingRequest {
         }
     }
 
-    /// Records the answer and returns the completion's id.
+    /// Records the completion and returns its id.
     fn record_answer(mut self, request: CompletionRequest<'_>, completion: &Completion) -> String {
         self.answered = true;
         self.recorder.record_answer(request, completion)
