@@ -211,7 +211,7 @@ async function matrix() {
   await page.locator('table.long tbody tr[id]').first().locator('.outcome').last().click();
   await page.waitForFunction(() => document.querySelectorAll('details.attempt').length > 0);
   const opened = await page.locator('details.attempt').count();
-  const copy = await page.getByRole('button', { name: /^Copy/ }).count();
+  const copy = await page.locator('button.copy').count();
   await page.goBack();
   await page.waitForFunction(() => document.getElementById('found')?.textContent.includes('holes'));
   const back = await found();
