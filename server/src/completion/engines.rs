@@ -44,11 +44,11 @@ struct Shared {
     gate: Mutex<Option<(PathBuf, Arc<FittedGate>)>>,
     /// By document: the names of the models that were called last.
     called: Mutex<HashMap<String, Vec<String>>>,
-    /// When a document was last edited, while a task waits for a pause after it.
+    /// When a document or file last changed, while a task waits for a pause after it.
     last_edit: Mutex<Option<Instant>>,
 }
 
-/// The pause in typing after which changes are indexed.
+/// The pause in edits and changes of files after which they are indexed.
 const PAUSE: Duration = Duration::from_millis(250);
 
 impl Engines {
@@ -305,7 +305,8 @@ impl Engines {
         }
     }
 
-    /// Indexes changes of other files when the person pauses, so that the next request need not.
+    /// Indexes changes of other files after a pause in edits and changes, so that the next request need
+    /// not.
     pub fn settle_soon(&self) {
         let waiting = self
             .shared
@@ -341,17 +342,11 @@ impl Engines {
         self.shared.called.lock().remove(uri);
     }
 
-    /// Notes that a file or folder changed on disk, was created or was removed. Files that are hidden
-    /// now are forgotten at once. Returns a folder that may hold new visible files, if there is one,
-    /// for [`Engines::discover`].
-    pub fn file_changed(&self, path: &Path) -> Option<PathBuf> {
-        self.shared.repository.file_changed(path)
-    }
-
-    /// Notes the visible files in a folder that are not known yet. It reads the whole workspace, so
-    /// call it in the background.
-    pub fn discover(&self, folder: &Path) {
-        self.shared.repository.discover(folder);
+    /// Notes that a file or folder changed on disk, was created or was removed. It is read by the next
+    /// request, or after a pause if there are many.
+    pub fn file_changed(&self, path: &Path) {
+        self.shared.repository.file_changed(path);
+        self.settle_soon();
     }
 
     /// Completes at a cursor. A document that the rules hide gets nothing, and the trace says why.
