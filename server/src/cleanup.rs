@@ -57,6 +57,9 @@ impl<'a> Cleaner<'a> {
     /// Applies every rule in order and returns what is left and what each rule removed.
     pub fn clean(&self, raw: &str, finish: Finish) -> (String, Vec<Decision>) {
         let site = &self.site;
+        if raw.is_empty() {
+            return (String::new(), Vec::new());
+        }
         let mut decisions: Vec<Decision> = Vec::new();
         let mut text = raw.to_owned();
         let end = line_ends(raw).find_map(|end| Some((end, self.completed_by(&raw[..end])?)));

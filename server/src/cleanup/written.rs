@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::brackets::{Bracket, around, brackets, is_balanced_outside};
 use super::extent::{fits, has_error_within};
-use super::syntax_site::SyntaxSite;
+use super::syntax_site::{SyntaxSite, is_odd};
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
 use crate::syntax::Language;
 
@@ -33,14 +33,7 @@ pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
 /// Whether a completion leaves a string open that may go on over line ends. Until it is closed,
 /// the parser takes its lines for code.
 fn opens_string(text: &str, site: &SyntaxSite<'_>) -> bool {
-    is_odd(text, site) && !is_odd(site.prefix, site)
-}
-
-/// Whether one of the marks of strings that may go on over line ends occurs an odd number of times.
-fn is_odd(text: &str, site: &SyntaxSite<'_>) -> bool {
-    let quotes = site.language.map_or(&[][..], |language| language.quotes);
-    let mut marks = quotes.iter().filter(|quote| quote.spans_lines);
-    marks.any(|quote| text.matches(quote.mark).count() % 2 == 1)
+    is_odd(text, site.language) && !site.is_in_long_string()
 }
 
 /// Whether a completion that goes on with a line may leave its block there. Most lines that are
@@ -353,12 +346,12 @@ fn end_by_indentation(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     if let Some(end) = declaration.flatten() {
         return Some(end);
     }
-    let begun = is_odd(site.prefix, site);
+    let begun = site.is_in_long_string();
     let lines = LogicalLines::of(text, site)?;
     let leaves = |(start, line): &(usize, &str)| {
         !line.trim().is_empty()
             && indentation(line) < block
-            && begun == is_odd(&text[..*start], site)
+            && begun == is_odd(&text[..*start], site.language)
             && lines.begins_at(*start)
     };
     lines.later().find(leaves).map(|(start, _)| start)

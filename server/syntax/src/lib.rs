@@ -13,7 +13,9 @@ mod typescript;
 
 use std::path::Path;
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, Parser, Point, Tree};
+
+use crate::text::{ByteOffset, Text};
 
 pub use extent::CompletionExtent;
 pub use imports::{ImportedModule, module_path};
@@ -58,6 +60,8 @@ pub struct Language {
     /// The name, without its ending, of the file that stands for its folder in imports; empty if
     /// there is none.
     folder_module: &'static str,
+    /// Words of which every import has at least one.
+    import_words: &'static [&'static str],
     /// The modules that a node imports; `None` if the node is no import. The text is the file's,
     /// the path that of its folder.
     imports: fn(Node<'_>, &str, &str) -> Option<Vec<ImportedModule>>,
@@ -142,6 +146,40 @@ impl Language {
     pub fn parse_again(&self, text: &str, earlier: &Tree) -> Tree {
         self.parser()
             .parse(text, Some(earlier))
+            .expect("parsing ends early only on a time-out or a cancel, and neither is set")
+    }
+
+    /// The syntax tree of the concatenation of some texts, from an earlier tree as in
+    /// [`Language::parse_again`].
+    pub fn parse_parts(&self, parts: &[&str], earlier: Option<&Tree>) -> Tree {
+        let mut read = |offset: usize, _: Point| {
+            let mut at = offset;
+            for part in parts {
+                match part.as_bytes().get(at..) {
+                    Some(rest) if !rest.is_empty() => return rest,
+                    _ => at -= part.len(),
+                }
+            }
+            &[]
+        };
+        self.parse_read(&mut read, earlier)
+    }
+
+    /// The syntax tree of a document's text, from an earlier tree as in [`Language::parse_again`].
+    pub fn parse_text(&self, text: &Text, earlier: Option<&Tree>) -> Tree {
+        self.parse_read(
+            &mut |offset, _| text.bytes_from(ByteOffset(offset)),
+            earlier,
+        )
+    }
+
+    fn parse_read<'t>(
+        &self,
+        read: &mut impl FnMut(usize, Point) -> &'t [u8],
+        earlier: Option<&Tree>,
+    ) -> Tree {
+        self.parser()
+            .parse_with_options(read, earlier, None)
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
@@ -238,6 +276,25 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn parts_parse_as_their_concatenation() {
+        let text = "def größe(a):\n    x = '''é\n'''\n    return [a, \"b\"]\n\nclass K:\n    def m(self): pass\n";
+        let python = &python::PYTHON;
+        let whole = python.parse(text).root_node().to_sexp();
+        let boundaries = || (0..=text.len()).filter(|at| text.is_char_boundary(*at));
+        for first in boundaries() {
+            for second in boundaries().filter(|second| *second >= first) {
+                let parts = [&text[..first], &text[first..second], &text[second..]];
+                let parsed = python.parse_parts(&parts, None);
+                assert_eq!(parsed.root_node().to_sexp(), whole, "{first} {second}");
+            }
+        }
+        let long = text.repeat(200);
+        let parsed = python.parse_text(&Text::new(&long), None);
+        let expected = python.parse(&long);
+        assert_eq!(parsed.root_node().to_sexp(), expected.root_node().to_sexp());
     }
 
     #[test]
