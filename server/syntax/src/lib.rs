@@ -223,6 +223,12 @@ impl Language {
         self.clauses.contains(&node.kind())
     }
 
+    /// Whether a word begins a part of a statement that holds a block, such as `else`.
+    pub fn begins_clause(&self, word: &str) -> bool {
+        let mut clauses = self.clauses.iter();
+        clauses.any(|clause| clause.strip_suffix("_clause") == Some(word))
+    }
+
     /// The modules that the imports in a node name, in order, for a file in `folder`. Imports
     /// inside of functions count too, those deep in expressions don't.
     pub fn imported_modules(

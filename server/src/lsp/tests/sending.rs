@@ -210,6 +210,7 @@ async fn answer_requests(mut stream: TcpStream, name: &'static str, received: Re
 
 /// What is allowed of the request that holds a mark.
 struct Allowed {
+    is_sendable: bool,
     servers: BTreeSet<&'static str>,
     document: usize,
     /// The files whose windows may be in it.
@@ -231,6 +232,8 @@ struct Person {
     /// arrive late.
     first_mark: usize,
     allowed: BTreeMap<usize, Allowed>,
+    /// The ids of requests that were not waited for, with their marks.
+    late: Vec<(String, usize)>,
 }
 
 impl Person {
@@ -248,6 +251,21 @@ impl Person {
     async fn choose(&mut self, choice: usize) {
         self.choices[1] = choice;
         let settings: Value = serde_json::from_str(CHOICES[choice].0).expect("it is JSON");
+        // A request that waits for engines is answered under the settings of the time.
+        let servers = self.servers();
+        for (id, mark) in &self.late {
+            let is_answered = self
+                .client
+                .messages
+                .iter()
+                .any(|message| message["id"] == **id);
+            if !is_answered
+                && let Some(allowed) = self.allowed.get_mut(mark)
+                && allowed.is_sendable
+            {
+                allowed.servers.extend(servers);
+            }
+        }
         let params = json!({"settings": settings});
         self.client
             .notify("workspace/didChangeConfiguration", params)
@@ -293,6 +311,7 @@ impl Person {
         self.allowed.insert(
             mark,
             Allowed {
+                is_sendable,
                 servers,
                 document: file,
                 windows,
@@ -322,23 +341,15 @@ impl Person {
             }
             Step::AskAndChoose(file, choice) => {
                 let params = self.edit(file).await;
-                let is_allowed = self.allowed.last_entry().is_some_and(|last| {
-                    let file = last.get().document;
-                    FILES[file].is_sendable && !self.hidden.contains(&file)
-                });
+                let mark = self.first_mark + self.allowed.len() - 1;
+                let id = format!("late {}", self.version);
                 let request = json!({
-                    "jsonrpc": "2.0", "id": format!("late {}", self.version),
-                    "method": INLINE_COMPLETION, "params": params,
+                    "jsonrpc": "2.0", "id": id, "method": INLINE_COMPLETION, "params": params,
                 });
+                self.late.push((id, mark));
                 let sent = self.client.stream.write_all(&encode(&request)).await;
                 sent.expect("the server reads");
                 self.choose(choice).await;
-                let servers = self.servers();
-                if let Some(mut last) = self.allowed.last_entry()
-                    && is_allowed
-                {
-                    last.get_mut().servers.extend(servers);
-                }
                 // Whatever is asked has arrived once the next request is answered.
                 self.client.request("fillrate/models", json!({})).await;
             }
@@ -508,6 +519,7 @@ fn model_servers_get_only_what_the_pages_allow() {
                 version: 0,
                 first_mark: MOST_MARKS * case,
                 allowed: BTreeMap::new(),
+                late: Vec::new(),
             };
             let folders = person.folders.iter().map(|folder| {
                 json!({"uri": format!("file://{}", root.join(folder).display()), "name": folder})
