@@ -52,7 +52,7 @@ fn functions(function: impl Fn(&str, &str) -> String, body: impl Fn(usize) -> St
         .collect()
 }
 
-/// What follows `mark` in a file of tests is the answer to a function: the marks by name.
+/// The text after `mark` in a file of tests is the answer to a function: the marks by name.
 fn marks(words: [&'static str; 7]) -> impl Iterator<Item = (&'static str, &'static str)> {
     NAMES.into_iter().zip(words)
 }

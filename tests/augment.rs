@@ -293,7 +293,7 @@ fn only_tests_that_detect_faults_honestly_are_kept() {
         dir.fillrate(&replay).exits_with(0);
     }
     let finished = dir
-        .fillrate(&["show", &before, "--beside", &after])
+        .fillrate(&["show", &before, "--compare-with", &after])
         .exits_with(0);
     let only = format!("only before: {}", holes(&tasks)[0]["id"].as_str().unwrap());
     assert!(finished.out.contains(&only), "{finished:#?}");

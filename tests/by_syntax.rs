@@ -1,5 +1,5 @@
-//! Where no tests run, holes are mined by syntax and completions scored by text, with a folder for
-//! all input.
+//! Without tests, holes are mined by syntax and completions scored by text, with a folder for all
+//! input.
 
 use crate::support::play::{TestDir, holes, run, text};
 

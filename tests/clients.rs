@@ -25,7 +25,7 @@ fn workspace(completion: &'static str) -> (tempfile::TempDir, PathBuf) {
     (folder, settings)
 }
 
-/// What the store that these clients' servers write to has, once it has an accept: an editor may end
+/// Returns the store that these clients' servers write to, once it has an accept: an editor may end
 /// before its server has.
 fn accepted_in(folder: &tempfile::TempDir) -> Vec<RecordedCompletion> {
     let end = Instant::now() + Duration::from_secs(20);
@@ -39,7 +39,7 @@ fn accepted_in(folder: &tempfile::TempDir) -> Vec<RecordedCompletion> {
     }
 }
 
-/// What the store that these clients' servers write to has.
+/// Returns the contents of the store that these clients' servers write to.
 fn noted(folder: &tempfile::TempDir) -> Vec<RecordedCompletion> {
     let store = folder.path().join("data/fillrate/telemetry.db");
     telemetry::read(&store).unwrap().completions
@@ -115,7 +115,7 @@ fn pytest_lsp_receives_both_kinds_of_completion() {
 /// A block with an empty third line, where a completion is accepted.
 const OPEN: &str = "def f(a):\n    if a:\n        \n    return 0\n";
 
-/// What follows `na` there: a snippet would expand it, and an editor that indents it again would
+/// The text after `na` there: a snippet would expand it, and an editor that indents it again would
 /// break it.
 const REST: &str = "me = \"${HOME}\"\n        return name";
 

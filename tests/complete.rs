@@ -86,7 +86,7 @@ fn errors_are_one_sentence_and_an_exit_status() {
         ),
         (
             vec!["cart.py:5", "--protocol=openai-completions", "--model=gpt"],
-            "does not tell how the model is asked to fill in the middle: set `family`",
+            "identifies no model family: set `family`",
         ),
     ];
     for (arguments, sentence) in faults {
@@ -106,7 +106,7 @@ fn an_empty_completion_has_a_reason_and_exits_with_success() {
     assert!(output.stdout.is_empty());
     let said = text(&output.stderr);
     assert!(
-        said.contains("nothing to show: the model had nothing to say"),
+        said.contains("nothing to show: the model returned an empty completion"),
         "{said}"
     );
 }

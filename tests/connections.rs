@@ -129,8 +129,8 @@ fn connections_ask_at_once_and_wait_together_for_a_server_with_too_much_to_do() 
 
     // The last line says where the time went, and the run keeps it.
     let spent = run.time_spent().unwrap().unwrap();
-    assert!(spent.asking >= 0.4 * 13.0, "{spent:?}");
-    assert!(spent.wall < spent.asking && spent.wall > 1.0, "{spent:?}");
+    assert!(spent.models >= 0.4 * 13.0, "{spent:?}");
+    assert!(spent.wall < spent.models && spent.wall > 1.0, "{spent:?}");
     let line = format!("5 workers: {spent}\n");
     assert!(ended.err.ends_with(&line), "{ended:#?}");
 }

@@ -27,7 +27,7 @@ fn probe(reply: impl Fn(&str) -> String + Send + Sync + 'static) -> (Option<i32>
 /// A model's completion for a prompt.
 type Reply = fn(&str) -> String;
 
-/// What fills each hole of the probe.
+/// Returns the text that fills each hole of the probe.
 fn filling(prompt: &str) -> &'static str {
     let (before, _) = prompt.split_once("<|fim_suffix|>").unwrap();
     match before {

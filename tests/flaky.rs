@@ -88,24 +88,24 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
     let report = replay(&["--json"]).json();
     let attempts = attempts(&run);
     assert_eq!(attempts.len(), completions.len());
-    let (mut again, mut fallen) = (0, 0);
+    let (mut reruns, mut fallen) = (0, 0);
     for attempt in attempts.values() {
         let verdict = &attempt["verdict"];
         let outcome = verdict["outcome"].as_str().unwrap();
-        let was_run_again = verdict["again"] == true;
-        again += u64::from(was_run_again);
+        let was_rerun = verdict["rerun"] == true;
+        reruns += u64::from(was_rerun);
         let failed = verdict["failed"].as_array().unwrap();
         match attempt["offered"][0].as_str().unwrap() {
             "return a + 1" => assert_eq!(outcome, "passed"),
             // What runs the changed line needs no second look; the coin may have fallen first.
             "return a - 1" if failed[0] != "test_m.py::test_coin" => {
-                assert_eq!((outcome, was_run_again), ("failed", false));
+                assert_eq!((outcome, was_rerun), ("failed", false));
             }
             "return 1 + a" if failed.iter().any(|id| id == "test_m.py::test_steady") => {
-                assert_eq!((outcome, was_run_again), ("failed", true), "{verdict:#}");
+                assert_eq!((outcome, was_rerun), ("failed", true), "{verdict:#}");
             }
-            _ if outcome == "passed" => assert!(!was_run_again),
-            _ => assert!(was_run_again, "{verdict:#}"),
+            _ if outcome == "passed" => assert!(!was_rerun),
+            _ => assert!(was_rerun, "{verdict:#}"),
         }
         assert!(["passed", "failed"].contains(&outcome), "{verdict:#}");
         fallen += u64::from(failed.iter().any(|id| id == "test_m.py::test_coin"));
@@ -113,15 +113,16 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
     assert!(fallen > 0, "the coin fell on one side {COMPLETIONS} times");
     let rows = report["rows"].as_array().unwrap();
     let all = rows.last().unwrap();
-    assert_eq!(all["again"], again);
+    assert_eq!(all["reruns"], reruns);
     assert!(
         all["outcomes"]["flaky"]
             .as_u64()
             .is_none_or(|flaky| flaky == 0)
     );
     let shown = dir.fillrate(&["show", &text(&run)]).exits_with(0).out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = format!(
-        "{again} of {} verdicts depended on tests that run no line of the completion and were rerun; \
+        "{reruns} of {} verdicts depended on tests that run no line of the completion and were rerun; \
          0 (0.0 %) are flaky and left out of every figure",
         completions.len()
     );
@@ -238,7 +239,7 @@ fn what_is_also_flaky_without_a_completion_leaves_the_denominator() {
         let told = "test_m.py::test_coin does not agree with itself: without the change it failed ";
         assert!(reason.starts_with(told), "{verdict:#}");
         assert_eq!(
-            (&verdict["failed"], &verdict["again"]),
+            (&verdict["failed"], &verdict["rerun"]),
             (&json!(["test_m.py::test_coin"]), &json!(true))
         );
     }

@@ -268,7 +268,7 @@ fn conflicts_are_reported_settled_and_counted() {
     let settled = dir.fillrate(&["merge", &shared, "-o", &run, "--settle", "--json"]);
     let settled = settled.exits_with(0).json();
     let settlement = &settled["settled"][0];
-    assert_eq!(settlement["again"], "failed", "{settled}");
+    assert_eq!(settlement["rejudged"], "failed", "{settled}");
     let all = attempts(&dir.path("run"));
     let chosen = &all[settlement["attempt"].as_str().unwrap()];
     assert_eq!(chosen["verdict"]["outcome"], "failed", "{chosen}");

@@ -26,7 +26,7 @@ struct Attack {
     name: &'static str,
     completion: String,
     outcomes: &'static [&'static str],
-    /// What the tests' output must say, so that the attack is known to have been run.
+    /// Text that the tests' output must have, as proof that the attack ran.
     says: &'static str,
     /// The evidence for a pass that must be missing; with nothing else missing, and no test failed,
     /// the attack succeeds if that evidence is not required.
@@ -58,7 +58,7 @@ fn forgery(name: &'static str, code: &str, lacks: &'static str) -> Attack {
 }
 
 /// The evidence that a verdict lacks, twins left out: those are asked in addition.
-fn missing_beside_twins(verdict: &Value) -> Vec<&str> {
+fn missing_except_twins(verdict: &Value) -> Vec<&str> {
     let missing = verdict["missing"].as_array();
     let names = missing.into_iter().flatten().filter_map(Value::as_str);
     names.filter(|name| *name != "twins").collect()
@@ -143,7 +143,7 @@ fn withstand_with(
         assert!(output.contains(attack.says), "{}: {verdict:#}", attack.name);
         if let Some(evidence) = attack.lacks {
             assert_eq!(
-                missing_beside_twins(verdict),
+                missing_except_twins(verdict),
                 [evidence],
                 "{}: {verdict:#}",
                 attack.name
@@ -202,7 +202,7 @@ fn fingerprint() -> BTreeMap<PathBuf, Vec<u8>> {
     seen
 }
 
-/// What differs of the entries that were there before.
+/// Returns the entries that were there before and differ.
 fn changes(before: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<PathBuf> {
     let entry = |path: &Path| {
         let inside = path.strip_prefix(play::cache()).unwrap();
@@ -752,7 +752,7 @@ fn each_kind_of_evidence_stops_a_forgery_alone() {
     withstand(&dir, &kitchen(), &hole, &attacks);
 }
 
-/// What is stopped several times over.
+/// Several defences stop each of these.
 #[test]
 fn forged_reports_do_not_pass() {
     own_process!();
@@ -957,9 +957,9 @@ fn typescript_hole(dir: &TestDir) -> Value {
     holes(&tasks).into_iter().find(of_typescript).unwrap()
 }
 
-/// What a kept transformer, the files it laid out and the process that hosts the workers could
-/// give away or hand on. Each of the first three reads or writes where those files are, so that it
-/// ends otherwise where nothing is kept.
+/// Everything that a kept transformer, the files it laid out and the process that hosts the workers
+/// could give away or hand on. Each of the first three reads or writes where those files are, so
+/// that it ends otherwise where nothing is kept.
 #[test]
 fn typescript_runs_leave_nothing_for_later_runs() {
     own_process!();
@@ -1183,7 +1183,7 @@ const HOLES: [(&str, &str, &str, &str); 6] = [
     ("node", "ferry", "src/fares.js", "if (age"),
 ];
 
-/// How many attacks of each runner are judged unless `FILLRATE_ATTACKS=all` is set.
+/// Number of attacks of each runner that are judged unless `FILLRATE_ATTACKS=all` is set.
 const USUAL_ATTACKS: usize = 4;
 
 /// The attacks on one runner: all of them if that is asked for, and otherwise some that are stopped
@@ -1240,7 +1240,7 @@ fn withstand_listed(runner: &str, tools: &[&str]) {
     for (listed, verdict) in listed.iter().zip(&verdicts) {
         let name = &listed.name;
         let has_failed = verdict["failed"] != json!([]);
-        let beside = missing_beside_twins(verdict);
+        let beside = missing_except_twins(verdict);
         let missing = verdict["missing"].to_string();
         println!(
             "{runner}: {name}: {}, missing {missing}",

@@ -172,7 +172,7 @@ fn infilling(file: &Path, count: usize) {
     assert!(differing.is_empty(), "{differing:?}");
 }
 
-/// Whether the benchmark's own program, with nothing in its hole, runs to its end in time.
+/// True if the benchmark's own program, with nothing in its hole, runs to its end in time.
 fn passes_by_itself(record: &Value) -> bool {
     let part = |name: &str| record[name].as_str().unwrap();
     let program = format!(

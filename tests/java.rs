@@ -192,9 +192,9 @@ fn java_verdicts_are_right() {
     );
 }
 
-/// What other classes have compiled into them is compiled again with them. A constant that is `[]`
-/// once looked like none to them, so that they kept it. The naive engine, which audits, takes no
-/// class from an earlier compilation.
+/// Constants that other classes have compiled into them are compiled again with them. A constant
+/// that is `[]` once looked like none to them, so that they kept it. The naive engine, which
+/// audits, takes no class from an earlier compilation.
 #[test]
 fn a_changed_constant_reaches_the_classes_that_use_it() {
     let Some(mut junit) = Repository::installed() else {
@@ -276,7 +276,7 @@ fn a_folder_with_tests_is_replayed_without_a_manifest() {
     assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
 }
 
-/// Where no tests are left, what was left out is the reason, not that there are none.
+/// If no tests are left, the reason names those that were left out.
 #[test]
 fn tests_that_do_not_compile_are_the_reason_if_there_are_no_others() {
     let Some(junit) = Repository::installed() else {

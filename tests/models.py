@@ -45,7 +45,7 @@ def main():
             fillrate(
                 options,
                 *("replay", CORPUS, "--tasks", tasks, "--model", settings, "--view", views),
-                *("--patience", TIMEOUT, "--jobs", "1", "--out", folder),
+                *("--request-timeout", TIMEOUT, "--jobs", "1", "--out", folder),
             )
         for view in options.view:
             several = len(options.view) > 1
@@ -165,7 +165,7 @@ def table(options, runs):
 
 def compared(options, first, run):
     """The figures of a run, and how they differ from those of the first."""
-    shown = fillrate(options, "show", first, "--beside", run, "--json")
+    shown = fillrate(options, "show", first, "--compare-with", run, "--json")
     return json.loads(shown)["contexts"][1]
 
 

@@ -191,8 +191,8 @@ fn a_hole_whose_check_survives_gets_no_score() {
     assert_eq!(scored[1]["mutation"], serde_json::Value::Null);
 }
 
-/// What mutants of this do in one process after the other: they differ when it is imported, never
-/// end, never end in one test but fail others, end their process, leave files, processes and
+/// Mutants of this text misbehave in one process after the other: they differ when it is imported,
+/// never end, never end in one test but fail others, end their process, leave files, processes and
 /// variables behind, or do no harm.
 const MISCHIEF: &str = r#"import os
 import subprocess

@@ -62,7 +62,7 @@ impl Machine {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What the store has of completions, in the order of their requests.
+    /// Returns the completions in the store, in the order of their requests.
     fn completions(&self) -> Vec<Value> {
         self.fillrate(&["telemetry", "export"])
             .lines()
@@ -265,9 +265,9 @@ struct Filled {
     machine: Machine,
     /// The folder of the project's sources, as they were.
     sources: PathBuf,
-    /// What the person counted.
+    /// Counts that the person made.
     counts: Value,
-    /// What the statistics say of the trial.
+    /// The trial in the statistics.
     trial: Value,
 }
 
@@ -490,7 +490,7 @@ fn the_picture_shows_what_a_person_sees() {
     }
 }
 
-/// Where nothing but Neovim is installed.
+/// Installs on a machine with nothing but Neovim.
 #[test]
 fn a_tarball_installs_program_manual_completions_and_plugin() {
     let Some(neovim) = programs::install("neovim") else {

@@ -1,5 +1,5 @@
-//! What papers do beside scoring a run: labels of failures, signs of leakage, tuning data, and distance from
-//! real code.
+//! Methods of papers other than scoring: labels of failures, signs of leakage, tuning data, and
+//! distance from real code.
 
 use serde_json::{Value, json};
 

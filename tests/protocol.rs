@@ -1,5 +1,5 @@
-//! What the protocol's edge promises where it is easily broken: order, positions, privacy, and
-//! settings that change while people type.
+//! Promises of the protocol's edge that are easily broken: order, positions, privacy, and settings
+//! that change while people type.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

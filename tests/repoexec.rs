@@ -48,7 +48,7 @@ struct Task {
 struct Generation {
     generation: String,
     passed: bool,
-    /// Whether the verdict came from tests that are not among the record's.
+    /// True if the verdict came from tests that are not among the record's.
     tests_not_shipped: bool,
 }
 
@@ -60,7 +60,8 @@ impl Task {
         }
     }
 
-    /// Whether each generation passed whose recorded verdict the recorded tests gave.
+    /// True for each generation that passed, of those whose recorded verdict the recorded tests
+    /// gave.
     fn passed(&self) -> Vec<bool> {
         self.judged().map(|generation| generation.passed).collect()
     }

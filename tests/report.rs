@@ -69,7 +69,7 @@ impl Browser {
     }
 }
 
-/// What a browser saw, in which nothing went wrong.
+/// Returns the record of a browser in which nothing went wrong.
 fn seen(output: &[u8]) -> Value {
     let seen: Value = serde_json::from_slice(output).unwrap();
     assert_eq!(seen["complaints"], json!([]));
@@ -251,7 +251,7 @@ fn small(dir: &TestDir) -> [PathBuf; 2] {
             attempt: format!("{model}-{}-0", first.id),
             hole: first.id.clone(),
             outcome: Outcome::Passed,
-            again: Outcome::Failed,
+            rejudged: Outcome::Failed,
             reason: "a test failed that time".into(),
         })
         .unwrap();
@@ -272,7 +272,7 @@ fn report(dir: &TestDir, runs: &[&Path]) -> PathBuf {
     out
 }
 
-/// What a script in `data/` hands over.
+/// Returns the data of a script in `data/`.
 fn data(report: &Path, name: &str) -> Value {
     let script = fs::read_to_string(report.join(format!("data/{name}.js"))).unwrap();
     let arguments = script
@@ -352,7 +352,7 @@ fn every_page_opens_from_disk_in_light_and_dark() {
     says("runs", "empty-passes");
     says("hole", "Reference against completion");
     for name in [
-        "index", "plots", "attempts", "files", "file", "flips", "runs", "hole",
+        "index", "plots", "matrix", "attempts", "files", "file", "flips", "runs", "hole",
     ] {
         for scheme in ["light", "dark"] {
             let picture = browser.pictures.join(format!("{name}-{scheme}.png"));
@@ -587,6 +587,46 @@ fn figures_equal_those_of_show() {
 }
 
 #[test]
+fn matrix_finds_holes_that_only_one_run_solves() {
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let holes = holes(6);
+    let folders = [("alpha", 2), ("beta", 3)].map(|(model, step)| {
+        let folder = dir.path(model);
+        begin(&folder, model, 1, &holes);
+        add(
+            &folder,
+            holes.iter().enumerate().map(|(index, (hole, _))| {
+                let outcome = match index % step {
+                    0 => Outcome::Passed,
+                    _ => Outcome::Failed,
+                };
+                attempt(hole, model, 0, &hole.reference, outcome)
+            }),
+        );
+        folder
+    });
+    let report = report(&dir, &[&folders[0], &folders[1]]);
+    let seen = browser.look("matrix", &report);
+    assert_eq!(seen["all"], "12 of 12 holes");
+    // Of 0, 2, 4, 6, 8 and 10 the second passes 0 and 6.
+    assert_eq!(seen["only"], "4 of 12 holes");
+    assert_eq!(seen["address"], "#run-0=passes&run-1=fails");
+    assert_eq!(seen["cells"], json!(["passed", "failed"]));
+    let saved: Vec<&str> = seen["saved"].as_str().unwrap().lines().collect();
+    assert_eq!(saved[0], "hole,project,language,kind,alpha,beta");
+    assert_eq!(saved.len(), 5, "{saved:?}");
+    assert!(saved[1].ends_with(",passed,failed"), "{saved:?}");
+    // Both runs' attempts are on the hole's page, and Back leads to the filters as they were.
+    assert_eq!(seen["opened"], 2);
+    assert!(seen["copy"].as_u64() > Some(0), "{seen}");
+    assert_eq!(seen["back"], "4 of 12 holes");
+    assert_eq!(seen["before"], "6 of 12 holes");
+}
+
+#[test]
 fn a_hundred_thousand_attempts_stay_responsive() {
     let Some(browser) = Browser::new() else {
         return;
@@ -641,9 +681,11 @@ fn a_hundred_thousand_attempts_stay_responsive() {
     );
     assert_eq!(says("cleared"), "100,000 of 100,000");
     assert_eq!(says("needle"), "1 of 100,000");
+    // Those in which the model wrote `total = (` or `return None`.
+    assert_eq!(says("short"), "50,000 of 100,000");
     assert!(says("nothing").contains("No attempt matches"));
     // One column less, also in the address.
-    assert_eq!(seen["fewer"]["cells"], 11);
+    assert_eq!(seen["fewer"]["cells"], 12);
     assert!(!seen["fewer"]["heads"].to_string().contains("chars"));
     assert_eq!(seen["fewer"]["address"], "#without=chars");
     // Where there is little room, a name loses its middle and keeps the line.
@@ -749,7 +791,7 @@ fn displayed_text_is_never_executed() {
         attempt: format!("{EVIL}-{}-0", hole.id),
         hole: hole.id.clone(),
         outcome: Outcome::Failed,
-        again: Outcome::Passed,
+        rejudged: Outcome::Passed,
         reason: EVIL.into(),
     })
     .unwrap();
@@ -994,7 +1036,7 @@ fn a_live_report_follows_a_run() {
     assert_eq!(seen["hole"], first.id);
 }
 
-/// Whether two values are the same, but for the last digit of a number that was read.
+/// True if two values are the same, but for the last digit of a number that was read.
 fn alike(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-12 * a.abs(),
@@ -1026,7 +1068,7 @@ fn a_run_is_exported_in_every_format() {
     let passed = rows.iter().filter(|row| row["passed"] == true).count();
     assert_eq!(passed, 12 + 24);
     let one = &rows[0];
-    assert_eq!(one["schema"], 2);
+    assert_eq!(one["schema"], 3);
     assert_eq!(one["model"], "alpha");
     assert_eq!(one["context"], "editor");
     assert_eq!(one["configuration"], Value::Null);
@@ -1412,7 +1454,7 @@ fn the_scripts_of_the_pages_type_check() {
     };
     let pages = play::repository("replay/report/src/pages");
     let scripts = [
-        "common", "table", "index", "plots", "attempts", "files", "flips", "runs", "hole",
+        "common", "table", "index", "plots", "matrix", "attempts", "files", "flips", "runs", "hole",
     ];
     let output = Command::new("node")
         .arg(packages.join("node_modules/typescript/bin/tsc"))

@@ -78,7 +78,7 @@ fn packages_for_development_that_the_registry_lacks_are_left_out() {
     }
 }
 
-/// What can have no hole is named, and the other files go on.
+/// Files that can have no hole are named, and the others are used.
 #[test]
 fn files_that_no_protocol_carries_are_left_out_and_named() {
     use std::os::unix::ffi::OsStrExt as _;

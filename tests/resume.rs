@@ -52,7 +52,7 @@ fn timeless(mut attempt: Value) -> Value {
     attempt
 }
 
-/// Where two values differ, and how.
+/// Returns the places at which two values differ, with both values.
 fn differences(a: &Value, b: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut pending = vec![(String::new(), a, b)];
@@ -71,7 +71,7 @@ fn differences(a: &Value, b: &Value) -> Vec<String> {
     found
 }
 
-/// How many attempts a run has so far.
+/// Returns the number of attempts that a run has so far.
 fn done(run: &Path) -> usize {
     if !run.join("run.db").is_file() {
         return 0;
@@ -236,7 +236,10 @@ fn a_run_refuses_another_command() {
             &["--model", "empty", "--context", "none"],
             "`configuration`",
         ),
-        (&["--model", "empty", "--patience", "5"], "`patience`"),
+        (
+            &["--model", "empty", "--request-timeout", "5"],
+            "`request_timeout`",
+        ),
     ] {
         let refused = first(more).exits_with(1);
         assert_eq!(

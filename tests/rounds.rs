@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::play::{self, FinishedCommand, TestDir, has_tools, kitchen, text};
 
-/// What the model answers to a user's message, or the status that its server refuses with.
+/// The model's answer to a user's message, or the status with which its server refuses.
 type Script = fn(requests: &str, before: usize) -> Result<&'static str, u16>;
 
 /// A model server on loopback that speaks `/v1/chat/completions` by a script.
@@ -147,7 +147,7 @@ fn replay(
         tasks,
         "--model",
         model,
-        "--debug-rounds",
+        "--repair-rounds",
         rounds,
         "--out",
         "run",
@@ -250,7 +250,7 @@ fn contexts_are_compared_by_round_zero_and_keep_their_rounds() {
     );
     let model = text(&dir.write("model.toml", &settings));
     let mut arguments = vec!["replay", &corpus, "--tasks", &tasks, "--model", &model];
-    arguments.extend(["--context", "none,repoexec-full", "--debug-rounds", "1"]);
+    arguments.extend(["--context", "none,repoexec-full", "--repair-rounds", "1"]);
     arguments.extend(["--out", "runs", "--json"]);
     let mut command = dir.command(&arguments);
     let comparison = play::run(command.env("SHOP_KEY", "x")).exits_with(0).json();
@@ -271,7 +271,7 @@ fn contexts_are_compared_by_round_zero_and_keep_their_rounds() {
         assert_eq!(passed, [0.0, 1.0]);
     }
     // Nor is a hole solved that was not at first.
-    let shown = dir.fillrate(&["show", "runs/none", "--beside", "runs/repoexec-full"]);
+    let shown = dir.fillrate(&["show", "runs/none", "--compare-with", "runs/repoexec-full"]);
     let shown = shown.exits_with(0).out;
     assert!(
         !shown.contains("only ") && shown.contains("repoexec-full:\n"),
@@ -284,7 +284,7 @@ fn predictions_refuse_repair_rounds() {
     let dir = TestDir::new();
     let [corpus, tasks] = shop(&dir);
     let predictions = text(&dir.write("predictions.jsonl", ""));
-    for (option, value) in [("--debug-rounds", "1"), ("--context", "none,mrg-folder")] {
+    for (option, value) in [("--repair-rounds", "1"), ("--context", "none,mrg-folder")] {
         let mut arguments = vec!["replay", &corpus, "--tasks", &tasks, option, value];
         arguments.extend(["--model", "predictions", "--predictions", &predictions]);
         let finished = dir.fillrate(&arguments).exits_with(1);
@@ -303,7 +303,7 @@ fn models_without_chat_refuse_repair_rounds() {
     let finished = replay(&dir, &files, "embedded", "1").exits_with(1);
     let error_message = finished.error_message();
     assert!(
-        error_message.contains("--debug-rounds") && error_message.contains("openai-chat"),
+        error_message.contains("--repair-rounds") && error_message.contains("openai-chat"),
         "{error_message}"
     );
 }

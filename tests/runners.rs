@@ -13,9 +13,9 @@ struct Case {
     project: &'static str,
     /// The file of the hole: the project's slow test does not run its lines.
     path: &'static str,
-    /// How many tests run the hole's file at least in part.
+    /// Number of tests that run the hole's file at least in part.
     covering: u64,
-    /// How many tests there are.
+    /// Number of tests.
     tests: u64,
     /// Ends the process with the status of a run in which only sentinels fail.
     exit: &'static str,
@@ -92,7 +92,7 @@ fn verdicts(
         .collect()
 }
 
-/// Whether a verdict names a piece of evidence as missing.
+/// True if a verdict names a piece of evidence as missing.
 fn lacks(verdict: &Value, evidence: &str) -> bool {
     verdict["missing"]
         .as_array()
@@ -248,7 +248,7 @@ fn junit_verdicts_rely_on_available_evidence() {
 
 /// TypeScript's errors are beside the tests' outcome, which does not depend on them.
 #[test]
-fn type_errors_are_reported_beside_the_tests() {
+fn type_errors_are_reported_with_the_tests() {
     if !has_tools(&["node", "npm"]) {
         return;
     }
@@ -355,7 +355,7 @@ struct Setup {
     more: &'static str,
     /// Further files.
     files: &'static [(&'static str, &'static str)],
-    /// Whether every run of the tests tries it, or only one with `FILLRATE_ALL_RUNNERS` set.
+    /// True if every run of the tests tries it, or only one with `FILLRATE_ALL_RUNNERS` set.
     always: bool,
 }
 

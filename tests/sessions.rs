@@ -16,17 +16,17 @@ use serde_json::json;
 /// Sessions for each profile.
 const SESSIONS: usize = 60;
 
-/// What a server made of a hole: the windows with their scores' bits, and the completions.
+/// Response of a server at a hole: the windows with their scores' bits, and the completions.
 type Seen = (Vec<(String, usize, String, u64)>, Vec<String>);
 
-/// How often servers are killed.
+/// Number of servers that are killed.
 const KILLS: usize = 120;
 
 fn server(profile: &str) -> ServerCommand {
     ServerCommand {
         program: env!("CARGO_BIN_EXE_fillrate").into(),
         arguments: ["serve", "--context", profile].map(str::to_owned).into(),
-        patience: Duration::from_secs(60),
+        start_timeout: Duration::from_secs(60),
         telemetry: None,
         keeps_index: false,
     }
@@ -105,9 +105,9 @@ async fn play(developer: &mut Developer, path: &Path, before: &str, after: &str)
         )
     };
     let windows = windows.windows.iter().map(bits).collect();
-    let patience = Duration::from_secs(60);
+    let timeout = Duration::from_secs(60);
     let reply = developer
-        .request_completion(&file, cursor, patience, given())
+        .request_completion(&file, cursor, timeout, given())
         .await
         .unwrap();
     assert!(reply.answered);
@@ -122,7 +122,7 @@ async fn play(developer: &mut Developer, path: &Path, before: &str, after: &str)
     (windows, reply.candidates)
 }
 
-/// What a server that was just started makes of it.
+/// Returns the response of a server that was just started.
 async fn play_fresh(profile: &str, root: &Path, path: &Path, before: &str, after: &str) -> Seen {
     let mut developer = Developer::start(&server(profile), root).await.unwrap();
     let seen = play(&mut developer, path, before, after).await;
@@ -218,8 +218,8 @@ async fn an_index_kept_by_servers_that_are_killed_finds_what_a_new_one_finds() {
         }
         // Two at once, each killed at any moment of its start, some after it.
         let mut start = || {
-            let patience = Duration::from_millis(random.random_range(0..400));
-            tokio::time::timeout(patience, Developer::start(&command, root))
+            let timeout = Duration::from_millis(random.random_range(0..400));
+            tokio::time::timeout(timeout, Developer::start(&command, root))
         };
         // A server is killed when its developer is dropped.
         let _ = tokio::join!(start(), start());

@@ -25,7 +25,7 @@ struct Buffer {
     version: i32,
     text: Vec<char>,
     cursor: usize,
-    /// What is shown at the cursor, where something is.
+    /// Text shown at the cursor, if any.
     shown: Option<String>,
     places: Arc<Mutex<HashSet<(String, String)>>>,
 }
@@ -54,7 +54,7 @@ fn parts(prompt: &str) -> Option<(&str, &str)> {
     Some((prefix, rest.strip_suffix("<|fim_middle|>")?))
 }
 
-/// Whether a completion is right at a position: the model's whole text there, or the rest of an
+/// True if a completion is right at a position: the model's whole text there, or the rest of an
 /// earlier one whose beginning the person typed.
 fn fits(prefix: &str, suffix: &str, answer: &str) -> bool {
     let starts = prefix.char_indices().map(|(index, _)| index);

@@ -64,7 +64,7 @@ fn table_9_is_reproduced_as_published() {
         .exits_with(0);
     let json = fs::read_to_string(dir.path("out/study.json")).unwrap();
     let study: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(study["schema"], 1);
+    assert_eq!(study["schema"], 2);
     assert_eq!(study["pairs"].as_array().unwrap().len(), 3);
     for (language, metric, r, p, answer) in [
         ("python", "pass rate", 0.998, 1.0 / 24.0, "together"),
@@ -79,7 +79,7 @@ fn table_9_is_reproduced_as_published() {
         let found = pearson["p"].as_f64().unwrap();
         assert!((found - p).abs() < 1e-12, "{language} {metric}: {found}");
         assert_eq!(pearson["p_draws"], Value::Null);
-        assert_eq!(pair["answer"], answer);
+        assert_eq!(pair["conclusion"], answer);
         // Four versions are weak, whatever they show.
         let power = pair["design"]["power"].as_array().unwrap();
         let of_eight = power.iter().find(|at| at["true_r"] == 0.8).unwrap();

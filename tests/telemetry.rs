@@ -133,7 +133,7 @@ impl Typist {
         self.editor.notify("fillrate/event", params);
     }
 
-    /// What the store has once the server has ended in order.
+    /// Returns the contents of the store after an orderly end of the server.
     fn leave(&mut self) -> Vec<RecordedCompletion> {
         self.editor.request("shutdown", Value::Null);
         self.completions()
@@ -661,12 +661,12 @@ fn a_purge_removes_everything() {
     let none = dir.fillrate(&["telemetry", "export"]).exits_with(1);
     assert!(
         none.error_message()
-            .contains("no telemetry; the first completion in an editor creates it"),
+            .contains("the telemetry store does not exist; the first completion in an editor creates it"),
         "{none:?}"
     );
 }
 
-/// What the client is shown as a message.
+/// Returns the messages that the client is shown.
 fn messages(editor: &Editor) -> Vec<String> {
     let finished = editor.notifications.iter();
     finished
@@ -755,7 +755,7 @@ fn the_default_store_is_below_home() {
     assert_eq!(telemetry::read(&store).unwrap().completions.len(), 1);
 }
 
-/// How long several programs write into one store, in seconds: request a minute with
+/// Time for which several programs write into one store, in seconds: request a minute with
 /// `FILLRATE_TELEMETRY_SECONDS=60`.
 fn seconds() -> u64 {
     let asked = std::env::var("FILLRATE_TELEMETRY_SECONDS");

@@ -21,7 +21,7 @@ protocol = \"embedded\"
 max_tokens = 3
 ";
 
-/// How many files the person works in.
+/// Number of files that the person works in.
 const FILES: usize = 10;
 
 /// The lines that are missing in each file, and how each begins.
@@ -65,7 +65,7 @@ impl Offer {
             .collect()
     }
 
-    /// Which candidate begins with a line.
+    /// Returns the index of the candidate that begins with a line.
     fn position(&self, line: &str) -> Option<usize> {
         let mut texts = self.texts().into_iter();
         texts.position(|text| text.lines().next() == Some(line))
@@ -226,7 +226,7 @@ impl Person {
         }
     }
 
-    /// How often the server read the repository.
+    /// Returns the number of times that the server indexed the repository.
     fn indexings(&self) -> usize {
         let said = self.editor.notifications.iter();
         said.filter(|message| message["params"]["text"] == "indexing 0 %")
@@ -240,7 +240,7 @@ impl Person {
     }
 }
 
-/// What `fillrate telemetry stats` prints.
+/// Returns the output of `fillrate telemetry stats`.
 fn stats(store: &std::path::Path, more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_fillrate"))
         .args(["telemetry", "stats", "--store"])

@@ -29,7 +29,7 @@ fn typings(run: &Path) -> BTreeMap<(String, String), Value> {
     .collect()
 }
 
-/// What is exported of a run in which no clock counts: all that was typed, and the report without
+/// Returns the export of a run in which no clock counts: all that was typed, and the report without
 /// its folder.
 fn exported(run: &Path, finished: &FinishedCommand) -> String {
     let mut report = finished.json();
@@ -65,8 +65,8 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Whether a developer who is about to type `remaining` takes this text under `oracle-prefix`,
-/// by the definition alone.
+/// True if a developer who is about to type `remaining` takes this text under `oracle-prefix`, by
+/// the definition alone.
 fn takes(remaining: &str, offered: &str) -> bool {
     let offered = offered.trim_end();
     if offered.is_empty() || !remaining.starts_with(offered) {
@@ -363,8 +363,8 @@ fn real_pace_takes_the_recorded_time() {
     assert_eq!(figures(&report, "oracle-prefix+latency")["late"]["n"], 1);
 }
 
-/// What the developer is shown and accepts reaches the server as from an editor: a store of
-/// telemetry has it, marked as simulated.
+/// Completions that the developer is shown and accepts reach the server as from an editor: a store
+/// of telemetry has it, marked as simulated.
 #[test]
 fn a_store_records_what_the_developer_saw_and_accepted() {
     if !has_tools(&["python3"]) {
@@ -386,7 +386,7 @@ fn a_store_records_what_the_developer_saw_and_accepted() {
     let (mut on_display, mut accepts) = (0, 0);
     for typing in typings(&dir.path("run")).into_values() {
         for request in typing["session"]["requests"].as_array().unwrap() {
-            on_display += usize::from(request["fate"] == "shown");
+            on_display += usize::from(request["result"] == "shown");
             accepts += usize::from(request.get("accepted").is_some());
         }
     }

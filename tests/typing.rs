@@ -375,9 +375,9 @@ fn the_status_reports_activity_and_why_nothing_is_shown() {
     let mut typist = Typist::new(&scripted);
     assert_eq!(typist.response(), None);
     // Notifications and responses may overtake each other.
-    let patience = Instant::now() + TIME_LIMIT;
+    let deadline = Instant::now() + TIME_LIMIT;
     let silent = |editor: &Editor| states(editor).iter().any(|(state, _)| state == "silent");
-    while !silent(&typist.editor) && Instant::now() < patience {
+    while !silent(&typist.editor) && Instant::now() < deadline {
         typist.source();
     }
     let mut said = states(&typist.editor);
@@ -388,7 +388,7 @@ fn the_status_reports_activity_and_why_nothing_is_shown() {
         states,
         ["starting", "indexing", "ready", "asking", "silent"]
     );
-    assert_eq!(said[4].1, "the model had nothing to say");
+    assert_eq!(said[4].1, "the model returned an empty completion");
 }
 
 /// Every state reported to the client, with its message.

@@ -17,7 +17,7 @@ use crate::support::{pairs, programs};
 const SCHEMA: &str = include_str!("../editors/vscode/schema/fillrate.schema.json");
 const SETTINGS: &str = include_str!("../server/docs/settings.md");
 
-/// Where the extension is built and tried, and pictures are left to be looked at.
+/// Folder in which the extension is built and tried, and pictures are kept.
 fn place() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("vscode")
 }
@@ -286,7 +286,8 @@ fn a_person_completes_and_explains_in_a_real_editor() {
     assert_eq!(seen["afterNo"], seen["recorded"].as_array().unwrap().len());
 }
 
-/// What people blame such tools for does not happen: see the table in `editors/README.md`.
+/// Checks that common complaints about such tools do not apply: see the table in
+/// `editors/README.md`.
 fn assert_complaints_are_unfounded(seen: &Value) {
     let text = |member: &str| seen[member].as_str().unwrap();
     let head = "def f(values, count):\n    # one\n    # two\n";
@@ -339,7 +340,7 @@ fn assert_listed(rows: &Value, names: &[&str]) {
     }
 }
 
-/// What became of the completions is in the record, and nothing of the code.
+/// Checks that the record has the results of the completions and no code.
 fn assert_recorded(recorded: &Value) {
     assert!(!recorded.to_string().contains("values"), "{recorded}");
     let recorded = recorded.as_array().unwrap();
@@ -420,7 +421,7 @@ fn settings(schema: &Value, path: &str, table: &Value, rows: &mut BTreeMap<Strin
     }
 }
 
-/// What a schema refers to, or itself.
+/// Returns the schema that a schema refers to, or itself.
 fn resolved<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {
     let reference = [&part["$ref"], &part["allOf"][0]["$ref"]];
     match reference.into_iter().find_map(Value::as_str) {

@@ -1,4 +1,4 @@
-//! How often clean-up changes a right answer: a raw completion that equals the reference.
+//! Rate at which clean-up changes a right completion: a raw completion that equals the reference.
 //!
 //! `cargo bench -p fillrate --bench cleanup -- [--examples N] [FILE.jsonl.gz | FOLDER]...` takes the
 //! tasks of [HumanEval-Infilling](https://github.com/openai/human-eval-infilling) files and every

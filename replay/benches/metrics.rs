@@ -1,4 +1,4 @@
-//! How fast text metrics are, beside the same definitions in Python on the same files.
+//! Speed of text metrics, compared with the same definitions in Python on the same files.
 //!
 //! `cargo bench -p fillrate --bench metrics -- [PREDICTIONS [SEED]]` makes so many predictions
 //! (default: 10,000) by editing those of CrossCodeEval's examples in `../shared/oracles`, or,
@@ -108,7 +108,7 @@ struct Base {
     file: String,
 }
 
-/// What predictions are made of, and where it is from.
+/// Texts that predictions are made of, and their source.
 fn bases(root: &Path) -> (&'static str, Vec<Base>) {
     let oracle = root.join("../shared/oracles/crosscodeeval");
     if oracle.is_dir() {
@@ -198,7 +198,7 @@ fn make(bases: &[Base], count: u64, seed: u64, examples: &Path, predictions: &Pa
     fs::write(predictions, of_predictions).unwrap();
 }
 
-/// What a program said, and how long it took.
+/// Output of a program, and its duration.
 struct Timed {
     said: String,
     /// From start to end, in seconds.

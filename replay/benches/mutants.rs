@@ -1,4 +1,4 @@
-//! How fast mutants are judged, beside other programs: the same file, the same tests, and whether
+//! Speed of judging mutants, compared with other programs: the same file, the same tests, and whether
 //! they agree on the mutants that both have.
 //!
 //! `cargo bench -p fillrate --bench mutants -- [MOST [PYTHON [TYPESCRIPT]]]` mutates a module of
@@ -35,12 +35,12 @@ use support::peers::{Module, cosmic_ray};
 use support::play::{self, TestDir, text};
 use support::programs::install;
 
-/// What a program made of a file's mutants.
+/// Verdicts of a program on a file's mutants.
 struct Judged {
     program: &'static str,
     wall: f64,
     cpu: f64,
-    /// Whether each was killed, by what it changes.
+    /// True for each that was killed, by its change.
     killed: Vec<(String, bool)>,
 }
 
@@ -303,7 +303,7 @@ impl Drop for Meter {
     }
 }
 
-/// What a diff takes away and what it adds, without blanks, parentheses and quotes' kinds, in which
+/// Returns the text that a diff removes and the text that it adds, without blanks, parentheses and quotes' kinds, in which
 /// programs differ.
 fn change(diff: &str) -> String {
     let kept = |line: &str| -> String {

@@ -1,4 +1,4 @@
-//! What the sandbox costs: the same program bare and isolated, run in turn.
+//! Cost of the sandbox: the same program bare and isolated, run in turn.
 //!
 //! `cargo bench -p fillrate --bench sandbox [runs]` prints one line per program with the median
 //! and the 90th percentile of the wall-clock time in milliseconds.

@@ -1,4 +1,4 @@
-//! How fast the server is at a keyboard, and how often it asks a model.
+//! Speed of the server at a keyboard, and its number of model requests.
 //!
 //! `cargo bench -p fillrate --bench typing [-- FOLDER]` starts `fillrate serve` on a folder of
 //! Python code (without one, on a copy of the Python demo) with a model server on loopback, and

@@ -1,4 +1,4 @@
-//! How fast verdicts are, by engine: the same holes and the same completions, judged in turn.
+//! Speed of verdicts, by engine: the same holes and the same completions, judged in turn.
 //!
 //! `cargo bench -p fillrate --bench verdicts -- [CORPUS [HOLES [JOBS]]]` mines holes of a corpus
 //! (default: the demo's) and judges, for each, the reference, nothing, and two near misses, with
@@ -184,7 +184,7 @@ fn held_below(ancestor: u32) -> u64 {
     below.filter_map(held).sum()
 }
 
-/// What is judged at a hole: right, nothing, and two near misses.
+/// Completions that are judged at a hole: right, nothing, and two near misses.
 fn completions(reference: &str) -> [String; 4] {
     [
         reference.to_owned(),

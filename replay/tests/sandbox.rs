@@ -1454,7 +1454,7 @@ attempt(os.setpriority, os.PRIO_PGRP, os.getpgid(os.getppid()), 7)
 attempt(os.setpriority, os.PRIO_USER, os.getuid(), 7)
 ";
 
-/// What of the above a program finds.
+/// Returns the items above that a program finds.
 const FOUND: &str = "
 import ctypes, os, resource
 libc = ctypes.CDLL(None)
@@ -1505,7 +1505,7 @@ fn rounds_are_charged_for_their_own_memory_alone() {
     }
 }
 
-/// What a program can do to files so that they can't be read, and what is seen of it.
+/// Ways to make files unreadable, and their visible results.
 const UNREADABLE: [(&str, &[&str], &[&str]); 6] = [
     ("open(b'/repo/\\xff.py', 'w')", &["/repo/\\xff.py"], &[]),
     (

@@ -1,9 +1,10 @@
-//! How long the context index takes to build, to take in a saved file, and to answer.
+//! Measures how long the context index takes to build, to update a saved file, and to search.
 //!
 //! `cargo bench -p fillrate-server --bench context -- FOLDER…` measures the repositories in these
-//! folders, and how good the windows are; without any, two synthetic ones of 15 and of 400 files.
+//! folders, and the quality of the windows; without a folder, two synthetic ones of 15 and of 400
+//! files.
 
-// A bench that can't go on has nothing better to do than to say so.
+// A bench that fails has no better way to report it than a panic.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::{HashMap, HashSet};
@@ -22,7 +23,7 @@ const BUILDS: usize = 5;
 const LINES: usize = 3000;
 
 fn main() {
-    // Cargo hands flags of its own to every bench.
+    // Cargo passes its own flags to every bench.
     let folders: Vec<PathBuf> = std::env::args()
         .skip(1)
         .filter(|argument| !argument.starts_with("--"))
@@ -139,9 +140,9 @@ fn measure(name: &str, files: &[(String, String)], list: f64) {
     );
 }
 
-/// Prints how good the windows are, without a model: the last line before the cursor's line end
-/// is taken out, and of its words that occur in other files but nowhere else in its own, the share
-/// is counted that the best 10 windows have.
+/// Prints the quality of the windows, without a model. The line before the cursor is masked. Of its
+/// words that occur in other files but nowhere else in its own, the share that the best windows
+/// contain is counted.
 fn recall(files: &[(String, String)]) {
     let language = |path: &str| Language::for_path(path.as_ref()).unwrap();
     let index = Index::new().unwrap();
@@ -216,14 +217,14 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Python files of about 150 lines with names that recur, as they do in real code.
+/// Creates Python files of about 150 lines with recurring names, as in real code.
 fn synthetic(files: usize) -> Vec<(String, String)> {
     const WORDS: [&str; 24] = [
         "load", "save", "parse", "config", "user", "order", "price", "index", "cache", "token",
         "stream", "buffer", "event", "state", "path", "query", "model", "window", "result",
         "error", "total", "count", "line", "name",
     ];
-    // A linear congruential generator: the same files each time, with no crate for it.
+    // A linear congruential generator: the same files each time, without a crate for it.
     let mut state = 1_u64;
     let mut word = move || {
         state = state

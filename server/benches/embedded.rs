@@ -1,8 +1,9 @@
-//! How fast the embedded model learns and completes, and how often it gets a line exactly right.
+//! Measures how fast the embedded model learns and completes, and how often it gets a line exactly
+//! right.
 //!
-//! `cargo bench -p fillrate-server --bench embedded -- FOLDER [LINES]` takes a folder of code; a
-//! line is masked, the rest of the repository and of its file stay. Without a folder it makes up
-//! 100,000 lines, whose exact matches mean nothing. With `SHOW` set it prints every hole.
+//! `cargo bench -p fillrate-server --bench embedded -- FOLDER [LINES]` reads a folder of code. One
+//! line at a time is masked; the rest of its file and of the repository stays. Without a folder, it
+//! generates 100,000 lines, whose exact matches mean nothing. With `SHOW` set it prints every hole.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -58,7 +59,7 @@ fn main() {
     }
 }
 
-/// What is masked.
+/// The masked range.
 #[derive(Clone, Copy, PartialEq)]
 enum Hole {
     /// A line from its first character.
@@ -134,7 +135,7 @@ fn measure(model: &EmbeddedModel, files: &[File], hole: Hole, wanted: usize) {
     );
 }
 
-/// The first word of a text, or its first character.
+/// Returns the first word of a text, or its first character.
 fn word(text: &str) -> &str {
     let text = text.trim_start();
     let end = text
@@ -143,8 +144,8 @@ fn word(text: &str) -> &str {
     &text[..end.max(text.chars().next().map_or(0, char::len_utf8))]
 }
 
-/// Masked places: a file and the bytes from and to. Lines of code with at least two words, from
-/// their first character or from a word within them.
+/// Returns masked ranges: a file, the start and the end in bytes. They are lines of code with at
+/// least two words, from their first character or from a word within them.
 fn holes(
     files: &[File],
     random: &mut ChaCha8Rng,
@@ -211,7 +212,8 @@ fn read(folder: &Path) -> Vec<File> {
     files
 }
 
-/// Code with the shape of code: names from a Zipf-like choice, nested blocks, 500 lines a file.
+/// Generates code of realistic shape: names from a Zipf-like distribution, nested blocks, 500 lines
+/// per file.
 fn make_up(lines: usize) -> Vec<File> {
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut name = || {

@@ -1,15 +1,15 @@
-//! How long CrossCodeEval's retrieval takes per example, beside the same in Python with NLTK and
-//! rank_bm25, whose windows and scores must be equal to the last bit.
+//! Measures the time per example of CrossCodeEval's retrieval, compared with the same in Python
+//! with NLTK and rank_bm25, whose windows and scores must be bit-identical.
 //!
 //! ```sh
 //! FILLRATE_CCEVAL_REPOSITORIES=FOLDER cargo bench -p fillrate-server --bench retrieval
 //! ```
 //!
-//! With the repositories of CrossCodeEval's examples (see `tests/cceval.rs`) its own questions are
-//! asked; without, some in the demonstration corpora. Both sides have the files in memory, and
-//! read none. The first time it runs, it installs the Python packages into the cache.
+//! With the repositories of CrossCodeEval's examples (see `tests/cceval.rs`), its own queries are
+//! used; otherwise, some in the demonstration corpora. Both sides have the files in memory and read
+//! none. The first run installs the Python packages into the cache.
 
-// A bench that can't go on has nothing better to do than to say so.
+// A bench that fails has no better way to report it than a panic.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 #[allow(dead_code, reason = "a bench uses its part of what tests share")]
@@ -27,7 +27,7 @@ use fillrate_server::context::lines::{HitTarget, LineWindows, WindowScheme, ccev
 use fillrate_server::workspace::Workspace;
 use serde_json::{Value, json};
 
-/// How often a question is asked for one time.
+/// Number of repetitions of a query per measured time.
 const ASKED: u32 = 20;
 
 /// A repository and its questions.
@@ -40,8 +40,8 @@ struct Case {
 }
 
 /// CrossCodeEval's procedure on files in memory. Times are of whole examples: `all` cuts and
-/// tokenizes every window anew for each, as its authors' code does; `kept` has the tokens of every
-/// window from before, and makes the BM25 object and asks it.
+/// tokenizes every window anew for each, as its authors' code does. `kept` reuses the tokens of
+/// every window, and only creates and queries the BM25 object.
 const PYTHON: &str = r#"
 import json, os, re, struct, sys, time
 from nltk.tokenize import word_tokenize
@@ -172,7 +172,7 @@ fn retrieve(lines: &LineWindows, path: &str, prompt: &str) -> Vec<Window> {
     candidates.best(&scores, 5, HitTarget::Next)
 }
 
-/// Windows as the other side tells them.
+/// Formats windows like the Python side.
 fn shown(windows: &[Window]) -> Vec<[String; 3]> {
     let show = |window: &Window| {
         let score = format!("{:016x}", window.score.to_bits());
@@ -235,7 +235,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// A question after every 25th line of every file.
+/// Creates a query after every 25th line of every file.
 fn own(name: &str, folder: &Path) -> Case {
     let files = files(folder);
     let examples = files.iter().flat_map(|(path, contents)| {

@@ -1,9 +1,10 @@
-//! Turns a raw completion into what a person would accept. Each rule is one small function; a
+//! Turns a raw completion into the text that a person sees. Each rule is one small function; a
 //! [`Decision`] records what a rule removes or rewrites.
 //!
-//! Some rules recognise the end while the model still streams: [`EndDetector`] stops it there. They
-//! read whole lines only and nothing after them, and [`clean`] applies them at the same line ends,
-//! so that a raw completion stopped early and the same one streamed to its end give one result.
+//! Some rules recognise the end of a completion while the model still streams: [`EndDetector`]
+//! stops the model there. These rules read whole lines only and nothing after them, and [`clean`]
+//! applies them at the same line ends. So a completion that was stopped early gives the same result
+//! as one streamed to its end.
 
 mod brackets;
 mod chat;
@@ -26,7 +27,7 @@ pub use fillrate_syntax::CompletionExtent;
 
 pub use self::tokens::{FOREIGN_TOKENS, ForeignToken};
 
-/// Applies every rule in order and returns what is left and what each rule removed.
+/// Applies every rule in order. Returns the remaining text and the rules' decisions.
 pub fn clean(raw: &str, site: &CursorSite<'_>) -> (String, Vec<Decision>) {
     Cleaner::new(*site).clean(raw, Finish::Stop)
 }
@@ -38,14 +39,14 @@ pub struct Cleaner<'a> {
 }
 
 impl<'a> Cleaner<'a> {
-    /// A cleaner for this cursor.
+    /// Creates a cleaner for this cursor.
     pub fn new(site: CursorSite<'a>) -> Self {
         Self {
             site: SyntaxSite::new(site),
         }
     }
 
-    /// A detector for one raw completion while it streams.
+    /// Creates a detector for one raw completion while it streams.
     pub fn end_detector(&self) -> EndDetector<'_> {
         EndDetector {
             cleaner: self,
@@ -54,7 +55,7 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// Applies every rule in order and returns what is left and what each rule removed.
+    /// Applies every rule in order. Returns the remaining text and the rules' decisions.
     pub fn clean(&self, raw: &str, finish: Finish) -> (String, Vec<Decision>) {
         let site = &self.site;
         if raw.is_empty() {
@@ -63,7 +64,7 @@ impl<'a> Cleaner<'a> {
         let mut decisions: Vec<Decision> = Vec::new();
         let mut text = raw.to_owned();
         let end = line_ends(raw).find_map(|end| Some((end, self.completed_by(&raw[..end])?)));
-        // What a rule has ended is finished, whatever its model would still have written.
+        // A completion that a rule ended is finished, even if its model would have written more.
         let finish = end.map_or(finish, |_| Finish::Enough);
         if let Some((end, rule)) = end.filter(|(end, _)| *end < raw.len()) {
             decisions.push(Decision::cut(rule, text.split_off(end)));
@@ -77,7 +78,7 @@ impl<'a> Cleaner<'a> {
                 continue;
             }
             let change = match apply(&text, site) {
-                // Who asks for lines is helped by a part of one, too.
+                // With extent `line`, part of a line is useful too, so whole tokens are kept.
                 Change::EndAt(0)
                     if *rule == UNFINISHED
                         && finish == Finish::Length
@@ -92,7 +93,7 @@ impl<'a> Cleaner<'a> {
                 Change::EndAt(end) if end >= text.len() => {}
                 Change::EndAt(end) => {
                     let mut removed = text.split_off(end);
-                    // The rule may have cut at a line end before, and now cuts the rest.
+                    // The rule may have cut at an earlier line end; both parts are one decision.
                     if decisions.last().is_some_and(|last| last.rule == *rule)
                         && let Some(last) = decisions.pop()
                     {
@@ -116,7 +117,7 @@ impl<'a> Cleaner<'a> {
         (text, decisions)
     }
 
-    /// The rule by which a text of whole lines is complete; `None` while it may go on.
+    /// Returns the rule by which a text of whole lines is complete; `None` while it may continue.
     fn completed_by(&self, lines: &str) -> Option<&'static str> {
         let site = &self.site;
         if tokens::leaked(lines, site).is_some() {
@@ -124,7 +125,7 @@ impl<'a> Cleaner<'a> {
         }
         let fenced = chat::begins_with_fence(lines, site);
         if site.chat || fenced || chat::starts_with_reasoning(lines) {
-            // Which lines are code is known only once the prose around them is removed.
+            // Lines of code are known only once the prose around them is removed.
             return chat::is_fence_closed(lines, site).then_some("fence");
         }
         if site.extent == CompletionExtent::Anything {
@@ -150,7 +151,7 @@ impl<'a> Cleaner<'a> {
     }
 }
 
-/// Whether the end of a text is where its model was cut off, and not where a rule has ended it.
+/// True if a text ends where its model was cut off, and not where a rule ended it.
 fn is_unfinished(
     raw: &str,
     text: &str,
@@ -159,6 +160,7 @@ fn is_unfinished(
     site: &SyntaxSite<'_>,
 ) -> bool {
     let last = |text: &str| last_line(text.trim_end()).trim().to_owned();
+    // A removed text at the end of `raw` means that a rule, not the model, set the end.
     let is_ended = decisions
         .iter()
         .any(|decision| !decision.rewritten && raw.ends_with(&decision.removed));
@@ -171,18 +173,18 @@ fn is_unfinished(
         }
 }
 
-/// Detects while a model streams that its raw completion is complete.
+/// Detects during streaming that a raw completion is complete.
 #[derive(Debug)]
 pub struct EndDetector<'a> {
     cleaner: &'a Cleaner<'a>,
-    /// The length of the text that has been checked, up to a line end.
+    /// Length of the text checked so far, up to a line end.
     checked: usize,
     complete: bool,
 }
 
 impl EndDetector<'_> {
-    /// Whether nothing that may follow `so_far` can change what [`clean`] keeps of it. Each call's
-    /// `so_far` begins with that of the previous call.
+    /// True if no text that may follow `so_far` can change what [`clean`] keeps of it. Each call's
+    /// `so_far` extends that of the previous call.
     pub fn is_complete(&mut self, so_far: &str) -> bool {
         let checked = self.checked;
         for end in line_ends(&so_far[checked..]).map(|end| checked + end) {
@@ -193,33 +195,33 @@ impl EndDetector<'_> {
     }
 }
 
-/// What surrounds the cursor that a completion goes to.
+/// Surroundings of the cursor of a completion.
 #[derive(Clone, Copy, Debug)]
 pub struct CursorSite<'a> {
     /// The file's text up to the cursor.
     pub prefix: &'a str,
     /// The file's text from the cursor on.
     pub suffix: &'a str,
-    /// The file's path in its repository, if a prompt may have said it.
+    /// The file's path in its repository, if the prompt may contain it.
     pub path: Option<&'a str>,
-    /// The file's language, where the server knows it.
+    /// The file's language, if known.
     pub language: Option<&'static Language>,
-    /// The file's syntax tree without the completion; `None` has the file parsed.
+    /// The file's syntax tree without the completion; if `None`, the file is parsed.
     pub tree: Option<&'a Tree>,
-    /// How far a completion may go.
+    /// Limit on the length of a completion.
     pub extent: CompletionExtent,
-    /// Whether the model is a chat model, which may put prose around the code.
+    /// True for a chat model, which may put prose around the code.
     pub chat: bool,
 }
 
-/// What one rule removed from a raw completion, or rewrote.
+/// Text that one rule removed from a raw completion, or rewrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// The rule's name.
     pub rule: String,
-    /// What it cut off, or the text before it rewrote it.
+    /// The text it cut off, or the text before the rewrite.
     pub removed: String,
-    /// Whether the text was rewritten, not cut.
+    /// True if the text was rewritten, not cut.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rewritten: bool,
 }
@@ -234,7 +236,7 @@ impl Decision {
     }
 }
 
-/// The names of the rules, in the order in which they apply.
+/// Returns the names of the rules, in the order in which they apply.
 pub fn rules() -> impl Iterator<Item = &'static str> {
     let rules = FOREIGN_TEXT_RULES.iter().chain(SHAPING_RULES);
     rules.map(|(name, _)| *name)
@@ -244,17 +246,17 @@ pub fn rules() -> impl Iterator<Item = &'static str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Change {
     None,
-    /// Only so many bytes are kept.
+    /// Keeps this number of bytes.
     EndAt(usize),
-    /// So many bytes are dropped at the beginning.
+    /// Drops this number of bytes at the beginning.
     BeginAt(usize),
     Rewrite(String),
 }
 
 type Rule = fn(&str, &SyntaxSite<'_>) -> Change;
 
-/// The rules that apply first, whatever the extent: they remove what is no code, and convert line
-/// ends.
+/// The rules that apply first, with every extent: they remove text that is not code, and convert
+/// line ends.
 const FOREIGN_TEXT_RULES: &[(&str, Rule)] = &[
     ("think", chat::remove_reasoning),
     ("fence", chat::keep_fenced_code),
@@ -266,11 +268,11 @@ const FOREIGN_TEXT_RULES: &[(&str, Rule)] = &[
     ("line-ends", style::match_line_ends),
 ];
 
-/// The rule for completions that their models did not finish.
+/// Name of the rule for completions that their models did not finish.
 const UNFINISHED: &str = "unfinished";
 
-/// The rules that end a completion and remove repetition, in the order in which they apply. A
-/// completion of extent [`CompletionExtent::Anything`] keeps its shape.
+/// The rules that end a completion and remove repetition, in the order in which they apply. They do
+/// not apply to the extent [`CompletionExtent::Anything`].
 const SHAPING_RULES: &[(&str, Rule)] = &[
     ("indentation", style::match_indentation),
     ("line", extent::end_at_line),
@@ -287,13 +289,13 @@ const SHAPING_RULES: &[(&str, Rule)] = &[
     ("blank-end", style::remove_trailing_blanks),
 ];
 
-/// The offsets just past each line end of a text.
+/// Returns the offsets just past each line end of a text.
 fn line_ends(text: &str) -> impl Iterator<Item = usize> {
     text.match_indices('\n').map(|(at, _)| at + 1)
 }
 
-/// The width of a line's leading white space, a tab counting as going on to the next multiple of
-/// eight, as Python has it.
+/// Returns the width of a line's leading white space. A tab advances to the next multiple of eight,
+/// as in Python.
 /// <https://docs.python.org/3/reference/lexical_analysis.html#indentation>
 fn indentation(line: &str) -> usize {
     let mut width = 0;
@@ -307,17 +309,17 @@ fn indentation(line: &str) -> usize {
     width
 }
 
-/// The text up to its first line end.
+/// Returns the text up to its first line end.
 fn first_line(text: &str) -> &str {
     text.split(['\n', '\r']).next().unwrap_or_default()
 }
 
-/// The text after its last line end.
+/// Returns the text after its last line end.
 fn last_line(text: &str) -> &str {
     text.rsplit(['\n', '\r']).next().unwrap_or_default()
 }
 
-/// How many letters and digits a line has. Lines with few repeat by chance.
+/// Number of letters and digits of a line. Lines with few of them repeat by chance.
 fn alphanumerics(line: &str) -> usize {
     line.chars().filter(|c| c.is_alphanumeric()).count()
 }

@@ -1,8 +1,7 @@
 //! The pipeline from a cursor to candidates, with a trace of every step.
 //!
-//! A cached completion still holds while a person types its beginning, a request joins a running
-//! model call that streams what the person types, and a burst of keys ends before a model is
-//! called.
+//! A cached completion stays valid while a person types its beginning. A request joins a running
+//! model call that streams what the person types. A model is called only after a burst of keys.
 
 mod cache;
 mod edits;

@@ -1,6 +1,6 @@
 //! The settings of a server and their layers: defaults, the user's `fillrate.toml`, the workspace's
 //! `fillrate.toml`, the client's initialisation options and settings, and the command line. Each
-//! layer overrides the one before.
+//! layer overrides the previous one.
 
 mod languages;
 mod trial;
@@ -21,6 +21,7 @@ use crate::digest::hex;
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 use crate::text::LineIndex;
+use fillrate_syntax::spelling::nearest_name;
 
 pub use languages::SWITCHED_OFF;
 pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
@@ -29,7 +30,7 @@ pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Configuration {
-    /// The default model, and how it generates.
+    /// The default model, and its generation parameters.
     pub model: model::ModelSettings,
     /// Further models, by name.
     pub models: BTreeMap<String, model::ModelSettings>,
@@ -39,16 +40,16 @@ pub struct Configuration {
     /// A trial of several models.
     #[serde(deserialize_with = "trial::or_default")]
     pub trial: TrialSettings,
-    /// What the prompt contains of the repository.
+    /// Context of the repository in the prompt.
     pub context: ContextSettings,
-    /// Behaviour while a person types.
+    /// Settings that apply while a person types.
     pub typing: TypingSettings,
-    /// How a model's text is cleaned up.
+    /// Clean-up of a model's text.
     pub cleanup: CleanupSettings,
     /// By protocol identifier of a language, or `*` for every other one: true if completions are
     /// offered in its documents.
     pub languages: BTreeMap<String, bool>,
-    /// What is recorded of completions.
+    /// Recording of completions.
     pub telemetry: TelemetrySettings,
 }
 
@@ -60,16 +61,15 @@ impl Configuration {
 
     /// True if settings may have this top-level key.
     pub fn has_key(key: &str) -> bool {
-        // `use` is not written while it is not set, or is `null`; both are keys.
+        // `use` is not serialised while it is unset, or is `null`; both are keys.
         let keys = serde_json::to_value(Self::default()).unwrap_or_default();
         key == "use" || keys.get(key).is_some()
     }
 
-    /// Identifies the settings that decide a completion's text: 16 hex digits of their SHA-256.
-    /// Excluded are how a model is reached (address or file) and waited for, so that one model
-    /// reached in two ways counts as one, where an index is kept, the settings of typing and
-    /// telemetry, and a `context.budget_ms` of 0: replays set it, and stand for servers that have
-    /// the default.
+    /// Identifies the settings that determine a completion's text: 16 hex digits of their SHA-256.
+    /// Excludes the model's address or file and its timeouts, so that one model reached in two ways
+    /// counts as one; the location of the index; the settings of typing and telemetry; and a
+    /// `context.budget_ms` of 0, as replays set it to measure servers with the default.
     pub fn fingerprint(&self) -> String {
         let defaults = Self::default();
         let model = model::ModelSettings {
@@ -105,57 +105,57 @@ impl Configuration {
     }
 }
 
-/// What is recorded of completions, on this machine only.
+/// Recording of completions, on this machine only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetrySettings {
-    /// Whether anything is recorded.
+    /// True if completions are recorded.
     pub enabled: bool,
-    /// Whether the texts of completions are recorded too.
+    /// True if the texts of completions are recorded too.
     pub content: bool,
     /// The store, a database file; by default `fillrate/telemetry.db` in the user's data folder.
     pub path: Option<PathBuf>,
-    /// When to measure how much of an accepted text remains, in seconds after the accept.
+    /// Times after an accept, in seconds, at which the remaining part of the text is measured.
     pub retention_s: Vec<u64>,
-    /// Base address of a collector of OpenTelemetry that latencies and outcomes are sent to, as
-    /// numbers only; `None` sends nothing.
+    /// Base address of a collector of OpenTelemetry that gets latencies and outcomes as numbers
+    /// only; `None` sends nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otlp_url: Option<String>,
 }
 
-/// How a model's text is cleaned up.
+/// Clean-up of a model's text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CleanupSettings {
-    /// How far a completion may extend.
+    /// Limit on the length of a completion.
     pub extent: CompletionExtent,
 }
 
-/// Behaviour while a person types.
+/// Settings that apply while a person types.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TypingSettings {
     /// Maximum wait for the next key before a model is called, in milliseconds; 0 calls it at
     /// every key. The wait itself follows the person's rhythm.
     pub wait_ms: u64,
-    /// Whether the model is called for the next completion as soon as one is accepted.
+    /// True to call the model for the next completion as soon as one is accepted.
     pub ahead: bool,
-    /// Whether earlier answers and running calls are reused where they still fit.
+    /// True to reuse earlier completions and running calls that still fit.
     pub reuse: bool,
-    /// Whether a model is called after an edit that only takes text back, such as Backspace or an
-    /// undo. Earlier completions that fit are offered in any case.
+    /// True to call the model after an edit that only deletes or undoes text. Earlier completions
+    /// that fit are offered in any case.
     #[serde(skip_serializing_if = "is_false")]
     pub after_deletion: bool,
-    /// The file of a gate that holds completions back that would hardly be accepted, by
-    /// `fillrate fit --gate`.
+    /// File of a gate, made by `fillrate fit --gate`, which holds back completions that would
+    /// hardly be accepted.
     pub gate: Option<PathBuf>,
 }
 
-/// What the prompt contains of the repository.
+/// Context of the repository in the prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ContextSettings {
-    /// How windows of other files are found.
+    /// Method of finding windows of other files.
     pub profile: Profile,
     /// Maximum number of windows of other files in the prompt.
     pub windows: usize,
@@ -163,7 +163,7 @@ pub struct ContextSettings {
     /// is [`BUDGET_MS`].
     #[serde(rename = "budget_ms", skip_serializing_if = "Option::is_none")]
     pub budget_ms: Option<u64>,
-    /// Whether the index of the profile `editor`, and what the embedded model has learnt, are kept in
+    /// True to keep the index of the profile `editor`, and what the embedded model has learnt, in
     /// the cache for the next start.
     #[serde(rename = "keep_index", skip_serializing_if = "is_true")]
     pub keep_index: bool,
@@ -171,10 +171,10 @@ pub struct ContextSettings {
     pub embeddings: EmbeddingSettings,
 }
 
-/// The default of `context.budget_ms`: a completion that comes a second later is hardly awaited.
+/// Default of `context.budget_ms`: people hardly wait another second for a completion.
 pub const BUDGET_MS: u64 = 1000;
 
-/// Keeps a default out of what is hashed and written, where it did not stand before.
+/// Omits the default of a new key from serialised settings and their hash.
 fn is_true(value: &bool) -> bool {
     *value
 }
@@ -184,7 +184,7 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// How windows of other files are found.
+/// Method of finding windows of other files.
 #[derive(
     Clone,
     Copy,
@@ -234,7 +234,7 @@ impl Profile {
         self.into()
     }
 
-    /// How its windows are written into a prompt.
+    /// Layout of its windows in a prompt.
     pub const fn layout(self) -> WindowLayout {
         match self {
             Self::None | Self::Editor | Self::Repocoder => WindowLayout::Family,
@@ -243,22 +243,22 @@ impl Profile {
         }
     }
 
-    /// Whether it uses what a request provides.
+    /// True if it uses values that a request provides.
     pub const fn heeds_given(self) -> bool {
         matches!(self, Self::Reference | Self::Given)
     }
 
-    /// Whether the repository's files are read. If not, a model does not learn from them either.
+    /// True if the repository's files are read. If not, a model does not learn from them either.
     pub const fn reads_repository(self) -> bool {
         !matches!(self, Self::None | Self::Given)
     }
 
-    /// Whether it needs embeddings.
+    /// True if it needs embeddings.
     pub const fn needs_vectors(self) -> bool {
         matches!(self, Self::Dense | Self::Mix)
     }
 
-    /// Whether windows are found without calling a model or another server.
+    /// True if windows are found without calling a model or another server.
     pub const fn is_immediate(self) -> bool {
         !matches!(self, Self::Repocoder | Self::Dense | Self::Mix)
     }
@@ -269,7 +269,7 @@ fn unknown_profile(_: &str) -> String {
     format!("the profiles are {}", names.join(", "))
 }
 
-/// Why settings can't be used.
+/// Error in the settings.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
     /// The file can't be read.
@@ -285,7 +285,7 @@ pub enum ConfigurationError {
     File {
         /// The settings file.
         path: PathBuf,
-        /// What is wrong, with line and key.
+        /// Description of the error, with line and key.
         reason: String,
     },
     /// Options hold an unknown key or an invalid value.
@@ -293,10 +293,10 @@ pub enum ConfigurationError {
     Options {
         /// The source of the options.
         origin: &'static str,
-        /// What is wrong, with the key.
+        /// Description of the error, with the key.
         reason: String,
     },
-    /// A workspace's file sets what only the user may.
+    /// A workspace's file sets a key that only the user may set.
     #[error(
         "{path}: `{key}` can't be set by a workspace, since a repository that you open \
          could then decide where your code and your keys go or what runs; set it in your own \
@@ -313,7 +313,7 @@ pub enum ConfigurationError {
     Models {
         /// The setting.
         setting: String,
-        /// What is wrong, and what to do.
+        /// Description of the error, and its remedy.
         reason: String,
     },
 }
@@ -348,7 +348,7 @@ impl Layers {
     /// Adds a workspace's own file, if it has one, as the top layer.
     ///
     /// # Errors
-    /// As [`Layers::file`], or it sets what could send code or keys elsewhere.
+    /// As [`Layers::file`], or it sets a key that could send code or keys elsewhere.
     pub fn workspace(&mut self, folder: &Path) -> Result<(), ConfigurationError> {
         let path = folder.join(FILE_NAME);
         if !path.is_file() {
@@ -373,7 +373,7 @@ impl Layers {
             .or_else(|| of_table("/context/embeddings", &|key, _| !PACING.contains(&key)))
             .or_else(|| of_table("/telemetry", &|_, _| true))
             .or_else(|| of_table("/typing", &|key, _| key == "gate"))
-            // The switch holds for documents of other folders too.
+            // The switch applies to documents of other folders too.
             .or_else(|| of_table("/languages", &|_, value| *value == Value::Bool(true)));
         if let Some(key) = refused {
             self.layers.pop();
@@ -406,13 +406,13 @@ impl Layers {
     /// Merges the layers.
     ///
     /// # Errors
-    /// The layers, each valid by itself, disagree in form, or name a model that none of them has.
+    /// The layers, each valid by itself, conflict, or name a model that none of them defines.
     pub fn merged(&self) -> Result<Configuration, ConfigurationError> {
         let mut whole = Value::Object(serde_json::Map::new());
         for layer in &self.layers {
             let names_one = layer.get("use").is_some_and(Value::is_string);
             if names_one && layer.get("trial").is_none() {
-                // Putting one model in use ends a trial of a lower layer.
+                // Selecting one model ends a trial of a lower layer.
                 merge(&mut whole, &serde_json::json!({"trial": null}));
             }
             merge(&mut whole, layer);
@@ -427,7 +427,7 @@ impl Layers {
     }
 }
 
-/// Describes an error with its line number. The line itself is not shown, as it may hold a key.
+/// Describes an error with its line number. Omits the line itself, as it may contain a key.
 fn located(error: &toml::de::Error, contents: &str) -> String {
     let message = with_pointer(error.message().to_owned());
     match error.span() {
@@ -439,7 +439,7 @@ fn located(error: &toml::de::Error, contents: &str) -> String {
     }
 }
 
-/// Settings of other programs that talk to models, and ours for the same.
+/// Settings of other programs that call models, with our names for them.
 const SETTINGS_ELSEWHERE: &[(&[&str], &str)] = &[
     (
         &["api_key", "key", "token", "auth_token", "bearer_token"],
@@ -559,16 +559,35 @@ const SETTINGS_ELSEWHERE: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// An error with a pointer to our setting, where it names one of another program. The names of other
-/// programs come in several spellings.
-fn with_pointer(message: String) -> String {
-    let named = message
-        .split_once("unknown field `")
-        .and_then(|(_, rest)| rest.split_once('`'))
-        .map(|(name, _)| name);
-    let Some(name) = named else {
+/// Replaces the names of Rust types in serde's errors by plain ones.
+fn in_plain_types(message: String) -> String {
+    let Some((rest, expected)) = message.rsplit_once("expected ") else {
         return message;
     };
+    let plain = match expected {
+        "u16" | "u32" | "u64" | "usize" => "a whole number of at least 0",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        _ => return message,
+    };
+    format!("{rest}expected {plain}")
+}
+
+/// Adds to serde's error about an unknown setting the setting that may be meant: the equivalent of
+/// another program's setting, else the nearest name. The names of other programs have several
+/// spellings.
+fn with_pointer(message: String) -> String {
+    let Some((_, rest)) = message.split_once("unknown field `") else {
+        return in_plain_types(message);
+    };
+    // serde writes the unknown name and then the known ones, each in backticks.
+    let mut names = rest.split('`').step_by(2);
+    let Some(name) = names.next() else {
+        return message;
+    };
+    let known: Vec<&str> = names.collect();
     let mut plain = String::new();
     let mut was_small = false;
     for character in name.chars() {
@@ -584,17 +603,23 @@ fn with_pointer(message: String) -> String {
     let pointer = SETTINGS_ELSEWHERE
         .iter()
         .find(|(names, _)| names.contains(&plain.as_str()));
-    match pointer {
-        Some((_, ours)) => format!("`{name}` is called {ours} here: {message}"),
-        None => message,
+    if let Some((_, ours)) = pointer {
+        return format!("`{name}` is called {ours} here");
+    }
+    match nearest_name(name, &known) {
+        Some(nearest) => format!("there is no setting `{name}`; `{nearest}` is the nearest"),
+        None => format!(
+            "there is no setting `{name}` here; the settings are `{}`",
+            known.join("`, `")
+        ),
     }
 }
 
-/// What a workspace may set of a source of embeddings.
+/// Keys of a source of embeddings that a workspace may set.
 const PACING: [&str; 2] = ["batch", "timeout_ms"];
 
-/// Whether a workspace may set this of a model: how it generates, not where it is. Unlisted settings
-/// are refused.
+/// True if a workspace may set this key of a model: generation parameters, not the address.
+/// Unlisted keys are refused.
 fn workspace_may_set(key: &str, value: &Value) -> bool {
     const GENERATING: &[&str] = &[
         "name",
@@ -611,7 +636,7 @@ fn workspace_may_set(key: &str, value: &Value) -> bool {
         "stream",
         "retries",
     ];
-    // A protocol may imply its vendor's address; these two send nothing.
+    // Any other protocol may imply its vendor's address; these two send nothing.
     let stays_here = [Protocol::Embedded, Protocol::Empty].map(Protocol::name);
     GENERATING.contains(&key)
         || (key == "protocol"
@@ -623,7 +648,7 @@ fn workspace_may_set(key: &str, value: &Value) -> bool {
 /// The name of a settings file, in a workspace folder or the user's configuration folder.
 pub const FILE_NAME: &str = "fillrate.toml";
 
-/// The user's own settings file, whether or not it exists.
+/// Path of the user's own settings file, even if it does not exist.
 pub fn user_file() -> Option<PathBuf> {
     let base = std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)

@@ -1,4 +1,4 @@
-//! What the server knows of the repository beside the open file: windows, indexes, rankers.
+//! Context from other files of the repository: windows, indexes, rankers.
 
 mod bm25;
 mod index;
@@ -37,55 +37,55 @@ pub struct Window {
     pub score: f64,
 }
 
-/// What a client may tell beside the protocol's own request, as the request's member `fillrate`:
-/// what is known to an evaluator and never to an editor. A profile that is not made for it passes
-/// it over, so that no other figure can depend on it by accident.
+/// Additional context that a client may send as the request's member `fillrate`. An evaluator knows
+/// these values; an editor never does. A profile ignores the members made for other profiles, so
+/// that no other result can depend on them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GivenContext {
-    /// What is missing at the cursor. Heeded by the profile `reference` alone, which looks for
-    /// windows with it and tells it to no model.
+    /// Text that is missing at the cursor. Only the profile `reference` uses it, to search windows;
+    /// no model receives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// Windows, best first; `first_line` and `score` may be left out. Heeded by the profile
-    /// `given` alone, which gives the model just these, as they are.
+    /// Windows, best first; `first_line` and `score` are optional. Only the profile `given` uses
+    /// them. It gives the model exactly these, unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub windows: Option<Vec<Window>>,
-    /// What the model answered here before, under any profile. Only models that are asked as a
-    /// chat is can be told it; for others it is a fault.
+    /// Earlier completion at this place, under any profile. Only chat models can be given it; for
+    /// other models it is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<EarlierAttempt>,
-    /// Id of the hole at the cursor. Only a recorded model reads it, to find the completions of
-    /// this hole among those of files that are alike.
+    /// Id of the hole at the cursor. Only a recorded model reads it, to choose between holes with
+    /// the same prefix and suffix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hole: Option<String>,
 }
 
-/// An answer that did not do, and what came of it.
+/// A completion that failed, and the reported failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EarlierAttempt {
-    /// What was put at the cursor.
+    /// The completion.
     pub completion: String,
-    /// What tests said of it. It may be written by hostile code.
+    /// Output of the failed tests. It may be written by hostile code.
     pub feedback: String,
 }
 
-/// How windows are written into a prompt, and how many may be.
+/// Layout of windows in a prompt, and the limit on their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowLayout {
-    /// As the model's family has it, within the prompt's share for windows.
+    /// Layout of the model's family, within the prompt's share for windows.
     #[default]
     Family,
-    /// As the model's family has it, all of them: whoever gave them has chosen.
+    /// Layout of the model's family, without a limit: the client has chosen the windows.
     Whole,
-    /// As CrossCodeEval has it, whatever the family: comment lines before the file's own text.
-    /// The profile has bounded them. <https://arxiv.org/abs/2310.11248>, §2.3.
+    /// Layout of CrossCodeEval, for every family: comment lines before the file's own text. The
+    /// profile has limited their size. <https://arxiv.org/abs/2310.11248>, §2.3.
     Comments,
 }
 
-/// The windows that fit into so many tokens together, by `count`, the best (first) first. One
-/// that does not fit is left out, and smaller ones after it still get their chance.
+/// Keeps the windows that fit into `tokens` tokens together, measured by `count`, the best (first)
+/// first. Omits a window that does not fit, and continues with the smaller ones after it.
 pub fn budget(windows: Vec<Window>, tokens: usize, count: impl Fn(&str) -> usize) -> Vec<Window> {
     let mut left = tokens;
     windows
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_is_never_retrieved() {
+    fn hidden_files_are_never_retrieved() {
         let folder = tempfile::TempDir::new().expect("there is room for a folder");
         for (path, contents) in [
             (".gitignore", "local.py"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_too_large_leaves_room_for_a_smaller_one() {
+    fn budget_skips_windows_that_are_too_large() {
         let windows = ["aa", "bbbbbb", "cc", "d"].map(window).to_vec();
         let taken = budget(windows, 4, str::len);
         let texts: Vec<_> = taken.iter().map(|window| window.text.as_str()).collect();
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_budget_is_kept_and_the_best_is_taken_if_it_fits(
+        fn budget_is_kept_and_prefers_the_best(
             texts in prop::collection::vec("[a-z]{0,9}", 0..9),
             tokens in 0usize..30,
         ) {

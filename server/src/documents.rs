@@ -28,7 +28,7 @@ pub struct Documents {
 pub struct Snapshot {
     /// Its URI in the editor.
     pub uri: String,
-    /// Its file, if the URI names one; of a notebook's cell, the notebook's.
+    /// Its file, if the URI names one; for a notebook's cell, the notebook's file.
     pub path: Option<PathBuf>,
     /// The protocol identifier of its language, as the client names it.
     pub language_id: String,
@@ -70,7 +70,7 @@ pub struct TextChange {
 }
 
 impl TextChange {
-    /// The change that replaces one text by another at an offset.
+    /// Creates the change that replaces one text by another at an offset.
     pub fn between(start: ByteOffset, before: &str, after: &str) -> Self {
         let alike = before
             .chars()
@@ -121,8 +121,8 @@ impl Snapshot {
         parsed.as_ref()
     }
 
-    /// The same document with a range replaced by a text, and the text's end: what an editor shows
-    /// while a suggestion is selected.
+    /// Returns the document with a range replaced by a text, and the end of that text. Editors show
+    /// this document while an item of a menu is selected.
     #[must_use]
     pub fn with_replaced(&self, range: Range<ByteOffset>, text: &str) -> (Self, ByteOffset) {
         let before = self.text.slice(ByteOffset(0)..range.start);
@@ -132,7 +132,7 @@ impl Snapshot {
         (self.with_text(Text::new(&whole)), end)
     }
 
-    /// The same document with another text.
+    /// Returns the document with another text.
     fn with_text(&self, text: Text) -> Self {
         Self {
             text,
@@ -145,6 +145,7 @@ impl Snapshot {
     }
 
     fn apply(&mut self, edit: &ContentChange, encoding: Encoding) -> TextChange {
+        // A tree that was never parsed since the last edit leaves the earlier one, edited further.
         let older = self.syntax.tree.take().flatten();
         let older = older.or_else(|| self.syntax.earlier.take());
         let Some(range) = &edit.range else {
@@ -153,6 +154,7 @@ impl Snapshot {
             return TextChange::between(ByteOffset(0), &before, &edit.text);
         };
         let (a, b) = (
+            // A client may send the ends of a range in the wrong order.
             self.text.offset(range.start, encoding),
             self.text.offset(range.end, encoding),
         );
@@ -190,8 +192,8 @@ impl Documents {
         self.open.insert(uri.to_owned(), Arc::new(snapshot));
     }
 
-    /// Applies edits in order and returns the change of each, relative to the text the previous one
-    /// left. `None` if the document is not open.
+    /// Applies edits in order. Returns the change of each, relative to the text after the previous
+    /// edit, or `None` if the document is not open.
     pub fn change(
         &mut self,
         uri: &str,
@@ -200,7 +202,8 @@ impl Documents {
         encoding: Encoding,
     ) -> Option<Vec<TextChange>> {
         let document = self.open.get_mut(uri)?;
-        // An earlier snapshot keeps its own copy; the rope shares what did not change.
+        // A request may still hold the earlier snapshot: it keeps its own copy, and the rope shares
+        // the unchanged parts.
         let document = Arc::make_mut(document);
         document.version = version;
         let changes = edits.iter().map(|edit| document.apply(edit, encoding));

@@ -1,11 +1,11 @@
-//! Where the server keeps files of its own.
+//! Folders of the server's own files.
 
 use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The cache's folder: `$FILLRATE_CACHE`, else `$XDG_CACHE_HOME/fillrate`, else `~/.cache/fillrate`;
-/// nothing where none of the variables is set.
+/// Returns the cache's folder: `$FILLRATE_CACHE`, else `$XDG_CACHE_HOME/fillrate`, else
+/// `~/.cache/fillrate`; `None` if none of the variables is set.
 pub(crate) fn cache_folder(environment: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let set = |name| environment(name).filter(|value| !value.is_empty());
     let own = set("FILLRATE_CACHE").map(PathBuf::from);
@@ -13,7 +13,7 @@ pub(crate) fn cache_folder(environment: &dyn Fn(&str) -> Option<String>) -> Opti
         .or_else(|| Some(Path::new(&set("HOME")?).join(".cache/fillrate")))
 }
 
-/// Creates a folder that only its owner may read, and those above it, unless they exist.
+/// Creates a folder, and its missing parents, readable by its owner only.
 pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -7,7 +7,7 @@
 //! the crate `fillrate-syntax`.
 //!
 //! Architecture invariants: only [`lsp`] knows tower-lsp and JSON-RPC; offsets are converted
-//! only in `fillrate_syntax::text`; this crate never depends on the evaluator that plays it.
+//! only in `fillrate_syntax::text`; this crate never depends on the evaluator , which runs it.
 
 pub mod cleanup;
 pub mod completion;

@@ -1,8 +1,8 @@
-//! The protocol edge: the only room that knows tower-lsp and JSON-RPC.
+//! The protocol layer: the only module that knows tower-lsp and JSON-RPC.
 //!
-//! `EditorSession` holds the state behind one lock, which is never held across an
-//! await. Each request and notification has a file of its own in `requests` and `notifications`;
-//! `backend` routes to them. Slow work goes to `background` as jobs.
+//! `EditorSession` holds the state behind one lock, which is never held across an await. Each
+//! request and notification has its own file in `requests` and `notifications`; `backend` routes to
+//! them. Slow work is queued in `background` as jobs.
 //!
 //! tower-lsp polls handlers in order of arrival but runs them concurrently. `service` therefore
 //! polls each handler once before it reads the next message: up to its first await, a handler runs
@@ -59,11 +59,11 @@ pub use status::{ServerState, ServerStatus};
 /// completions would delay every edit.
 const CONCURRENCY: usize = 1024;
 
-/// Time limit for the last telemetry writes after the client is gone.
+/// Timeout for the last telemetry writes after the client disconnected.
 const LAST_WRITES: Duration = Duration::from_secs(1);
 
-/// Time limit for pending responses after the client closed its output: enough for those that are
-/// ready, without waiting for a model.
+/// Timeout for pending responses after the client closed its output: enough for finished ones,
+/// without waiting for a model.
 const LAST_RESPONSES: Duration = Duration::from_millis(500);
 
 /// Serves one client over standard input and output until it sends `exit` or closes its end.
@@ -101,7 +101,7 @@ where
         () = exit.notified() => {}
         () = client_gone => {}
     }
-    // A client that leaves without `shutdown` may have recorded events, too.
+    // A client that exits without `shutdown` may have recorded events, too.
     if let Some(recorder) = session.recorder() {
         let _ = tokio::time::timeout(LAST_WRITES, recorder.finish()).await;
     }

@@ -1,4 +1,4 @@
-//! The [`Model`] trait and one file per wire protocol, the embedded model among them.
+//! The [`Model`] trait, one file per wire protocol, and the embedded model.
 
 mod anthropic_messages;
 mod deepseek_fim;
@@ -51,12 +51,12 @@ pub(crate) use http::collector_client;
 pub use secret::Secret;
 pub use settings::{Infill, ModelSettings, Protocol};
 
-/// Opens the model that the settings describe. `environment` looks an environment variable up;
-/// only the key's variable is looked up. A command that prints the key is run to its end.
+/// Opens the model that the settings describe. `environment` looks up an environment variable; it
+/// is called only for the key's variable. A command that prints the key is run to its end.
 ///
 /// # Errors
-/// [`ModelError::Settings`] with one sentence, if the settings lack what their protocol needs or
-/// name something unknown.
+/// [`ModelError::Settings`] with one sentence, if the settings lack a value that their protocol
+/// needs or name something unknown.
 pub fn open(
     settings: &ModelSettings,
     environment: &dyn Fn(&str) -> Option<String>,
@@ -88,7 +88,7 @@ pub fn open(
     }
 }
 
-/// How many candidates are worth asking for: greedy generation gives one.
+/// Number of distinct candidates that a request can produce: greedy generation produces one.
 fn distinct_candidates(parameters: &ModelParameters) -> usize {
     if parameters.temperature == 0.0 {
         1
@@ -100,10 +100,11 @@ fn distinct_candidates(parameters: &ModelParameters) -> usize {
 /// A model that completes at a cursor. One value serves all requests of a server concurrently.
 #[async_trait]
 pub trait Model: Send + Sync + fmt::Debug {
-    /// The name figures are reported under.
+    /// The name under which figures are reported.
     fn name(&self) -> &str;
 
-    /// One sentence for people on how the prompt is written, and why; empty if there is no prompt.
+    /// Describes for people in one sentence how the prompt is written, and why; empty if there is
+    /// no prompt.
     fn describe(&self) -> String {
         String::new()
     }
@@ -118,13 +119,13 @@ pub trait Model: Send + Sync + fmt::Debug {
         false
     }
 
-    /// True once the model's server has refused the key: nothing more is sent, and other settings
-    /// open the model anew.
+    /// True once the model's server has refused the key. Nothing more is sent until changed
+    /// settings open the model again.
     fn is_refused(&self) -> bool {
         false
     }
 
-    /// Whether it is a chat model, which may reply with prose around the code.
+    /// True for a chat model, which may reply with prose around the code.
     fn chats(&self) -> bool {
         false
     }
@@ -133,35 +134,37 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// Dropping the future cancels the work, an HTTP exchange included.
     ///
     /// # Errors
-    /// Why the model gave no candidates; the message holds no key.
+    /// The model returned no candidates. The message contains no key.
     async fn complete(
         &self,
         request: &ModelRequest,
         listener: &dyn TextListener,
     ) -> Result<ModelOutput, ModelError>;
 
-    /// Whether it [observes](Model::observe) the repository.
+    /// True if it [observes](Model::observe) the repository.
     fn learns(&self) -> bool {
         false
     }
 
-    /// Learns a repository file's contents; `None` means that the file is gone. Models that learn
-    /// from the repository override it; it must return soon.
+    /// Learns a repository file's contents; `None` means that the file was removed. Models that
+    /// learn from the repository override it. It must return quickly.
     fn observe(&self, _path: &str, _contents: Option<&str>) {}
 
-    /// Begins to learn many files apart from what it has learnt, so that it may take long; `None` if
-    /// the model can only [observe](Model::observe) one after the other.
+    /// Starts to learn many files into a separate state, so that it may take long. `None` if the
+    /// model can only [observe](Model::observe) files one by one.
     fn learn_many(&self) -> Option<Box<dyn BulkLearning>> {
         None
     }
 
-    /// What it has learnt up to now, to be kept for the next start; `None` if it can't be kept.
+    /// Returns all that it has learnt so far, to be kept for the next start; `None` if it can't be
+    /// kept.
     fn learning(&self) -> Option<KeptLearning> {
         None
     }
 
-    /// Puts what was kept, or learnt apart, less these files, in place of what it has learnt, and says
-    /// whether it could. Afterwards it answers as if it had observed the others.
+    /// Replaces its learnt state by a kept or bulk-learnt one, without the files in `_gone`.
+    /// Returns true on success. Afterwards its answers are as if it had observed the remaining
+    /// files.
     fn relearn(&self, _kept: Arc<Vec<u8>>, _gone: &[String]) -> bool {
         false
     }
@@ -172,17 +175,17 @@ pub trait BulkLearning: Send {
     /// Learns a file.
     fn learn(&mut self, path: &str, contents: &str);
 
-    /// All that was learnt, for [`Model::relearn`]. This may take seconds.
+    /// Returns the learnt state, for [`Model::relearn`]. This may take seconds.
     fn finish(self: Box<Self>) -> Vec<u8>;
 }
 
-/// Writes what a model has learnt as bytes, which may take seconds.
+/// Serialises the learnt state of a model, which may take seconds.
 pub type KeptLearning = Box<dyn FnOnce() -> Arc<Vec<u8>> + Send>;
 
 /// Receives streamed text while a model generates it.
 pub trait TextListener: Send + Sync {
-    /// `text` is all that the candidate of this number, from 0, has so far, up to its first stop.
-    /// [`ControlFlow::Break`] ends this candidate there with [`Finish::Enough`]; once every
+    /// Receives the whole text so far, up to its first stop, of a candidate, numbered from 0.
+    /// [`ControlFlow::Break`] ends this candidate there with [`Finish::Enough`]. Once every
     /// candidate has ended, so does the exchange.
     fn receive(&self, candidate: usize, text: &str) -> ControlFlow<()>;
 }
@@ -197,7 +200,7 @@ impl TextListener for UnlimitedListener {
     }
 }
 
-/// A cursor to complete at, with all that a model may get.
+/// A cursor to complete at, with all input of a model.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
     /// The file's text before the cursor.
@@ -208,19 +211,19 @@ pub struct ModelRequest {
     pub path: String,
     /// The workspace folder's name.
     pub repository: String,
-    /// The file's language, where the server knows it.
+    /// The file's language, if known.
     pub language: Option<&'static Language>,
     /// Windows from other files, best first.
     pub windows: Vec<Window>,
-    /// How they are written into a prompt.
+    /// Layout of the windows in a prompt.
     pub layout: WindowLayout,
-    /// The model's earlier completion here, for one that [chats](Model::chats); others ignore it.
+    /// The model's earlier completion here, for a chat model; others ignore it.
     pub earlier: Option<EarlierAttempt>,
     /// Id of the hole at the cursor, for a [recorded] model; others ignore it.
     pub hole: Option<String>,
-    /// What a model that [chats](Model::chats) is asked instead of filling in; others ignore it.
+    /// A question for a chat model, instead of filling in; others ignore it.
     pub question: Option<ChatQuestion>,
-    /// How to generate.
+    /// Parameters of generation.
     pub parameters: ModelParameters,
 }
 
@@ -233,8 +236,8 @@ pub struct RequestOutline {
     pub parameters: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The outline of the requests that settings lead to, without looking up the key; `None` if nothing
-/// is sent.
+/// Returns the outline of the requests that the settings produce, without looking up the key;
+/// `None` if nothing is sent.
 ///
 /// # Errors
 /// [`ModelError::Settings`] if the settings are faulty.
@@ -251,15 +254,15 @@ pub fn outline(settings: &ModelSettings) -> Result<Option<RequestOutline>, Model
 /// A question to a chat model that has nothing to fill in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatQuestion {
-    /// What to do: the system's message.
+    /// Instructions: the system's message.
     pub instructions: String,
-    /// With what: the user's message.
+    /// Input: the user's message.
     pub text: String,
 }
 
 impl ModelRequest {
-    /// What a chat model is asked: the request's own question, or else to fill in at the cursor, in
-    /// about `budget_tokens` tokens.
+    /// Returns the question for a chat model: the request's own question, or else to fill in at the
+    /// cursor, in about `budget_tokens` tokens.
     fn question(&self, budget_tokens: usize) -> ChatQuestion {
         self.question.clone().unwrap_or_else(|| {
             let chat = chat::render(&self.prompt_input(), self.earlier.as_ref(), budget_tokens);
@@ -270,13 +273,13 @@ impl ModelRequest {
         })
     }
 
-    /// The most tokens of the prompt, of `context_tokens` by the settings.
+    /// Maximum number of tokens of the prompt, given `context_tokens` of the settings.
     fn prompt_budget(&self, context_tokens: usize) -> usize {
         let bound = self.parameters.prompt_tokens;
         bound.map_or(context_tokens, |bound| bound.min(context_tokens))
     }
 
-    /// What a prompt for this request is made of.
+    /// Returns the input of a prompt for this request.
     fn prompt_input(&self) -> PromptInput<'_> {
         PromptInput {
             repository: &self.repository,
@@ -290,14 +293,14 @@ impl ModelRequest {
     }
 }
 
-/// How to generate.
+/// Parameters of generation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelParameters {
-    /// How many candidates to ask for, at least 1.
+    /// Number of requested candidates, at least 1.
     pub candidates: usize,
-    /// The most tokens a candidate may have.
+    /// Maximum number of tokens of a candidate.
     pub max_tokens: u32,
-    /// The most tokens that the prompt may have, if fewer than the settings say.
+    /// Maximum number of tokens of the prompt, if fewer than the settings allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_tokens: Option<usize>,
     /// Sampling temperature; 0 is greedy.
@@ -306,18 +309,18 @@ pub struct ModelParameters {
     pub top_p: f64,
     /// Seed of the sampling.
     pub seed: u64,
-    /// How long the whole exchange may take.
+    /// Timeout for the whole exchange.
     pub timeout: Duration,
 }
 
-/// What a model returned.
+/// Output of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelOutput {
     /// Raw completions, best first.
     pub candidates: Vec<RawCandidate>,
-    /// What was sent, for the trace: the prompt, or else the request's body, which holds no key.
+    /// The prompt that was sent, for the trace, or else the request's body. It contains no key.
     pub prompt: String,
-    /// Notice to the person on how the model was asked, said once.
+    /// Notice to the person on the request's parameters, shown once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
 }
@@ -327,11 +330,11 @@ pub struct ModelOutput {
 pub struct RawCandidate {
     /// The raw completion.
     pub text: String,
-    /// Why the model stopped.
+    /// Reason why the model stopped.
     pub finish: Finish,
     /// Mean natural-log probability per token, if the protocol reports it.
     pub mean_log_probability: Option<f64>,
-    /// True if the model's server sent thinking apart from the text.
+    /// True if the model's server sent reasoning separately from the text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thought: bool,
 }
@@ -346,7 +349,7 @@ impl RawCandidate {
     }
 }
 
-/// Why a model stopped.
+/// Reason why a model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finish {
@@ -358,7 +361,7 @@ pub enum Finish {
     Enough,
 }
 
-/// Why a model gave no candidates.
+/// Error that left a model without candidates.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The settings are faulty.
@@ -367,36 +370,36 @@ pub enum ModelError {
     /// The server could not be reached.
     #[error("{reason}: {url} cannot be reached")]
     Unreachable {
-        /// Where the request went.
+        /// Address of the request.
         url: String,
-        /// What the transport said.
+        /// Error of the transport.
         reason: String,
-        /// The kind of fault, as far as it is known.
+        /// Kind of fault, if known.
         fault: ReachFault,
     },
     /// The model's server responded with an error status.
     #[error("the model's server answered {status}: {body} ({url})")]
     Status {
-        /// Where the request went.
+        /// Address of the request.
         url: String,
         /// The HTTP status.
         status: u16,
         /// The beginning of the response's body.
         body: String,
-        /// For how long the server asks to be left alone, by `Retry-After`.
+        /// Requested pause, from `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The response is not of the documented form.
+    /// The response does not match the documented format.
     #[error("the answer can't be read: {reason} ({url})")]
     Malformed {
-        /// Where the request went.
+        /// Address of the request.
         url: String,
-        /// What is wrong with it.
+        /// Error in the response.
         reason: String,
     },
     /// The recording has no entry for the cursor.
     #[error(
-        "the recording {recording} has nothing for this place in {path} (key {key}): record it, \
+        "the recording {recording} has no completion for this place in {path} (key {key}): record it, \
          or use another model"
     )]
     NotRecorded {
@@ -410,19 +413,19 @@ pub enum ModelError {
     /// The model itself failed.
     #[error("the model failed: {0}")]
     Failed(String),
-    /// The time-out ran out.
+    /// The timeout elapsed.
     #[error("the model did not answer within {0:?}")]
     Timeout(Duration),
 }
 
-/// The kind of fault that kept a server from being reached.
+/// Kind of fault that prevented a connection to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReachFault {
-    /// The certificate does not hold for the address.
+    /// The certificate is not valid for the address.
     WrongName,
-    /// The certificate is out of its time.
+    /// The certificate expired or is not valid yet.
     Expired,
-    /// The certificate is of no authority that is trusted.
+    /// The certificate is of no trusted authority.
     Untrusted,
     /// The server speaks HTTP without TLS.
     PlainServer,
@@ -430,15 +433,15 @@ pub enum ReachFault {
     UnknownHost,
     /// The proxy failed.
     Proxy,
-    /// The proxy's scheme is not known.
+    /// The proxy's scheme is unsupported.
     ProxyScheme,
     /// Any other fault, such as a refused connection.
     Other,
 }
 
 impl ReachFault {
-    /// The kind of fault that a transport's error tells, from its text: the types behind it are
-    /// those of four crates, and some are private.
+    /// Classifies a transport error by its text: the types behind it are those of four crates, and
+    /// some are private.
     fn from_reason(reason: &str) -> Self {
         let reason = reason.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
@@ -482,7 +485,7 @@ impl ReachFault {
             }
             Self::Proxy => {
                 "Check the proxy: `model.proxy`, or else http_proxy, https_proxy and all_proxy of \
-                 the environment; no_proxy lists hosts that are asked directly."
+                 the environment; no_proxy lists hosts that are reached directly."
             }
             Self::Other => "Start the model's server, or correct `model.url`.",
         }
@@ -490,8 +493,7 @@ impl ReachFault {
 }
 
 impl ModelError {
-    /// For how long the model's server asks to be left alone, where it has too much to do and says
-    /// when it will have less.
+    /// Returns the requested pause, if the model's server is overloaded and says when to retry.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status {
@@ -503,7 +505,7 @@ impl ModelError {
         }
     }
 
-    /// What the person can do about it, as one sentence.
+    /// Returns advice to the person, as one sentence.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Settings(_) => "Correct the settings of the model.",
@@ -534,7 +536,7 @@ impl ModelError {
                 ..
             } => {
                 "Wait: nothing is requested until the server's pause is over; raise \
-                 `typing.wait_ms` to ask less often."
+                 `typing.wait_ms` to send fewer requests."
             }
             Self::Status { .. } | Self::Malformed { .. } => {
                 "Check `model.protocol`, and the log of the model's server."

@@ -1,10 +1,10 @@
-//! Prompts for models that complete text: a table of model families, each one row.
+//! Prompts for models that complete text: a table with one row per model family.
 //!
-//! The beginning of a prompt stays the same while a person types, so that a server can reuse
-//! what it has computed: windows come first, a long prefix loses whole lines in coarse steps, and
-//! the bounds of windows and suffix don't depend on the prefix.
+//! The beginning of a prompt stays the same while a person types, so that a server can reuse its
+//! computed state. For that, windows come first, a long prefix loses whole lines in coarse steps,
+//! and the limits of windows and suffix don't depend on the prefix.
 //!
-//! What a person wrote can't forge a template's token: see [`escape_reserved`].
+//! Text from files can't forge a template's token: see [`escape_reserved`].
 
 pub mod chat;
 mod families;
@@ -13,30 +13,30 @@ use crate::context::{Window, WindowLayout};
 
 pub use families::FAMILIES;
 
-/// A family of models that share a template, to fill in the middle mostly.
+/// A family of models that share a template, usually for filling in the middle.
 ///
-/// The token that begins a text (`<s>` and its like) is in no template: servers add it.
+/// Templates omit the token that begins a text (`<s>` and similar): servers add it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Family {
     /// The name in the configuration.
     pub name: &'static str,
-    /// What a model's name contains, in lower case with `-` for `_`, `:`, `/` and blanks.
+    /// Substrings of a model's name, in lower case with `-` for `_`, `:`, `/` and blanks.
     pub names: &'static [&'static str],
-    /// What marks a member of the family that was not trained to fill in the middle.
+    /// Substrings of the names of members that were not trained to fill in the middle.
     pub unless: &'static [&'static str],
-    /// What stands before the text before the cursor, spaces included.
+    /// Token before the prefix, spaces included.
     pub prefix_token: &'static str,
-    /// What stands before the text after the cursor.
+    /// Token before the suffix.
     pub suffix_token: &'static str,
-    /// What stands before the middle; empty where the family has no such token.
+    /// Token before the middle; empty if the family has none.
     pub middle_token: &'static str,
-    /// Which side comes first.
+    /// Order of prefix and suffix.
     pub order: TemplateOrder,
-    /// How windows from other files are written.
+    /// Template for windows from other files.
     pub repository: RepositoryTemplate,
-    /// What ends a completion, the likeliest first: see [`Prompt::wire_stops`].
+    /// Texts that end a completion, the likeliest first: see [`Prompt::wire_stops`].
     pub stops: &'static [&'static str],
-    /// Every token with a meaning of its own that a text could spell.
+    /// Every special token that a text could spell.
     pub reserved: &'static [&'static str],
 }
 
@@ -47,50 +47,50 @@ pub enum TemplateOrder {
     PrefixFirst,
     /// Suffix, prefix, middle (SPM).
     SuffixFirst,
-    /// The prefix alone: nothing tells the model what stands after the cursor.
+    /// The prefix alone: the model does not see the suffix.
     PrefixOnly,
 }
 
-/// How a family writes files beside the one to complete.
+/// Template of a family for files other than the one to complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepositoryTemplate {
-    /// Files apart by a token, before the prefix's token.
+    /// Files separated by a token, before the prefix's token.
     Tokens {
-        /// The token before the repository's name, where there is one.
+        /// Token before the repository's name, if any.
         name: Option<&'static str>,
         /// The token before each file's path.
         file: &'static str,
-        /// Whether `file` stands before the first file, not only between files.
+        /// True if `file` also precedes the first file, not only separates files.
         file_first: bool,
-        /// What ends the repository's name and each file.
+        /// Text after the repository's name and each file.
         end: &'static str,
-        /// Whether the current file's path comes after the prefix's token, not before it.
+        /// True if the current file's path follows the prefix's token rather than precedes it.
         path_inside: bool,
     },
-    /// Each file under a line of this mark and its path, at the beginning of the prefix.
+    /// Each file under a line with this mark and its path, at the beginning of the prefix.
     Headings(&'static str),
-    /// A block of comments at the beginning of the prefix, for families without a form of their
-    /// own. <https://arxiv.org/abs/2310.11248>, §2.3.
+    /// A block of comments at the beginning of the prefix, for families without a template for
+    /// other files. <https://arxiv.org/abs/2310.11248>, §2.3.
     Comments,
 }
 
-/// A family told from a model's name.
+/// A family detected from a model's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetectedFamily {
     /// The family.
     pub family: &'static Family,
-    /// What in the name told it, for people.
+    /// Part of the name that identified the family, for people.
     pub reason: String,
 }
 
-/// What a prompt is made of.
+/// Input of a prompt.
 #[derive(Clone, Debug)]
 pub struct PromptInput<'a> {
     /// The repository's name.
     pub repository: &'a str,
     /// Path of the file to complete, relative to the repository.
     pub path: &'a str,
-    /// What starts a comment line in the file's language, e.g. `#`.
+    /// Mark that starts a comment line in the file's language, e.g. `#`.
     pub line_comment: &'a str,
     /// The file's text before the cursor.
     pub prefix: &'a str,
@@ -98,24 +98,24 @@ pub struct PromptInput<'a> {
     pub suffix: &'a str,
     /// Windows from other files, best first.
     pub windows: &'a [Window],
-    /// How the windows are written.
+    /// Layout of the windows.
     pub layout: WindowLayout,
 }
 
-/// A prompt and what ends its completion.
+/// A prompt and the texts that end its completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prompt {
     /// The prompt.
     pub text: String,
-    /// What ends the completion, the likeliest first.
+    /// Texts that end the completion, the likeliest first.
     pub stops: Vec<&'static str>,
 }
 
-/// The characters of a prompt that count as one token where no tokenizer is at hand. Code runs
-/// from 3 to 4 characters a token with the tokenizers of the families here.
+/// Number of characters that count as one token if no tokenizer is available. Code has 3 to 4
+/// characters per token with the tokenizers of these families.
 pub const CHARACTERS_PER_TOKEN: f64 = 3.5;
 
-/// How many stops servers accept in one request.
+/// Maximum number of stops in one request that servers accept.
 /// <https://platform.openai.com/docs/api-reference/completions/create#completions-create-stop>
 pub const STOPS_ON_THE_WIRE: usize = 4;
 
@@ -125,27 +125,27 @@ const LONG_PREFIX: usize = 1 << 16;
 /// The share of the budget that windows may take, and that the suffix may take.
 const SHARE: f64 = 0.25;
 
-/// How many tokens of a prompt's budget are for windows of other files, their headers included:
-/// the cursor's own surroundings tell more.
+/// Number of tokens of a prompt's budget for windows of other files, headers included. The share is
+/// small, as the text around the cursor matters more.
 pub fn windows_budget(budget_tokens: usize) -> usize {
     (budget_tokens as f64 * SHARE) as usize
 }
 
-/// The part of the prefix's budget by which a prefix that is too long gets shorter at once.
+/// Share of the prefix's budget by which a prefix that is too long is shortened at once.
 const STEP: f64 = 0.25;
 
-/// The budget with which a prompt holds at least so many lines before and after a cursor, whatever
-/// its other parts, in tokens.
+/// Budget in tokens with which a prompt holds at least the given numbers of lines before and after
+/// a cursor, independent of its other parts.
 pub fn tokens_for_lines(prefix: &str, suffix: &str, (before, after): (usize, usize)) -> f64 {
     let before: Vec<&str> = prefix.split_inclusive('\n').rev().take(before).collect();
     let after: Vec<&str> = suffix.split_inclusive('\n').take(after).collect();
-    // A prefix that is too long loses up to a step more than it has to.
+    // A prefix that is too long may be shortened by up to a step more than necessary.
     let before = approximate_cost(&before.concat()) / (1.0 - STEP) / (1.0 - SHARE);
     before.max(approximate_cost(&after.concat()) / SHARE)
 }
 
-/// How many tokens a text has, approximately: its characters divided by
-/// [`CHARACTERS_PER_TOKEN`], rounded up.
+/// Approximate number of tokens of a text: its characters divided by [`CHARACTERS_PER_TOKEN`],
+/// rounded up.
 pub fn approximate_tokens(text: &str) -> usize {
     approximate_cost(text).ceil() as usize
 }
@@ -160,13 +160,13 @@ pub fn render(family: &Family, input: &PromptInput<'_>, budget_tokens: usize) ->
     render_counted(family, input, budget_tokens, &approximate_cost)
 }
 
-/// Writes a family's prompt with a counter of one's own. `cost` gives a text's tokens; it is
-/// asked line by line, and the sum stands for the whole.
+/// Writes a family's prompt with a custom counter. `cost` returns the tokens of a text. It is
+/// called line by line and the results are added up.
 ///
-/// Windows and suffix get a quarter of the budget each at most, the prefix gets the rest.
-/// A window that does not fit is left out, and the next is tried. Windows of [`WindowLayout::Whole`] and
-/// [`WindowLayout::Comments`] are all written; should they leave less than a quarter, the prefix still
-/// gets that, and the prompt is larger than the budget.
+/// Windows and suffix get at most a quarter of the budget each, the prefix gets the rest. A window
+/// that does not fit is omitted, and the next one is tried. Windows of [`WindowLayout::Whole`] and
+/// [`WindowLayout::Comments`] are all written. If they leave less than a quarter, the prefix still
+/// gets a quarter, and the prompt exceeds the budget.
 pub fn render_counted(
     family: &Family,
     input: &PromptInput<'_>,
@@ -235,18 +235,19 @@ pub fn render_counted(
     }
 }
 
-/// A prompt's parts, bounded and neutralised, for servers that write the template themselves.
+/// Parts of a prompt, limited and escaped, for servers that apply the template themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptParts {
-    /// The text before the cursor, under the windows where their form is [`WindowLayout::Comments`].
+    /// The text before the cursor, after the windows if their layout is [`WindowLayout::Comments`].
     pub prefix: String,
     /// The text after the cursor.
     pub suffix: String,
-    /// Path and text of each window that fits, best first; none where they are in the prefix.
+    /// Path and text of each window that fits, best first; empty if they are in the prefix.
     pub windows: Vec<(String, String)>,
 }
 
-/// The parts of a prompt of at most about `budget_tokens` tokens, under the rules of [`render`].
+/// Returns the parts of a prompt of at most about `budget_tokens` tokens, under the rules of
+/// [`render`].
 pub fn parts(input: &PromptInput<'_>, reserved: &[&str], budget_tokens: usize) -> PromptParts {
     if input.layout == WindowLayout::Comments {
         let PromptSides { prefix, suffix } = sides(input, reserved, budget_tokens);
@@ -280,16 +281,17 @@ pub fn parts(input: &PromptInput<'_>, reserved: &[&str], budget_tokens: usize) -
     }
 }
 
-/// The two sides of a cursor, bounded and neutralised, for servers that take nothing else.
+/// The two sides of a cursor, limited and escaped, for servers that accept only these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptSides {
-    /// The text before the cursor, under a block of comments that holds the windows.
+    /// The text before the cursor, after a block of comments with the windows.
     pub prefix: String,
     /// The text after the cursor.
     pub suffix: String,
 }
 
-/// The sides of a cursor, of at most about `budget_tokens` tokens, under the rules of [`render`].
+/// Returns the sides of a cursor, of at most about `budget_tokens` tokens, under the rules of
+/// [`render`].
 pub fn sides(input: &PromptInput<'_>, reserved: &[&str], budget_tokens: usize) -> PromptSides {
     let cost = &approximate_cost;
     let clean = |text: &str| escape_reserved(text, reserved);
@@ -313,7 +315,7 @@ pub fn sides(input: &PromptInput<'_>, reserved: &[&str], budget_tokens: usize) -
 }
 
 impl PromptInput<'_> {
-    /// The windows that fit, each as `write` gives it, best first.
+    /// Returns the windows that fit, formatted by `write`, best first.
     fn written(
         &self,
         budget: f64,
@@ -333,7 +335,7 @@ impl PromptInput<'_> {
         windows
     }
 
-    /// How much of a budget the windows may take.
+    /// Share of a budget for windows.
     fn windows_share(&self, budget: f64) -> f64 {
         match self.layout {
             WindowLayout::Family => budget * SHARE,
@@ -341,7 +343,7 @@ impl PromptInput<'_> {
         }
     }
 
-    /// How much is left for the prefix when all else has been written.
+    /// Remaining budget for the prefix after all else is written.
     fn prefix_budget(&self, budget: f64, spent: f64) -> f64 {
         match self.layout {
             WindowLayout::Family => budget - spent,
@@ -350,8 +352,8 @@ impl PromptInput<'_> {
     }
 }
 
-/// Windows as a prompt has them in the form [`WindowLayout::Comments`], tokens of templates left as they
-/// are; nothing where there are none.
+/// Writes windows in the layout [`WindowLayout::Comments`], without escaping template tokens; empty
+/// if there are no windows.
 pub fn render_comments(windows: &[Window], line_comment: &str) -> String {
     if windows.is_empty() {
         return String::new();
@@ -363,7 +365,7 @@ pub fn render_comments(windows: &[Window], line_comment: &str) -> String {
     comments(&written, line_comment)
 }
 
-/// One window as comment lines. <https://arxiv.org/abs/2310.11248>, §2.3.
+/// Writes one window as comment lines. <https://arxiv.org/abs/2310.11248>, §2.3.
 fn commented(path: &str, text: &str, line_comment: &str) -> String {
     let mut block =
         format!("{line_comment} the below code fragment can be found in:\n{line_comment} {path}\n");
@@ -377,7 +379,7 @@ fn commented(path: &str, text: &str, line_comment: &str) -> String {
     block
 }
 
-/// Windows as comment lines, under a line that says what they are.
+/// Writes windows as comment lines, under a heading.
 fn comments(windows: &[String], line_comment: &str) -> String {
     format!(
         "{line_comment} Here are some relevant code fragments from other files of the repo:\n\n{}",
@@ -385,9 +387,9 @@ fn comments(windows: &[String], line_comment: &str) -> String {
     )
 }
 
-/// A text that spells no reserved token: every occurrence gets a space after its first character.
-/// No token has a blank in it, so the spaces can't make a new one; nothing is dropped, so the
-/// pieces around an occurrence can't join into one either.
+/// Escapes reserved tokens: every occurrence gets a space after its first character. No token
+/// contains a blank, so the spaces can't create a new one. Nothing is dropped, so the text around
+/// an occurrence can't join into one either.
 pub fn escape_reserved(text: &str, reserved: &[&str]) -> String {
     let mut clean = String::with_capacity(text.len());
     for (index, character) in text.char_indices() {
@@ -401,13 +403,13 @@ pub fn escape_reserved(text: &str, reserved: &[&str]) -> String {
 }
 
 impl Family {
-    /// The family with this name in the configuration.
+    /// Returns the family with this name in the configuration.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         FAMILIES.iter().find(|family| family.name == name)
     }
 
-    /// The family of a model, told from the model's name. Never a guess: a name that holds no
-    /// family's, or belongs to a member that can't fill in the middle, gives none.
+    /// Detects the family of a model from the model's name. Never guesses: returns `None` if the
+    /// name contains no family's name, or is that of a member that can't fill in the middle.
     pub fn detect(model_name: &str) -> Option<DetectedFamily> {
         let name: String = model_name
             .chars()
@@ -428,7 +430,7 @@ impl Family {
         })
     }
 
-    /// What to tell people whose model's name tells no family.
+    /// Returns a message for a model whose name identifies no family.
     pub fn explain_unknown(model_name: &str) -> String {
         let name = model_name.to_ascii_lowercase();
         let known = UNSUPPORTED
@@ -439,13 +441,13 @@ impl Family {
         }
         let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
         format!(
-            "the name \"{model_name}\" does not tell how the model is asked to fill in the \
-             middle: set `family` to one of {}; `left-to-right` is for models that can't.",
+            "the name \"{model_name}\" identifies no model family: set `family` to one of {}; \
+             `left-to-right` is for models that can't fill in the middle.",
             names.join(", ")
         )
     }
 
-    /// One window in the family's form. The path is one line.
+    /// Formats one window in the family's template. The path is one line.
     fn window(&self, path: &str, text: &str, line_comment: &str) -> String {
         match self.repository {
             RepositoryTemplate::Tokens { end, .. } => format!("{path}\n{text}{end}"),
@@ -454,7 +456,7 @@ impl Family {
         }
     }
 
-    /// What stands before the current file's text.
+    /// Returns the text before the current file's text.
     fn head(&self, repository: &str, path: &str, line_comment: &str, windows: &[String]) -> Head {
         match self.repository {
             RepositoryTemplate::Tokens {
@@ -497,21 +499,21 @@ impl Family {
 }
 
 impl Prompt {
-    /// The stops to send: at most [`STOPS_ON_THE_WIRE`], as servers reject more. The others are
-    /// for the receiving side.
+    /// Returns the stops to send: at most [`STOPS_ON_THE_WIRE`], as servers reject more. The client
+    /// applies the others.
     pub fn wire_stops(&self) -> &[&'static str] {
         &self.stops[..self.stops.len().min(STOPS_ON_THE_WIRE)]
     }
 }
 
-/// What stands before the current file's text, before and after the prefix's token.
+/// Text before the current file's text: before (`outside`) and after (`inside`) the prefix's token.
 #[derive(Default)]
 struct Head {
     outside: String,
     inside: String,
 }
 
-/// Whether a name has a part at a word's beginning.
+/// True if a name contains a part that begins at a word's beginning.
 fn has_word(name: &str, part: &str) -> bool {
     name.match_indices(part).any(|(index, _)| {
         !name[..index]
@@ -521,8 +523,8 @@ fn has_word(name: &str, part: &str) -> bool {
     })
 }
 
-/// Models that people try and that have no published prompt for filling in the middle: parts of their
-/// names, and why, with what to try.
+/// Models that have no published prompt for filling in the middle but that people try: parts of
+/// their names, and an explanation with an alternative.
 const UNSUPPORTED: &[(&[&str], &str)] = &[
     // <https://github.com/ggml-org/llama.vscode/issues/230>, <https://github.com/QwenLM/Qwen3-Coder>
     (
@@ -566,17 +568,18 @@ const UNSUPPORTED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// A name without line breaks, which would end its line in the template.
+/// Replaces line breaks in a name, as one would end its line in the template.
 fn one_line(name: &str) -> String {
     name.replace(['\n', '\r'], " ")
 }
 
-/// Where a suffix of at most `budget` ends: after a whole line, or within the first.
+/// Returns the end of a suffix of at most `budget`: after a whole line, or within the first.
 fn suffix_end(suffix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
     let (mut end, mut sum) = (0, 0.0);
     for line in suffix.split_inclusive('\n') {
         let needs = cost(line);
         if sum + needs > budget {
+            // The first line alone is too long: keep its beginning, cut in proportion to its cost.
             if end == 0 {
                 return char_boundary(line, (line.len() as f64 * budget / needs) as usize);
             }

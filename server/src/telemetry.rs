@@ -1,16 +1,17 @@
 //! Telemetry, kept on this machine only: events, retention, the local store.
 //!
-//! A completion is recorded when it is returned, and then its events under its id: displayed,
-//! accepted, accepted in part, dismissed or superseded and, some time after acceptance, how much of
-//! it remains. For that its text is tracked through every edit.
+//! A completion is recorded when it is returned. Then its events are recorded under its id:
+//! displayed, accepted, accepted in part, dismissed or superseded and, some time after acceptance,
+//! the part of it that remains. For that its text is tracked through every edit.
 //!
-//! Nothing is sent anywhere, except figures if `telemetry.otlp_url` names a collector. The store has
-//! no code unless `telemetry.content` is set, and identifies sessions and files by salted hashes.
+//! Nothing is sent anywhere, except figures if `telemetry.otlp_url` names a collector. The store
+//! contains no code unless `telemetry.content` is set, and identifies sessions and files by salted
+//! hashes.
 //!
-//! Writing does not block: rows go to a thread of their own. Acknowledged writes are an accept once
-//! its command is answered, and everything before the answer to `shutdown` or `fillrate/purge`;
-//! these wait for the store. Everything else reaches the store moments later; a server that is
-//! killed may lose those moments.
+//! Writing does not block: a separate thread writes the rows. Two kinds of writes are acknowledged:
+//! an accept, once its command is answered, and everything before the answer to `shutdown` or
+//! `fillrate/purge`. These wait for the store. Everything else reaches the store moments later; a
+//! killed server may lose those moments.
 
 mod event;
 mod metrics;
@@ -70,18 +71,18 @@ struct Session {
     simulated: bool,
 }
 
-/// A request for a completion, as it was served.
+/// A request for a completion, with its response time and settings.
 #[derive(Clone, Copy, Debug)]
 pub struct CompletionRequest<'a> {
     /// The request's method.
     pub kind: RequestKind,
-    /// What triggered it.
+    /// Trigger of the request.
     pub trigger: Trigger,
     /// The document.
     pub document: &'a Arc<Snapshot>,
     /// The cursor in it.
     pub cursor: ByteOffset,
-    /// From the request to the response.
+    /// Time from the request to the response.
     pub latency: Duration,
     /// The settings in force, with the model that answered as `model`.
     pub configuration: &'a Configuration,
@@ -103,19 +104,19 @@ pub enum ClientEvent {
     Dismissed,
 }
 
-/// Client name of the replay driver, whose records are marked as simulated.
+/// Client name of the replay driver. Its records are marked as simulated.
 pub const SIMULATION: &str = "fillrate-replay";
 
 /// Maximum number of completions per document whose events are accepted.
 const MAX_OFFERS: usize = 128;
 
-/// How far around the cursor an accepted text is searched, in bytes: an editor may have indented it
-/// or added an import.
+/// Maximum distance in bytes from the cursor at which an accepted text is searched: an editor may
+/// have indented it or added an import.
 const SEARCH_RADIUS: usize = 400;
 
-/// How long after an edit the command of an accepted item may come. Clients that run it do so at
-/// once.
-const COMMAND_PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum time after an edit in which the command of an accepted item may come. Clients that run
+/// it do so at once.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Number of inserted characters after which their count is written.
 const FLUSH_CHARACTERS: usize = 2000;
@@ -128,7 +129,7 @@ struct RecorderState {
     replaced: Vec<StoreWriter>,
     /// By URI.
     documents: HashMap<String, DocumentActivity>,
-    /// Whether the client says what becomes of completions: by events, or by the command of an
+    /// True if the client reports outcomes of completions, by events or by the command of an
     /// accepted item. Then no accept is inferred.
     client_reports: bool,
 }
@@ -148,9 +149,9 @@ struct DocumentActivity {
     offers: VecDeque<Offer>,
     /// Accepted texts that are tracked, by completion.
     tracked: Vec<TrackedText>,
-    /// Accepts that edits tell of, until they are recorded.
+    /// Accepts inferred from edits, until they are recorded.
     inferred: Vec<InferredAcceptance>,
-    /// Inserted characters that are not written yet.
+    /// Number of inserted characters that are not written yet.
     characters: usize,
     overtaken: usize,
     /// The model that last answered.
@@ -166,17 +167,17 @@ struct Offer {
     /// The cursor of the request, in bytes.
     place: usize,
     candidates: Vec<String>,
-    /// Whether it was accepted, dismissed or superseded.
+    /// True if it was accepted, dismissed or superseded.
     ended: bool,
     accepted: bool,
 }
 
-/// An accept that an edit tells of: the edit inserts a candidate.
+/// An accept inferred from an edit that inserts a candidate.
 #[derive(Debug)]
 struct InferredAcceptance {
     completion: String,
     candidate: usize,
-    /// Where the candidate stands.
+    /// Range of the candidate in the document.
     span: TrackedSpan,
 }
 
@@ -187,9 +188,9 @@ struct TrackedText {
     candidate: usize,
     /// The accepted text.
     text: String,
-    /// The cursor it was offered at, in bytes.
+    /// The cursor in bytes at which it was offered.
     place: usize,
-    /// Where it stands; `None` until it is found.
+    /// Its range in the document; `None` until it is found.
     span: Option<TrackedSpan>,
     /// Remaining horizons, in seconds.
     horizons: Vec<u64>,
@@ -216,7 +217,7 @@ impl Recorder {
         }
     }
 
-    /// Creates a recorder for another session of the same client, which writes as this one does.
+    /// Creates a recorder for another session of the same client, with the same settings and store.
     pub fn for_next_session(&self) -> Self {
         let Session {
             client,
@@ -273,7 +274,7 @@ impl Recorder {
         });
     }
 
-    /// What sends figures to a collector, if the settings name one.
+    /// Starts sending figures to a collector, if the settings name one.
     fn metrics(&self, settings: &TelemetrySettings) -> Option<MetricsExporter> {
         let collector = settings.otlp_url.as_deref()?;
         let started = MetricsExporter::start(collector, &self.session.id);
@@ -286,7 +287,7 @@ impl Recorder {
             .ok()
     }
 
-    /// Whether the texts of completions are stored.
+    /// True if the texts of completions are stored.
     pub fn keeps_content(&self) -> bool {
         let state = self.state();
         let active = state.active.as_ref();
@@ -312,8 +313,8 @@ impl Recorder {
         }
     }
 
-    /// Tracks edits of a document. An edit that inserts a candidate counts as an accept if the
-    /// client reports none soon.
+    /// Tracks edits of a document. If an edit inserts a candidate and the client reports no accept
+    /// soon, the edit counts as an accept.
     pub fn document_edited(self: &Arc<Self>, document: &Arc<Snapshot>, changes: &[TextChange]) {
         let mut state = self.state();
         let RecorderState {
@@ -348,7 +349,8 @@ impl Recorder {
             self.settle_later(&document.uri);
         }
         for tracked in &mut activity.tracked {
-            // Some clients run an item's command before they send the edit.
+            // Some clients run an item's command before they send the edit, so the text is searched
+            // again.
             tracked.find(&document.text);
         }
         if activity.characters >= FLUSH_CHARACTERS
@@ -358,7 +360,7 @@ impl Recorder {
         }
     }
 
-    /// Ends the observation of a document. Horizons still to come are recorded as unobserved.
+    /// Ends the observation of a document. Remaining horizons are recorded as unobserved.
     pub fn document_closed(self: &Arc<Self>, uri: &str) {
         let mut state = self.state();
         if let Some(activity) = state.documents.remove(uri) {
@@ -378,8 +380,8 @@ impl Recorder {
         self.write_entered(active, &mut activity);
     }
 
-    /// Records a completion and returns its id. The same texts offered at the same cursor twice in
-    /// a row are one completion with one id.
+    /// Records a completion and returns its id. Equal texts offered twice in a row at the same
+    /// cursor are one completion with one id.
     pub fn record_answer(&self, request: CompletionRequest<'_>, completion: &Completion) -> String {
         let mut state = self.state();
         let RecorderState {
@@ -411,7 +413,7 @@ impl Recorder {
         let answered = self.row(active, request, completion);
         let id = answered.completion.clone();
         if activity.model.is_some() && activity.named != answered.named {
-            // Characters so far belong to the other model.
+            // The characters so far belong to the other model.
             self.write_entered(active, activity);
         }
         activity.model = Some(answered.model.clone());
@@ -435,7 +437,7 @@ impl Recorder {
         id
     }
 
-    /// Counts a request superseded by an edit, a newer request or a cancellation.
+    /// Counts a request that an edit, a newer request or a cancellation superseded.
     pub fn count_overtaken(&self, uri: &str) {
         if let Some(activity) = self.state().documents.get_mut(uri) {
             activity.overtaken += 1;
@@ -564,8 +566,8 @@ impl Recorder {
         }
     }
 
-    /// Records that a client ran the command of an accepted candidate, and waits until the store has
-    /// it. Unknown or already accepted completions are ignored.
+    /// Records that a client ran the command of an accepted candidate, and waits until it is
+    /// stored. Unknown or already accepted completions are ignored.
     pub async fn record_acceptance(
         self: &Arc<Self>,
         completion: &str,
@@ -591,7 +593,7 @@ impl Recorder {
         writer.flush().await;
     }
 
-    /// Records an accept and tracks the text. Returns whether the candidate exists and was not
+    /// Records an accept and tracks the text. Returns true if the candidate exists and was not
     /// accepted before.
     fn write_acceptance(
         self: &Arc<Self>,
@@ -617,20 +619,21 @@ impl Recorder {
         let event = event(&offer.id, Some(candidate), shown, accepted);
         active.writer.write(StoreEntry::Event(event));
         self.track(active, activity, index, candidate, text, span);
-        // An acceptance is never stored without the characters it inserted.
+        // Written in the same transaction, so that no accept is stored without the characters it
+        // inserted.
         self.write_entered(active, activity);
         true
     }
 
-    /// Records the accepts that edits of a document tell of, once the client had the time to report
-    /// them itself.
+    /// Records the accepts inferred from edits of a document, after the client has had time to
+    /// report them itself.
     fn settle_later(self: &Arc<Self>, uri: &str) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         let (recorder, uri) = (Arc::downgrade(self), uri.to_owned());
         runtime.spawn(async move {
-            tokio::time::sleep(COMMAND_PATIENCE).await;
+            tokio::time::sleep(COMMAND_TIMEOUT).await;
             let Some(recorder) = recorder.upgrade() else {
                 return;
             };
@@ -647,8 +650,8 @@ impl Recorder {
         });
     }
 
-    /// Records the accepts that edits tell of, unless the client reports accepts itself. They are
-    /// estimated: the person may have pasted the same text.
+    /// Records the accepts inferred from edits, unless the client reports accepts itself. They are
+    /// marked as estimated: the person may have pasted the same text.
     fn settle(
         self: &Arc<Self>,
         active: &Active,
@@ -670,7 +673,7 @@ impl Recorder {
         }
     }
 
-    /// Tracks a text from now on, in place of an earlier one of the same completion.
+    /// Starts tracking a text, in place of an earlier one of the same completion.
     fn track(
         self: &Arc<Self>,
         active: &Active,
@@ -713,7 +716,7 @@ impl Recorder {
         activity.tracked.push(tracked);
     }
 
-    /// Records how much of an accepted text remains.
+    /// Records the part of an accepted text that remains.
     fn sample(&self, uri: &str, completion: &str, after_s: u64) {
         let looked = {
             let mut state = self.state();
@@ -762,7 +765,7 @@ impl Recorder {
         }));
     }
 
-    /// Empties the store, stops tracking, and returns the number of completions removed. While
+    /// Empties the store, stops tracking, and returns the number of removed completions. While
     /// telemetry is disabled, empties the store that `settings` name.
     ///
     /// # Errors
@@ -791,7 +794,7 @@ impl Recorder {
         writer.purge().await.unwrap_or(Ok(0))
     }
 
-    /// Ends the observation of all documents and waits until the store has everything.
+    /// Ends the observation of all documents and waits until everything is stored.
     pub async fn finish(self: &Arc<Self>) {
         let writers = {
             let mut state = self.state();
@@ -813,9 +816,9 @@ impl Recorder {
 }
 
 impl DocumentActivity {
-    /// The accept that changes tell of, which lead from the document to `after`: they differ by an
-    /// open candidate at its place, or by its rest, and most of that came in one piece, as no
-    /// typing does.
+    /// Returns the accept inferred from changes that lead from the document to `after`. They must
+    /// insert an open candidate, or the rest of one, at its place, most of it in one piece, unlike
+    /// typing.
     fn accepted_by_edit(
         &self,
         after: &Snapshot,
@@ -828,11 +831,11 @@ impl DocumentActivity {
         }
         let open = self.offers.iter().rev().filter(|offer| !offer.ended);
         open.filter_map(|offer| {
-            let stands = |candidate: &&String| {
+            let inserted_range = |candidate: &&String| {
                 let range = offer.place..offer.place + candidate.len();
                 let typed = candidate.len().checked_sub(grown)?;
                 let rest = candidate.get(typed..)?;
-                // One character is a key, and so is a pair that the editor closes.
+                // A single character is typed, and so is a pair that the editor closes.
                 let is_key = rest.chars().count() < 2 || matches!(rest, "()" | "[]" | "{}");
                 let slice =
                     |text: &Text, end: usize| text.slice(ByteOffset(offer.place)..ByteOffset(end));
@@ -844,7 +847,7 @@ impl DocumentActivity {
             };
             let mut candidates = offer.candidates.iter().enumerate();
             let (candidate, range) =
-                candidates.find_map(|(index, text)| Some((index, stands(&text)?)))?;
+                candidates.find_map(|(index, text)| Some((index, inserted_range(&text)?)))?;
             Some(InferredAcceptance {
                 completion: offer.id.clone(),
                 candidate,
@@ -856,7 +859,7 @@ impl DocumentActivity {
 }
 
 impl TrackedText {
-    /// Searches for the text near the cursor it was offered at, unless already found.
+    /// Searches for the text near the cursor where it was offered, unless it is found already.
     fn find(&mut self, text: &Text) {
         if self.span.is_none() {
             let found = find_near(text, self.place, &self.text);
@@ -864,7 +867,8 @@ impl TrackedText {
         }
     }
 
-    /// The event of a horizon, from the document's text; without the text, unobserved.
+    /// Returns the event of a horizon, measured in the document's text; without the text,
+    /// unobserved.
     fn event(&self, active: &Active, after_s: u64, document: Option<&Text>) -> CompletionEvent {
         let around = document.zip(self.span.as_ref()).map(|(text, span)| {
             let range = span.range();
@@ -934,8 +938,8 @@ fn find_offer<'a>(
     })
 }
 
-/// Joins a partial acceptance with those before it: the accepted text and its range. Characters of
-/// the candidate that were typed by hand do not count.
+/// Joins a partial accept with the adjacent earlier ones. Returns the accepted text and its range.
+/// Characters of the candidate that were typed by hand do not count.
 fn accepted_part(
     activity: &DocumentActivity,
     offer: usize,
@@ -945,13 +949,13 @@ fn accepted_part(
     let offer = &activity.offers[offer];
     let text = offer.candidates.get(candidate)?;
     let place = offer.place;
-    let stands = activity
+    let present = activity
         .document
         .text
         .slice(ByteOffset(place)..ByteOffset(place + text.len()));
     let alike = text
         .chars()
-        .zip(stands.chars())
+        .zip(present.chars())
         .take_while(|(one, other)| one == other);
     let end: usize = alike.map(|(one, _)| one.len_utf8()).sum();
     let step: usize = text[..end]
@@ -974,7 +978,7 @@ fn accepted_part(
     Some((text[start..end].to_owned(), place + start..place + end))
 }
 
-/// Finds a text at a place, or else its nearest occurrence.
+/// Returns the range of a text at a place, or else of its nearest occurrence.
 fn find_near(document: &Text, place: usize, text: &str) -> Option<Range<usize>> {
     let at = document.slice(ByteOffset(place)..ByteOffset(place + text.len()));
     if at == text {
@@ -983,14 +987,14 @@ fn find_near(document: &Text, place: usize, text: &str) -> Option<Range<usize>> 
     let from = place.saturating_sub(SEARCH_RADIUS + text.len());
     let to = place + SEARCH_RADIUS + 2 * text.len();
     let near = document.slice(ByteOffset(from)..ByteOffset(to));
-    // The slice may begin a little earlier, at a character's start.
+    // The slice may begin a little earlier, at a character boundary.
     let from = document.slice(ByteOffset(0)..ByteOffset(from)).len();
     let starts = near.match_indices(text).map(|(index, _)| from + index);
     let start = starts.min_by_key(|start| start.abs_diff(place))?;
     Some(start..start + text.len())
 }
 
-/// Duration of a model's own answer: windows, model and clean-up.
+/// Duration of a model's own work: windows, model and clean-up.
 fn own_ms(trace: &Trace) -> f64 {
     trace.context_ms + trace.model_ms + trace.cleanup_ms
 }

@@ -35,16 +35,17 @@ pub struct WorkspaceFile {
     pub absolute: PathBuf,
 }
 
-/// Whether a file may be indexed and sent to a model.
+/// Visibility of a file to the index and to models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// It may. Holds its relative path as in [`WorkspaceFile::path`].
+    /// The file may be indexed and sent to a model. Holds its relative path as in
+    /// [`WorkspaceFile::path`].
     Visible(String),
-    /// It may not.
+    /// The file may not.
     Hidden(HiddenReason),
 }
 
-/// Why a file is hidden. If several reasons hold, the first in this list counts.
+/// Reason why a file is hidden. If several apply, the first in this list is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HiddenReason {
     /// It is in none of the workspace's folders.
@@ -69,11 +70,11 @@ pub enum HiddenReason {
     Large,
     /// It has a NUL in its first [`BINARY_BYTES`] bytes or is not UTF-8.
     Binary,
-    /// Its lines have more than [`MAX_MEAN_LINE`] bytes on average, so it is not written by hand.
+    /// Its lines have more than [`MAX_MEAN_LINE`] bytes on average, so it is probably generated.
     Generated,
 }
 
-/// Why a file's contents are unavailable.
+/// Error when reading a file.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// The file was removed or is not readable.
@@ -85,11 +86,11 @@ pub enum WorkspaceError {
         reason: io::Error,
     },
     /// The file was visible and no longer is.
-    #[error("{path} is left out: {reason}")]
+    #[error("{path} is excluded: {reason}")]
     Hidden {
         /// Its relative path.
         path: String,
-        /// Why.
+        /// Reason why it is hidden.
         reason: HiddenReason,
     },
 }
@@ -180,8 +181,8 @@ impl Workspace {
         files
     }
 
-    /// The files that are visible unless their contents hide them, which [`Workspace::read`] tells;
-    /// sorted like [`Workspace::files`].
+    /// Returns the files that are visible by path and ignore rules, sorted like
+    /// [`Workspace::files`]. [`Workspace::read`] checks their contents.
     pub fn candidates(&self) -> Vec<WorkspaceFile> {
         let mut files = Vec::new();
         for folder in &self.folders {
@@ -195,7 +196,7 @@ impl Workspace {
         files
     }
 
-    /// Whether a file may be indexed and sent, by its path, the ignore rules and its contents.
+    /// Checks if a file may be indexed and sent, by its path, the ignore rules and its contents.
     pub fn visibility(&self, absolute: &Path) -> Visibility {
         match self.visibility_of_path(absolute) {
             Visibility::Visible(path) => match contents(absolute) {
@@ -207,8 +208,8 @@ impl Workspace {
         }
     }
 
-    /// As [`Workspace::visibility`], without the file's contents: for a buffer that the editor holds,
-    /// saved or not.
+    /// As [`Workspace::visibility`], without the file's contents: for a buffer of the editor, which
+    /// may be unsaved.
     pub fn visibility_of_path(&self, absolute: &Path) -> Visibility {
         let Some((folder, inner)) = self.folder_of(absolute) else {
             return Visibility::Hidden(HiddenReason::Outside);
@@ -238,8 +239,9 @@ impl Workspace {
         )
     }
 
-    /// The name under which a document may be sent to a model: its relative path, or outside the
-    /// folders its file's name. The rules hold for its path and for the target of symbolic links.
+    /// Returns the name under which a document may be sent to a model: its relative path, or its
+    /// file name if it is outside the folders. The rules apply to its path and to the target of
+    /// symbolic links.
     ///
     /// # Errors
     /// The document may not be sent.
@@ -282,7 +284,7 @@ impl Workspace {
         };
         match self.visibility_of_path(absolute) {
             Visibility::Visible(relative) => Ok(relative),
-            // A language of which no grammar is known says nothing about secrets.
+            // A file without a known grammar may be sent: an unknown ending does not mean a secret.
             Visibility::Hidden(HiddenReason::Language) => Ok(name()),
             // The target of a link is judged by its own path.
             Visibility::Hidden(HiddenReason::Symlink) => hidden_outside(absolute)
@@ -294,7 +296,8 @@ impl Workspace {
         }
     }
 
-    /// The relative path of a file in one of the folders, whether or not it is visible or exists.
+    /// Returns the relative path of a file in one of the folders. The file need not be visible or
+    /// exist.
     pub fn relative(&self, absolute: &Path) -> Option<String> {
         let (folder, inner) = self.folder_of(absolute)?;
         let mut path = folder.prefix.clone();
@@ -514,7 +517,7 @@ fn text(bytes: Vec<u8>) -> Result<String, HiddenReason> {
     Ok(text)
 }
 
-/// Whether a file's extension is that of a supported language.
+/// True if a file's extension is that of a supported language.
 fn has_language(path: &Path) -> bool {
     Language::for_path(path).is_some()
 }
@@ -783,7 +786,7 @@ mod tests {
         assert_eq!(read(0).expect("it is there"), "a = 1\r\n");
         write(folder.path(), "b.py", "b = '\0'\n");
         let error = read(1).expect_err("it is binary by now").to_string();
-        assert_eq!(error, "b.py is left out: it is not text in UTF-8");
+        assert_eq!(error, "b.py is excluded: it is not text in UTF-8");
         fs::remove_file(&files[0].absolute).expect("it was there");
         assert!(matches!(read(0), Err(WorkspaceError::Unreadable { .. })));
     }

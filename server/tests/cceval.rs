@@ -1,15 +1,14 @@
-//! Retrieval held against CrossCodeEval's released data: 72 of its examples with the windows that
-//! its authors retrieved, in `../shared/oracles` beside the project, and the repositories they are
-//! from, each at its commit:
+//! Compares retrieval with CrossCodeEval's released data: 72 of its examples with the windows that
+//! its authors retrieved, in `../shared/oracles` next to the project, and their repositories, each
+//! at its commit:
 //!
 //! ```sh
 //! FILLRATE_CCEVAL_REPOSITORIES=FOLDER cargo test -p fillrate-server --test cceval -- --nocapture
 //! ```
 //!
-//! The folder holds a folder for each repository, named as the examples name it
-//! (`turboderp-exllama-a544085`: owner, name and commit), which
-//! `git archive COMMIT | tar -x -C FOLDER/NAME` fills. Where there are none the test says so and
-//! checks nothing.
+//! The folder contains a folder for each repository, named as in the examples
+//! (`turboderp-exllama-a544085`: owner, name and commit), filled by `git archive COMMIT
+//! tar -x -C FOLDER/NAME`. Without these folders, the test prints a message and checks nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,17 +19,17 @@ use fillrate_server::prompt::{PromptInput, sides};
 use fillrate_server::workspace::Workspace;
 use serde_json::Value;
 
-/// What agreed in one repository.
+/// Agreement in one repository.
 #[derive(Debug, Default)]
 struct Agreement {
     examples: usize,
-    /// Examples of which all windows are equal, in order.
+    /// Number of examples whose windows are all equal, in order.
     equal: usize,
-    /// Examples of which the prompt's text is equal.
+    /// Number of examples whose prompt is equal.
     texts: usize,
     windows: usize,
     equal_windows: usize,
-    /// Scores that are equal to the last bit.
+    /// Number of scores that are bit-identical.
     equal_scores: usize,
 }
 
@@ -93,8 +92,8 @@ fn read(folder: &Path) -> Option<LineWindows> {
     Some(lines)
 }
 
-/// The scores in an example, to the last bit: a JSON number that was read by serde_json is not
-/// always the nearest one.
+/// Returns the scores in an example, bit-identical: serde_json does not always parse a JSON number
+/// to the nearest one.
 fn scores(line: &str) -> Vec<f64> {
     let after = line.split("\"score\": ").skip(1);
     let numbers = after.map(|rest| rest.split([',', '}']).next().unwrap_or_default());

@@ -1,5 +1,5 @@
-//! Words and scores held against NLTK and rank_bm25 themselves, on texts made up for it and on
-//! texts of this repository.
+//! Compares words and scores with NLTK and rank_bm25, on synthetic texts and on texts of this
+//! repository.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "a test uses its part of what tests share")]
@@ -17,8 +17,8 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-/// Reads `{"texts": […], "corpora": [{"documents": […], "query": …}, …]}` and answers with the
-/// words of each text and the bits of each document's score.
+/// Reads `{"texts": […], "corpora": [{"documents": […], "query": …}, …]}` and returns the words of
+/// each text and the bits of each document's score.
 const PYTHON: &str = r#"
 import json, re, struct, sys
 from nltk.tokenize import word_tokenize
@@ -39,7 +39,7 @@ scores = [
 json.dump({"words": [words(text) for text in asked["texts"]], "scores": scores}, sys.stdout)
 "#;
 
-/// What the tokenizer's rules look at, and what they could trip over.
+/// Texts that the tokenizer's rules match, and near misses.
 const PIECES: &[&str] = &[
     "can't", "cannot", "Cannot", "CAN'T", "wouldn't", "WOULDN'T", "gimme", "gonna", "gotta",
     "lemme", "wanna", "more'n", "d'ye", "'tis", "'Twas", "'t", "n't", "N'T", "n'tn't", "it's",
@@ -68,7 +68,8 @@ fn ask(python: &Path, asked: &Value) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Texts of random pieces, then windows of this crate's own sources, which hold contractions too.
+/// Texts of random pieces, then windows of this crate's own sources, which contain contractions
+/// too.
 fn texts(random: &mut ChaCha8Rng) -> Vec<String> {
     let mut texts: Vec<String> = (0..6000)
         .map(|_| {
@@ -95,7 +96,7 @@ fn texts(random: &mut ChaCha8Rng) -> Vec<String> {
     texts
 }
 
-/// Small corpora of few words, so that many documents share them and weights get negative.
+/// Small corpora of few words, so that many documents share them and weights become negative.
 fn corpus(random: &mut ChaCha8Rng) -> (Vec<String>, String) {
     let text = |random: &mut ChaCha8Rng, least: u32| -> String {
         let count = random.random_range(least..12);

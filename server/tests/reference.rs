@@ -12,7 +12,7 @@ use fillrate_server::telemetry::{
 };
 use serde_json::Value;
 
-/// The cells of the rows of a page's tables, without headers.
+/// Returns the cells of the rows of a page's tables, without headers.
 fn rows(page: &'static str) -> Vec<Vec<&'static str>> {
     let lines: Vec<&str> = page.lines().collect();
     let header = |index: usize| {
@@ -28,13 +28,13 @@ fn rows(page: &'static str) -> Vec<Vec<&'static str>> {
     lines.iter().enumerate().filter_map(row).collect()
 }
 
-/// The first cells of a page's tables, without the marks of code.
+/// Returns the first cells of a page's tables, without code marks.
 fn names(page: &'static str) -> Vec<&'static str> {
     let cells = rows(page).into_iter().map(|cells| cells[0]);
     cells.map(|cell| cell.trim_matches('`')).collect()
 }
 
-/// The part of a page from one heading on.
+/// Returns the part of a page from one heading on.
 fn section(page: &'static str, heading: &str) -> &'static str {
     let from = page.find(heading).expect("the page has the heading");
     &page[from..]
@@ -112,7 +112,7 @@ fn every_foreign_token_has_its_row() {
 fn every_family_has_its_row() {
     let code = |words: &[&str]| {
         let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
-        // A bar inside a table's cell is escaped, in code too.
+        // A bar inside a table's cell is escaped, even in code.
         words.join(", ").replace('|', "\\|")
     };
     let expected: Vec<Vec<String>> = FAMILIES
@@ -144,7 +144,7 @@ fn every_family_has_its_row() {
     assert_eq!(rows(include_str!("../docs/families.md")), expected);
 }
 
-/// Adds each setting under a path, as its row has it, with its default.
+/// Adds each setting under a path, as its row shows it, with its default.
 fn flattened(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
     match value {
         Value::Object(table) => {
@@ -155,7 +155,7 @@ fn flattened(path: &str, value: &Value, rows: &mut Vec<(String, String)>) {
         other => {
             let default = match other {
                 Value::Null => "none".to_owned(),
-                // Stands for an empty table, whose keys are a person's own.
+                // An empty table, whose keys are the person's own.
                 Value::String(text) if text == "{}" => "`{}`".to_owned(),
                 other => format!("`{other}`"),
             };
@@ -176,7 +176,7 @@ fn every_feature_of_a_gate_has_its_row() {
 #[test]
 fn every_setting_has_its_row() {
     let mut configuration = Configuration::default();
-    // These are written only where they differ from their defaults.
+    // These are serialised only if they differ from their defaults.
     configuration.context.budget_ms = Some(BUDGET_MS);
     configuration.context.keep_index = false;
     configuration.typing.after_deletion = true;
@@ -188,7 +188,7 @@ fn every_setting_has_its_row() {
         .model
         .parameters
         .insert(String::new(), Value::Null);
-    // The table has a key for each language that is set.
+    // The table has a key for each configured language.
     configuration.languages.insert("*".to_owned(), true);
     let mut settings = serde_json::to_value(configuration).expect("settings are JSON");
     settings["context"]["keep_index"] = true.into();
@@ -207,12 +207,12 @@ fn every_setting_has_its_row() {
     assert_eq!(rows, expected);
 }
 
-/// The names of a JSON object's members, those of objects in it after a dot.
+/// Collects the names of a JSON object's members, those of inner objects after a dot.
 fn members(path: &str, value: &Value, names: &mut Vec<String>) {
     let Value::Object(object) = value else { return };
     for (key, value) in object {
         let name = format!("{path}{key}");
-        // What is in the table by horizons stands below it for one of them.
+        // The members of the table by horizon are documented once, below it.
         if key == "retention" || !value.is_object() {
             names.push(format!("`{name}`"));
         }

@@ -88,7 +88,7 @@ async function pages() {
   const hole = await page.locator('table.long tbody a').first().getAttribute('href');
   await visit(page, 'files.html');
   const file = await page.locator('table.long tbody a').first().getAttribute('href');
-  const paths = { index: 'index.html', plots: 'plots.html', attempts: 'attempts.html', files: 'files.html', file, flips: 'flips.html', runs: 'runs.html', hole };
+  const paths = { index: 'index.html', plots: 'plots.html', matrix: 'matrix.html', attempts: 'attempts.html', files: 'files.html', file, flips: 'flips.html', runs: 'runs.html', hole };
   await page.context().close();
   for (const scheme of ['light', 'dark']) {
     const page = await open(scheme);
@@ -194,6 +194,33 @@ async function overview() {
   return { together, byKind, descending, ascending, light, dark, kept, firstStop, printed };
 }
 
+/** Finds in the matrix the holes that only the first run solves, opens one, and comes back. */
+async function matrix() {
+  const page = await open();
+  await visit(page, 'matrix.html');
+  const found = () => page.locator('#found').innerText();
+  const all = await found();
+  await page.locator('#filter-run-0').selectOption('passes');
+  await page.locator('#filter-run-1').selectOption('fails');
+  const only = await found();
+  const address = await page.evaluate(() => location.hash);
+  const cells = await page.locator('table.long tbody tr[id]').first().locator('.outcome').allInnerTexts();
+  const saving = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save as CSV' }).click();
+  const saved = readFileSync(await (await saving).path(), 'utf8');
+  await page.locator('table.long tbody tr[id]').first().locator('.outcome').last().click();
+  await page.waitForFunction(() => document.querySelectorAll('details.attempt').length > 0);
+  const opened = await page.locator('details.attempt').count();
+  const copy = await page.getByRole('button', { name: /^Copy/ }).count();
+  await page.goBack();
+  await page.waitForFunction(() => document.getElementById('found')?.textContent.includes('holes'));
+  const back = await found();
+  await page.goBack();
+  await page.waitForFunction((before) => document.getElementById('found').textContent !== before, back);
+  const before = await found();
+  return { all, only, address, cells, saved, opened, copy, back, before };
+}
+
 /** Uses the table of attempts as a person would. */
 async function attempts() {
   const page = await open();
@@ -228,6 +255,10 @@ async function attempts() {
   }, cleared);
   const needle = await found();
   await page.getByRole('button', { name: 'Clear' }).click();
+  await page.locator('#search').fill('chars<12');
+  await page.waitForFunction((cleared) => document.getElementById('found').textContent !== cleared, cleared);
+  const short = await found();
+  await page.getByRole('button', { name: 'Clear' }).click();
   await page.locator('#search').fill('no-such-hole');
   await page.waitForFunction(() => document.getElementById('found').textContent.startsWith('0 of'));
   const nothing = await page.locator('table.long tbody').innerText();
@@ -251,7 +282,7 @@ async function attempts() {
   const before = Date.now();
   await page.getByRole('button', { name: 'ms', exact: true }).click();
   const sorting = Date.now() - before;
-  const sorted = await page.evaluate(() => [...document.querySelectorAll('table.long tbody tr[id]')].map((row) => Number(row.children[8].textContent)));
+  const sorted = await page.evaluate(() => [...document.querySelectorAll('table.long tbody tr[id]')].map((row) => Number(row.children[9].textContent)));
   const scroll = page.locator('.long-scroll');
   await scroll.focus();
   await page.keyboard.press('End');
@@ -266,7 +297,7 @@ async function attempts() {
   await page.waitForFunction(() => location.pathname.endsWith('hole.html') && performance.getEntriesByName('first-view').length > 0);
   const opened = await page.locator('h1').innerText();
   const openAttempts = await page.locator('details.attempt[open]').count();
-  return { firstView, untilSeen, rowsAtFirst, allRead, everything, rowCount, firstHole, passed, outcomes, searched, bookmark, cleared, needle, nothing, fewer, cut, sorting, sorted, last, atEnd, second, address, opened, openAttempts };
+  return { firstView, untilSeen, rowsAtFirst, allRead, everything, rowCount, firstHole, passed, outcomes, searched, bookmark, cleared, needle, short, nothing, fewer, cut, sorting, sorted, last, atEnd, second, address, opened, openAttempts };
 }
 
 /** Looks at a file with its holes marked, as all runs and as one have them. */
@@ -296,7 +327,7 @@ async function files() {
 async function hostile() {
   const page = await open();
   const texts = {};
-  for (const path of ['index.html', 'plots.html', 'attempts.html', 'files.html', 'flips.html', 'runs.html']) {
+  for (const path of ['index.html', 'plots.html', 'matrix.html', 'attempts.html', 'files.html', 'flips.html', 'runs.html']) {
     await visit(page, path);
     texts[path] = await page.locator('main').innerText();
   }
@@ -367,7 +398,7 @@ async function inspect() {
   return { text };
 }
 
-const tasks = { pages, overview, questions, study, attempts, files, hostile, live, inspect };
+const tasks = { pages, matrix, overview, questions, study, attempts, files, hostile, live, inspect };
 try {
   const found = await tasks[task]();
   process.stdout.write(JSON.stringify({ ...found, ...seen }));

@@ -218,7 +218,7 @@ impl Editor {
         self.answers.remove(&id)
     }
 
-    /// How much memory the server holds, in bytes, as the system counts it.
+    /// Returns the memory of the server, in bytes, as the system counts it.
     pub(crate) fn memory(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).unwrap();
@@ -334,11 +334,11 @@ pub(crate) struct ScriptedModel {
     pub(crate) address: String,
     /// Every prompt received.
     pub(crate) prompts: Arc<Mutex<Vec<String>>>,
-    /// When each prompt arrived.
+    /// Arrival time of each prompt.
     pub(crate) arrivals: Arc<Mutex<Vec<Instant>>>,
     /// Number of clients that disconnected before the response.
     pub(crate) disconnects: Arc<Mutex<usize>>,
-    /// When each of them disconnected.
+    /// Time at which each of them disconnected.
     pub(crate) disconnect_times: Arc<Mutex<Vec<Instant>>>,
     /// Number of characters streamed.
     pub(crate) written: Arc<Mutex<usize>>,

@@ -1,4 +1,4 @@
-//! What the whole-system tests share.
+//! Shared parts of the whole-system tests.
 
 pub(crate) mod editor;
 pub(crate) mod pairs;

@@ -10,15 +10,15 @@ use serde::Deserialize;
 pub(crate) struct PairedLines {
     language: String,
     file: String,
-    /// What stands above the lines.
+    /// Text above the lines.
     head: String,
-    /// What stands below them.
+    /// Text below the lines.
     tail: String,
     lines: Vec<Line>,
 }
 
-/// How a line begins, up to the opening bracket or quote; what a model goes on with; what stands in
-/// the buffer once that is accepted; and what the person types after it.
+/// Beginning of a line, up to the opening bracket or quote; the model's completion; the buffer
+/// after its acceptance; and the text that the person types next.
 type Line = (String, String, String, String);
 
 /// The file with the lines of every language.
@@ -31,7 +31,7 @@ pub(crate) fn all() -> Vec<PairedLines> {
     serde_json::from_str(&std::fs::read_to_string(path()).unwrap()).unwrap()
 }
 
-/// What a model goes on with, before the opening bracket or quote of a line and after it.
+/// Returns the model's completion, before the opening bracket or quote of a line and after it.
 pub(crate) fn completion(languages: &[PairedLines], prompt: &str) -> String {
     let before = prompt.split("<|fim_suffix|>").next().unwrap();
     let line = before.rsplit('\n').next().unwrap().trim_start();

@@ -1,4 +1,4 @@
-//! What tests against other programs share.
+//! Shared parts of the tests against other programs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::play::{FinishedCommand, TestDir, cache, copy, holes, repository, text};
 
-/// Whether all is compared, and not only what is done in seconds.
+/// True if everything is compared, and not only the part that takes seconds.
 pub(crate) fn everything() -> bool {
     match std::env::var("FILLRATE_PEERS") {
         Ok(all) if all == "all" => true,
@@ -109,7 +109,7 @@ impl Module {
     }
 }
 
-/// What cosmic-ray makes of those mutants that it has too, at most so many, or all for 0: see
+/// Returns cosmic-ray's verdicts on the shared mutants, at most the given number, or all for 0: see
 /// `tests/peers/cosmic_kills.py`.
 pub(crate) fn cosmic_ray(
     python: &Path,

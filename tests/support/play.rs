@@ -150,7 +150,7 @@ pub(crate) fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Whether this machine has the tools of a test. If not, prints that, or fails if `CI` is set.
+/// True if this machine has the tools of a test. If not, prints that, or fails if `CI` is set.
 pub(crate) fn has_tools(programs: &[&str]) -> bool {
     let doctor = TestDir::new().fillrate(&["doctor"]);
     let missing: Vec<&str> = doctor

@@ -24,7 +24,7 @@ macro_rules! own_process {
 }
 pub(crate) use own_process;
 
-/// Whether this process is the one for the test alone. If it isn't, runs the test in one, where
+/// True if this process is the one for the test alone. If it isn't, runs the test in one, where
 /// this returns true, and checks that it passes there.
 #[track_caller]
 pub(crate) fn is_own_process(closure: &str) -> bool {

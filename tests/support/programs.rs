@@ -1,6 +1,6 @@
-//! What tests need from outside the repository: real programs, installed by the scripts in
-//! `tests/setup`, and recorded results of others. A test that lacks something fails if `CI` is
-//! set, and otherwise skips with a message.
+//! Programs that tests need from outside the repository: real programs, installed by the scripts in
+//! `tests/setup`, and recorded results of others. A test that lacks something fails if `CI` is set,
+//! and otherwise skips with a message.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -37,34 +37,34 @@ pub struct Developer {
     server: Child,
     wire: Wire,
     encoding: Encoding,
-    /// Whether every request was answered.
+    /// True if every request was answered.
     answered: bool,
     open_files: usize,
 }
 
-/// How the language server is started.
+/// Command that starts the language server.
 #[derive(Clone, Debug)]
 pub struct ServerCommand {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// How long the server may take to become ready.
-    pub patience: Duration,
+    /// Timeout for the server to start and to index the workspace.
+    pub start_timeout: Duration,
     /// The telemetry store of its completions; `None` disables recording.
     pub telemetry: Option<PathBuf>,
-    /// Whether the server keeps its index for the next one in this workspace.
+    /// True if the server keeps its index for the next one in this workspace.
     pub keeps_index: bool,
 }
 
-/// What the server returned at a cursor.
+/// Response of the server at a cursor.
 #[derive(Clone, Debug)]
 pub struct CompletionReply {
     /// The candidates, best first; empty if the server had none or did not answer in time.
     pub candidates: Vec<String>,
     /// From the last byte of the request to the last byte of the answer.
     pub latency: Duration,
-    /// Whether the answer came in time.
+    /// True if the answer came in time.
     pub answered: bool,
     /// The server's trace of the completion.
     pub trace: Option<Trace>,
@@ -73,7 +73,7 @@ pub struct CompletionReply {
     pub commands: Vec<Command>,
 }
 
-/// Why the conversation with the server failed.
+/// Reason for which the session with the server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeveloperError {
     /// The server can't be started.
@@ -81,11 +81,11 @@ pub enum DeveloperError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The server went away.
-    #[error("the language server ended in the middle of a conversation; its last output: {0}")]
+    #[error("the language server ended during a request; its last output: {0}")]
     Ended(String),
     /// The server refused a request.
     #[error("the language server refused `{method}`: {message}")]
@@ -132,11 +132,14 @@ impl Developer {
             answered: true,
             open_files: 0,
         };
-        let ready =
-            tokio::time::timeout(server.patience, developer.initialize(server, workspace)).await;
+        let ready = tokio::time::timeout(
+            server.start_timeout,
+            developer.initialize(server, workspace),
+        )
+        .await;
         match ready {
             Ok(done) => done.map(|()| developer),
-            Err(_) => Err(DeveloperError::NotReady(server.patience)),
+            Err(_) => Err(DeveloperError::NotReady(server.start_timeout)),
         }
     }
 
@@ -197,7 +200,7 @@ impl Developer {
         }
     }
 
-    /// Whether no file is open and the server has nothing left to do: it may still be busy with a
+    /// True if no file is open and the server has nothing left to do: it may still be busy with a
     /// request that was not answered in time.
     pub fn is_idle(&self) -> bool {
         self.answered && self.open_files == 0
@@ -261,8 +264,8 @@ impl Developer {
         })
     }
 
-    /// Requests a completion at a cursor and waits for it, no longer than `patience`; then the
-    /// request is cancelled. `given` is what an evaluator sends beside what an editor would: only
+    /// Requests a completion at a cursor and waits for it; after `timeout` the
+    /// request is cancelled. `given` is what an evaluator sends and an editor does not: only
     /// the context profiles made for it use it.
     ///
     /// # Errors
@@ -271,10 +274,10 @@ impl Developer {
         &mut self,
         file: &OpenFile,
         cursor: ByteOffset,
-        patience: Duration,
+        timeout: Duration,
         given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
-        self.request_with_trigger(file, cursor, TRIGGER_INVOKED, patience, given)
+        self.request_with_trigger(file, cursor, TRIGGER_INVOKED, timeout, given)
             .await
     }
 
@@ -286,10 +289,10 @@ impl Developer {
         &mut self,
         file: &OpenFile,
         cursor: ByteOffset,
-        patience: Duration,
+        timeout: Duration,
         given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
-        self.request_with_trigger(file, cursor, TRIGGER_AUTOMATIC, patience, given)
+        self.request_with_trigger(file, cursor, TRIGGER_AUTOMATIC, timeout, given)
             .await
     }
 
@@ -298,7 +301,7 @@ impl Developer {
         file: &OpenFile,
         cursor: ByteOffset,
         trigger_kind: u8,
-        patience: Duration,
+        timeout: Duration,
         given: Option<GivenContext>,
     ) -> Result<CompletionReply, DeveloperError> {
         let params = InlineCompletionParams {
@@ -312,7 +315,7 @@ impl Developer {
         };
         let started = Instant::now();
         let id = self.wire.send_request(INLINE_COMPLETION, &params).await?;
-        let (answered, list) = match tokio::time::timeout(patience, self.wire.answer(id)).await {
+        let (answered, list) = match tokio::time::timeout(timeout, self.wire.answer(id)).await {
             Ok(answer) => {
                 let list: Option<InlineCompletionList> = from_answer(INLINE_COMPLETION, answer?)?;
                 (true, list.unwrap_or_default())
@@ -478,7 +481,7 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// What the editor shows.
+    /// Returns the file's contents in the editor.
     pub fn contents(&self) -> String {
         self.text.to_string()
     }

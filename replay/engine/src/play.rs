@@ -19,6 +19,7 @@ pub mod merge;
 pub mod mining;
 pub mod mutate;
 pub mod pack;
+mod permits;
 mod plan;
 mod predictions;
 pub mod projects;
@@ -26,7 +27,6 @@ pub mod replay;
 mod schedule;
 mod subject;
 pub mod tuning;
-mod turns;
 mod worker;
 
 pub use error::PlayError;

@@ -10,9 +10,9 @@
 //! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
 //! | `attempts` | by key, the completions and their verdict ([`Attempt`]) |
 //! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`AuditRecord`]) |
-//! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); `hole` and `policy` stand beside it |
+//! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); with columns `hole` and `policy` |
 //!
-//! `meta` may have `behaviour`, too: the policies of a run and how its developer types
+//! `meta` may have `developer_settings`, too: the policies of a run and how its developer types
 //! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]), and
 //! `slow_paths`: by project, shortcuts to verdicts that failed.
 //!
@@ -60,7 +60,7 @@ use segment::{SEGMENT_SCHEMA, SegmentRow};
 pub use time_spent::TimeSpent;
 
 /// The version of the format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The file in a run's folder.
 pub const FILE_NAME: &str = "run.db";
@@ -91,7 +91,7 @@ pub fn context_title(identity: &serde_json::Value) -> Option<String> {
 pub struct Run {
     folder: PathBuf,
     database: Connection,
-    /// Where the run's segments go, if it is a part of one.
+    /// Folder of the run's segments, if it is a part of one.
     part: Option<RefCell<PartFolder>>,
     /// The weakest proof with which a pass counts; `None` counts all.
     proof: Option<Proof>,
@@ -141,20 +141,20 @@ pub struct Attempt {
     pub project: String,
     /// The model's name.
     pub model: String,
-    /// Which of the samples for this hole, from 0.
+    /// Index of the sample for this hole, from 0.
     pub sample: u32,
     /// The number of the repair round; 0 is the first answer.
-    #[serde(rename = "round", default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub repair_round: u32,
     /// The candidates the server returned, best first.
     pub offered: Vec<String>,
-    /// Whether the server answered in time.
+    /// True if the server answered in time.
     pub answered: bool,
     /// Milliseconds from request to answer.
     pub latency_ms: f64,
-    /// How the completion came about.
+    /// Trace of the completion.
     pub trace: Option<Trace>,
-    /// What the tests say of the first candidate, or of an empty splice where there is none.
+    /// Verdict on the first candidate, or on an empty splice if there is none.
     pub verdict: Verdict,
 }
 
@@ -163,12 +163,12 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Attempt {
-    /// Whether a repair round can follow: the verdict is evidence, and no pass.
+    /// True if a repair round can follow: the verdict is evidence, and no pass.
     pub fn is_repairable(&self) -> bool {
         self.verdict.outcome.is_evidence() && self.verdict.outcome != Outcome::Passed
     }
 
-    /// What was spliced in: the first candidate, or nothing.
+    /// Returns the text that was spliced in: the first candidate, or nothing.
     pub fn completion(&self) -> &str {
         self.offered.first().map(String::as_str).unwrap_or_default()
     }
@@ -185,38 +185,38 @@ pub struct TypingAttempt {
     pub project: String,
     /// The model's name.
     pub model: String,
-    /// Which settings decided the completions, as [`Trace`] has it; empty where nothing was asked.
+    /// Fingerprint of the settings that determine the completions, as [`Trace`] has it; empty if
+    /// nothing was requested.
     #[serde(default)]
     pub configuration: String,
     /// The policy's name: see [`Policy::name`].
     pub policy: String,
     /// The policy's version.
     pub policy_version: u32,
-    /// What was asked, offered, shown and accepted, and which keys were pressed.
+    /// The requests, with the completions offered, shown and accepted, and the keys pressed.
     pub session: TypingSession,
 }
 
 impl TypingAttempt {
-    /// Whether figures count it: not where a verdict failed by machinery or hangs on flaky tests.
+    /// True if figures count it: no verdict is an infrastructure failure or depends on flaky tests.
     pub fn is_counted(&self) -> bool {
         let mut outcomes = self.session.requests.iter().filter_map(|one| one.outcome);
         outcomes.all(Outcome::is_counted)
     }
 
-    /// Whether a verdict is an infrastructure failure, so that the typing is repeated.
+    /// True if a verdict is an infrastructure failure, so that the typing is repeated.
     pub fn has_infrastructure_failure(&self) -> bool {
         let mut outcomes = self.session.requests.iter().map(|request| request.outcome);
         outcomes.any(|outcome| outcome == Some(Outcome::Infrastructure))
     }
 }
 
-/// How a run's developer types and accepts completions.
+/// Settings by which a run's developer types and accepts completions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeveloperSettings {
     /// The policies by which completions are accepted.
     pub policies: Vec<Policy>,
-    /// How the developer types.
-    #[serde(rename = "hands")]
+    /// Typing settings.
     pub typing: TypistSettings,
 }
 
@@ -230,15 +230,15 @@ pub struct AuditRecord {
     /// The outcome in the run.
     pub outcome: Outcome,
     /// The outcome of judging it again.
-    pub again: Outcome,
-    /// What decided it that time, in a sentence.
+    pub rejudged: Outcome,
+    /// Reason of the second verdict, in a sentence.
     pub reason: String,
 }
 
 impl AuditRecord {
-    /// Whether the two outcomes differ.
+    /// True if the two outcomes differ.
     pub fn differs(&self) -> bool {
-        self.outcome != self.again
+        self.outcome != self.rejudged
     }
 }
 
@@ -247,16 +247,15 @@ impl AuditRecord {
 pub struct ProjectState {
     /// The language's name.
     pub language: String,
-    /// Whether it takes part.
-    #[serde(rename = "state")]
+    /// Status of the project.
     pub status: ProjectStatus,
-    /// Why, where it was left out or failed.
+    /// Reason, if it was left out or failed.
     pub reason: Option<String>,
-    /// How its own tests ran and what mining came to, where they did.
+    /// Counts of its own tests and of mining, if they ran.
     pub mined: Option<MiningCounts>,
 }
 
-/// Whether a project takes part.
+/// Status of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectStatus {
@@ -286,7 +285,7 @@ pub struct MiningCounts {
     pub rejected: BTreeMap<Rejection, usize>,
 }
 
-/// Why a run can't be read or added to.
+/// Reason for which a run can't be read or added to.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no run in the folder.
@@ -297,7 +296,7 @@ pub enum StoreError {
     Folder {
         /// The folder or the file.
         folder: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The database refuses.
@@ -305,7 +304,7 @@ pub enum StoreError {
     Database {
         /// The run's folder.
         folder: PathBuf,
-        /// What the database said.
+        /// Error of the database.
         source: rusqlite::Error,
     },
     /// A value in the database is not of the form this program writes.
@@ -313,7 +312,7 @@ pub enum StoreError {
     Content {
         /// The run's folder.
         folder: PathBuf,
-        /// What is wrong.
+        /// Reason, for people.
         reason: String,
     },
     /// The folder holds another run.
@@ -334,11 +333,13 @@ pub enum StoreError {
     )]
     Damaged(PathBuf),
     /// A segment is not of the form that this program writes.
-    #[error("{path}: {reason}; it was written by another version of this program")]
+    #[error(
+        "{path}: {reason}; it was written by another version of this program; merge it by that version, or remove it and run its part again"
+    )]
     Segment {
         /// The segment.
         path: PathBuf,
-        /// What is wrong.
+        /// Reason, for people.
         reason: String,
     },
     /// The program is built without object stores.
@@ -347,7 +348,7 @@ pub enum StoreError {
          object-store`, or name a folder"
     )]
     NoObjectStores(String),
-    /// What is named like an object store is none.
+    /// The address is of no object store that can be used.
     #[error(
         "{address} is no object store that can be used ({reason}); name s3://BUCKET/PREFIX or \
          file:///FOLDER"
@@ -355,7 +356,7 @@ pub enum StoreError {
     Address {
         /// The address.
         address: String,
-        /// What is wrong with it.
+        /// Reason, for people.
         reason: String,
     },
     /// An object store refuses, or does not answer.
@@ -363,7 +364,7 @@ pub enum StoreError {
     Object {
         /// The object, or the prefix that is listed.
         place: PathBuf,
-        /// What the store said.
+        /// Error of the store.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Parts can't be made one run.
@@ -379,7 +380,7 @@ impl StoreError {
     }
 }
 
-/// What to do about a refusal.
+/// Returns advice on a refusal by the database.
 fn advice(error: &rusqlite::Error) -> &'static str {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => {
@@ -479,7 +480,7 @@ impl Run {
         &self.folder
     }
 
-    /// What the run is of.
+    /// Returns the identity of the run: everything that its figures depend on.
     ///
     /// # Errors
     /// It was written by another version of this program.
@@ -487,7 +488,8 @@ impl Run {
         let schema = self.meta("schema")?;
         if schema != SCHEMA.to_string() {
             return Err(self.strange(format!(
-                "the run has schema {schema}, and this program reads {SCHEMA}"
+                "the run has schema {schema}, and this program reads {SCHEMA}; name another folder \
+                 with --out to replay anew, or read it by the version of Fillrate that wrote it"
             )));
         }
         self.parse(&self.meta("identity")?)
@@ -504,7 +506,7 @@ impl Run {
         Ok(protocol.is_none_or(|protocol| protocol != "recorded"))
     }
 
-    /// Whether every attempt has been made.
+    /// True if every attempt has been made.
     ///
     /// # Errors
     /// The database refuses.
@@ -570,7 +572,7 @@ impl Run {
             .map_err(|source| self.fault(source))
     }
 
-    /// Where the corpus's manifest was when the run was made.
+    /// Returns the path of the corpus's manifest when the run was made.
     ///
     /// # Errors
     /// The database refuses.
@@ -640,8 +642,8 @@ impl Run {
         )
     }
 
-    /// Where the time of the run went, as far as its folder tells: runs of older programs and merged
-    /// ones don't.
+    /// Returns the time spent by the run's workers, if it is recorded: runs of older programs and
+    /// merged ones don't.
     ///
     /// # Errors
     /// The database refuses.
@@ -693,7 +695,7 @@ impl Run {
         self.pairs("SELECT key, record FROM audits ORDER BY key")
     }
 
-    /// Whether the run has a table: one of an older program may lack some.
+    /// True if the run has a table: one of an older program may lack some.
     fn has_table(&self, name: &str) -> Result<bool, StoreError> {
         self.database
             .query_row(
@@ -709,20 +711,20 @@ impl Run {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn set_developer_settings(&self, behaviour: &DeveloperSettings) -> Result<(), StoreError> {
+    pub fn set_developer_settings(&self, settings: &DeveloperSettings) -> Result<(), StoreError> {
         self.put(
             "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
-            "behaviour",
-            behaviour,
+            "developer_settings",
+            settings,
         )
     }
 
-    /// What the run's developer does with completions, where that was said.
+    /// Returns the settings of the run's developer, if they are recorded.
     ///
     /// # Errors
     /// The database refuses.
     pub fn developer_settings(&self) -> Result<Option<DeveloperSettings>, StoreError> {
-        self.parsed_meta("behaviour")
+        self.parsed_meta("developer_settings")
     }
 
     /// Adds a typing, in place of an earlier one with an infrastructure failure.
@@ -740,8 +742,8 @@ impl Run {
         self.add_row(SegmentRow::Typing, &record)
     }
 
-    /// How many typings there are, and a number that grows with each that is added: what can be
-    /// asked often while a run goes on.
+    /// Returns the number of typings, and a number that grows with each that is added: cheap to
+    /// read often during a run.
     ///
     /// # Errors
     /// The database refuses.
@@ -1094,6 +1096,24 @@ mod tests {
             .err()
             .expect("the identity differs");
         assert!(error.to_string().contains("`seed` differs"), "{error}");
+    }
+
+    #[test]
+    fn run_of_older_schema_is_refused_with_advice() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let identity = json!({"model": "embedded"});
+        let run = Run::open_or_begin(folder.path(), &identity).expect("the folder is empty");
+        run.execute("UPDATE meta SET value = '1' WHERE key = 'schema'", [])
+            .expect("there is room");
+        let opened = Run::open(folder.path()).err();
+        let resumed = Run::open_or_begin(folder.path(), &identity).err();
+        for error in [opened, resumed] {
+            let message = error.expect("the schema is older").to_string();
+            assert!(
+                message.contains("has schema 1, and this program reads 2; name another folder"),
+                "{message}"
+            );
+        }
     }
 
     #[test]

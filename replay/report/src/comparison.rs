@@ -18,15 +18,15 @@ use super::policies::{self, PolicyFigures};
 use super::rounds::{RepairRound, rounds, rounds_table};
 use super::scored::{ScoredAttempt, load_scored, without_repairs};
 use super::sensitivity::{HoleValues, Sensitivity, Standing};
-use super::table::{TextTable, figure_text, right};
+use super::table::{TextTable, figure_text, paragraph, right};
 
 /// Runs on the same holes, each held against the first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// In the order in which they were named.
     pub contexts: Vec<ComparedRun>,
-    /// How they rank under every policy, by each metric that ranks them; empty where simulated
-    /// developers of fewer than two policies met all of them.
+    /// Ranks under every policy, by each metric that ranks runs; empty if simulated developers of
+    /// fewer than two policies met all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sensitivity: Vec<Sensitivity>,
 }
@@ -43,7 +43,7 @@ pub struct ComparedRun {
     /// By variant, how it differs from the first on the holes that both have; empty for the first
     /// itself.
     pub against_first: BTreeMap<String, RunDifference>,
-    /// Why pass@1 has no difference from the first; `None` if it has one, or for the first itself.
+    /// Reason for which pass@1 has no difference from the first; `None` if it has one, or for the first itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_difference: Option<String>,
     /// The holes that only one of this run and the first solves; `None` for the first itself.
@@ -54,13 +54,13 @@ pub struct ComparedRun {
     pub rounds: Vec<RepairRound>,
 }
 
-/// How a figure differs from the first run's.
+/// Difference of a figure from the first run's.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunDifference {
     /// The mean over holes of this run's value minus the first's, with an interval clustered by
     /// file; a hole's value is the mean over its samples.
     pub difference: Estimate,
-    /// Where each hole is a yes or a no in both.
+    /// McNemar's test, if each hole is a yes or a no in both.
     pub mcnemar: Option<McNemar>,
 }
 
@@ -111,12 +111,12 @@ impl McNemar {
 /// The level at which a difference is called one.
 const LEVEL: f64 = 0.05;
 
-/// Which of two runs passes more often, if the figures show one.
+/// Conclusion on which of two runs passes more often, if the figures show one.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PassConclusion {
     /// A clause.
     pub conclusion: String,
-    /// What it rests on, a clause.
+    /// Grounds of the conclusion, a clause.
     pub grounds: String,
 }
 
@@ -293,18 +293,19 @@ impl Comparison {
         } else {
             format!("models {}", models.join(", "))
         };
-        let mut text = format!(
-            "{left_out}{table}\n{models}. Rates in %, each with its 95 % interval \
-             and its n in so many files, its clusters. Δ: the paired difference from {first}\non the same holes, with its \
-             interval; p: McNemar's exact test, and how many holes this one alone : {first} \
-             alone\nhas right. Acceptance is simulated, not a person's.\n",
-        );
+        let notes = paragraph(&format!(
+            "{models}. Rates in %, each with its 95 % interval and its n in a number of files, \
+             the clusters. Δ: the paired difference from {first} on the same holes, with \
+             its interval; p: McNemar's exact test, and the holes that this one alone : {first} \
+             alone has right. Acceptance is simulated, not a person's.",
+        ));
+        let mut text = format!("{left_out}{table}\n{notes}");
         for compared in &self.contexts {
             if let Some(reason) = &compared.no_difference {
-                text.push_str(&format!(
-                    "No Δ of pass@1 for {}: {reason}.\n",
+                text.push_str(&paragraph(&format!(
+                    "No Δ of pass@1 for {}: {reason}.",
                     compared.context
-                ));
+                )));
             }
         }
         for compared in self.contexts.iter().filter(|run| !run.rounds.is_empty()) {
@@ -326,7 +327,7 @@ impl Comparison {
     }
 }
 
-/// Why two runs have no difference of pass@1, a clause.
+/// Reason for which two runs have no difference of pass@1, a clause.
 fn no_difference(these: &[ScoredAttempt], first: &[ScoredAttempt], name: &str) -> String {
     let holes = |attempts: &[ScoredAttempt]| -> BTreeSet<String> {
         let holes = attempts.iter().map(|one| one.attempt.hole.clone());
@@ -346,7 +347,7 @@ fn no_difference(these: &[ScoredAttempt], first: &[ScoredAttempt], name: &str) -
     }
 }
 
-/// How a run stands under each of its policies.
+/// Figures of a run under each of its policies.
 pub(super) fn standings(
     metric: Metric,
     name: &str,
@@ -418,7 +419,7 @@ pub(super) fn by_hole<'a>(
     values.collect()
 }
 
-/// How one run's values differ from the first's, on the holes that both have.
+/// Differences of one run's values from the first's, on the holes that both have.
 pub(super) fn against(
     metric: Metric,
     these: &ByHole<'_>,

@@ -1,4 +1,4 @@
-//! What a tasks file holds, whatever model is asked: how many holes of what, and how large.
+//! Statistics of a tasks file: numbers and sizes of its holes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,21 +24,22 @@ pub struct Dataset {
 /// The figures of some holes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DatasetRow {
-    /// What the holes have in common: `project`, `language`, `kind` or `category`, or `all`.
+    /// Dimension that the holes are grouped by: `project`, `language`, `kind` or `category`, or
+    /// `all`.
     pub by: &'static str,
-    /// Which project, language, kind or category, or `*` for all.
+    /// Value in that dimension, or `*` for all.
     pub name: String,
-    /// How many projects they are of.
+    /// Number of their projects.
     pub repositories: usize,
-    /// How many files they are cut into.
+    /// Number of files that they are cut into.
     pub files: usize,
-    /// How many there are.
+    /// Number of holes.
     pub holes: usize,
     /// By name, of those in [`MEASURES`] that any of the holes has.
     pub measures: BTreeMap<&'static str, SizeRange>,
 }
 
-/// How large something is over some holes.
+/// Range of a size over some holes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SizeRange {
     /// The mean.
@@ -47,7 +48,7 @@ pub struct SizeRange {
     pub min: f64,
     /// The most.
     pub max: f64,
-    /// How many holes have it.
+    /// Number of holes that have it.
     pub n: usize,
 }
 
@@ -60,11 +61,11 @@ pub struct HoleInFile<'a> {
     pub around: Option<(&'a str, &'a str)>,
 }
 
-/// What is measured of a hole. A measure gives nothing for a hole that lacks it.
+/// Measure of a hole. A measure gives nothing for a hole that lacks it.
 pub struct SizeMeasure {
-    /// What `--json` calls it.
+    /// Its name in `--json`.
     pub name: &'static str,
-    /// What heads its column; nothing for one that only `--json` has.
+    /// Heading of its column; `None` if only `--json` has it.
     heading: Option<&'static str>,
     of: fn(&HoleInFile<'_>) -> Option<f64>,
 }
@@ -124,7 +125,7 @@ pub static MEASURES: [SizeMeasure; 8] = [
     },
 ];
 
-/// What holes are grouped by: its name, and a hole's group, in the order of the first part.
+/// Grouping of holes: its name, and a hole's group, in the order of the first part.
 type Grouping = (&'static str, fn(&Hole) -> Option<(usize, String)>);
 
 const GROUPINGS: [Grouping; 4] = [

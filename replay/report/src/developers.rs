@@ -1,4 +1,4 @@
-//! What simulated developers did in a run.
+//! Figures of simulated developers in a run.
 
 use fillrate_engine::store::{DeveloperSettings, Run, StoreError, TypingAttempt};
 
@@ -7,7 +7,7 @@ use super::scored::{ScoredAttempt, cluster};
 
 /// The typings of a run, or what its attempts are estimated with.
 pub(super) struct DeveloperFigures {
-    behaviour: Option<DeveloperSettings>,
+    settings: Option<DeveloperSettings>,
     /// Each with its cluster and the characters of its hole.
     typings: Vec<(String, usize, TypingAttempt)>,
 }
@@ -20,7 +20,7 @@ impl DeveloperFigures {
             Some((cluster(hole), policies::characters(hole), typing))
         });
         Ok(Self {
-            behaviour: run.developer_settings()?,
+            settings: run.developer_settings()?,
             typings: typings.collect(),
         })
     }
@@ -43,8 +43,8 @@ impl DeveloperFigures {
         wanted: impl Fn(&TypingAttempt) -> bool,
     ) -> Vec<PolicyFigures> {
         let typed = self.typed_where(wanted);
-        match &self.behaviour {
-            Some(behaviour) if typed.is_empty() => policies::estimate_attempts(scored, behaviour),
+        match &self.settings {
+            Some(settings) if typed.is_empty() => policies::estimate_attempts(scored, settings),
             _ => policies::estimate_typed(&typed),
         }
     }

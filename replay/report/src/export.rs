@@ -27,9 +27,9 @@ use fillrate_verdict::Outcome;
 
 /// The version of the columns. It grows when one changes its meaning, its type or its name; a new
 /// column leaves it as it is.
-pub const SCHEMA: i64 = 2;
+pub const SCHEMA: i64 = 3;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// Text.
@@ -59,7 +59,7 @@ impl ColumnType {
 pub struct ExportColumn<F> {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Type of its values.
     pub form: ColumnType,
     of: F,
 }
@@ -99,7 +99,7 @@ pub struct AttemptRow<'a> {
     audit: Option<&'a AuditRecord>,
 }
 
-/// What stands in a column; `None` where there is nothing.
+/// Value of a column; `None` if it is absent.
 pub enum ExportValue {
     /// See [`ColumnType::Text`].
     Text(Option<String>),
@@ -214,7 +214,11 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
         fingerprint.filter(|text| !text.is_empty()).into()
     }),
     attempt_column!("sample", Whole, |row| row.scored.attempt.sample.into()),
-    attempt_column!("round", Whole, |row| row.scored.attempt.repair_round.into()),
+    attempt_column!("repair_round", Whole, |row| row
+        .scored
+        .attempt
+        .repair_round
+        .into()),
     attempt_column!("answered", Truth, |row| {
         let is_counted = row.scored.is_counted();
         is_counted.then_some(row.scored.attempt.answered).into()
@@ -251,7 +255,7 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
     attempt_column!("tests_failed", Whole, |row| {
         row.scored.attempt.verdict.failed.len().into()
     }),
-    attempt_column!("tests_again", Truth, |row| {
+    attempt_column!("tests_rerun", Truth, |row| {
         row.scored.attempt.verdict.rerun.into()
     }),
     attempt_column!("tests_seconds", Real, |row| {
@@ -264,7 +268,7 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
         row.scored.attempt.verdict.sandbox.as_str().into()
     }),
     attempt_column!("audit", Text, |row| {
-        row.audit.map(|audit| audit.again.name()).into()
+        row.audit.map(|audit| audit.rejudged.name()).into()
     }),
     attempt_column!("latency_ms", Real, |row| { row.scored.latency_ms.into() }),
     attempt_column!("context_ms", Real, |row| traced(row, |trace| Some(
@@ -321,13 +325,13 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// Why runs can't be exported.
+/// Reason for which runs can't be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// A run can't be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was made of it can't be written.
+    /// The export can't be written.
     #[error("the table can't be written: {0}")]
     Written(#[from] std::io::Error),
     /// The Parquet file can't be written.
@@ -337,9 +341,9 @@ pub enum ExportError {
     /// A folder or a file in it can't be written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The logs can't be written by Python.

@@ -40,7 +40,7 @@ pub struct ReportRow {
     pub proofs: BTreeMap<&'static str, usize>,
     /// Attempts whose failed tests run no line of the completion and were therefore rerun. If the
     /// unchanged project fails them as well, the outcome is `flaky`.
-    pub again: usize,
+    pub reruns: usize,
     /// Figures of simulated developers, by policy; empty if no policy was named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<PolicyFigures>,
@@ -128,7 +128,7 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
         outcomes,
         proofs: proofs(scored),
         left_out: scored.iter().filter(|one| !one.is_counted()).count(),
-        again: scored
+        reruns: scored
             .iter()
             .filter(|one| one.attempt.verdict.rerun)
             .count(),
@@ -166,7 +166,7 @@ pub(super) fn pass_probability(of_hole: &[&ScoredAttempt], k: usize) -> Option<f
     pass_at_k(verdicts.len() as u64, correct as u64, k as u64)
 }
 
-/// Whether each attempt passed, of those whose outcome says so.
+/// True for each attempt that passed, of those whose outcome is evidence.
 pub(super) fn passes(scored: &[&ScoredAttempt]) -> Vec<bool> {
     scored
         .iter()

@@ -8,7 +8,7 @@ use fillrate_metrics::{
 };
 use serde::Serialize;
 
-/// What is taken for leakage.
+/// Parameters of the test for leakage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LeakageParameters {
     /// The share of the length up to which an output counts as a copy of the greedy one.
@@ -33,7 +33,7 @@ impl Default for LeakageParameters {
 /// The signs of leakage in a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeakageAudit {
-    /// What is taken for leakage.
+    /// Parameters of the test.
     pub parameters: LeakageParameters,
     /// The share of holes that leaked, of those with samples, clustered by file.
     pub leaked: Option<Estimate>,
@@ -49,11 +49,11 @@ pub struct LeakageAudit {
 pub struct HoleLeakage {
     /// The hole's id.
     pub hole: String,
-    /// How many samples are compared with the greedy output.
+    /// Number of samples that are compared with the greedy output.
     pub samples: usize,
     /// The share of them that are copies of it; absent without samples.
     pub peakedness: Option<f64>,
-    /// Whether that is above the bound.
+    /// True if that is above the bound.
     pub leaked: bool,
     /// The share of the reference's n-grams that the greedy output has; absent for a reference of
     /// fewer tokens.

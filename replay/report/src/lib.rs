@@ -1,4 +1,4 @@
-//! What people look at after a run: figures by project, as a table or as JSON.
+//! Reports of runs: figures by project, as a table or as JSON.
 
 mod comparison;
 pub mod dataset;
@@ -28,7 +28,7 @@ use self::developers::DeveloperFigures;
 use self::figures::{left_out_line, report_row, unproven_line};
 use self::rounds::{rounds, rounds_table};
 use self::scored::{ScoredAttempt, load_scored, without_repairs};
-use self::table::{TextTable, figure, right};
+use self::table::{TextTable, figure, paragraph, right};
 
 pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, RunDifference};
 pub use figures::ReportRow;
@@ -145,11 +145,11 @@ impl RunReport {
                 .iter()
                 .map(|(name, count)| format!("{name} {count}"))
                 .collect();
-            text.push_str(&format!(
-                "model {}; outcomes: {}\n",
+            text.push_str(&paragraph(&format!(
+                "model {}; outcomes: {}",
                 all.model,
                 outcomes.join(", ")
-            ));
+            )));
         }
         let typed = self
             .rows
@@ -161,22 +161,23 @@ impl RunReport {
                 TYPE_CHECK.unit.render(typed).sentence()
             ));
         }
-        text.push_str(
-            "Rates in %, each with its 95 % interval and its n in so many files, its clusters; pass@1 over \
-             holes, text metrics over attempts,\nacceptance over completions offered: simulated, \
-             not a person's. em/cceval and id_f1/cceval look at the first statement only.\n",
-        );
+        text.push_str(&paragraph(
+            "Rates in %, each with its 95 % interval and its n in a number of files, the \
+             clusters; pass@1 over holes, text metrics over attempts, acceptance over completions \
+             offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first \
+             statement only.",
+        ));
         if let Some(all) = self.rows.last()
-            && all.again > 0
+            && all.reruns > 0
         {
             let judged: usize = all.outcomes.values().sum();
             let flaky = all.outcomes.get(Outcome::Flaky.name()).unwrap_or(&0);
-            text.push_str(&format!(
+            text.push_str(&paragraph(&format!(
                 "{} of {judged} verdicts depended on tests that run no line of the completion and \
-                 were rerun; {flaky} ({:.1} %) are flaky and left out of every figure\n",
-                all.again,
+                 were rerun; {flaky} ({:.1} %) are flaky and left out of every figure",
+                all.reruns,
                 100.0 * *flaky as f64 / judged as f64,
-            ));
+            )));
         }
         if let Some(all) = self.rows.last() {
             text.push_str(&policies::table(&all.policies));
@@ -214,16 +215,16 @@ impl RunReport {
                     rejected.join(", ")
                 };
                 if mined.tests == 0 {
-                    text.push_str(&format!(
+                    text.push_str(&paragraph(&format!(
                         "{name}: no tests, so nothing was executed and text alone is scored; {} \
-                         candidates, {} holes chosen by syntax; rejected: {rejected}\n",
+                         candidates, {} holes chosen by syntax; rejected: {rejected}",
                         mined.candidates, mined.admitted,
-                    ));
+                    )));
                     continue;
                 }
-                text.push_str(&format!(
+                text.push_str(&paragraph(&format!(
                     "{name}: {} tests, {} quarantined{}; {} candidates, {} holes admitted; \
-                     rejected: {rejected}\n",
+                     rejected: {rejected}",
                     mined.tests,
                     mined.quarantined,
                     match mined.set_aside.len() {
@@ -232,7 +233,7 @@ impl RunReport {
                     },
                     mined.candidates,
                     mined.admitted,
-                ));
+                )));
             }
         }
         for (state, what) in [
@@ -389,8 +390,9 @@ mod tests {
             .expect("the table names the model");
         insta::assert_snapshot!(below, @"
         ; outcomes: failed 2, infrastructure 1, passed 3
-        Rates in %, each with its 95 % interval and its n in so many files, its clusters; pass@1 over holes, text metrics over attempts,
-        acceptance over completions offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first statement only.
+        Rates in %, each with its 95 % interval and its n in a number of files, the clusters; pass@1 over
+        holes, text metrics over attempts, acceptance over completions offered: simulated, not a person's.
+        em/cceval and id_f1/cceval look at the first statement only.
         demo: 9 tests, 1 quarantined; 20 candidates, 3 holes admitted; rejected: leak 1, empty-passes 2
         1 project left out:
           other: node is needed
@@ -475,7 +477,7 @@ mod tests {
         assert_eq!(beside.completions, 3);
         assert_eq!((alone.left_out, beside.left_out), (0, 3));
         assert_eq!(alone.metrics["em/cceval"].n, 3, "no tests, but a text");
-        let behaviour = DeveloperSettings {
+        let settings = DeveloperSettings {
             policies: vec![Policy {
                 rule: Rule::AcceptAll,
                 latency: false,
@@ -488,7 +490,7 @@ mod tests {
             },
         };
         let figures = |scored: &[&ScoredAttempt]| {
-            let figures = policies::estimate_attempts(scored, &behaviour);
+            let figures = policies::estimate_attempts(scored, &settings);
             figures.into_iter().next().map(|one| one.metrics)
         };
         assert_eq!(

@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, html};
 pub struct Page<'a> {
     /// The document's title.
     pub title: &'a str,
-    /// What the page may load and run, as a Content-Security-Policy.
+    /// Sources that the page may load and run, as a Content-Security-Policy.
     pub policy: &'a str,
     /// The rest of the head: styles and scripts.
     pub head: Markup,

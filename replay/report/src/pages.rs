@@ -17,7 +17,7 @@
 //! | `data/hole-N.js` | some holes with all that is known of their attempts |
 //!
 //! Everything that a person or a model wrote is hostile. It reaches a page only as a string of
-//! such a text, in which no `<` stands, and is shown only as text; and the pages allow no script
+//! such a text, which has no `<`, and is shown only as text; and the pages allow no script
 //! but their own.
 
 mod detail;
@@ -33,6 +33,7 @@ use fillrate_engine::developer::gate::GateFit;
 use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_title};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
+use fillrate_verdict::Proof;
 use maud::html;
 use serde::Serialize;
 use serde_json::Value;
@@ -43,7 +44,7 @@ use super::developers::DeveloperFigures;
 use super::page::Page;
 use super::scored::ScoredAttempt;
 
-/// How many attempts a shard holds.
+/// Number of attempts of a shard.
 pub const SHARD: usize = 10_000;
 
 /// About how many attempts one file describes in detail.
@@ -68,13 +69,14 @@ struct ReportPage {
     /// Its file, with `.html`; its own script is the one of this name.
     name: &'static str,
     title: &'static str,
-    /// Whether every page links to it.
+    /// True if every page links to it.
     in_navigation: bool,
 }
 
-const PAGES: [ReportPage; 7] = [
+const PAGES: [ReportPage; 8] = [
     ReportPage::new("index", "Overview"),
     ReportPage::new("plots", "Plots"),
+    ReportPage::new("matrix", "Matrix"),
     ReportPage::new("attempts", "Attempts"),
     ReportPage::new("files", "Files"),
     ReportPage::new("flips", "Flips"),
@@ -86,12 +88,13 @@ const PAGES: [ReportPage; 7] = [
 ];
 
 /// Scripts and the style, by file.
-const ASSETS: [(&str, &str); 10] = [
+const ASSETS: [(&str, &str); 11] = [
     ("style.css", include_str!("pages/style.css")),
     ("common.js", include_str!("pages/common.js")),
     ("table.js", include_str!("pages/table.js")),
     ("index.js", include_str!("pages/index.js")),
     ("plots.js", include_str!("pages/plots.js")),
+    ("matrix.js", include_str!("pages/matrix.js")),
     ("attempts.js", include_str!("pages/attempts.js")),
     ("files.js", include_str!("pages/files.js")),
     ("flips.js", include_str!("pages/flips.js")),
@@ -168,13 +171,13 @@ pub struct HtmlReport {
     live: bool,
     /// Grows whenever something has changed.
     revision: u64,
-    /// What a gate would hold back.
+    /// Completions that a gate would hold back.
     gate: Option<GateFrontier>,
 }
 
 /// One of the runs.
 struct ReportedRun {
-    /// What tells it from the others.
+    /// Name that is unique among the runs.
     name: String,
     model: String,
     context: String,
@@ -184,10 +187,10 @@ struct ReportedRun {
     own: Vec<usize>,
     /// Holes whose file is another one in this run than in an earlier, by place.
     other_files: HashMap<usize, Hole>,
-    /// What simulated developers did, and the state of the run's table of it.
+    /// Figures of simulated developers, and the state of the run's table of it.
     developers: DeveloperFigures,
     typed: (i64, i64),
-    /// What judging attempts again came to, by key.
+    /// Audits of attempts, by key.
     audits: BTreeMap<String, AuditRecord>,
     /// Its attempts of all rounds, without traces and test outputs.
     scored: Vec<ScoredAttempt>,
@@ -206,7 +209,7 @@ pub struct ReportFile {
     pub contents: Cow<'static, str>,
 }
 
-/// Why a report can't be written.
+/// Reason for which a report can't be written.
 #[derive(Debug, thiserror::Error)]
 pub enum HtmlReportError {
     /// A run can't be read.
@@ -220,9 +223,9 @@ pub enum HtmlReportError {
     /// A file can't be written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A plot can't be drawn.
@@ -230,7 +233,7 @@ pub enum HtmlReportError {
     Plot {
         /// Its name.
         plot: &'static str,
-        /// What the library said.
+        /// Error of the library.
         reason: String,
     },
 }
@@ -418,7 +421,7 @@ impl HtmlReport {
         }))
     }
 
-    /// How far the runs are.
+    /// Returns the progress of the runs.
     pub fn progress(&self) -> ReportProgress {
         ReportProgress {
             revision: self.revision,
@@ -428,7 +431,7 @@ impl HtmlReport {
         }
     }
 
-    /// How many attempts there will be, where all runs say how many samples they ask for.
+    /// Number of attempts of the finished runs, if all runs record their number of samples.
     fn expected(&self) -> Option<usize> {
         let of_runs = self.reported_runs.iter().map(ReportedRun::expected);
         of_runs.sum()
@@ -448,7 +451,7 @@ impl HtmlReport {
         self.attempts().count().div_ceil(SHARD)
     }
 
-    /// How many holes a file tells of in detail: so many that files are neither many nor large.
+    /// Number of holes in each file of details, so that files are neither many nor large.
     fn holes_in_detail(&self) -> usize {
         if self.live {
             // More attempts are to come, and a hole's place must stay.
@@ -471,6 +474,11 @@ impl HtmlReport {
             columns.sample.push(attempt.sample);
             columns.round.push(attempt.repair_round);
             columns.outcome.push(outcome.unwrap_or_default());
+            columns.proof.push(
+                verdict
+                    .proof
+                    .and_then(|proof| Proof::ALL.iter().position(|one| *one == proof)),
+            );
             columns
                 .latency
                 .push(one.latency_ms.map(|value| rounded(value, 10.0)));
@@ -600,7 +608,7 @@ impl ReportedRun {
 
     fn expected(&self) -> Option<usize> {
         let samples = self.identity["samples"].as_u64()?;
-        let rounds = self.identity["debug_rounds"].as_u64().unwrap_or(0);
+        let rounds = self.identity["repair_rounds"].as_u64().unwrap_or(0);
         let samples = usize::try_from(samples).ok()?;
         (rounds == 0).then_some(self.own.len() * samples)
     }
@@ -679,7 +687,7 @@ fn slim(scored: ScoredAttempt) -> ScoredAttempt {
     }
 }
 
-/// How far runs are.
+/// Progress of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ReportProgress {
     /// Grows whenever something has changed.
@@ -688,7 +696,7 @@ pub struct ReportProgress {
     pub done: usize,
     /// Attempts that there will be, where that is known.
     pub of: Option<usize>,
-    /// Whether all runs have come to their end.
+    /// True if all runs are finished.
     pub finished: bool,
 }
 
@@ -703,9 +711,11 @@ struct AttemptColumns {
     round: Vec<u32>,
     /// Its number in [`OUTCOMES`].
     outcome: Vec<usize>,
+    /// The number in [`Proof::ALL`] of a pass's proof.
+    proof: Vec<Option<usize>>,
     /// Milliseconds; nothing where no answer came.
     latency: Vec<Option<f64>>,
-    /// How many candidates.
+    /// Number of candidates.
     offered: Vec<usize>,
     accepted: Vec<Option<u8>>,
     /// `em/cceval`.
@@ -746,7 +756,7 @@ fn json(value: &impl Serialize) -> String {
 }
 
 /// A text as a string of JavaScript that no HTML parser and no old JavaScript can misread: neither
-/// `<`, `>` nor `&` stands in it, and no line break of Unicode.
+/// `<`, `>` nor `&` is in it, and no line break of Unicode.
 fn literal(text: &str) -> String {
     let quoted = Value::String(text.to_owned()).to_string();
     let mut literal = String::with_capacity(quoted.len() + quoted.len() / 8);

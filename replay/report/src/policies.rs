@@ -67,7 +67,7 @@ pub struct TypedHole<'a> {
     pub cluster: &'a str,
     /// The characters of the reference.
     pub characters: usize,
-    /// How it was typed.
+    /// The typing.
     pub typing: &'a TypingAttempt,
 }
 
@@ -128,9 +128,9 @@ fn estimate_samples(metric: Metric, samples: &[PolicySample<'_>]) -> Option<Esti
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct JudgedCompletion {
     accepted: bool,
-    /// Whether it passes the tests, if it was judged.
+    /// True if it passes the tests, if it was judged.
     passes: Option<bool>,
-    /// Whether the hole was still empty.
+    /// True if the hole was still empty.
     opening: bool,
 }
 
@@ -197,11 +197,11 @@ pub(super) fn estimate_typed(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
 /// accepts who is about to type the reference.
 pub(super) fn estimate_attempts(
     scored: &[&ScoredAttempt],
-    behaviour: &DeveloperSettings,
+    settings: &DeveloperSettings,
 ) -> Vec<PolicyFigures> {
-    let figures = behaviour.policies.iter().map(|policy| {
+    let figures = settings.policies.iter().map(|policy| {
         let name = policy.name();
-        let hands = &behaviour.typing;
+        let typing = &settings.typing;
         let judged: Vec<(&str, JudgedCompletion, Option<f64>)> = scored
             .iter()
             .filter(|one| one.is_counted())
@@ -209,7 +209,7 @@ pub(super) fn estimate_attempts(
                 let attempt = &one.attempt;
                 let latency_ms = one.latency_ms.unwrap_or_default();
                 let latency = latency_ms + EDITOR_DELAY_MS;
-                let late = policy.latency && latency > hands.first_pause_ms(&attempt.hole);
+                let late = policy.latency && latency > typing.first_pause_ms(&attempt.hole);
                 if attempt.offered.is_empty() || late {
                     return None;
                 }
@@ -219,7 +219,7 @@ pub(super) fn estimate_attempts(
                     latency_ms,
                     place: one.position,
                 };
-                let chance = hands.chance(policy, &attempt.hole, attempt.sample as usize);
+                let chance = typing.chance(policy, &attempt.hole, attempt.sample as usize);
                 let choice = policy.choose(view, chance);
                 // Only the first candidate was judged.
                 let has_verdict = choice.unwrap_or(0) == 0;
@@ -306,7 +306,7 @@ pub(super) fn characters(hole: &Hole) -> usize {
     hole.reference.chars().count()
 }
 
-/// Whether an outcome is a pass; `None` if it says nothing about the completion.
+/// Returns true for a pass; `None` if it says nothing about the completion.
 fn passes(outcome: Outcome) -> Option<bool> {
     outcome.is_evidence().then_some(outcome == Outcome::Passed)
 }

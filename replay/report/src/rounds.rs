@@ -1,4 +1,4 @@
-//! What repair rounds add: figures after each round.
+//! Repair rounds: figures after each round.
 
 use std::collections::BTreeMap;
 
@@ -41,9 +41,9 @@ pub(super) fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
             });
             for one in so_far {
                 let place = (one.attempt.hole.as_str(), one.attempt.sample);
-                let stands = standing.entry(place).or_insert(one);
-                if stands.attempt.repair_round < one.attempt.repair_round {
-                    *stands = one;
+                let latest = standing.entry(place).or_insert(one);
+                if latest.attempt.repair_round < one.attempt.repair_round {
+                    *latest = one;
                 }
             }
             let standing: Vec<&ScoredAttempt> = standing.into_values().collect();

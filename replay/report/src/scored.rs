@@ -22,7 +22,7 @@ pub(super) struct ScoredAttempt {
     pub(super) text: BTreeMap<&'static str, f64>,
     /// The shares of the hole's dependencies that the completion names.
     pub(super) invocation: InvocationRates,
-    /// Whether a simulated developer accepts a candidate; `None` if none was offered.
+    /// True if a simulated developer accepts a candidate; `None` if none was offered.
     pub(super) accepted: Option<bool>,
     /// Milliseconds from request to response; `None` without a response, or without a model.
     pub(super) latency_ms: Option<f64>,
@@ -90,12 +90,12 @@ impl ScoredAttempt {
         }
     }
 
-    /// Whether any figure counts the attempt.
+    /// True if any figure counts the attempt.
     pub(super) fn is_counted(&self) -> bool {
         self.attempt.verdict.outcome.is_counted()
     }
 
-    /// Whether an attempt at the same hole has the same figures, those of its verdict left out.
+    /// True if an attempt at the same hole has the same figures, except those of its verdict.
     pub(super) fn is_alike(&self, attempt: &Attempt) -> bool {
         self.attempt.offered == attempt.offered
             && self.is_counted() == attempt.verdict.outcome.is_counted()
@@ -148,8 +148,8 @@ pub(super) fn load_scored(run: &Run) -> Result<Vec<ScoredAttempt>, StoreError> {
     Ok(scored)
 }
 
-/// How many attempts of a run were made without being shown another file, and the holes for which
-/// one of these has the reference, as `em/cceval` compares them.
+/// Number of attempts of a run that were made without being shown another file, and the holes for
+/// which one of these has the reference, as `em/cceval` compares them.
 ///
 /// # Errors
 /// The run can't be read.

@@ -1,4 +1,4 @@
-//! Whether another policy would rank models otherwise: pure functions on figures.
+//! Sensitivity of ranks to the policy: pure functions on figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ pub struct Standing {
     pub policy: String,
     /// The figure by which models are ranked.
     pub estimate: Estimate,
-    /// What paired differences are taken of.
+    /// Values at each hole, for paired differences.
     pub holes: HoleValues,
 }
 
-/// How models rank under each policy, by one metric.
+/// Ranks of models under each policy, by one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sensitivity {
     /// The metric.
@@ -54,7 +54,7 @@ pub struct Reversal {
     /// Under each policy, how the first model differs from the second: the mean over the holes
     /// that both have, with its interval clustered by file.
     pub differences: [Option<Estimate>; 2],
-    /// Whether both intervals lie off 0, on opposite sides: what else may be chance.
+    /// True if both intervals exclude 0, on opposite sides: other reversals may be chance.
     pub supported: bool,
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn opposite_orders_are_told_with_what_supports_them() {
+    fn opposite_orders_are_reported_with_their_support() {
         let standings = [
             standing("a", "line", &[0.9, 0.8, 1.0, 0.9]),
             standing("b", "line", &[0.1, 0.2, 0.1, 0.0]),

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use fillrate_metrics::{Estimate, Metric};
 
-/// What stands in a cell without a value.
+/// Text of a cell without a value.
 pub const ABSENT: &str = "–";
 
 /// A table of text with a header. Every table that the program prints is one.
@@ -19,7 +19,7 @@ pub struct TextTable {
     rows: Vec<Vec<Cell>>,
 }
 
-/// How many columns of text a table may have; `None` if it may have any number.
+/// Most columns of text of a table; `None` if it may have any number.
 static WIDTH: OnceLock<Option<usize>> = OnceLock::new();
 
 /// Lets tables be wider than the terminal.
@@ -44,7 +44,7 @@ fn width() -> Option<usize> {
     })
 }
 
-/// How many columns of text a [`paragraph`] has at most.
+/// Most columns of text of a [`paragraph`].
 const READABLE: usize = 100;
 
 /// Wraps a text to the width that tables may have, with a line end after it.
@@ -53,7 +53,7 @@ pub fn paragraph(text: &str) -> String {
     wrapped(text, width)
 }
 
-/// A text in lines of at most so many columns, as far as single words fit.
+/// A text in lines of at most the given number of columns, as far as single words fit.
 fn wrapped(text: &str, columns: usize) -> String {
     let mut lines = String::new();
     let mut used = 0;
@@ -82,7 +82,7 @@ impl TextTable {
         }
     }
 
-    /// Adds a row: of each cell a text, which stands at the left, or a [`right`] one.
+    /// Adds a row: of each cell a text, aligned left, or a [`right`] one.
     pub fn add_row<T: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
@@ -102,7 +102,7 @@ impl TextTable {
         table
     }
 
-    /// The table in parts that fit into so many columns of text, as far as single columns do.
+    /// The table in parts that fit into the given number of columns of text, as far as single columns do.
     fn render(&self, width: Option<usize>) -> String {
         let all: Vec<usize> = (0..self.header.len()).collect();
         let fits = |columns: &[usize]| {
@@ -131,7 +131,7 @@ impl Display for TextTable {
     }
 }
 
-/// A cell at the right, as numbers stand.
+/// A cell aligned right, for numbers.
 pub fn right(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
@@ -141,7 +141,7 @@ pub fn figure(metric: &str, estimate: Option<&Estimate>) -> Cell {
     right(figure_text(metric, estimate))
 }
 
-/// What [`figure`] holds.
+/// Returns the text of [`figure`].
 pub fn figure_text(metric: &str, estimate: Option<&Estimate>) -> String {
     estimate.map_or_else(
         || ABSENT.to_owned(),

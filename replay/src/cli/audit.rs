@@ -34,7 +34,7 @@ pub(super) struct AuditArguments {
     /// The tests that were added to its projects, if they have moved
     #[arg(long, value_name = "DIR")]
     tests: Option<PathBuf>,
-    /// How many are judged at once [default: the number of processors]
+    /// Number of attempts that are judged at once [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ fn audit(arguments: &AuditArguments, listener: &dyn Listener) -> Result<Success,
             "{}: {} in the run, {} again ({})",
             record.hole,
             record.outcome.name(),
-            record.again.name(),
+            record.rejudged.name(),
             record.reason
         );
     }

@@ -23,14 +23,14 @@ pub(super) struct DistanceArguments {
     /// The corpus of the tasks
     #[arg(long, value_name = "MANIFEST")]
     corpus: PathBuf,
-    /// The corpus that stands for real code; projects of the tasks' names are left out
+    /// The corpus of real code; projects of the tasks' names are left out
     #[arg(long, value_name = "CORPUS")]
     real: PathBuf,
     /// A settings file (.toml) with `[context.embeddings]`, the server of vectors, which gets the
     /// texts [default: vectors of words, made here]
     #[arg(long, value_name = "FILE")]
     embeddings: Option<PathBuf>,
-    /// What of a function is compared: documentation or whole
+    /// Part of a function that is compared: documentation or whole
     #[arg(long, value_name = "PART", default_value_t = FunctionPart::Documentation)]
     part: FunctionPart,
     /// The most functions of real code, by language

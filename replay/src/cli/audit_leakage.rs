@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &LeakageArguments) -> Result<Success, CliError> {
     let audit = LeakageAudit::load(&run, greedy.as_ref(), parameters)?;
     if audit.leaked.is_none() {
         return Err(CliError::Play(PlayError::Empty(format!(
-            "{} has no samples beside the greedy outputs; replay with `--samples`, 2 or more",
+            "{} has no samples in addition to the greedy outputs; replay with `--samples`, 2 or more",
             arguments.run.display()
         ))));
     }

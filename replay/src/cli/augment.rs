@@ -39,7 +39,7 @@ pub(super) struct AugmentArguments {
     /// last time gained something
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// How many answers to ask for each time; of a greedy model, whose temperature is 0, it is one
+    /// Number of answers of each request; 1 for a greedy model, whose temperature is 0
     #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     candidates: u16,
     #[command(flatten)]

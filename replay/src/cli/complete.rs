@@ -37,9 +37,9 @@ pub(super) struct CompleteArguments {
     /// Print one JSON object with candidates and trace
     #[arg(long, conflicts_with = "trace")]
     json: bool,
-    /// How long the repository's index and then the model may take, in seconds
+    /// Timeout for the index of the repository, and then for the completion, in seconds
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
-    patience: u64,
+    request_timeout: u64,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -60,9 +60,9 @@ pub(super) fn run(arguments: &CompleteArguments) -> Result<Success, CliError> {
     let workspace = workspace_for(&file, arguments.workspace.as_deref())?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
     let flags = arguments.server.for_child()?;
-    let patience = Duration::from_secs(arguments.patience);
+    let timeout = Duration::from_secs(arguments.request_timeout);
     let place = (file.as_path(), contents.as_str(), cursor);
-    let reply = runtime.block_on(complete_once(flags, patience, &workspace, place))?;
+    let reply = runtime.block_on(complete_once(flags, timeout, &workspace, place))?;
     print_result(arguments, &reply)
 }
 
@@ -70,14 +70,14 @@ pub(super) fn run(arguments: &CompleteArguments) -> Result<Success, CliError> {
 /// these contents, for a completion.
 pub(super) async fn complete_once(
     flags: Vec<String>,
-    patience: Duration,
+    timeout: Duration,
     workspace: &Path,
     (file, contents, cursor): (&Path, &str, ByteOffset),
 ) -> Result<CompletionReply, CliError> {
     let server = ServerCommand {
         program: PathBuf::from("/proc/self/exe"),
         arguments: [vec!["serve".to_owned()], flags].concat(),
-        patience,
+        start_timeout: timeout,
         telemetry: None,
         keeps_index: true,
     };
@@ -85,7 +85,7 @@ pub(super) async fn complete_once(
     let language = Language::protocol_id(file);
     let open_file = developer.open(file, &language, contents).await?;
     let reply = developer
-        .request_completion(&open_file, cursor, patience, None)
+        .request_completion(&open_file, cursor, timeout, None)
         .await?;
     developer.close(open_file).await?;
     developer.shut_down().await?;
@@ -109,10 +109,10 @@ fn print_result(
         if arguments.trace
             && let Some(trace) = &reply.trace
         {
-            eprint!("{}", show_trace(trace, None));
+            anstream::eprint!("{}", show_trace(trace, None));
         }
         for (rank, candidate) in reply.candidates.iter().enumerate().skip(1) {
-            eprint!("{}", section(&format!("candidate {}", rank + 1), candidate));
+            anstream::eprint!("{}", section(&format!("candidate {}", rank + 1), candidate));
         }
         if let Some(best) = reply.candidates.first() {
             outln!("{best}");
@@ -122,8 +122,8 @@ fn print_result(
     match (fault, nothing, reply.answered) {
         (Some(fault), ..) => Err(CliError::Refused(format!("no completion: {fault}"))),
         (None, _, false) => Err(CliError::Refused(format!(
-            "no completion: the server did not answer within {} s; give it more with --patience",
-            arguments.patience
+            "no completion: the server did not answer within {} s; raise --request-timeout",
+            arguments.request_timeout
         ))),
         (None, Some(nothing), true) => {
             eprintln!("fillrate: nothing to show: {nothing}");

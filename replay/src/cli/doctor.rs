@@ -72,7 +72,7 @@ fn check_machine() -> Result<Success, CliError> {
     }
 }
 
-/// What a level of isolation lacks, and how to get it.
+/// Returns the weaknesses of a level of isolation, with remedies.
 fn weaknesses(level: &Level) -> Vec<String> {
     let better = [
         Level {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::interrupt::on_interrupt;
 use super::{CliError, Success, progress};
 
-/// Where events go.
+/// Destination of events.
 #[derive(Args, Clone, Debug)]
 pub(super) struct EventArguments {
     /// Report events to other programs as JSON lines: `jsonl` on standard error, in place of the
@@ -115,7 +115,7 @@ struct CommandListeners {
     advice: Mutex<Advice>,
 }
 
-/// How to continue an interrupted command.
+/// Advice on continuing an interrupted command.
 struct Advice {
     text: String,
     /// The runs that were opened.

@@ -11,7 +11,7 @@ use super::{CliError, Success};
 
 /// Write runs for other programs: attempts or typings as a table, or whole evaluations.
 ///
-/// The columns stand in the evaluator's reference page.
+/// The evaluator's reference page lists the columns.
 #[derive(Args)]
 pub(super) struct ExportArguments {
     /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
@@ -33,7 +33,7 @@ pub(super) struct ExportArguments {
     out: Option<PathBuf>,
 }
 
-/// What is written.
+/// Format of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Table(ExportFormat),

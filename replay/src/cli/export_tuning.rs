@@ -24,7 +24,7 @@ pub(super) struct TuningArguments {
     /// The file for the rows, as JSON lines
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How much of a function's dependencies is shown: full, medium, small; a row for each
+    /// Level of context of a function's dependencies: full, medium, small; a row for each
     #[arg(long, value_delimiter = ',', value_name = "LEVEL", default_values_t = ContextLevel::VARIANTS.to_vec())]
     contexts: Vec<ContextLevel>,
     /// The forms of prompts: base, instruct-1, instruct-2; a row for each

@@ -35,7 +35,7 @@ enum Scheduler {
     Hyperqueue(PlanArguments),
 }
 
-/// What is replayed, and by how much.
+/// The replay, and the size of its parts.
 #[derive(Args)]
 struct PlanArguments {
     /// The corpus: a manifest file
@@ -49,7 +49,7 @@ struct PlanArguments {
     /// The merged run's folder [default: `run` in the folder of the parts]
     #[arg(long, value_name = "RUN")]
     run: Option<PathBuf>,
-    /// How many parts there are: each should take longer than its start, 30 s to some minutes
+    /// Number of parts: each should take longer than its start, 30 s to some minutes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     parts: u32,
     /// Processors of a part, each of which runs a job
@@ -63,7 +63,7 @@ struct PlanArguments {
     options: Vec<String>,
 }
 
-/// What a scheduler holds a part to that can.
+/// Memory limit of a part, for schedulers that have one.
 #[derive(Args)]
 struct MemoryArguments {
     /// Memory of a part, in GiB
@@ -96,14 +96,14 @@ struct KubernetesArguments {
     /// The image that holds this program, as the Containerfile makes it
     #[arg(long, value_name = "IMAGE")]
     image: String,
-    /// How many parts run at once
+    /// Number of parts that run at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: u32,
     /// The claim of a volume that several machines can write: with corpus, tasks, parts and cache,
     /// all of which are named as they are there
     #[arg(long, value_name = "CLAIM")]
     claim: String,
-    /// Where the volume is mounted
+    /// Path at which the volume is mounted
     #[arg(long, default_value = "/fillrate", value_name = "PATH")]
     mount: String,
     /// The secret with the environment variables of models' keys

@@ -21,16 +21,17 @@ pub(super) struct ImportArguments {
     /// Its records: JSON lines, plain or gzip
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Where the holes go
+    /// File for the holes
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// The folder with the benchmark's repositories, each named as the records name it
     #[arg(long, value_name = "DIR")]
     repositories: Option<PathBuf>,
-    /// What the benchmark's tests know as `/output` (repoexec)
+    /// Files that the benchmark's tests know as `/output` (repoexec)
     #[arg(long, value_name = "DIR")]
     outputs: Option<PathBuf>,
-    /// What the tests need installed beside what the format knows: exact pins, as a manifest's; may be repeated
+    /// Packages that the tests need in addition to the format's: exact pins, as a manifest's; may
+    /// be repeated
     #[arg(long = "package", value_name = "PIN")]
     packages: Vec<String>,
     /// Let a hole take the place of a whole function, signature included, as the benchmark's

@@ -1,4 +1,4 @@
-//! What happens on Ctrl-C and on a request to terminate.
+//! Handling of Ctrl-C and of requests to terminate.
 
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -17,7 +17,7 @@ use super::{CliError, Success};
 /// listed, and the exit status is 3.
 #[derive(Args)]
 pub(super) struct MergeArguments {
-    /// What `replay --partition` wrote: folders, or addresses of object stores
+    /// Parts that `replay --partition` wrote: folders, or addresses of object stores
     #[arg(required = true, value_name = "PARTS")]
     parts: Vec<PathBuf>,
     /// The run's folder, which must not exist
@@ -42,7 +42,7 @@ pub(super) struct MergeArguments {
     /// The tests that were added to its projects, if they have moved
     #[arg(long, value_name = "DIR", requires = "settle")]
     tests: Option<PathBuf>,
-    /// How many are judged at once [default: the number of processors]
+    /// Number of attempts that are judged at once [default: the number of processors]
     #[arg(long, value_name = "N", requires = "settle", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print one JSON object in place of the text
@@ -134,7 +134,7 @@ fn merge(
                 "{}: {} in the parts, {} again",
                 one.hole,
                 outcomes.join(" and "),
-                one.again.name()
+                one.rejudged.name()
             );
         }
     }

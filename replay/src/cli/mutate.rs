@@ -26,7 +26,7 @@ pub(super) struct MutateArguments {
     /// The corpus they were mined from
     #[arg(long, value_name = "MANIFEST")]
     corpus: PathBuf,
-    /// Where the holes with their scores go [default: the same file]
+    /// File for the holes with their scores [default: the same file]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The share of the verdicts that is judged again by the naive engine, from 0 to 1
@@ -105,7 +105,7 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
     Ok(Success::Whole)
 }
 
-/// Whether two paths name one file, even if it does not exist.
+/// True if two paths name one file, even if it does not exist.
 fn is_same_path(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
@@ -137,7 +137,7 @@ fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differin
                 "scored": scored,
                 "projects": by(&projects),
                 "operators": by(&operators),
-                "in_turn": outcome.in_turn,
+                "in_shared_process": outcome.in_shared_process,
                 "audited": audited,
                 "differing": differing,
             })
@@ -151,10 +151,10 @@ fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differin
         "{scored} of {holes} holes have a score: {}",
         output.display()
     );
-    if outcome.in_turn > 0 {
+    if outcome.in_shared_process > 0 {
         outln!(
             "{} mutants were judged one after the other in processes that they shared",
-            outcome.in_turn
+            outcome.in_shared_process
         );
     }
     if audited > 0 {

@@ -13,9 +13,9 @@ use super::{CliError, Success, report_absent, success};
 
 /// Pack what workers without network need of a corpus: sources, environments, baselines.
 ///
-/// What the cache lacks of them is made first. The manifest and the tasks are in the pack as well;
-/// `fillrate unpack` says where they are on a worker, which needs the same cache path
-/// (`FILLRATE_CACHE`) and the same interpreters.
+/// Sources, environments, baselines and twins that the cache lacks are made first. The manifest and
+/// the tasks are in the pack as well; `fillrate unpack` prints their paths on a worker, which needs
+/// the same cache path (`FILLRATE_CACHE`) and the same interpreters.
 #[derive(Args)]
 pub(super) struct PackArguments {
     /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
@@ -26,7 +26,7 @@ pub(super) struct PackArguments {
     /// The pack's file, a `.tar.gz`
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
-    /// How many jobs run at once [default: the number of processors]
+    /// Number of jobs that run at once [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(super) struct PackArguments {
 
 /// Unpack what `fillrate pack` packed into this worker's cache, and print where the corpus is.
 ///
-/// What the cache has already stays, so that the command can be rerun.
+/// Items that the cache has already are kept, so that the command can be rerun.
 #[derive(Args)]
 pub(super) struct UnpackArguments {
     /// The pack's file

@@ -32,7 +32,14 @@ impl Listener for ProgressBarListener {
                 *bar = Some(new_bar(title(*phase, subject.as_deref())));
             }
             Event::PhaseProgress { done, total, .. } => {
-                if let Some(bar) = &*bar {
+                if let Some(bar) = &*bar
+                    && *total > 0
+                {
+                    if bar.length().is_none()
+                        && let Ok(style) = ProgressStyle::with_template(BAR)
+                    {
+                        bar.set_style(style);
+                    }
                     bar.set_length(*total as u64);
                     bar.set_position(*done as u64);
                 }
@@ -54,11 +61,13 @@ impl Listener for ProgressBarListener {
     }
 }
 
+/// The bar of a phase whose length is known.
+const BAR: &str = "{prefix:>28} {wide_bar} {pos}/{len} {elapsed} elapsed, about {eta} left";
+
 fn new_bar(title: String) -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    let style =
-        ProgressStyle::with_template("{prefix:>28} {wide_bar} {pos}/{len} {elapsed} left {eta}");
-    if let Ok(style) = style {
+    // Without a length until the first progress, because a bar of length 0 is drawn full.
+    let bar = ProgressBar::no_length();
+    if let Ok(style) = ProgressStyle::with_template("{prefix:>28} {spinner} {elapsed} elapsed") {
         bar.set_style(style);
     }
     bar.set_prefix(title);
@@ -69,9 +78,9 @@ fn new_bar(title: String) -> ProgressBar {
 /// Writes a line for a phase at its start, at its end and every [`LINE_EVERY`] between.
 #[derive(Default)]
 struct PlainLineListener {
-    /// When the last line of the phase was written, and how many units were done.
+    /// Time of the last line of the phase, and the number of units done then.
     last: Mutex<Option<(Instant, usize)>>,
-    /// When the phase began to advance, and how many units were done then.
+    /// Time at which the phase began to advance, and the number of units done then.
     first: Mutex<Option<(Instant, usize)>>,
 }
 
@@ -116,7 +125,7 @@ impl Listener for PlainLineListener {
     }
 }
 
-/// `, about TIME left`, if so many units done in a time say so.
+/// `, about TIME left`, estimated from the units done so far.
 fn time_left(elapsed: Duration, done: usize, left: usize) -> String {
     if done == 0 || left == 0 {
         return String::new();

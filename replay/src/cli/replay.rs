@@ -15,7 +15,7 @@ use fillrate_report::{Comparison, RunReport};
 use fillrate_server::configuration::Profile;
 
 use super::events::EventArguments;
-use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
+use super::{CliError, ExecutionArguments, HoleArguments, Success, color, success};
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
 ///
@@ -33,7 +33,7 @@ pub(super) struct ReplayArguments {
     tasks: Option<PathBuf>,
     #[command(flatten)]
     choice: HoleArguments,
-    /// How many completions to ask for at each hole [default: 1, or all there are of
+    /// Number of completions that are requested at each hole [default: 1, or all there are of
     /// `--predictions`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     samples: Option<u32>,
@@ -43,7 +43,7 @@ pub(super) struct ReplayArguments {
     /// A settings file is a fillrate.toml with a `[model]` table. Predictions are JSON lines
     /// `{"hole": ID, "completions": [TEXT, …]}`, or as benchmarks have them, with a `task_id`. A
     /// file of them is served like any model's answers, clean-up included; `predictions` judges
-    /// those of `--predictions` as they stand.
+    /// those of `--predictions` unchanged.
     ///
     /// Without it, `embedded` is compared with `--context none` and with `reference`.
     #[arg(long, value_name = "NAME|FILE")]
@@ -54,7 +54,8 @@ pub(super) struct ReplayArguments {
     /// Indent these predictions as DevEval's script does before it judges them
     #[arg(long, requires = "predictions")]
     deveval: bool,
-    /// What the model is given of the repository [default: editor, or as the settings file says]
+    /// Context that the model is given of the repository [default: editor, or as the settings file
+    /// says]
     ///
     /// A context profile of the server, such as `none` or `editor`, or a context of a paper, such
     /// as `repoexec-full` or `mrg-callee-bodies`; the evaluator's reference page lists these.
@@ -76,23 +77,23 @@ pub(super) struct ReplayArguments {
     /// definition: the end of the function or class around the hole; file: the end of the file.
     #[arg(long, value_name = "definition|file", value_parser = view_extent)]
     view_extent: Option<ViewExtent>,
-    /// How many repair rounds follow a completion that fails: a chat model is given the completion
+    /// Number of repair rounds after a completion that fails: a chat model is given the completion
     /// and what its tests reported
     #[arg(long, default_value_t = 0, value_name = "R")]
-    debug_rounds: u32,
-    /// How long the developer waits for a completion, in seconds
+    repair_rounds: u32,
+    /// Timeout for a completion, in seconds
     #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    patience: u64,
+    request_timeout: u64,
     #[command(flatten)]
     typing: typing::TypingArguments,
     #[command(flatten)]
     execution: ExecutionArguments,
-    /// How many models are asked at once, while up to `--jobs` verdicts are reached [default: each
-    /// job asks and judges in turn]
+    /// Number of concurrent model requests, while up to `--jobs` verdicts are reached [default:
+    /// each job requests a completion and then judges it]
     ///
     /// For a model on another machine: while it writes, this one's processors judge what it wrote
     /// before. Each connection has a server and a copy of the project of its own. A model's server
-    /// that answers 429 with `Retry-After` is left alone by all connections for that time, which is
+    /// that answers 429 with `Retry-After` gets no request from any connection for that time, which is
     /// no failure.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     connections: Option<u16>,
@@ -111,13 +112,13 @@ pub(super) struct ReplayArguments {
     telemetry: Option<PathBuf>,
     /// The run's folder [default: one in `runs/`, named after what is run]; with several contexts
     /// or views the folder of a folder for each
-    #[arg(long, value_name = "RUN")]
+    #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
     /// Replay one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler says
     ///
-    /// Which holes are in a part depends on their ids alone. All parts have the same `--out`, a
-    /// folder or an address, `s3://BUCKET/PREFIX` or `file:///FOLDER`, that `fillrate merge` makes
-    /// one run of. The reference page on fleets says what `auto` reads.
+    /// The holes of a part depend on their ids alone. All parts have the same `--out`, a folder or
+    /// an address, `s3://BUCKET/PREFIX` or `file:///FOLDER`, that `fillrate merge` makes one run
+    /// of. The reference page on fleets says what `auto` reads.
     #[arg(long, value_name = "k/n|auto", requires_all = ["tasks", "out"])]
     partition: Option<Partition>,
     /// Print one JSON object in place of the table
@@ -196,8 +197,8 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         deveval: arguments.deveval,
         contexts: arguments.context.clone(),
         views: views(arguments)?,
-        repair_rounds: arguments.debug_rounds,
-        patience: Duration::from_secs(arguments.patience),
+        repair_rounds: arguments.repair_rounds,
+        request_timeout: Duration::from_secs(arguments.request_timeout),
         developer,
         types: arguments.typing.types(),
         type_check: arguments.type_check,
@@ -250,14 +251,14 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
 /// The model that needs no settings.
 const EMBEDDED: &str = "embedded";
 
-/// Whether nothing was said of a model or of what becomes of the run: somebody tries the program.
+/// True if neither a model nor an output was named: a person tries the program.
 fn is_first_look(arguments: &ReplayArguments) -> bool {
     arguments.model.is_none()
         && arguments.out.is_none()
         && arguments.context.is_empty()
         && arguments.view.is_empty()
         && arguments.samples.is_none()
-        && arguments.debug_rounds == 0
+        && arguments.repair_rounds == 0
         && !arguments.typing.types()
         && !arguments.json
 }
@@ -293,7 +294,8 @@ fn compare_with_bounds(
         );
     }
     outln!("");
-    out!("{}", Comparison::load(&runs)?.table("model"));
+    let table = Comparison::load(&runs)?.table("model");
+    out!("{}", color::with_bold_header(&table));
     outln!(
         "embedded: counts of the repository's own tokens, offline and free: a baseline, no language\n\
          model. --context none: the same without other files. reference: what stood in the holes,\n\
@@ -346,7 +348,7 @@ fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Resul
         if arguments.json {
             outln!("{}", serde_json::to_string(&report).unwrap_or_default());
         } else {
-            out!("{}", report.table());
+            out!("{}", color::with_bold_header(&report.table()));
             outln!("run: {}", run.folder().display());
         }
         return Ok(());
@@ -355,7 +357,7 @@ fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Resul
     if arguments.json {
         outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
     } else {
-        out!("{}", comparison.table("context"));
+        out!("{}", color::with_bold_header(&comparison.table("context")));
         for (context, run) in played {
             outln!("run with {context}: {}", run.folder().display());
         }

@@ -27,15 +27,15 @@ pub(super) struct RetrieveArguments {
     /// The folder that is the workspace [default: as for `complete`]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// What is missing at the location, for `--context reference`
+    /// Text that is missing at the location, for `--context reference`
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// How long the repository's index may take, in seconds
+    /// Timeout for the index of the repository, in seconds
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
-    patience: u64,
+    request_timeout: u64,
     #[command(flatten)]
     server: ServerFlags,
 }
@@ -69,7 +69,7 @@ async fn ask(
     let server = ServerCommand {
         program: PathBuf::from("/proc/self/exe"),
         arguments: [vec!["serve".to_owned()], arguments.server.for_child()?].concat(),
-        patience: Duration::from_secs(arguments.patience),
+        start_timeout: Duration::from_secs(arguments.request_timeout),
         telemetry: None,
         keeps_index: true,
     };

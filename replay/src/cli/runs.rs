@@ -63,7 +63,7 @@ pub(super) fn inner_runs(folder: &Path) -> Vec<PathBuf> {
     runs
 }
 
-/// What a run is called in a table: its folder's name.
+/// Name of a run in a table: its folder's name.
 pub(super) fn run_name(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or(folder.as_os_str());
     name.to_string_lossy().into_owned()

@@ -33,7 +33,7 @@ pub(super) struct ScoreArguments {
     /// The metrics, by variant [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_metric)]
     metrics: Vec<&'static TextMetric>,
-    /// What intervals are clustered by
+    /// Cluster of the intervals
     #[arg(long, value_enum, default_value_t = Cluster::Repository)]
     cluster: Cluster,
     /// The language of examples whose file name does not imply it
@@ -55,7 +55,7 @@ pub(super) struct ScoreArguments {
     json: bool,
 }
 
-/// What examples are clustered by.
+/// Cluster of examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Cluster {
     /// All examples of a repository.
@@ -160,7 +160,7 @@ struct LineScores {
     lines: String,
 }
 
-/// Why a line has no scores.
+/// Reason for which a line has no scores.
 enum LineError {
     /// The example is invalid.
     Record(String),
@@ -330,7 +330,7 @@ impl Scoring<'_> {
         })
     }
 
-    /// Whether any metric scores the first statement only.
+    /// True if any metric scores the first statement only.
     fn truncates(&self) -> bool {
         self.metrics.iter().any(|metric| metric.truncates())
     }

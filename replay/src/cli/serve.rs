@@ -19,16 +19,16 @@ pub(super) struct ServeArguments {
     stdio: bool,
 }
 
-/// How the server is set up.
+/// Settings of the server.
 #[derive(Args)]
 pub(super) struct ServerFlags {
     /// A settings file, in place of the user's and the workspace's fillrate.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How windows of other files are found, e.g. `editor` or `none`
+    /// Context profile, which finds windows of other files, e.g. `editor` or `none`
     #[arg(long, value_name = "NAME")]
     context: Option<Profile>,
-    /// How the model is reached, e.g. `embedded`, `openai-completions`, `llama-infill`
+    /// Protocol of the model, e.g. `embedded`, `openai-completions`, `llama-infill`
     #[arg(long, value_name = "NAME")]
     protocol: Option<String>,
     /// The address of the model's server

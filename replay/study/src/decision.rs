@@ -14,7 +14,7 @@ use super::{Conclusion, MetricPair, SecondSide};
 /// of .5 or more, and half without a connection.
 pub(super) const TRUSTED: f64 = 0.9;
 
-/// What a team may do with the main pair of a study.
+/// Advice on the main pair of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudyDecision {
     /// The answer in a word.
@@ -23,7 +23,7 @@ pub struct StudyDecision {
     pub sentence: String,
     /// The step that would help most.
     pub next_step: String,
-    /// What choosing by the main offline figure comes to among these versions; `None` if errors are
+    /// Result of choosing by the main offline figure among these versions; `None` if errors are
     /// unknown or versions too few.
     pub selection: Option<Selection>,
     /// The smallest difference of the offline figure at which the model gives the better version a
@@ -37,7 +37,7 @@ pub struct StudyDecision {
     pub weighted: Vec<WeightedFigures>,
 }
 
-/// Whether the offline figure may choose.
+/// Advice on choosing by the offline figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
@@ -73,7 +73,7 @@ pub struct VersionPrediction {
     /// Its predicted figure on the second side, if it is measured as well as the others, with a
     /// prediction interval.
     pub second: Estimate,
-    /// Whether the offline figure lies outside those of the study's versions.
+    /// True if the offline figure is outside those of the study's versions.
     pub extrapolated: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct BestPair {
     pub offline: String,
     /// The second side's metric.
     pub second: String,
-    /// Whether a better figure of the offline metric goes with a better second figure.
+    /// True if a better figure of the offline metric goes with a better second figure.
     pub rises: bool,
     /// The share of the second figure's variance that it explains, each version predicted from the
     /// others alone.
@@ -97,7 +97,7 @@ pub struct BestPair {
     pub versions: usize,
 }
 
-/// What a decision is made from, beside the pairs.
+/// Input of a decision, apart from the pairs.
 pub(super) struct DecisionInput<'a> {
     pub(super) second: SecondSide,
     pub(super) offline_only: &'a [VersionKey],
@@ -211,7 +211,7 @@ impl StudyDecision {
                               can differ from chance."
                         .to_owned(),
                     _ => format!(
-                        "Try another offline metric: so many versions, measured so well, would show \
+                        "Try another offline metric: this number of versions, with this measurement error, would show \
                          a close connection with {} {}.",
                         second.name(),
                         main.second
@@ -221,7 +221,8 @@ impl StudyDecision {
         }
     }
 
-    /// What stands behind the decision, in sentences that name the language as its own does.
+    /// Returns the figures behind the decision, in sentences that name the language as its own
+    /// does.
     pub(super) fn details(
         &self,
         main: &MetricPair,
@@ -307,8 +308,8 @@ impl StudyDecision {
     }
 }
 
-/// What a gap of [`TRUSTED`] says of the version ahead, with what it comes to in simulations: see
-/// `decision_tests` of the metrics.
+/// Returns the meaning of a gap of [`TRUSTED`] for the version ahead, with its share in
+/// simulations: see `decision_tests` of the metrics.
 fn estimated_to_lead(side: &str) -> String {
     format!(
         "estimated to measure better {side} with probability .9 (75 to 95 % in simulations with a \

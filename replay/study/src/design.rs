@@ -1,4 +1,4 @@
-//! What a study of so many versions, measured so well, can show.
+//! Power of a study with a given number of versions and measurement error.
 
 use fillrate_metrics::{
     CONFIDENCE, CorrelationTest, Estimate, chi_squared_quantile, correlation_power,
@@ -7,22 +7,22 @@ use serde::Serialize;
 
 use super::input::StudyOptions;
 
-/// What a design can show.
+/// Power of a design.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StudyDesign {
-    /// How many versions there are.
+    /// Number of versions.
     pub versions: usize,
-    /// The least two-sided p that Pearson's r of so many can have: 1/n!.
+    /// The least two-sided p that Pearson's r of that number can have: 1/n!.
     pub least_p: f64,
-    /// What a true correlation of 1 appears as, on average over many versions: √(reliability ×
+    /// Observed correlation for a true one of 1, on average over many versions: √(reliability ×
     /// reliability). `None` if the errors are unknown; then powers are upper bounds, those of
     /// figures without error.
     pub seen_of_one: Option<f64>,
-    /// How often such a study finds a true correlation.
+    /// Probability of finding a true correlation.
     pub power: Vec<PowerAt>,
     /// The least true correlation that it finds with probability .8; `None` if none up to 1.
     pub least_found: Option<f64>,
-    /// How many versions find a true correlation with probability .8.
+    /// Number of versions that finds a true correlation with probability .8.
     pub needed: Vec<VersionsNeeded>,
 }
 
@@ -38,7 +38,7 @@ const MOST_VERSIONS: usize = 400;
 /// The most versions for which all permutations of every simulated study are evaluated.
 const MOST_PERMUTED: usize = 6;
 
-/// How often a true correlation is found at the 5 % level.
+/// Probability of finding a true correlation at the 5 % level.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PowerAt {
     /// The true correlation, without measurement error.
@@ -49,7 +49,7 @@ pub struct PowerAt {
     pub permutation: Option<Estimate>,
 }
 
-/// How many versions are needed.
+/// Number of versions that are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct VersionsNeeded {
     /// The true correlation.
@@ -67,7 +67,7 @@ pub struct VersionsNeeded {
 }
 
 impl StudyDesign {
-    /// The design of so many versions, whose figures have these reliabilities on the two sides, if
+    /// The design of the given number of versions, whose figures have these reliabilities on the two sides, if
     /// known. `None` for fewer than three versions.
     pub(super) fn new(
         versions: usize,

@@ -36,7 +36,7 @@ pub enum Figure {
     Stated(StatedFigure),
 }
 
-/// What a table says of a figure.
+/// A figure as a table states it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StatedFigure {
     /// The value.
@@ -47,7 +47,7 @@ pub struct StatedFigure {
     pub n: Option<usize>,
     /// The number of clusters that the rows come in, if stated.
     pub clusters: Option<usize>,
-    /// How many times as large the variance is as that of n independent rows, if stated (Kish 1965).
+    /// Ratio of the variance to that of n independent rows, if stated (Kish 1965).
     pub design_effect: Option<f64>,
     /// The correlation of its error with that of another version on the same holes, if stated.
     pub correlation: Option<f64>,
@@ -100,7 +100,7 @@ impl RowSpread {
         self.squares += other.squares;
     }
 
-    /// The sums of rows whose weights are so many times as large.
+    /// The sums of rows whose weights are multiplied by a factor.
     fn scaled(self, factor: f64) -> Self {
         let square = factor * factor;
         Self {
@@ -267,7 +267,7 @@ impl Figure {
             }
             Self::Stated(stated) if is_share && stated.error.is_none() => stated.share_bounds(),
             Self::Stated(stated) => {
-                // With so many degrees of freedom Student's t is the normal distribution.
+                // With this number of degrees of freedom Student's t is the normal distribution.
                 let freedom = stated
                     .clusters
                     .map_or(1e6, |clusters| clusters as f64 - 1.0);
@@ -277,7 +277,7 @@ impl Figure {
         }
     }
 
-    /// What a bootstrap draws from.
+    /// Returns the distribution that a bootstrap draws from.
     pub(super) fn drawable(&self, unit: FigureUnit) -> SampledFigure {
         match self {
             Self::Sampled { clusters, .. } => {
@@ -372,7 +372,7 @@ fn stated_correlation(one: &Figure, other: &Figure) -> f64 {
     }
 }
 
-/// Whether two figures differ beyond chance: the interval of their difference excludes 0. `None` if
+/// True if two figures differ beyond chance: the interval of their difference excludes 0. `None` if
 /// an error is unknown.
 pub(super) fn differ(one: (&Figure, FigureUnit), other: (&Figure, FigureUnit)) -> Option<bool> {
     let variance = error_variance(&[one, other])?;

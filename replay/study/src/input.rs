@@ -1,5 +1,4 @@
-//! What a study is calculated from: the figures of its two sides, its options, and what can be
-//! wrong with them.
+//! Input of a study: the figures of its two sides, its options, and what can be wrong with them.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +30,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// What its samples have in common in a dimension; `None` if they are of all kinds.
+    /// Returns the group of its samples in a dimension; `None` if they are of all kinds.
     pub(super) fn group(&self, dimension: SampleDimension) -> Option<&str> {
         match (&self.stratum, dimension) {
             (_, SampleDimension::Language) => self.language.as_deref(),
@@ -41,7 +40,7 @@ impl Observation {
     }
 }
 
-/// What samples are grouped by.
+/// Dimension that samples are grouped by.
 #[derive(
     Clone,
     Copy,
@@ -74,17 +73,17 @@ impl SampleDimension {
     }
 }
 
-/// A part of the samples: those that have something in common beside the language.
+/// A part of the samples: those that share a value of a dimension other than the language.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stratum {
-    /// What they are grouped by; not the language.
+    /// Dimension of the group; not the language.
     pub dimension: SampleDimension,
-    /// What they have in common, e.g. `mid_line`.
+    /// Name of the group, e.g. `mid_line`.
     pub name: String,
 }
 
 impl Stratum {
-    /// The stratum of a text with so many lines.
+    /// The stratum of a text with the given number of lines.
     pub(super) fn of_length(lines: usize) -> Self {
         let name = match lines {
             0 | 1 => "1 line",
@@ -107,7 +106,7 @@ pub struct SampleMix {
     pub version: String,
     /// Its configuration, as in [`Observation`].
     pub configuration: Option<String>,
-    /// How many samples each value of the dimension has.
+    /// Number of samples by value of the dimension.
     pub counts: BTreeMap<String, usize>,
 }
 
@@ -118,11 +117,11 @@ pub struct StudySide {
     pub observations: Vec<Observation>,
     /// The compositions of their samples.
     pub mixes: Vec<SampleMix>,
-    /// What makes them hard to compare, in sentences.
+    /// Reasons that make them hard to compare, in sentences.
     pub warnings: Vec<String>,
 }
 
-/// Where the second side's figures come from.
+/// Source of the second side's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -168,7 +167,7 @@ fn unknown_grouping(_: &str) -> String {
     "it is `version` or `version,language`".to_owned()
 }
 
-/// How a study is calculated.
+/// Options of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyOptions {
     /// Within what versions are compared.
@@ -201,7 +200,7 @@ impl Default for StudyOptions {
     }
 }
 
-/// Why a study is impossible.
+/// Reason for which a study is impossible.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StudyError {
     /// The sides have no version in common.
@@ -233,7 +232,7 @@ pub enum StudyError {
          be pooled; remove one"
     )]
     Duplicate {
-        /// Where it was read.
+        /// Name of the source.
         source_name: String,
         /// The metric.
         metric: String,
@@ -269,7 +268,7 @@ pub enum StudyError {
          each, so they can't be pooled; compare within languages with --by version,language"
     )]
     NotPoolable {
-        /// Where it was read.
+        /// Name of the source.
         source_name: String,
         /// The metric.
         metric: String,

@@ -1,11 +1,11 @@
-//! Whether an offline score predicts what people accept: figures of model versions from replays
-//! compared with figures of the same versions from people's editors.
+//! Studies of whether an offline score predicts what people accept: figures of model versions from
+//! replays compared with figures of the same versions from people's editors.
 //!
 //! Pure computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`] and
 //! [`Study::page`] print. `offline` and `simulated` take a side's figures from runs, `telemetry`
 //! from people's editors, `table` from CSV, and `common` finds
 //! the holes that versions are compared on. Then `pool` pools them, `join` joins the versions,
-//! `pair` compares two metrics, `design` says what so many versions can show, and `trend` lists
+//! `pair` compares two metrics, `design` computes the power of a number of versions, and `trend` lists
 //! differences from the first version. `plan` simulates studies before they are made.
 
 pub mod common;
@@ -53,14 +53,14 @@ use pool::{FigureKey, PooledFigures, pool_observations};
 use strata::{Strata, StratifiedFigures};
 
 /// The version of `study.json`.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The result of a study.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Study {
     /// The format's version, [`SCHEMA`].
     pub schema: u32,
-    /// Where the second side's figures come from.
+    /// Source of the second side's figures.
     pub second: SecondSide,
     /// Within what the versions are compared.
     pub by: Grouping,
@@ -68,13 +68,13 @@ pub struct Study {
     pub confidence: f64,
     /// The numbers of draws and simulations, and the seed.
     pub method: StudyMethod,
-    /// What the main pair is good for; `None` without a pair.
+    /// Advice on the main pair; `None` without a pair.
     pub decision: Option<StudyDecision>,
     /// The versions that both sides have, in the order of the offline side.
     pub versions: Vec<JoinedVersion>,
     /// Versions and metrics that only one side has, in sentences.
     pub left_out: Vec<String>,
-    /// What makes the figures hard to compare, in sentences.
+    /// Reasons that make the figures hard to compare, in sentences.
     pub warnings: Vec<String>,
     /// The figures in the form of Table 9 of RepoMasterEval.
     pub trend: Trend,
@@ -225,7 +225,7 @@ impl SideFigures {
         pairs
     }
 
-    /// What the samples of figures on both sides have in common; `None` is all together.
+    /// Groups of samples that both sides have; `None` is all together.
     fn common_groups(&self) -> BTreeSet<Option<String>> {
         let groups = |figures: &PooledFigures| -> BTreeSet<Option<String>> {
             figures.keys().map(|key| key.group.clone()).collect()

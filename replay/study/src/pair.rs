@@ -30,13 +30,12 @@ pub struct MetricPair {
     /// Its unit.
     pub second_unit: FigureUnit,
     /// The conclusion in a word.
-    #[serde(rename = "answer")]
     pub conclusion: Conclusion,
     /// The conclusion in sentences.
     pub sentences: Vec<String>,
     /// Each version's figures.
     pub points: Vec<VersionPoint>,
-    /// Whether a better offline figure goes with a better one on the second side.
+    /// Counts of pairs of versions by the signs of their two differences.
     pub signs: SignCounts,
     /// Pearson, Spearman, Kendall, where they are defined.
     pub coefficients: Vec<CoefficientFigure>,
@@ -44,20 +43,20 @@ pub struct MetricPair {
     pub pearson: Option<Estimate>,
     /// Pearson's exact p, corrected for all pairs of the study by Holm's method.
     pub p_holm: Option<f64>,
-    /// What r would be without measurement error, if that is known.
+    /// Correlation without measurement error, if that is known.
     pub attenuation: Option<Attenuation>,
-    /// Why it is not known.
+    /// Reason for which it is not known.
     pub no_attenuation: Option<String>,
-    /// What so many versions can show; `None` for fewer than three.
+    /// Power with this number of versions; `None` for fewer than three.
     pub design: Option<StudyDesign>,
-    /// What choosing by the offline figure comes to; `None` if an error is unknown or versions are
-    /// too few.
+    /// Result of choosing by the offline figure; `None` if an error is unknown or versions are too
+    /// few.
     pub selection: Option<Selection>,
     /// The step that would make the study show more; `None` if its power is enough.
     pub advice: Option<String>,
 }
 
-/// Whether two metrics go together over the versions.
+/// Conclusion on whether two metrics go together over the versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conclusion {
@@ -117,7 +116,7 @@ pub struct CoefficientFigure {
     pub coverage: Option<Estimate>,
 }
 
-/// What measurement error hides.
+/// Correlation without measurement error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Attenuation {
     /// The share of the variance between versions that is not error, offline.
@@ -132,7 +131,7 @@ pub struct Attenuation {
     pub high: Option<f64>,
 }
 
-/// What attenuation's correction assumes, for reports.
+/// Assumptions of the correction for attenuation, for reports.
 pub(super) const ASSUMPTIONS: &str = "PlanAssumptions of the correction: the versions are drawn at \
     random from versions like them, with both figures normally distributed; the errors of the two \
     sides are independent of each other and of the true figures; and their size is known, from \
@@ -262,7 +261,7 @@ impl MetricPair {
         LinearPrediction::fit(&self.values())
     }
 
-    /// Whether fewer than half of studies like this one find a true r of .8.
+    /// True if fewer than half of studies like this one find a true r of .8.
     pub(super) fn is_weak(&self) -> bool {
         let Some(design) = &self.design else {
             return true;
@@ -297,7 +296,7 @@ impl MetricPair {
             .map_or_else(String::new, |language| format!("{language}: "))
     }
 
-    /// Whether the figures conclude that much when p is corrected for all pairs of the study.
+    /// Returns the conclusion with p corrected for all pairs of the study.
     pub(super) fn corrected_conclusion(&self) -> Conclusion {
         match self.p_holm {
             Some(p) if p > LEVEL => Conclusion::CantTell,
@@ -493,7 +492,7 @@ fn advise(design: &StudyDesign, better: Option<String>) -> Option<String> {
     })
 }
 
-/// What so few versions can show, in sentences.
+/// Describes the power of few versions, in sentences.
 fn describe_power(
     n: usize,
     design: &StudyDesign,

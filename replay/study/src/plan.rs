@@ -82,7 +82,7 @@ pub struct ExpectedStudy {
 /// The most versions for which all permutations of each study are evaluated.
 const MOST_PERMUTED: usize = 7;
 
-/// Why assumptions are invalid.
+/// Reason for which assumptions are invalid.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum PlanError {
     /// A number is out of its range.
@@ -272,7 +272,7 @@ pub fn table(assumptions: &PlanAssumptions, expected: &[ExpectedStudy], power: f
 }
 
 impl ExpectedStudy {
-    /// Whether the share of studies that find it is at least this power, with its interval.
+    /// True if the share of studies that find it is at least this power, with its interval.
     fn is_enough(&self, power: f64) -> bool {
         let found = self.permutation.unwrap_or(self.student);
         found.low.is_some_and(|low| low >= power)

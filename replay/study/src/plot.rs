@@ -194,7 +194,7 @@ fn place_labels(points: &[(i32, i32)], labels: &[&str]) -> Vec<(i32, i32)> {
     shifts
 }
 
-/// Whether two boxes overlap, given as left, top, right and bottom.
+/// True if two boxes overlap, given as left, top, right and bottom.
 fn overlap(one: &[i32; 4], other: &[i32; 4]) -> bool {
     one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
 }

@@ -12,7 +12,7 @@ use super::input::{Observation, SampleDimension, StudyError};
 pub(super) struct FigureKey {
     pub(super) version: String,
     pub(super) configuration: Option<String>,
-    /// What its samples have in common in the dimension that figures are pooled by.
+    /// Group of its samples in the dimension that figures are pooled by.
     pub(super) group: Option<String>,
     pub(super) metric: String,
 }

@@ -19,7 +19,7 @@ pub(super) struct StratifiedFigures(Vec<(SampleDimension, SideFigures)>);
 /// A stratum in which the figures of a pair go the other way than pooled.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ContraryStratum {
-    /// What its samples have in common, e.g. `python` or `kind api`.
+    /// Name of the stratum, e.g. `python` or `kind api`.
     pub(super) name: String,
     /// Pearson's r within it.
     pub(super) r: f64,
@@ -136,8 +136,8 @@ fn permutation_p(values: &[(f64, f64)]) -> Option<f64> {
     exact_permutation_p(pearson, values).or_else(drawn)
 }
 
-/// How many samples each stratum of the second side has: what people saw, or of a table the n of its
-/// figures.
+/// Number of samples of each stratum of the second side: completions that people saw, or the n of a
+/// table's figures.
 fn mix_of_second(
     dimension: SampleDimension,
     figures: &SideFigures,

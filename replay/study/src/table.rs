@@ -21,7 +21,7 @@ use strum::VariantArray as _;
 use super::figure::{Figure, FigureUnit, StatedFigure};
 use super::input::{Observation, SampleDimension, Stratum};
 
-/// Why a table is invalid.
+/// Reason for which a table is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// It is not CSV, or a row has more or fewer fields than the header.
@@ -29,7 +29,7 @@ pub enum TableError {
     Csv {
         /// The table's name.
         name: String,
-        /// What is wrong.
+        /// Reason, for people.
         source: csv::Error,
     },
     /// A column is missing or unknown.
@@ -40,7 +40,7 @@ pub enum TableError {
     Columns {
         /// The table's name.
         name: String,
-        /// What is wrong with them.
+        /// Reason, for people.
         what: String,
     },
     /// A field is invalid.
@@ -50,7 +50,7 @@ pub enum TableError {
         name: String,
         /// The line, from 1.
         line: u64,
-        /// What is wrong.
+        /// Reason, for people.
         what: String,
     },
     /// It has no row.
@@ -191,7 +191,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A whole number, at least so many.
+    /// A whole number, at least the given minimum.
     fn count(&self, column: &str, least: usize) -> Result<Option<usize>, String> {
         match self.get(column).map(|text| (text, text.parse::<usize>())) {
             None => Ok(None),

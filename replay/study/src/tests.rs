@@ -9,14 +9,14 @@ use super::*;
 struct World {
     true_r: f64,
     versions: usize,
-    /// Whether all versions have the same holes, whose difficulty they share.
+    /// True if all versions have the same holes, whose difficulty they share.
     same_holes: bool,
 }
 
-/// What the worlds below have in common.
+/// Pass rate that the worlds below have in common: mean and standard deviation.
 const PASSING: (f64, f64) = (0.4, 0.08);
 const ACCEPTING: (f64, f64) = (0.3, 0.05);
-/// How far clusters are apart.
+/// Spread of clusters.
 const CLUSTER: f64 = 0.1;
 const FILES: (usize, usize) = (40, 6);
 const PEOPLE: (usize, usize) = (40, 15);
@@ -186,7 +186,7 @@ fn intervals_have_their_nominal_coverage() {
     }
 }
 
-/// What moves all versions alike is no error between them, and must not be corrected for.
+/// An effect that moves all versions alike is no error between them, and must not be corrected for.
 #[test]
 fn versions_on_shared_holes_are_compared_hole_by_hole() {
     let world = |same_holes| World {
@@ -259,11 +259,11 @@ fn versions_are_joined_by_name_and_configuration() {
         ("m", "aaaaaaaaaaaaaaaa", 0.1),
         ("m", "bbbbbbbbbbbbbbbb", 0.2),
         ("changed", "cccccccccccccccc", 0.3),
-        ("untold", "", 0.4),
+        ("unreported", "", 0.4),
         ("alone", "dddddddddddddddd", 0.5),
     ]);
     let online = side(&[
-        ("untold", "ffffffffffffffff", 0.4),
+        ("unreported", "ffffffffffffffff", 0.4),
         ("m", "bbbbbbbbbbbbbbbb", 0.2),
         ("m", "aaaaaaaaaaaaaaaa", 0.1),
         ("changed", "eeeeeeeeeeeeeeee", 0.3),
@@ -271,7 +271,10 @@ fn versions_are_joined_by_name_and_configuration() {
     ]);
     let study = Study::new(&offline, &online, SecondSide::Online, &quick()).unwrap();
     let labels: Vec<&str> = study.versions.iter().map(|it| it.label.as_str()).collect();
-    assert_eq!(labels, ["m@aaaaaaaa", "m@bbbbbbbb", "changed", "untold"]);
+    assert_eq!(
+        labels,
+        ["m@aaaaaaaa", "m@bbbbbbbb", "changed", "unreported"]
+    );
     let points: Vec<(f64, f64)> = study.pairs[0]
         .points
         .iter()
@@ -280,7 +283,7 @@ fn versions_are_joined_by_name_and_configuration() {
     assert_eq!(points, [(0.1, 0.1), (0.2, 0.2), (0.3, 0.3), (0.4, 0.4)]);
     insta::assert_snapshot!(study.warnings.join("\n"), @"
     changed: the configurations differ (offline cccccccccccccccc, online eeeeeeeeeeeeeeee): context, clean-up or sampling were not the same, so a difference between the sides may come from that
-    untold: joined by its name alone, since only one side has its configuration
+    unreported: joined by its name alone, since only one side has its configuration
     ");
     insta::assert_snapshot!(study.left_out.join("\n"), @"
     alone (dddddddd) has offline figures only

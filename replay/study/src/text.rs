@@ -162,7 +162,7 @@ impl Study {
             "Spearman\np",
             "Kendall\np",
             "corrected r\n[95 %]",
-            "answer",
+            "conclusion",
         ]);
         for pair in &self.pairs {
             let language = pair
@@ -349,7 +349,7 @@ impl MetricPair {
 }
 
 impl StudyDesign {
-    /// What the design can show, in sentences.
+    /// Returns the power of the design, in sentences.
     pub(super) fn sentences(&self) -> Vec<String> {
         let measured = match self.seen_of_one {
             Some(seen) => format!(

@@ -22,16 +22,16 @@ pub struct TrendColumn {
     pub language: Option<String>,
     /// The metric.
     pub metric: String,
-    /// Whether it is the second side's.
+    /// True if it is the second side's.
     pub second: bool,
-    /// What it is counted in.
+    /// Its unit.
     pub unit: FigureUnit,
 }
 
 /// A row of [`Trend`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrendRow {
-    /// Which of the study's versions.
+    /// Index of the version in the study.
     pub version: usize,
     /// By column the difference from the baseline, in the metric's unit; `None` where either has
     /// no figure.

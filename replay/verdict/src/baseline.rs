@@ -16,7 +16,7 @@ use super::runner::{LoadedCode, TestRunResult};
 pub(super) const RUNS: usize = 5;
 
 /// The version of the file in the cache.
-pub(super) const SCHEMA: u32 = 5;
+pub(super) const SCHEMA: u32 = 6;
 
 /// The results of a project's own tests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct Baseline {
     /// Why a warm worker that has collected the tests can't run them; `None` if it can.
     pub(super) uncollectable: Option<String>,
     /// Whether the runner records no lines: every test counts as running every line.
-    #[serde(default, rename = "blind")]
+    #[serde(default)]
     pub(super) lacks_coverage: bool,
 }
 

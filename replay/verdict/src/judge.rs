@@ -38,7 +38,7 @@ pub struct Judge {
     cache: Option<VerdictCache>,
     pub(super) flaky: FlakyTests,
     /// How many versions got their verdict from a process that had others before or after.
-    pub(super) judged_in_turn: AtomicUsize,
+    pub(super) judged_in_shared_process: AtomicUsize,
     twins: TwinCheck,
     /// `None` disables type checks.
     type_checker: Option<TypeChecker>,
@@ -77,7 +77,7 @@ impl Judge {
             verdicts: Mutex::default(),
             cache: None,
             flaky: FlakyTests::default(),
-            judged_in_turn: AtomicUsize::default(),
+            judged_in_shared_process: AtomicUsize::default(),
             type_checker: None,
         })
     }
@@ -117,8 +117,8 @@ impl Judge {
 
     /// How many versions got their verdict from a process that other versions shared: see
     /// [`Judge::judge_own_versions`].
-    pub fn judged_in_turn(&self) -> usize {
-        self.judged_in_turn.load(Ordering::Relaxed)
+    pub fn judged_in_shared_process(&self) -> usize {
+        self.judged_in_shared_process.load(Ordering::Relaxed)
     }
 
     /// Shortcuts to verdicts that failed so far, with the reasons, a sentence each.

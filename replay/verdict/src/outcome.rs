@@ -16,12 +16,7 @@ pub struct Verdict {
     pub missing: Vec<Evidence>,
     /// Evidence that the project's test runner can't give and that is not required: a pass without
     /// it proves less.
-    #[serde(
-        default,
-        rename = "unchecked",
-        alias = "unasked",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, rename = "unchecked", skip_serializing_if = "Vec::is_empty")]
     pub unavailable: Vec<Evidence>,
     /// The ids of the tests that also ran as twins, which failed as they must.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,7 +30,7 @@ pub struct Verdict {
     /// How many tests ran.
     pub executed: usize,
     /// Whether failed tests were rerun because the change can hardly have caused the failure.
-    #[serde(default, rename = "again", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rerun: bool,
     /// Wall-clock seconds of all runs together.
     pub seconds: f64,

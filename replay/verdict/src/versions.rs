@@ -42,7 +42,8 @@ impl Judge {
             let verdicts = self.judge_in_turn(path, &original, &texts, tests)?;
             for (index, verdict) in open.iter().zip(verdicts) {
                 if let Some(verdict) = verdict {
-                    self.judged_in_turn.fetch_add(1, Ordering::Relaxed);
+                    self.judged_in_shared_process
+                        .fetch_add(1, Ordering::Relaxed);
                     self.keep(&keys[*index], verdict);
                 }
             }

@@ -1,4 +1,4 @@
-//! Brackets around a completion, by tree-sitter, and lines whose indentation means nothing.
+//! Brackets around a completion, by tree-sitter.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use super::Change;
 use super::syntax_site::SyntaxSite;
 use crate::syntax::Language;
 
-/// Ends a completion before a closing bracket that matches none of its own and none that is open
-/// at the cursor and left open by the suffix.
+/// Ends a completion before a closing bracket that matches neither its own nor one that is open at
+/// the cursor and not closed by the suffix.
 pub(super) fn end_at_stray_closer(text: &str, site: &SyntaxSite<'_>) -> Change {
     around(text, site)
         .and_then(|around| around.first_stray_closer)
@@ -19,33 +19,33 @@ pub(super) fn end_at_stray_closer(text: &str, site: &SyntaxSite<'_>) -> Change {
 /// The balance of brackets around a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Around {
-    /// The offset in the completion of the first closing bracket it may not close.
+    /// Offset in the completion of the first closing bracket that it must not contain.
     first_stray_closer: Option<usize>,
-    /// How many of the brackets open at the cursor the suffix closes.
+    /// Number of brackets open at the cursor that the suffix closes.
     closed_after: usize,
 }
 
 impl Around {
-    /// Whether the suffix closes a bracket that is open at the cursor.
+    /// True if the suffix closes a bracket that is open at the cursor.
     pub(super) fn is_closed_after(&self) -> bool {
         self.closed_after > 0
     }
 }
 
-/// Matches brackets of the prefix, the completion and the suffix by their kinds. Tree-sitter
-/// separates brackets that are tokens from those in strings and comments.
+/// Matches brackets of the prefix, the completion and the suffix by kind. Tree-sitter distinguishes
+/// brackets that are tokens from those in strings and comments.
 pub(super) fn around(text: &str, site: &SyntaxSite<'_>) -> Option<Around> {
     balance(text, site, is_balanced_outside)
 }
 
-/// Whether a node lies before or after a completion and has no error: then it closes whatever it
-/// opens, and nothing else. Most of a file is that, which so need not be walked.
+/// True if a node is before or after a completion and has no error: then its brackets are balanced,
+/// and it need not be walked. This holds for most of a file.
 pub(super) fn is_balanced_outside(node: Node<'_>, completion: &Range<usize>) -> bool {
     let outside = node.end_byte() <= completion.start || node.start_byte() >= completion.end;
     outside && node.child_count() > 0 && !node.has_error()
 }
 
-/// As [`around`], without the brackets of nodes that are left out.
+/// As [`around`], without the brackets of nodes that `leaves_out` selects.
 fn balance(
     text: &str,
     site: &SyntaxSite<'_>,
@@ -77,8 +77,8 @@ fn balance(
             unmatched.push((closer, start));
         }
     }
-    // How many of the suffix's closers still find their opener if the completion closes the first
-    // `closed` of its strays and leaves `own` open.
+    // Number of the suffix's closing brackets that still find their opener if the completion closes
+    // the first `closed` of its strays and leaves `own` open.
     let matched = |closed: usize, own: &[char]| {
         let kept = before.len().saturating_sub(closed);
         let open = before[..kept].iter().chain(own).rev();
@@ -118,7 +118,8 @@ pub(super) struct Bracket {
     pub(super) start: usize,
 }
 
-/// The bracket tokens of a tree, in order, without those of nodes that are left out.
+/// Returns the bracket tokens of a tree, in order, without those of nodes that `leaves_out`
+/// selects.
 pub(super) fn brackets(
     language: &Language,
     root: Node<'_>,
@@ -166,7 +167,7 @@ mod tests {
     use crate::cleanup::{CompletionExtent, CursorSite};
 
     #[test]
-    fn what_is_left_out_changes_no_balance() {
+    fn skipped_nodes_do_not_change_the_balance() {
         let files = [
             (
                 "python",

@@ -1,11 +1,11 @@
-//! Removes what chat models put around the code: reasoning, fences, prose and repeated context.
-//! How chat models fail to fill holes: RepoMasterEval, <https://arxiv.org/abs/2408.03519>, tables
-//! 7 and 8.
+//! Removes text that chat models put around the code: reasoning, fences, prose and repeated
+//! context. Failures of chat models at filling in: RepoMasterEval,
+//! <https://arxiv.org/abs/2408.03519>, tables 7 and 8.
 
 use super::syntax_site::SyntaxSite;
 use super::{Change, alphanumerics, last_line, line_ends};
 
-/// The marks that models put around their thinking. Those of Kimi, Qwen, DeepSeek and GLM, of
+/// Marks that models put around their reasoning: those of Kimi, Qwen, DeepSeek and GLM, of
 /// Anthropic's prompts, of Magistral, of Seed-OSS and of Gemma.
 const THINKING_MARKS: [(&str, &str); 9] = [
     ("<think>", "</think>"),
@@ -19,21 +19,21 @@ const THINKING_MARKS: [(&str, &str); 9] = [
     ("<|channel>", "<channel|>"),
 ];
 
-/// Extent of the answer of a model that thinks in its text.
+/// Extent of the answer in a text that may contain reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThoughtExtent {
-    /// There is no thinking.
+    /// There is no reasoning.
     None,
-    /// All of the text is thinking, as far as it goes.
+    /// The whole text is reasoning that has not ended.
     Open,
     /// The answer is from the first offset to the second.
     Until(usize, usize),
 }
 
-/// Finds the thinking in a text: between its marks; before an end mark alone, as many templates put
-/// the begin mark into the prompt; and in other channels than the final one.
+/// Finds the reasoning in a text: between its marks; before an end mark alone, as many templates
+/// put the begin mark into the prompt; and in channels other than the final one.
 fn thinking(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
-    // Most completions have none of the marks' beginnings, and no file need be searched for them.
+    // Most completions contain no beginning of a mark, so the file need not be searched.
     let may_have_mark = ["<", "[/", "[T", "[t", "\u{25c1}", "assistantfinal"]
         .iter()
         .any(|beginning| text.contains(beginning));
@@ -47,7 +47,7 @@ fn thinking(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
     for (begin, end) in THINKING_MARKS {
         let begins = starts_with_ignoring_case(begun, begin);
         let found = rfind_ignoring_case(text, end);
-        // A file about such marks has them itself.
+        // A file about such marks contains them itself.
         let own = found.is_some() && (site.prefix.contains(end) || site.suffix.contains(end));
         let found = match (begins, own) {
             (true, true) => find_ignoring_case(text, end),
@@ -66,8 +66,9 @@ fn thinking(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
     ThoughtExtent::None
 }
 
-/// The channels of gpt-oss: <https://cookbook.openai.com/articles/openai-harmony>. The final one's
-/// text is the answer. Servers that leave special tokens out leave the channels' names.
+/// Finds the answer in the channels of gpt-oss:
+/// <https://cookbook.openai.com/articles/openai-harmony>. It is the text of the final channel.
+/// Servers that drop special tokens leave the channels' names.
 fn harmony(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
     const CHANNEL: &str = "<|channel|>";
     const MESSAGE: &str = "<|message|>";
@@ -103,7 +104,7 @@ fn starts_with_ignoring_case(text: &str, mark: &str) -> bool {
 }
 
 fn find_ignoring_case(text: &str, mark: &str) -> Option<usize> {
-    // Windows of bytes are slow, and the mark as it is written is the usual one.
+    // Searching byte windows is slow, and the mark usually has its usual case.
     if let Some(at) = text.find(mark) {
         return Some(at);
     }
@@ -116,7 +117,7 @@ fn rfind_ignoring_case(text: &str, mark: &str) -> Option<usize> {
     windows.rposition(|window| window.eq_ignore_ascii_case(mark.as_bytes()))
 }
 
-/// Removes thinking. Thinking without an end leaves nothing.
+/// Removes reasoning. If it has no end, nothing remains.
 pub(super) fn remove_reasoning(text: &str, site: &SyntaxSite<'_>) -> Change {
     match thinking(text, site) {
         ThoughtExtent::None => Change::None,
@@ -126,13 +127,13 @@ pub(super) fn remove_reasoning(text: &str, site: &SyntaxSite<'_>) -> Change {
     }
 }
 
-/// Keeps only the code within a reply's first fence or other wrapping, if it has one.
+/// Keeps only the code in a reply's first fence or other wrapping, if there is one.
 pub(super) fn keep_fenced_code(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !site.chat {
         return remove_leaked_fence(text, site);
     }
     if let Some(code) = fence(text).map(|(start, end)| &text[start..end]) {
-        // The fence's own line end is not the code's.
+        // The line end before the closing fence is not part of the code.
         let code = code.strip_suffix('\n').unwrap_or(code);
         return Change::Rewrite(code.strip_suffix('\r').unwrap_or(code).to_owned());
     }
@@ -154,10 +155,10 @@ const WRAPPING_ELEMENTS: [&str; 8] = [
     "result",
 ];
 
-/// The code in an element or in backquotes that are around the whole reply.
+/// Returns the code in an element or in backquotes that enclose the whole reply.
 fn unwrapped<'a>(text: &'a str, site: &SyntaxSite<'_>) -> Option<&'a str> {
     let reply = text.trim();
-    // Where a language has such elements or quotes, they may be code.
+    // In a language that has such elements or quotes, they may be code.
     let id = site.language.map_or("", |language| language.id);
     let has_elements = matches!(id, "typescriptreact" | "javascript");
     let has_quotes = matches!(id, "typescript" | "typescriptreact" | "javascript" | "go");
@@ -184,7 +185,7 @@ fn unwrapped<'a>(text: &'a str, site: &SyntaxSite<'_>) -> Option<&'a str> {
     (is_quoted && (ticks == 2 || !has_quotes)).then(|| code.trim())
 }
 
-/// The content of an element that a text is all of.
+/// Returns the content of an element that is the whole text.
 fn element_content<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let text = text.trim_end();
     let rest = text.trim_start().strip_prefix('<')?;
@@ -196,7 +197,7 @@ fn element_content<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     if !attributes.is_empty() && !attributes.starts_with(' ') || attributes.contains(['<', '\n']) {
         return None;
     }
-    // One that breaks off has no end.
+    // A reply that was cut off has no end tag.
     let end = format!("</{name}>");
     match rfind_ignoring_case(content, &end) {
         Some(at) if at + end.len() == content.len() => Some(&content[..at]),
@@ -205,8 +206,8 @@ fn element_content<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Removes the mark that the question has at the cursor, which chat models repeat, and what is
-/// around it of the file.
+/// Removes the cursor mark of the question, which chat models repeat, and the repeated part of the
+/// file before it.
 pub(super) fn remove_own_mark(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !site.chat || site.prefix.contains(MARK) || site.suffix.contains(MARK) {
         return Change::None;
@@ -222,7 +223,7 @@ pub(super) fn remove_own_mark(text: &str, site: &SyntaxSite<'_>) -> Change {
             marks.push((at, end));
             end
         } else if digits.trim_end_matches('>').is_empty() {
-            // The text breaks off within the mark.
+            // The text was cut off within the mark.
             marks.push((at, text.len()));
             text.len()
         } else {
@@ -230,7 +231,7 @@ pub(super) fn remove_own_mark(text: &str, site: &SyntaxSite<'_>) -> Change {
         };
     }
     let Some(&(first, _)) = marks.first() else {
-        // A beginning of the mark that is too long to be a shift of something.
+        // The beginning of the mark at the text's end, if it is too long to be a shift operator.
         let broken = (5..MARK.len())
             .rev()
             .find(|length| text.ends_with(&MARK[..*length]));
@@ -250,7 +251,7 @@ pub(super) fn remove_own_mark(text: &str, site: &SyntaxSite<'_>) -> Change {
     Change::Rewrite(kept)
 }
 
-/// A text without the marks that are whole in it.
+/// Removes the complete marks from a text.
 fn without_marks(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
@@ -267,11 +268,11 @@ fn without_marks(text: &str) -> String {
 /// Beginning of the mark in a chat's question: see [`crate::prompt::chat`].
 const MARK: &str = "<<CURSOR";
 
-/// Keeps the code within the fence that a completion begins with, or ends it before a later one: a
-/// model that is trained for chat writes them whatever the protocol. Fences in a string, a comment
-/// or a file that has fences itself are its own.
+/// Keeps the code in the fence at a completion's start, or ends the completion before a later
+/// fence. Models trained for chat write fences under every protocol. Fences in a string, a comment
+/// or a file with fences are kept.
 fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
-    // Most completions have no fence, and the file need not be searched for any.
+    // Most completions have no fence, so the file need not be searched.
     if !FENCES.iter().any(|fence| text.contains(fence)) {
         return Change::None;
     }
@@ -290,12 +291,12 @@ fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
         .map_or(Change::None, Change::EndAt)
 }
 
-/// Whether a completion that no chat model wrote begins with a fence.
+/// True if a completion of a model that is not a chat model begins with a fence.
 pub(super) fn begins_with_fence(text: &str, site: &SyntaxSite<'_>) -> bool {
     begins_fence(text.trim_start()) && may_leak_fences(site) && !in_literal("", 0, site)
 }
 
-/// Whether a fence in a completion is none of the file's.
+/// True if a fence in a completion can't be part of the file's code.
 fn may_leak_fences(site: &SyntaxSite<'_>) -> bool {
     !site.chat
         && site.language.is_some()
@@ -304,14 +305,14 @@ fn may_leak_fences(site: &SyntaxSite<'_>) -> bool {
             .any(|fence| site.prefix.contains(fence) || site.suffix.contains(fence))
 }
 
-/// Characters that fences begin with: <https://spec.commonmark.org/0.31.2/#fenced-code-blocks>.
+/// Characters of fences: <https://spec.commonmark.org/0.31.2/#fenced-code-blocks>.
 const FENCES: [&str; 2] = ["```", "~~~"];
 
 fn begins_fence(text: &str) -> bool {
     FENCES.iter().any(|fence| text.starts_with(fence))
 }
 
-/// Whether an offset of a completion is in a string or a comment that begins before it.
+/// True if an offset of a completion is in a string or a comment that begins before it.
 fn in_literal(text: &str, at: usize, site: &SyntaxSite<'_>) -> bool {
     let Some(parsed) = site.with(text) else {
         return false;
@@ -329,10 +330,11 @@ fn in_literal(text: &str, at: usize, site: &SyntaxSite<'_>) -> bool {
     false
 }
 
-/// The code in the first fence, from the line after its beginning to the line of its end, or to
-/// the text's end. A fence may also be all on one line, or end in the code's last line.
+/// Returns the range of the code in the first fence, from the line after its beginning to the line
+/// of its end, or to the text's end. A fence may also be on one line, or end in the code's last
+/// line.
 fn fence(text: &str) -> Option<(usize, usize)> {
-    // The beginning of the code, the fence's character, and the line that it begins in.
+    // Start of the code, and the mark of the fence.
     let mut open: Option<(usize, &str)> = None;
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
@@ -358,7 +360,7 @@ fn fence(text: &str) -> Option<(usize, usize)> {
         offset += line.len();
     }
     let (code, mark) = open?;
-    // The model wrote the end behind its last line.
+    // The model wrote the closing fence at the end of the last line.
     let end = text
         .trim_end()
         .strip_suffix(mark)
@@ -366,13 +368,14 @@ fn fence(text: &str) -> Option<(usize, usize)> {
     Some((code, end.max(code)))
 }
 
-/// The characters of a fence at a line's beginning.
+/// Returns the characters of a fence at a line's beginning.
 fn fence_mark(line: &str) -> &str {
     let rest = line.trim_start_matches(&line[..1]);
     &line[..line.len() - rest.len()]
 }
 
-/// The length of a language's name before the code of a fence on one line, and of the blank after it.
+/// Returns the length of a language's name before the code of a fence on one line, with the blank
+/// after it.
 fn language_name(text: &str) -> usize {
     const NAMES: [&str; 14] = [
         "python",
@@ -400,8 +403,8 @@ fn language_name(text: &str) -> usize {
     }
 }
 
-/// True if a reply's code is complete: its fence is closed, outside of thinking. Other prose
-/// than a preamble before a fence may be thinking whose end is still to come.
+/// True if a reply's code is complete: its fence, outside of reasoning, is closed. Prose before a
+/// fence, other than a preamble, may be reasoning without an end yet.
 pub(super) fn is_fence_closed(text: &str, site: &SyntaxSite<'_>) -> bool {
     let reply = match thinking(text, site) {
         ThoughtExtent::None => text,
@@ -422,7 +425,7 @@ pub(super) fn is_fence_closed(text: &str, site: &SyntaxSite<'_>) -> bool {
     false
 }
 
-/// True if a text begins with thinking.
+/// True if a text begins with reasoning.
 pub(super) fn starts_with_reasoning(text: &str) -> bool {
     let begun = text.trim_start();
     let channel = ["<|channel|>", "<|start|>"];
@@ -453,7 +456,7 @@ const NOTHING: [&str; 14] = [
     "the code is already complete",
 ];
 
-/// Single words that say the same, in brackets or alone.
+/// Single words with the same meaning, in brackets or alone.
 const NOTHING_WORDS: [&str; 4] = ["nothing", "empty", "no output", "no completion"];
 
 /// True if a reply says in words that nothing is missing.
@@ -469,7 +472,7 @@ fn says_nothing(text: &str) -> bool {
         || (NOTHING_WORDS.contains(&words) && (brackets || line == "nothing" || line == "nothing."))
 }
 
-/// How preambles begin.
+/// Beginnings of preambles.
 const PREAMBLES: [&str; 12] = [
     "here is",
     "here's",
@@ -485,7 +488,7 @@ const PREAMBLES: [&str; 12] = [
     "to complete",
 ];
 
-/// Headings that chat models put over the code.
+/// Headings that chat models put above the code.
 const LABELS: [&str; 6] = [
     "answer",
     "code",
@@ -495,8 +498,9 @@ const LABELS: [&str; 6] = [
     "solution",
 ];
 
-/// Removes a reply that says that nothing is missing, or a first line of prose: one that begins as preambles do and ends with a colon, full stop
-/// or exclamation mark, or is followed by a blank line.
+/// Removes a reply that says that nothing is missing, or a first line of prose: one that begins
+/// like a preamble and ends with a colon, full stop or exclamation mark, or is followed by a blank
+/// line.
 pub(super) fn remove_preamble(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !site.chat {
         return Change::None;
@@ -519,8 +523,8 @@ pub(super) fn remove_preamble(text: &str, site: &SyntaxSite<'_>) -> Change {
     Change::BeginAt(text.len() - code.len())
 }
 
-/// True if a line is prose over the code: it begins as preambles do and ends with a colon, full stop
-/// or exclamation mark, or it is a label.
+/// True if a line is prose above the code: it begins like a preamble and ends with a colon, full
+/// stop or exclamation mark, or it is a label.
 fn is_preamble(line: &str) -> bool {
     let line = line.trim().to_lowercase();
     let label = line.trim_matches(['*', '#', ' ', ':']);
@@ -535,8 +539,8 @@ fn first_is_blank(text: &str) -> bool {
         .is_some_and(|line| line.trim().is_empty())
 }
 
-/// Removes whole lines at a reply's beginning that repeat the prefix up to the cursor or up to the
-/// cursor's line, and the indentation of its first line if the cursor's line is indented already.
+/// Removes whole lines at a reply's start that repeat the prefix up to the cursor or up to the
+/// cursor's line, and the indentation of its first line if the cursor's line is already indented.
 pub(super) fn remove_repeated_prefix(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !site.chat {
         return Change::None;
@@ -550,7 +554,7 @@ pub(super) fn remove_repeated_prefix(text: &str, site: &SyntaxSite<'_>) -> Chang
         .filter(|line| !line.is_empty())
         .collect();
     if begun.is_empty() {
-        // An empty last line, which every line begins with.
+        // Stands for the cursor's blank line, which every line begins with.
         prefix_lines.push("");
     }
     let mut own = Vec::new();

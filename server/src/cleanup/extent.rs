@@ -9,10 +9,10 @@ use super::syntax_site::SyntaxSite;
 use super::written::breaks_off;
 use super::{Change, CompletionExtent, first_line, last_line};
 
-/// Ends a completion at its first line end if the extent is a line. If text stands on both sides of
-/// the cursor on its line, ends it at the first line end at which it
-/// [completes the line](completes_line), or else at the first at which it does not
-/// [break off](breaks_off). Whole lines may be inserted before a line that follows the cursor.
+/// Ends a completion at its first line end if the extent is a line. Within a line, with text on
+/// both sides of the cursor, ends it at the first line end at which it [completes the
+/// line](completes_line), or else at the first at which it does not [break off](breaks_off). Before
+/// a line, only whole lines are inserted.
 pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     if before_a_line(site) {
         return end_before_the_line(text, site);
@@ -38,15 +38,16 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     Change::EndAt(end.unwrap_or(0))
 }
 
-/// Whether a completion continues a line that goes on after the cursor. It does not if it begins
-/// with a line end inside brackets that the line closes: then it fills them with lines.
+/// True if a completion continues the cursor's line, which has text after the cursor. False if it
+/// begins with a line end inside brackets that the line closes: then it inserts lines between the
+/// brackets.
 pub(super) fn continues_line(text: &str, site: &SyntaxSite<'_>) -> bool {
     let rest = first_line(site.suffix).trim_start();
     let fills_brackets = rest.starts_with([')', ']', '}']) && first_line(text).trim().is_empty();
     !rest.is_empty() && !before_a_line(site) && !fills_brackets
 }
 
-/// Whether a completion that is not blank makes correct syntax of the lines it begins and ends in.
+/// True if a nonblank completion gives correct syntax on the lines where it begins and ends.
 pub(super) fn fits(text: &str, site: &SyntaxSite<'_>) -> bool {
     if text.trim().is_empty() {
         return false;
@@ -59,9 +60,9 @@ pub(super) fn fits(text: &str, site: &SyntaxSite<'_>) -> bool {
     !has_error_within(parsed.tree.root_node(), &(start..end))
 }
 
-/// Whether a syntax error touches a range of bytes.
+/// True if a syntax error touches a range of bytes.
 pub(super) fn has_error_within(root: Node<'_>, range: &Range<usize>) -> bool {
-    // No recursion: a model's text may nest as deeply as it is long.
+    // Not recursive, as a model's text may be nested arbitrarily deeply.
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {
         let touches = node.start_byte() <= range.end && range.start <= node.end_byte();
@@ -76,15 +77,15 @@ pub(super) fn has_error_within(root: Node<'_>, range: &Range<usize>) -> bool {
     false
 }
 
-/// Whether only indentation stands before the cursor on its line and text after it.
+/// True if the cursor's line has only indentation before the cursor, and text after it.
 pub(super) fn before_a_line(site: &SyntaxSite<'_>) -> bool {
     last_line(site.prefix).trim().is_empty() && !first_line(site.suffix).trim().is_empty()
 }
 
 /// Ends a completion that is inserted before a line at a whole line, as a partial last line would
-/// run into that line.
+/// be joined with that line.
 fn end_before_the_line(text: &str, site: &SyntaxSite<'_>) -> Change {
-    // The line that follows keeps the indentation that stands before the cursor.
+    // The next line keeps the indentation before the cursor.
     let indent = last_line(site.prefix);
     let mut ends = super::line_ends(text)
         .filter(|end| text[*end..].starts_with(indent))
@@ -96,6 +97,7 @@ fn end_before_the_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     let (Some(end), Some(whole)) = (ends.last(), site.with(text)) else {
         return Change::None;
     };
+    // A last partial line is dropped only if this repairs the syntax.
     let torn = end < text.len() && whole.tree.root_node().has_error();
     let repaired = torn
         && site
@@ -108,8 +110,8 @@ fn end_before_the_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     }
 }
 
-/// Ends a completion of extent `statement` with the statement that the cursor is in, or else with
-/// the first that it begins.
+/// Ends a completion of extent `statement` with the statement that contains the cursor, or else
+/// with the first that begins in it.
 pub(super) fn end_at_statement(text: &str, site: &SyntaxSite<'_>) -> Change {
     if site.extent != CompletionExtent::Statement {
         return Change::None;
@@ -131,8 +133,9 @@ pub(super) fn end_at_statement(text: &str, site: &SyntaxSite<'_>) -> Change {
     })
 }
 
-/// Ends a completion of extent `definition`, and every chat model's, which tends to add further
-/// definitions, with the definition that the cursor is in, or else with the first that it begins.
+/// Ends a completion with the definition that contains the cursor, or else with the first that
+/// begins in it. Applies to the extent `definition`, and to chat models, which tend to add further
+/// definitions.
 pub(super) fn end_at_definition(text: &str, site: &SyntaxSite<'_>) -> Change {
     let wanted = site.extent == CompletionExtent::Definition || site.chat;
     let Some(language) = site.language.filter(|_| wanted) else {
@@ -156,8 +159,8 @@ pub(super) fn end_at_definition(text: &str, site: &SyntaxSite<'_>) -> Change {
     first.map_or(Change::None, |node| Change::EndAt(node.end_byte() - cursor))
 }
 
-/// Ends a completion with the smallest node that satisfies a condition, if it ends within the
-/// completion.
+/// Ends a completion with the smallest node that satisfies a condition, if this node ends within
+/// the completion.
 fn end_of(text: &str, site: &SyntaxSite<'_>, wanted: impl Fn(Node<'_>) -> bool) -> Change {
     let cursor = site.prefix.len();
     let Some(parsed) = site.with(text) else {
@@ -172,7 +175,7 @@ fn end_of(text: &str, site: &SyntaxSite<'_>, wanted: impl Fn(Node<'_>) -> bool) 
         .map_or(Change::None, |end| Change::EndAt(end - cursor))
 }
 
-/// All nodes of a tree, each before its children.
+/// Returns all nodes of a tree, each before its children.
 fn nodes(root: Node<'_>) -> Vec<Node<'_>> {
     let mut found = vec![root];
     let mut next = 0;

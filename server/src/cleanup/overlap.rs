@@ -1,11 +1,11 @@
-//! Removes from a completion what the suffix already has.
+//! Removes text that a completion repeats from the suffix.
 
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
 use super::written::closes_before_rest;
 use super::{Change, alphanumerics, first_line};
 
-/// How many lines of the suffix a streaming model repeats before it is stopped.
+/// Number of lines of the suffix that a streaming model repeats before it is stopped.
 const REPEATED_LINES: usize = 3;
 
 /// Removes whole lines at the end that repeat the suffix's first lines: two or more, or one that is
@@ -22,7 +22,7 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
             .zip(&following)
             .take_while(|((_, line), next)| line == *next)
             .count();
-        // Up to the end, or so many that chance is excluded.
+        // Repetition up to the end of the completion, or enough lines to exclude chance.
         let distinctive = if repeated == own.len() {
             repeated > 1 || alphanumerics(own[0].1) >= 3
         } else {
@@ -35,13 +35,13 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
     Change::None
 }
 
-/// The first line of a text that may repeat another: a line that continues the cursor's repeats
-/// nothing.
+/// Returns the index of the first line that may repeat another: a line that continues the cursor's
+/// line repeats nothing.
 fn begins_lines(text: &str) -> usize {
     usize::from(!first_line(text).trim().is_empty())
 }
 
-/// Whether the last lines repeat the beginning of the suffix.
+/// True if the last lines repeat the beginning of the suffix.
 pub(super) fn repeats_suffix(lines_so_far: &str, site: &SyntaxSite<'_>) -> bool {
     let Some(following) = following(site).filter(|lines| lines.len() >= REPEATED_LINES) else {
         return false;
@@ -62,7 +62,7 @@ pub(super) fn repeats_suffix(lines_so_far: &str, site: &SyntaxSite<'_>) -> bool 
             .all(|((_, line), next)| line == next)
 }
 
-/// Whether lines are more than brackets.
+/// True if lines are more than brackets.
 fn is_distinctive(lines: &[(usize, &str)]) -> bool {
     lines
         .iter()
@@ -71,8 +71,7 @@ fn is_distinctive(lines: &[(usize, &str)]) -> bool {
         >= 2
 }
 
-/// The lines below the cursor's, without blank ones; `None` if text follows on the cursor's own
-/// line.
+/// Returns the nonblank lines below the cursor's; `None` if text follows on the cursor's line.
 fn following<'a>(site: &SyntaxSite<'a>) -> Option<Vec<&'a str>> {
     let rest = first_line(site.suffix);
     if !rest.trim().is_empty() {
@@ -82,7 +81,7 @@ fn following<'a>(site: &SyntaxSite<'a>) -> Option<Vec<&'a str>> {
     Some(lines.filter(|line| !line.is_empty()).collect())
 }
 
-/// The lines of a text with their offsets, blank ones left out.
+/// Returns the nonblank lines of a text with their offsets.
 fn lines(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut offset = 0;
@@ -95,9 +94,10 @@ fn lines(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// Removes the end of a completion that repeats the rest of the cursor's line: all of it, if it has
-/// enough letters, or what begins with its first closing bracket or quote if the completion fits only
-/// without it, or a quote, comma or semicolon that the completion does not need.
+/// Removes the end of a completion that repeats the rest of the cursor's line. Removes the whole
+/// rest if it has enough letters. Removes the text from its first closing bracket or quote if the
+/// completion fits only without it. Removes a single quote, comma or semicolon that the completion
+/// does not need.
 pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Change {
     let rest = first_line(site.suffix).trim_end();
     if rest.trim().is_empty() {
@@ -128,16 +128,16 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     }
 }
 
-/// Whether whole lines are what is missing before the rest of the cursor's line: they fit there, or
-/// fit once the end that repeats it is removed. After a comma more may follow.
+/// True if whole lines complete the text before the rest of the cursor's line: they fit there, or
+/// fit once the end that repeats the rest is removed. After a comma, more may follow.
 pub(super) fn completes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
     let text = lines.trim_end_matches(['\n', '\r']);
     let goes_on = text.trim_end().ends_with(',');
     !goes_on && fits(text, site) || end_before_closer(text, site).is_some()
 }
 
-/// Where to end a completion that does not fit before the rest of its line because it closes what
-/// the rest closes.
+/// Returns the end of a completion that does not fit before the rest of its line because it closes
+/// what the rest closes.
 fn end_before_closer(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let end = closes_before_rest(text, site)?;
     let repeats = text[end..].starts_with(first_line(site.suffix).trim());

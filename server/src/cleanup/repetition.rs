@@ -1,13 +1,13 @@
-//! Removes lines the model repeats.
+//! Removes lines that the model repeats.
 
 use super::syntax_site::SyntaxSite;
 use super::{Change, alphanumerics, last_line};
 
-/// The fewest letters and digits of a single repeated line that is removed.
+/// Minimum number of letters and digits of a single repeated line that is removed.
 const LONG_LINE: usize = 10;
 
-/// Removes lines at the beginning that repeat the lines just above the cursor: two or more, or a
-/// long one.
+/// Removes lines at the start that repeat the lines just above the cursor: two or more, or a long
+/// one.
 pub(super) fn remove_repeated_line_above(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !last_line(site.prefix).trim().is_empty() {
         return Change::None;
@@ -18,7 +18,8 @@ pub(super) fn remove_repeated_line_above(text: &str, site: &SyntaxSite<'_>) -> C
         .map(str::trim_end)
         .filter(|line| !line.is_empty())
         .collect();
-    // With the indentation before the cursor: in another block a line repeats nothing.
+    // Lines are compared with their indentation: in another block, an equal line is not a
+    // repetition.
     let indent = last_line(site.prefix);
     let whole = [indent, text].concat();
     let mut own = Vec::new();
@@ -40,7 +41,7 @@ pub(super) fn remove_repeated_line_above(text: &str, site: &SyntaxSite<'_>) -> C
             .sum();
         if repeated && letters >= LONG_LINE * count.min(2) {
             let end = own[count - 1].0;
-            // The cursor's line has its indentation already.
+            // The cursor's line is already indented.
             let rest = &text[end..];
             return Change::BeginAt(
                 end + (rest.len() - rest.trim_start_matches([' ', '\t']).len()),
@@ -50,13 +51,13 @@ pub(super) fn remove_repeated_line_above(text: &str, site: &SyntaxSite<'_>) -> C
     Change::None
 }
 
-/// Removes all but the first round of lines that repeat.
+/// Keeps only the first round of repeated lines.
 pub(super) fn remove_repeated_lines(text: &str, _site: &SyntaxSite<'_>) -> Change {
     loop_end(text).map_or(Change::None, Change::EndAt)
 }
 
-/// The offset at which a loop's second round begins: one line repeated four times, or several three
-/// times.
+/// Returns the offset at which a loop's second round begins: one line repeated four times, or
+/// several lines three times.
 pub(super) fn loop_end(text: &str) -> Option<usize> {
     let mut lines = Vec::new();
     let mut offset = 0;
@@ -70,7 +71,7 @@ pub(super) fn loop_end(text: &str) -> Option<usize> {
             let Some(run) = lines.get(first..first + period * rounds) else {
                 break;
             };
-            let again = run
+            let repeats = run
                 .iter()
                 .zip(&run[period..])
                 .all(|((_, line), (_, next))| line == next);
@@ -78,7 +79,7 @@ pub(super) fn loop_end(text: &str) -> Option<usize> {
                 .iter()
                 .map(|(_, line)| alphanumerics(line))
                 .sum();
-            if again && letters >= 3 * period.min(3) {
+            if repeats && letters >= 3 * period.min(3) {
                 return Some(run[period].0);
             }
         }
@@ -86,19 +87,19 @@ pub(super) fn loop_end(text: &str) -> Option<usize> {
     None
 }
 
-/// The longest repeated unit within a line, in characters.
+/// Maximum length in characters of a repeated unit within a line.
 const LONGEST_UNIT: usize = 24;
 
-/// The fewest repetitions, and the fewest characters of all of them, that make a stutter.
+/// Minimum number of repetitions, and minimum total length in characters, of a stutter.
 const ROUNDS: usize = 8;
 const STUTTER: usize = 48;
 
-/// Removes all but the first of the units that repeat at the end of the last line.
+/// Keeps only the first of the units that repeat at the end of the last line.
 pub(super) fn remove_stutter(text: &str, _site: &SyntaxSite<'_>) -> Change {
     let line: Vec<(usize, char)> = last_line(text).char_indices().collect();
     let line_start = text.len() - last_line(text).len();
     for unit in 1..=LONGEST_UNIT {
-        // The model's last token may cut the last round off.
+        // The last round may be cut off.
         let rounds = line
             .iter()
             .rev()

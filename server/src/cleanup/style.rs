@@ -1,4 +1,4 @@
-//! Gives a completion the file's line ends and indentation.
+//! Adapts a completion to the file's line ends and indentation.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::extent::before_a_line;
 use super::syntax_site::SyntaxSite;
 use super::{Change, first_line, last_line};
 
-/// Replaces line ends by the file's, if those are all the same.
+/// Replaces line ends by the file's, if the file is consistent.
 pub(super) fn match_line_ends(text: &str, site: &SyntaxSite<'_>) -> Change {
     let file = [site.prefix, site.suffix].map(str::as_bytes);
     let ends = || {
@@ -38,12 +38,12 @@ pub(super) fn match_line_ends(text: &str, site: &SyntaxSite<'_>) -> Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Indent {
     Tabs,
-    /// So many spaces a level.
+    /// This number of spaces per level.
     Spaces(usize),
 }
 
-/// Replaces indentation by the unit around the cursor, tabs or a number of spaces, if both units are
-/// clear.
+/// Replaces the unit of indentation, tabs or a number of spaces, by the one around the cursor, if
+/// both units are clear.
 pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !text.contains('\n') {
         return Change::None;
@@ -57,7 +57,7 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
     let Some((file, seen)) = style_around(site, own, base) else {
         return Change::None;
     };
-    // A single step is the block's own, and blocks of one file differ.
+    // A single step may be specific to its block, as units differ within a file.
     if seen < 2 && file != Indent::Tabs && own != Indent::Tabs {
         return Change::None;
     }
@@ -77,7 +77,7 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
             new.push_str(line);
             continue;
         }
-        // Indentation up to the block's own is the file's; what goes deeper is counted in levels.
+        // Indentation up to the block's own belongs to the file; only the deeper part is converted.
         let (kept, deeper) = match indent.strip_prefix(base) {
             Some(deeper) => (base, deeper),
             None if base.starts_with(indent) => (indent, ""),
@@ -93,27 +93,28 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
         new.push_str(&to.repeat(levels));
         new.push_str(code);
     }
-    // The file's unit may differ within the block that the completion is in.
+    // The file's unit may differ within this block, so a conversion that breaks the syntax is
+    // dropped.
     if is_correct(text, site) && !is_correct(&new, site) {
         return Change::None;
     }
     Change::Rewrite(new)
 }
 
-/// Whether a file with a completion has no syntax error.
+/// True if a file with a completion has no syntax error.
 fn is_correct(text: &str, site: &SyntaxSite<'_>) -> bool {
     site.with(text)
         .is_some_and(|parsed| !parsed.tree.root_node().has_error())
 }
 
-/// The unit that a completion of this unit is given: that of the cursor's outermost block if it
-/// goes deeper twice, else the file's, unless the block agrees with the completion. A cursor without
-/// indentation before it (`base`) is in no block.
+/// Returns the unit for a completion with the unit `own`: that of the cursor's outermost block if
+/// it has at least two steps, else the file's, unless the block agrees with the completion. A
+/// cursor without indentation before it (`base`) is in no block.
 fn style_around(site: &SyntaxSite<'_>, own: Indent, base: &str) -> Option<(Indent, usize)> {
     let file = [site.prefix, site.suffix].concat();
     let lines = lines_of_code(&file, site);
     if base.is_empty() {
-        return style(lines.iter(), LEAST_INDENTED);
+        return style(lines.iter(), MIN_INDENTED);
     }
     let cursor = site.prefix.matches('\n').count();
     let is_outermost = |line: &CodeLine<'_>| !line.text.starts_with([' ', '\t']);
@@ -127,11 +128,11 @@ fn style_around(site: &SyntaxSite<'_>, own: Indent, base: &str) -> Option<(Inden
     match style(block, 1) {
         Some(found @ (_, 2..)) => Some(found),
         Some((unit, _)) if unit == own => None,
-        _ => style(lines.iter(), LEAST_INDENTED),
+        _ => style(lines.iter(), MIN_INDENTED),
     }
 }
 
-/// A line that is not blank, and neither a string's nor a comment's that begins above it.
+/// A nonblank line that does not continue a string or a comment.
 struct CodeLine<'a> {
     number: usize,
     text: &'a str,
@@ -162,8 +163,8 @@ fn lines_of_code<'a>(file: &'a str, site: &SyntaxSite<'_>) -> Vec<CodeLine<'a>> 
         .collect()
 }
 
-/// The unit of these lines and how often they go one level deeper below a line that opens a block;
-/// `None` unless at least so many are indented, all of one kind.
+/// Returns the unit of these lines and the number of steps one level deeper below a line that opens
+/// a block; `None` unless at least `least` lines are indented, all in one way.
 fn style<'a>(
     lines: impl Iterator<Item = &'a CodeLine<'a>>,
     least: usize,
@@ -187,7 +188,7 @@ fn style<'a>(
     match (tabs, spaces) {
         (tabs, 0) if tabs >= least => Some((Indent::Tabs, tabs)),
         (0, spaces) if spaces >= least => {
-            // The commonest step. Two as common leave it open.
+            // The commonest step, unless it is tied.
             let common = |step: usize| steps.iter().filter(|other| **other == step).count();
             let most = steps.iter().map(|step| common(*step)).max()?;
             let mut commonest = steps.iter().filter(|step| common(**step) == most);
@@ -200,19 +201,19 @@ fn style<'a>(
     }
 }
 
-/// The least indented lines of a file that show its unit.
-const LEAST_INDENTED: usize = 2;
+/// Minimum number of indented lines that establish a file's unit.
+const MIN_INDENTED: usize = 2;
 
-/// What ends a line that opens a block.
+/// Characters that end a line that opens a block.
 const BLOCK_OPENERS: [char; 2] = [':', '{'];
 
-/// The unit of a completion, from the line after the first that opens a block.
+/// Returns the unit of a completion, from the line after the first that opens a block.
 fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
     let base = last_line(site.prefix);
     let base_width = base.len() - base.trim_start().len();
     let mut lines = text.lines();
     let mut above = lines.next()?;
-    // At the beginning of a line, the first line brings indentation of its own.
+    // At the beginning of a line, the first line has its own indentation.
     let own = above.len() - above.trim_start().len();
     let mut above_width = base_width + if base.trim().is_empty() { own } else { 0 };
     for line in lines.filter(|line| !line.trim().is_empty()) {
@@ -232,8 +233,8 @@ fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
     None
 }
 
-/// Removes white space at the end, which an accept would leave behind, unless it separates the
-/// completion from what follows: a word, a line, or a bracket on a line of its own.
+/// Removes white space at the end, unless it separates the completion from the suffix: a word, a
+/// line, or a bracket on its own line.
 pub(super) fn remove_trailing_blanks(text: &str, site: &SyntaxSite<'_>) -> Change {
     let end = text.trim_end().len();
     let next = site.suffix.chars().next();

@@ -1,4 +1,4 @@
-//! A cursor site with its syntax: the file is parsed once, and again incrementally with each
+//! A cursor site with its syntax. The file is parsed once, and then incrementally with each
 //! completion.
 
 use parking_lot::Mutex;
@@ -32,7 +32,7 @@ pub(super) struct Parsed {
     pub(super) tree: Tree,
 }
 
-/// A text with a cursor, parsed with one completion after the other.
+/// A text with a cursor, parsed with one completion after another.
 #[derive(Debug)]
 struct Syntax<'a> {
     prefix: &'a str,
@@ -41,7 +41,7 @@ struct Syntax<'a> {
     here: OnceLock<Point>,
     /// The tree without a completion.
     base: OnceLock<Tree>,
-    /// The completion it was last parsed with.
+    /// The completion of the last parse, with its result.
     last: Mutex<Option<(String, Arc<Parsed>)>>,
 }
 
@@ -69,8 +69,8 @@ impl<'a> SyntaxSite<'a> {
         Some(self.file.with(text, language, || self.file_tree(language)))
     }
 
-    /// Parses the file up to the cursor with this completion, without what follows it; `None` if
-    /// its language is unknown.
+    /// Parses the file up to the cursor with this completion, without the suffix; `None` if its
+    /// language is unknown.
     pub(super) fn written_with(&self, text: &str) -> Option<Arc<Parsed>> {
         let language = self.site.language?;
         let base = || {
@@ -90,7 +90,7 @@ impl<'a> SyntaxSite<'a> {
         Some(self.written.with(text, language, base))
     }
 
-    /// The syntax that is open at the cursor; `None` if the language is unknown.
+    /// Returns the syntax that is open at the cursor; `None` if the language is unknown.
     pub(super) fn beginning(&self) -> Option<&Beginning> {
         let beginning = self.beginning.get_or_init(|| Beginning::at(self));
         beginning.as_ref()

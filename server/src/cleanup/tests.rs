@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Cleans `completion` at the `$0` of a fixture and gives what is left and the rules that cut.
+/// Cleans `completion` at the `$0` of a fixture. Returns the remaining text and the rules that cut.
 fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
     let (prefix, suffix) = fixture
         .split_once("$0")
@@ -39,7 +39,7 @@ fn text_after_cursor_ends_completion_at_its_line() {
         check("python", "x = f($0)\n", "a, b\ny = 2"),
         ("a, b".into(), vec!["line".into()])
     );
-    // Without it, outside of all blocks, the completion ends with its statement.
+    // Outside of all blocks, the completion ends with its statement.
     assert_eq!(
         check("python", "x = $0\n", "f(a)\ny = 2"),
         ("f(a)".into(), vec!["block".into()])
@@ -52,7 +52,7 @@ fn whole_lines_are_inserted_before_a_line() {
     let fixture = "def f(a):\n$0    return b\n";
     kept("python", fixture, "    b = a\n");
     kept("python", fixture, "    b = [\n        a,\n    ]\n");
-    // The beginning of the line that follows.
+    // The completion repeats the beginning of the next line.
     kept("python", "def f(a):\n$0 + a\n", "    b = a\n    return b");
     assert_eq!(
         check("python", fixture, "    b = a\n    c = (a +"),
@@ -160,7 +160,7 @@ fn auto_closed_pairs_are_not_closed_twice() {
         complete("typescript", "if ($0)\n", "a > 1) { b(a); }"),
         "if (a > 1)\n"
     );
-    // A statement without its semicolon is wrong with the string's end and without it.
+    // A statement without its semicolon is invalid with and without the string's end.
     for language in ["java", "csharp"] {
         let block = |line: &str| format!("class C {{ void f(int a) {{\n    {line}\n}} }}\n");
         for (line, completion, wanted) in [
@@ -176,7 +176,7 @@ fn auto_closed_pairs_are_not_closed_twice() {
     }
 }
 
-/// A completion in the middle of a line may go on if its first line alone is not correct there.
+/// A completion within a line may continue if its first line alone is not correct there.
 #[test]
 fn lines_that_fit_before_the_rest_of_a_line_are_kept() {
     let fixture = "x = $0 + b\n";
@@ -212,7 +212,7 @@ fn trailing_blanks_are_removed() {
         check("python", "x = $0\n", "1  \n\n"),
         ("1".into(), vec!["blank-end".into()])
     );
-    // What parts it from the word that follows is no mere end.
+    // Blanks that separate the completion from the next word are kept.
     kept("python", "x = $0len(a)\n", "1 if a else ");
     assert_eq!(
         check("python", "f(a, $0)\n", "b "),
@@ -221,7 +221,7 @@ fn trailing_blanks_are_removed() {
 }
 
 #[test]
-fn unknown_language_is_left_alone() {
+fn unknown_language_is_unchanged() {
     let site = CursorSite {
         prefix: "a ",
         suffix: "\n",
@@ -273,7 +273,7 @@ fn reasoning_is_removed() {
     insta::assert_snapshot!(chat("x = $0\n", "<think>\nf or g?\n").trim(), @"[think]");
 }
 
-/// The code that is left of a chat model's reply at a hole in Python.
+/// The remaining code of a chat model's reply at a hole in Python.
 fn code_of(reply: &str) -> String {
     let fixture = "def area(width, height):\n    return $0\n\n\nprint(area(2, 3))\n";
     let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
@@ -290,7 +290,7 @@ fn code_of(reply: &str) -> String {
 }
 
 #[test]
-fn thinking_in_any_form_is_removed() {
+fn reasoning_in_any_format_is_removed() {
     for reply in [
         "<think>\nA product.\n</think>\n\nwidth * height",
         "<THINK>A product.</THINK>width * height",
@@ -323,7 +323,7 @@ fn thinking_in_any_form_is_removed() {
     ] {
         assert_eq!(code_of(reply), "", "{reply}");
     }
-    // A file about such marks has them itself.
+    // A file about such marks contains them itself.
     let fixture = "mark = \"</think>\"\nother = $0\n";
     assert_eq!(
         chat(fixture, "mark + \"</think>\""),
@@ -332,7 +332,7 @@ fn thinking_in_any_form_is_removed() {
 }
 
 #[test]
-fn own_mark_never_shows() {
+fn own_mark_is_always_removed() {
     for reply in [
         "<<CURSOR>>width * height",
         "width * height<<CURSOR>>",
@@ -417,7 +417,7 @@ fn fenced_code_of_reply_is_kept() {
     f(1)
     [preamble]
     ");
-    // What only looks like prose is kept: a name, a statement that ends with a colon.
+    // Code that looks like prose is kept: a name, a statement that ends with a colon.
     insta::assert_snapshot!(chat("$0\n", "sure = 1\nif sure:\n    pass"), @r"
     sure = 1
     if sure:
@@ -554,7 +554,7 @@ fn leaked_fences_are_removed_under_every_protocol() {
         check("typescript", "$0\n", "const a = 1;\n```\n\nIt is one.").0,
         "const a = 1;"
     );
-    // One that follows a doc string's own.
+    // A fence after a doc string with fences.
     assert_eq!(
         check(
             "python",
@@ -564,7 +564,7 @@ fn leaked_fences_are_removed_under_every_protocol() {
         .0,
         "\"\"\"Runs.\n\n```\nf()\n```\n\"\"\"\n    return 1"
     );
-    // A doc string's own.
+    // A doc string's own fence.
     kept(
         "python",
         "def f():\n    $0\n",
@@ -743,7 +743,7 @@ fn indentation_matches_file() {
     // At the beginning of a line, the completion brings the line's indentation along.
     let outer = "def f(a):\n    if a:\n        return 1\n$0\n";
     kept("python", outer, "    for b in a:\n        g(b)");
-    // Steps of 4, 1 and 3: no style to be seen, since most of it is prose.
+    // Steps of 4, 1 and 3: mostly prose, so no unit is established.
     let prose = "def f(a):\n    \"\"\"F.\n\n     An example:\n        f(1)\n    \"\"\"\n$0\n";
     kept("python", prose, "\n    for b in a:\n        g(b)");
 }
@@ -759,10 +759,10 @@ fn indentation_follows_surrounding_block() {
         (text.as_str(), rules[0].as_str()),
         ("if a[0]:\n      return 2", "indentation")
     );
-    // One step says little, but not that the completion with the same is wrong.
+    // One step is not enough evidence to reject a completion with the same unit.
     let single = [four, "def g(a):\n  if a:\n    $0\n"].concat();
     kept("python", &single, "if a[0]:\n      return 2");
-    // Prose and continuations are no blocks.
+    // Prose and continuation lines are not blocks.
     let prose = "def f(a):\n    \"\"\"F.\n\n    Example:\n      f(1)\n    Note:\n      Slow.\n    See:\n      g\n    \"\"\"\n    b = [1,\n         2]\n    c = [1,\n         2]\n$0    return c\n";
     kept("python", prose, "    for b in a:\n        g(b)\n");
     let script = "function f() {\n  const text = `\n        a:\n            b\n        c:\n            d`;\n  if (text) {\n    g();\n  }\n  $0\n}\n";
@@ -855,7 +855,7 @@ fn end_detector_stops_model_early() {
     assert_eq!(stopped, Some(reply.len() - "This calls f, and".len()));
 }
 
-/// Pieces of what models write.
+/// Pieces of typical model output.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-c(){}\\[\\]\"'`#:,;= ]{0,6}",
@@ -880,7 +880,7 @@ fn text_of_pieces(most: usize) -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// A text stopped early gives what the same text gives when it is streamed to its end.
+    /// A completion that was stopped early gives the same result as one streamed to its end.
     #[test]
     fn text_after_detected_end_changes_nothing(
         prefix in text_of_pieces(6), suffix in text_of_pieces(6),
@@ -907,7 +907,7 @@ proptest! {
         }
     }
 
-    /// A cleaner that has cleaned other texts gives what a new one gives.
+    /// A cleaner that has cleaned other texts gives the same result as a new one.
     #[test]
     fn cleaner_is_independent_of_earlier_texts(
         prefix in text_of_pieces(6), suffix in text_of_pieces(6),
@@ -976,7 +976,7 @@ fn references_are_kept() {
     );
 }
 
-/// The ranges of a source that make holes: statements, bodies and the rests of lines.
+/// Ranges of a source that make holes: statements, bodies and rests of lines.
 fn references(source: &str, language: &'static Language) -> Vec<(usize, usize)> {
     let tree = language.parse(source);
     let mut found = Vec::new();

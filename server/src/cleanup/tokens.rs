@@ -1,24 +1,24 @@
-//! Text that is no code and that a server or a model passed through: tokens of templates, ends of
+//! Text that is not code and that a server or a model passed through: template tokens, ends of
 //! streams, broken characters, headers of files.
 
 use super::syntax_site::SyntaxSite;
 use super::{Change, last_line, line_ends};
 use crate::prompt::FAMILIES;
 
-/// A text that is no code, with the reason why it appears in raw completions.
+/// A text that is not code, with the reason why it appears in raw completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignToken {
     /// The text.
     pub text: &'static str,
-    /// Why it appears in raw completions.
+    /// Reason why it appears in raw completions.
     pub reason: &'static str,
     place: TokenPosition,
 }
 
-/// Where a text is foreign.
+/// Position at which a text is foreign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TokenPosition {
-    /// Anywhere: no code spells it.
+    /// Anywhere: no code contains it.
     Anywhere,
     /// At the end of a line, as it could be markup or a type's argument elsewhere.
     LineEnd,
@@ -70,8 +70,8 @@ pub static FOREIGN_TOKENS: &[ForeignToken] = &[
     },
 ];
 
-/// Ends a completion before its first foreign token, as another file or turn follows it. Tokens at
-/// the very beginning are removed.
+/// Ends a completion before its first foreign token, as another file or chat message follows it.
+/// Tokens at the very beginning are removed.
 pub(super) fn remove_foreign_tokens(text: &str, site: &SyntaxSite<'_>) -> Change {
     let begin = leading(text, site);
     let end = first_after(text, begin, site).unwrap_or(text.len());
@@ -82,13 +82,13 @@ pub(super) fn remove_foreign_tokens(text: &str, site: &SyntaxSite<'_>) -> Change
     }
 }
 
-/// The offset of the first foreign token past those that a text begins with.
+/// Returns the offset of the first foreign token after those at a text's start.
 pub(super) fn leaked(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     first_after(text, leading(text, site), site)
 }
 
-/// Ends a completion before a line that says the file's own path, as a prompt's header does: the
-/// file begins again there. Such a line at the very beginning is removed.
+/// Ends a completion before a line with the file's own path, like a prompt's header: there the file
+/// begins again. Such a line at the very beginning is removed.
 pub(super) fn remove_path_header(text: &str, site: &SyntaxSite<'_>) -> Change {
     let Some(path) = site.path.filter(|_| !site.prefix.trim().is_empty()) else {
         return Change::None;
@@ -108,7 +108,7 @@ pub(super) fn remove_path_header(text: &str, site: &SyntaxSite<'_>) -> Change {
     Change::None
 }
 
-/// Whether a line is a mark of a comment or of a prompt's header and a path.
+/// True if a line is a comment mark or a header mark, followed by the path.
 fn is_path_header(line: &str, path: &str) -> bool {
     let marks = ["#", "//", "+++++"];
     let Some(mark) = marks.iter().find(|mark| line.starts_with(**mark)) else {
@@ -125,7 +125,7 @@ fn is_path_header(line: &str, path: &str) -> bool {
     said == path
 }
 
-/// The length of the foreign tokens that a text begins with.
+/// Returns the length of the foreign tokens at a text's start.
 fn leading(text: &str, site: &SyntaxSite<'_>) -> usize {
     let mut begin = 0;
     while let Some(length) = foreign_length(text, begin, site) {
@@ -134,7 +134,7 @@ fn leading(text: &str, site: &SyntaxSite<'_>) -> usize {
     begin
 }
 
-/// The offset of a text's first foreign token from `begin` on.
+/// Returns the offset of a text's first foreign token from `begin` on.
 fn first_after(text: &str, begin: usize, site: &SyntaxSite<'_>) -> Option<usize> {
     let starts = ['<', '[', 'd', char::REPLACEMENT_CHARACTER];
     text[begin..]
@@ -143,8 +143,8 @@ fn first_after(text: &str, begin: usize, site: &SyntaxSite<'_>) -> Option<usize>
         .find(|at| foreign_length(text, *at, site).is_some())
 }
 
-/// The length of the foreign token that stands at an offset of a completion. A token that the file
-/// spells itself, or that stands in quotes, is code.
+/// Returns the length of the foreign token at an offset of a completion. A token that is also in
+/// the file, or in quotes, is code.
 fn foreign_length(text: &str, at: usize, site: &SyntaxSite<'_>) -> Option<usize> {
     let (before, rest) = text.split_at(at);
     let token = template_token(rest).or_else(|| {
@@ -156,8 +156,8 @@ fn foreign_length(text: &str, at: usize, site: &SyntaxSite<'_>) -> Option<usize>
     (!spelled && !is_quoted(before, &rest[token.len()..], site)).then_some(token.len())
 }
 
-/// Whether what stands between two texts of a completion stands in quotes on its line: a quote is
-/// open before it, and one like it follows. A model that stops in a string closes no quote.
+/// True if the position between two texts of a completion is in quotes on its line: a quote is open
+/// before it, and the same quote follows. A model that stops in a string closes no quote.
 fn is_quoted(before: &str, after: &str, site: &SyntaxSite<'_>) -> bool {
     let own = last_line(before);
     let begun = match own.len() == before.len() {
@@ -172,13 +172,13 @@ fn is_quoted(before: &str, after: &str, site: &SyntaxSite<'_>) -> bool {
 }
 
 impl ForeignToken {
-    /// Whether the token is no code where it stands.
+    /// True if the token is foreign at this position.
     fn fits(&self, rest: &str, before: &str, site: &SyntaxSite<'_>) -> bool {
         let after = &rest[self.text.len()..];
         let line = last_line(before);
         match self.place {
             TokenPosition::Anywhere => true,
-            // A type's argument follows its type's name, a closing tag its opening one.
+            // A type's argument follows its type's name, a closing tag its opening tag.
             TokenPosition::LineEnd => {
                 let is_argument = line.ends_with(|c: char| c.is_alphanumeric() || "_<".contains(c));
                 let opens = |text: &str| text.contains("<s>") || text.contains("<s ");
@@ -197,8 +197,8 @@ impl ForeignToken {
     }
 }
 
-/// The unmistakable template token that a text begins with: one of a family, or a word in `<|` and
-/// `|>`, as most vocabularies write theirs. Ordinary words or markup in brackets, such as `<s>` or
+/// Returns the unmistakable template token at a text's start: one of a family, or a word in `<|`
+/// and `|>`, as in most vocabularies. Ordinary words or markup in brackets, such as `<s>` or
 /// `<pad>`, could be code.
 fn template_token(text: &str) -> Option<&str> {
     if !text.starts_with('<') {

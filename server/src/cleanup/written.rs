@@ -1,6 +1,6 @@
-//! The extent of what is being written, by the syntax of the text up to the cursor and of the
-//! completion, whatever follows the cursor: the end of the definition or block that a completion
-//! begins in, where it closes a bracket that is open at the cursor, and its last whole statement.
+//! The extent of the unfinished code, by the syntax of the prefix and the completion, without the
+//! suffix: the end of the definition or block in which a completion begins, the end of a bracket
+//! open at the cursor, and the last whole statement.
 
 use tree_sitter::Node;
 
@@ -10,15 +10,15 @@ use super::syntax_site::{SyntaxSite, is_odd};
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
 use crate::syntax::Language;
 
-/// Ends a completion with the innermost definition or block that it begins in. Outside of all
-/// blocks, and among the members of a class, it ends with the definition that it begins in or that
+/// Ends a completion with the innermost definition or block in which it begins. Outside of all
+/// blocks, and among the members of a class, it ends with the definition in which it begins or that
 /// begins there, or with the statement, or before the next empty line.
 pub(super) fn end_at_block(text: &str, site: &SyntaxSite<'_>) -> Change {
     end_of_block(text, site).map_or(Change::None, Change::EndAt)
 }
 
-/// The offset at which a completion has left the definition or block that it begins in; `None`
-/// while it may go on.
+/// Returns the offset at which a completion has left the definition or block in which it begins;
+/// `None` while it may continue.
 pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let language = site.language?;
     if language.indented_blocks {
@@ -30,14 +30,14 @@ pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     }
 }
 
-/// Whether a completion leaves a string open that may go on over line ends. Until it is closed,
-/// the parser takes its lines for code.
+/// True if a completion leaves open a string that may span lines. Until it is closed, the parser
+/// treats its lines as code.
 fn opens_string(text: &str, site: &SyntaxSite<'_>) -> bool {
     is_odd(text, site.language) && !site.is_in_long_string()
 }
 
-/// Whether a completion that goes on with a line may leave its block there. Most lines that are
-/// written in a block close nothing, and need no parsing.
+/// True if a completion may leave its block with its last line. Most lines in a block close
+/// nothing, and need no parsing.
 pub(super) fn may_leave_block(lines: &str, site: &SyntaxSite<'_>) -> bool {
     let closes_nothing = |text: &str| !text.contains('}');
     let begins_inside = !lines.trim_start().starts_with([')', ']', '}']);
@@ -48,12 +48,12 @@ pub(super) fn may_leave_block(lines: &str, site: &SyntaxSite<'_>) -> bool {
     !(is_in_block && begins_inside && closes_nothing(last_line(lines.trim_end_matches('\n'))))
 }
 
-/// What a bracket opens.
+/// Syntactic role of a bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BracketRole {
     /// A block of statements.
     Block,
-    /// The members of a class, a namespace or the like.
+    /// The members of a class, a namespace or similar.
     Members,
     /// A part of an expression or a header.
     Other,
@@ -67,14 +67,15 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// The syntax open at a cursor; `None` if the language is unknown.
+    /// Returns the syntax open at a cursor; `None` if the language is unknown.
     pub(super) fn at(site: &SyntaxSite<'_>) -> Option<Self> {
         let language = site.language?;
         if language.indented_blocks {
             return Some(Self { roles: Vec::new() });
         }
-        // The cursor may be in a string. To the parser, a block is a mere error without the quote
-        // and the brackets that close what is open: those that close most show which they are.
+        // The cursor may be in a string. Without the quote and the brackets that close all open
+        // ones, the parser sees an error instead of blocks. So every quote is tried, and the one
+        // that yields the most blocks is right.
         let marks = language.quotes.iter().map(|quote| quote.mark);
         let tried = std::iter::once("").chain(marks).filter_map(|mark| {
             let open = Course::of(mark, site)?.open;
@@ -105,7 +106,7 @@ impl Beginning {
     }
 }
 
-/// The role of a bracket token.
+/// Returns the role of a bracket token.
 fn role(language: &Language, token: Node<'_>) -> Option<BracketRole> {
     let block = token.parent()?;
     if !language.is_block(block) {
@@ -120,11 +121,11 @@ fn role(language: &Language, token: Node<'_>) -> Option<BracketRole> {
     })
 }
 
-/// The brackets that are open at the cursor and those of a completion.
+/// The brackets open at the cursor, and those of a completion.
 struct Course {
-    /// Those of the prefix that the prefix leaves open, outermost first.
+    /// Brackets of the prefix that it leaves open, outermost first.
     open: Vec<Bracket>,
-    /// Those of the completion, in order, at offsets in the file.
+    /// Brackets of the completion, in order, at offsets in the file.
     own: Vec<Bracket>,
 }
 
@@ -148,7 +149,8 @@ impl Course {
         Some(Self { open, own })
     }
 
-    /// The brackets that are open at an offset of the completion, and how many of them are its own.
+    /// Returns the brackets that are open at an offset of the completion, and how many of them are
+    /// the completion's own.
     fn open_at(&self, end: usize) -> (Vec<Bracket>, usize) {
         let mut open = self.open.clone();
         let mut theirs = open.len();
@@ -165,17 +167,17 @@ impl Course {
     }
 }
 
-/// The brackets that close others.
+/// Returns the brackets that close the given ones.
 fn closers(open: &[Bracket]) -> String {
     open.iter().rev().map(|bracket| bracket.closer).collect()
 }
 
-/// Where a completion leaves its block in a language with braces.
+/// Returns the end of the block in a language with braces.
 fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let cursor = site.prefix.len();
     let beginning = site.beginning()?;
     let Course { mut open, own } = Course::of(text, site)?;
-    // A completion that begins with closing brackets begins in what is around them.
+    // A completion that begins with closing brackets belongs to the code around them.
     let mut begun = 0;
     let mut own = own.into_iter().peekable();
     while let Some(closing) =
@@ -189,7 +191,7 @@ fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
         .rposition(|bracket| beginning.role(bracket) != BracketRole::Other);
     let block = base.map(|at| open[at]);
     let declares = block.is_none_or(|block| {
-        // From the beginning of its members on, a class is written as a whole.
+        // A class whose first member is missing is completed as a whole.
         let is_first = begun == 0 && site.prefix[block.start + 1..].trim().is_empty();
         beginning.role(&block) == BracketRole::Members && !is_first
     });
@@ -211,8 +213,8 @@ fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     None
 }
 
-/// Where the line ends on which a block is closed: behind the brackets and the semicolon that
-/// follow, or behind the whole line if the statement around the block ends with it.
+/// Returns the end of a block on its closing line: after the closing brackets and a semicolon, or
+/// after the whole line if the statement around the block ends with it.
 fn end_of_closing_line(
     text: &str,
     closed: usize,
@@ -240,7 +242,7 @@ fn end_of_closing_line(
         } else if own > 0 {
             own -= 1;
         } else if open == outer {
-            // It closes the block around.
+            // This bracket closes the enclosing block.
             return end;
         } else {
             open -= 1;
@@ -258,9 +260,9 @@ fn end_of_closing_line(
     }
 }
 
-/// Where a declaration ends that a completion begins in or that begins there: outside of all
-/// blocks, or among the members of a block. Statements that are no definitions go on to an empty
-/// line, unless one was begun before the cursor, spans lines or has braces.
+/// Returns the end of the declaration in which a completion begins or that begins there, outside of
+/// all blocks or among the members of a block. Statements that are not definitions continue up to
+/// an empty line, unless one began before the cursor, spans lines or has braces.
 fn end_of_declaration(text: &str, site: &SyntaxSite<'_>, block: Option<Bracket>) -> Option<usize> {
     let (open, _) = Course::of(text, site)?.open_at(usize::MAX);
     let closed = format!("{text}\n{}", closers(&open));
@@ -275,7 +277,7 @@ fn end_of_declaration(text: &str, site: &SyntaxSite<'_>, block: Option<Bracket>)
     end_of_unit(text, site, container, parsed.language)
 }
 
-/// Where the first declaration in a container ends that a completion writes.
+/// Returns the end of the first declaration of a container that a completion writes.
 fn end_of_unit(
     text: &str,
     site: &SyntaxSite<'_>,
@@ -325,7 +327,7 @@ fn end_of_unit(
     if last.is_error() {
         return None;
     }
-    // Tokens between declarations, such as a field's semicolon, belong to the one before.
+    // Tokens between declarations, such as a field's semicolon, belong to the previous one.
     let end = last.end_byte() - cursor;
     let rest = first_line(&text[end..]);
     let token = rest.trim_start();
@@ -335,11 +337,12 @@ fn end_of_unit(
     })
 }
 
-/// Where a completion leaves its block in a language with indented blocks: before the first line
-/// that is indented less.
+/// Returns the end of the block in a language with indented blocks: before the first line with less
+/// indentation.
 fn end_by_indentation(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let block = block_of(text, site)?;
-    // The parser takes what follows an open bracket or string for statements of their own.
+    // After an open bracket or string, the parser takes the following lines for separate
+    // statements.
     let is_open = opens_string(text, site) || Course::of(text, site)?.open_at(usize::MAX).1 > 0;
     let declares = site.extent != CompletionExtent::Definition && !is_open;
     let declaration = declares.then(|| end_of_indented_declaration(text, site, block));
@@ -414,9 +417,9 @@ fn follows_in_function(lines: &str, site: &SyntaxSite<'_>) -> Option<FollowingLi
     (next > function).then_some(FollowingLine { function, next })
 }
 
-/// The indentation of the block that a completion begins in. A completion that begins with a line
-/// end begins in the block of its first line: after a header in a new one, after `return x` in an
-/// outer one, unless that is outside of all blocks.
+/// Returns the indentation of the block in which a completion begins. A completion that begins with
+/// a line end begins in the block of its first line: after a header in a new one, after `return x`
+/// in an outer one, unless that is outside of all blocks.
 fn block_of(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let line = last_line(site.prefix);
     if line.trim().is_empty() && !first_line(text).trim().is_empty() {
@@ -431,8 +434,8 @@ fn block_of(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     Some(first.filter(|width| *width > 0).unwrap_or(here))
 }
 
-/// The beginning of the prefix's last line, or of the line on which the brackets or the string
-/// begin that the cursor is in.
+/// Returns the prefix from the start of its last logical line: the cursor's line, or the line on
+/// which the bracket or string around the cursor begins.
 fn logical_line<'a>(site: &SyntaxSite<'a>) -> Option<&'a str> {
     let cursor = site.prefix.len();
     let bracket = Course::of("", site)?.open.first().map(|open| open.start);
@@ -444,7 +447,7 @@ fn logical_line<'a>(site: &SyntaxSite<'a>) -> Option<&'a str> {
     Some(&site.prefix[start..])
 }
 
-/// The outermost string that begins before an offset and does not end before it.
+/// Returns the outermost string that begins before an offset and does not end before it.
 fn string_at<'t>(root: Node<'t>, at: usize, language: &Language) -> Option<Node<'t>> {
     let mut node = root.descendant_for_byte_range(at.saturating_sub(1), at)?;
     let mut found = None;
@@ -464,7 +467,7 @@ struct LogicalLines<'t> {
     text: &'t str,
     cursor: usize,
     course: Course,
-    /// The strings that span lines.
+    /// Strings that span lines.
     strings: Vec<std::ops::Range<usize>>,
 }
 
@@ -494,14 +497,14 @@ impl<'t> LogicalLines<'t> {
         })
     }
 
-    /// The lines after the first, with their offsets.
+    /// Returns the lines after the first, with their offsets.
     fn later(&self) -> impl Iterator<Item = (usize, &'t str)> {
         let text = self.text;
         let starts = super::line_ends(text);
         starts.map(move |start| (start, first_line(&text[start..])))
     }
 
-    /// Whether a statement may begin with the line at an offset.
+    /// True if a statement may begin with the line at an offset.
     fn begins_at(&self, start: usize) -> bool {
         let at = self.cursor + start;
         let inside = |string: &std::ops::Range<usize>| string.start < at && at < string.end;
@@ -509,7 +512,8 @@ impl<'t> LogicalLines<'t> {
     }
 }
 
-/// Where a declaration ends that a completion begins in, in a language with indented blocks.
+/// Returns the end of the declaration in which a completion begins, in a language with indented
+/// blocks.
 fn end_of_indented_declaration(text: &str, site: &SyntaxSite<'_>, block: usize) -> Option<usize> {
     let parsed = site.written_with(text)?;
     let language = parsed.language;
@@ -524,7 +528,7 @@ fn end_of_indented_declaration(text: &str, site: &SyntaxSite<'_>, block: usize) 
         let owner = node.parent()?;
         if language.is_block(node) && node.start_position().column == block {
             let has_members = language.is_definition(owner) && !language.is_function(owner);
-            // From the beginning of its members on, a class is written as a whole.
+            // A class whose first member is missing is completed as a whole.
             return (has_members && node.start_byte() < cursor)
                 .then(|| end_of_unit(text, site, node, language))?;
         }
@@ -532,9 +536,9 @@ fn end_of_indented_declaration(text: &str, site: &SyntaxSite<'_>, block: usize) 
     }
 }
 
-/// Where a completion closes the bracket, or ends the string, that the cursor is in and that the
-/// rest of the cursor's line closes too, as an editor closes brackets and quotes when they are
-/// opened.
+/// Returns the offset at which a completion closes the bracket or string around the cursor, if the
+/// rest of the cursor's line closes it too: editors insert the closing bracket or quote with the
+/// opening one.
 pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let rest = first_line(site.suffix).trim_start();
     let closer = rest.chars().next()?;
@@ -556,7 +560,8 @@ pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<us
     (closing.closer == innermost.closer).then_some(closing.start - cursor)
 }
 
-/// Where a completion ends the string that the cursor is in and that the rest of the line ends.
+/// Returns the offset at which a completion ends the string around the cursor, which the rest of
+/// the line ends too.
 fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let mut quotes = site.language?.quotes.iter();
     let quote = quotes.find(|quote| rest.starts_with(quote.mark))?;
@@ -569,7 +574,7 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
     is_open.then(|| unescaped(text, character).next()).flatten()
 }
 
-/// The offsets of a character that no backslash stands before.
+/// Returns the offsets of a character without a backslash before it.
 fn unescaped(text: &str, character: char) -> impl Iterator<Item = usize> {
     let mut escaped = false;
     text.char_indices().filter_map(move |(at, each)| {
@@ -579,7 +584,7 @@ fn unescaped(text: &str, character: char) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether a completion breaks off: it is wrong with what follows and without.
+/// True if a completion breaks off: its syntax is wrong both with and without the suffix.
 pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     if text.trim().is_empty() {
         return false;
@@ -596,7 +601,7 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
         return true;
     }
     let last = text.trim_end().chars().next_back();
-    // Of a single line, a missing semicolon says nothing.
+    // In a single line, a missing semicolon is no evidence.
     let goes_on =
         last.is_some_and(|last| ".,=+-*/%&|^<>!?:".contains(last)) || text.trim().contains('\n');
     if fits(text, site) {
@@ -616,9 +621,9 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
         }
 }
 
-/// Ends a completion that its model did not finish with its last whole statement: with one that
-/// closes the brackets that the completion opens, or, where nothing follows that closes any, with
-/// one inside of them. Nothing is left of a single unfinished line.
+/// Ends a completion that its model did not finish after its last whole statement. That statement
+/// must close all brackets that the completion opens, unless the suffix closes none: then it may be
+/// inside of them. A single unfinished line is removed.
 pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Change {
     if site.language.is_none() {
         return match text.rfind('\n') {
@@ -651,7 +656,7 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
             break;
         }
     }
-    // Lines between brackets of one line end with a line end.
+    // Lines inserted between the brackets of one line end with a line end.
     let is_between = first_line(text).trim().is_empty() && !first_line(site.suffix).is_empty();
     let end = nested.unwrap_or(0);
     let line = first_line(&text[end..]).len();
@@ -662,9 +667,9 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
     })
 }
 
-/// Returns the end of the last whole token of a single line that its model did not finish: the very
-/// last one may be cut. 0 if the tokens before leave a bracket or a string open, or if text follows
-/// the cursor on its line.
+/// Returns the end of the last whole token of a single line that its model did not finish; the very
+/// last token may be cut. 0 if the tokens before it leave a bracket or a string open, or if the
+/// cursor's line has text after the cursor.
 pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
     let line = text.trim_end();
     if line.trim_start().contains('\n') || !first_line(site.suffix).trim().is_empty() {
@@ -690,13 +695,13 @@ pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
     }
 }
 
-/// Whether a statement, or an element of a list in brackets, ends at an offset of a completion.
+/// True if a statement, or an element of a list in brackets, ends at an offset of a completion.
 fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> bool {
     let written = &text[..end];
     let Some(language) = site.language else {
         return false;
     };
-    // A line that begins with an operator continues the one before.
+    // A line that begins with an operator continues the previous one.
     let next = text[end..].trim_start();
     if next.starts_with([
         '.', '?', ':', '&', '|', '+', '*', '/', '=', '<', '>', '%', '^', ',',
@@ -718,7 +723,7 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
         let literal = language.is_string(node) || language.is_comment(node);
         literal && node.start_byte() >= site.prefix.len() && node.end_byte() > at
     };
-    // A header whose block is missing.
+    // A header without its block is not whole.
     if token.kind() == ":" || has_error_from(root, &(site.prefix.len()..at)) {
         return false;
     }
@@ -743,7 +748,7 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
     ends_statement
 }
 
-/// Whether a syntax error begins in a range of bytes.
+/// True if a syntax error begins in a range of bytes.
 fn has_error_from(node: Node<'_>, range: &std::ops::Range<usize>) -> bool {
     if !node.has_error() || node.start_byte() >= range.end || node.end_byte() < range.start {
         return false;

@@ -1,4 +1,4 @@
-//! Completions that still hold: for the same request again, and while the person types their
+//! Valid earlier completions: for the same request again, and while the person types their
 //! beginning.
 
 use std::collections::VecDeque;
@@ -7,15 +7,15 @@ use std::sync::Arc;
 use super::trace::Completion;
 use crate::context::Window;
 
-/// The last completions, newest first, bounded in number and size.
+/// The latest completions, newest first, limited in number and size.
 #[derive(Debug, Default)]
 pub(super) struct CompletionCache {
     completions: VecDeque<CachedCompletion>,
-    /// Bytes of prefixes and suffixes held.
+    /// Number of bytes of all prefixes and suffixes.
     bytes: usize,
 }
 
-/// What a request is for: a cursor and settings.
+/// Key of a request: a cursor and settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RequestKey {
     /// The document.
@@ -38,18 +38,18 @@ pub(super) struct CachedCompletion {
 /// A hash of settings.
 pub(super) type SettingsKey = [u8; 32];
 
-/// The most completions kept.
-const MOST_COMPLETIONS: usize = 64;
+/// Maximum number of completions.
+const MAX_COMPLETIONS: usize = 64;
 
-/// The most bytes of text kept with them.
-const MOST_BYTES: usize = 16 << 20;
+/// Maximum number of bytes of prefixes and suffixes.
+const MAX_BYTES: usize = 16 << 20;
 
-/// What editors insert after the cursor when a person opens a bracket or a string.
+/// Characters that editors insert after the cursor when a person opens a bracket or a string.
 const CLOSERS: [char; 6] = [')', ']', '}', '"', '\'', '`'];
 
 impl RequestKey {
-    /// What was typed between this request and a later one, without what the editor inserted;
-    /// `None` if the later one does not continue this one.
+    /// Returns the text typed between this request and a later one, without characters inserted by
+    /// the editor; `None` if the later one does not continue this one.
     pub(super) fn leads_to<'a>(&self, now: &'a Self) -> Option<&'a str> {
         if self.uri != now.uri || self.settings != now.settings {
             return None;
@@ -62,13 +62,13 @@ impl RequestKey {
 }
 
 impl CompletionCache {
-    /// Keeps a completion, and drops the oldest ones beyond the bounds.
+    /// Adds a completion, and drops the oldest ones beyond the limits.
     pub(super) fn keep(&mut self, cached: CachedCompletion) {
         self.remove(|kept| kept.key == cached.key);
         self.bytes += size(&cached);
         self.completions.push_front(cached);
-        while self.completions.len() > MOST_COMPLETIONS
-            || (self.bytes > MOST_BYTES && self.completions.len() > 1)
+        while self.completions.len() > MAX_COMPLETIONS
+            || (self.bytes > MAX_BYTES && self.completions.len() > 1)
         {
             if let Some(oldest) = self.completions.pop_back() {
                 self.bytes -= size(&oldest);
@@ -76,7 +76,7 @@ impl CompletionCache {
         }
     }
 
-    /// What is left of the newest completion whose beginning was typed since.
+    /// Returns the rest of the newest completion whose beginning was typed since.
     pub(super) fn typed_through(&self, now: &RequestKey) -> Option<(&Completion, Vec<String>)> {
         self.completions.iter().find_map(|cached| {
             let left = remaining_candidates(&cached.key, &cached.completion.candidates, now)?;
@@ -84,7 +84,7 @@ impl CompletionCache {
         })
     }
 
-    /// The completion for the same request with the same windows.
+    /// Returns the completion of the same request with the same windows.
     pub(super) fn same(&self, now: &RequestKey, windows: &[Window]) -> Option<&Completion> {
         self.completions
             .iter()
@@ -110,7 +110,7 @@ fn size(cached: &CachedCompletion) -> usize {
     cached.key.prefix.len() + cached.key.suffix.len()
 }
 
-/// Whether windows make the same prompt; scores are not part of it.
+/// True if windows give the same prompt; it does not contain scores.
 fn prompt_equally(a: &[Window], b: &[Window]) -> bool {
     a.len() == b.len()
         && a.iter()
@@ -118,9 +118,9 @@ fn prompt_equally(a: &[Window], b: &[Window]) -> bool {
             .all(|(a, b)| a.path == b.path && a.text == b.text)
 }
 
-/// What is left of an earlier request's candidates after the person typed on; `None` if the later
-/// request does not continue it or no candidate begins with what was typed. If the editor closed
-/// a bracket or a string after the cursor, the rest up to that closer is left.
+/// Returns the rest of an earlier request's candidates after the person typed on; `None` if the
+/// later request does not continue it, or no candidate begins with the typed text. If the editor
+/// closed a bracket or a string after the cursor, the rest ends before that closer.
 pub(super) fn remaining_candidates(
     earlier: &RequestKey,
     candidates: &[String],
@@ -150,7 +150,7 @@ pub(super) fn remaining_candidates(
     (!left.is_empty()).then_some(left)
 }
 
-/// Whether a candidate that begins with `streamed` may still fit after `typed` was typed.
+/// True if a candidate that begins with `streamed` may still fit after `typed` was typed.
 pub(super) fn agrees(streamed: &str, typed: &str) -> bool {
     let opened = typed.trim_end_matches(CLOSERS);
     streamed.starts_with(typed)
@@ -250,12 +250,12 @@ mod tests {
     #[test]
     fn newest_completion_holds_and_oldest_is_dropped() {
         let mut cache = CompletionCache::default();
-        for number in 0..2 * MOST_COMPLETIONS {
+        for number in 0..2 * MAX_COMPLETIONS {
             cache.keep(cached(&format!("x{number} = $0\n"), &["1"]));
         }
         cache.keep(cached("x = $0\n", &["first"]));
         cache.keep(cached("x = $0\n", &["fast"]));
-        assert_eq!(cache.completions.len(), MOST_COMPLETIONS);
+        assert_eq!(cache.completions.len(), MAX_COMPLETIONS);
         let (_, left) = cache
             .typed_through(&key("x = f$0\n"))
             .expect("it begins so");
@@ -275,9 +275,9 @@ mod tests {
     }
 
     proptest! {
-        /// Typed text and what is left make up the candidate.
+        /// Typed text and rest add up to the candidate.
         #[test]
-        fn nothing_is_lost_or_added(
+        fn typed_text_and_rest_make_up_the_candidate(
             prefix in "[a-z \n]{0,8}", suffix in "[a-z \n]{0,8}",
             candidate in "[a-z()\n é]{1,12}", at in 0usize..12,
         ) {

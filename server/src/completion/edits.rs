@@ -1,26 +1,26 @@
-//! Whether an edit takes text back, as Backspace and undo do. A person who takes text back writes
-//! nothing that a completion could continue.
+//! Detects edits that only take text back, such as Backspace and undo. A person who deletes text
+//! writes nothing that a completion could continue.
 
 use std::collections::VecDeque;
 
 use crate::documents::TextChange;
 
-/// The newest edits of a document.
+/// The latest edits of a document.
 #[derive(Debug, Default)]
 pub(super) struct RecentEdits {
-    /// Those that an undo may revert, the newest last.
+    /// Changes that an undo may revert, the newest last.
     changes: VecDeque<TextChange>,
     takes_back: bool,
 }
 
-/// How many edits an undo is recognised in.
-const MOST_CHANGES: usize = 32;
+/// Maximum number of edits in which an undo is recognised.
+const MAX_CHANGES: usize = 32;
 
-/// A longer change is not kept, so that pasted files cost no memory.
-const MOST_BYTES: usize = 4096;
+/// Maximum size of a recorded change, so that pasted files use no memory.
+const MAX_BYTES: usize = 4096;
 
 impl RecentEdits {
-    /// Takes note of an edit, which may have several places.
+    /// Records an edit, which may change several places.
     pub(super) fn edited(&mut self, changes: &[TextChange]) {
         let is_effective =
             |change: &&TextChange| !change.removed.is_empty() || !change.inserted.is_empty();
@@ -28,21 +28,21 @@ impl RecentEdits {
         self.takes_back = effective.peek().is_some()
             && effective.all(|change| change.inserted.is_empty() || self.is_undo(change));
         for change in changes {
-            if change.removed.len() + change.inserted.len() <= MOST_BYTES {
+            if change.removed.len() + change.inserted.len() <= MAX_BYTES {
                 self.changes.push_back(change.clone());
             }
         }
-        let old = self.changes.len().saturating_sub(MOST_CHANGES);
+        let old = self.changes.len().saturating_sub(MAX_CHANGES);
         self.changes.drain(..old);
     }
 
-    /// Whether the last edit only took text back.
+    /// True if the last edit only took text back.
     pub(super) fn takes_back(&self) -> bool {
         self.takes_back
     }
 
-    /// Whether a change reverts a recent one. A single character that stood there before is typed
-    /// again as often as it comes back by an undo, and counts as typed.
+    /// True if a change reverts a recent one. A single reinserted character is more likely typed
+    /// again than restored by an undo, so it counts as typed.
     fn is_undo(&self, change: &TextChange) -> bool {
         change.inserted.chars().nth(1).is_some()
             && self.changes.iter().any(|earlier| {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::text::ByteOffset;
 
-    /// Whether the last of these edits takes text back.
+    /// True if the last of these edits takes text back.
     fn takes_back(edits: &[(usize, &str, &str)]) -> bool {
         let mut recent = RecentEdits::default();
         for (start, removed, inserted) in edits {
@@ -76,7 +76,7 @@ mod tests {
         assert!(!takes_back(&[(4, "", "a")]));
         assert!(takes_back(&[(4, "", "a"), (4, "a", "")]));
         assert!(!takes_back(&[(4, "", "a"), (4, "a", ""), (4, "", "a")]));
-        // A selection is replaced by what is typed.
+        // The typed text replaces a selection.
         assert!(!takes_back(&[(4, "word", "x")]));
         assert!(!takes_back(&[]));
     }

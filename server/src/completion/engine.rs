@@ -1,5 +1,5 @@
-//! One model under one set of settings: what serves a request from the cache, from a running model
-//! call or from a new one.
+//! One model under one set of settings: serves a request from the cache, from a running model call
+//! or from a new one.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -27,14 +27,14 @@ use crate::model::embeddings::Embeddings;
 use crate::model::{Model, ModelError};
 use crate::text::ByteOffset;
 
-/// Everything that is needed to complete with one model under one set of settings.
+/// State needed to complete with one model under one set of settings.
 #[derive(Debug)]
 pub(super) struct ModelEngine {
     /// The model's name in the configuration.
     pub(super) name: String,
     /// The settings, with this model as the only one.
     pub(super) configuration: Configuration,
-    /// The part of a [`RequestKey`] that these settings and this name make.
+    /// Part of a [`RequestKey`] that identifies these settings and this name.
     settings: SettingsKey,
     /// See [`Configuration::fingerprint`].
     fingerprint: String,
@@ -42,31 +42,31 @@ pub(super) struct ModelEngine {
     repository: Arc<RepositoryState>,
     /// The source of vectors, if the profile needs one.
     embeddings: Option<Arc<Embeddings>>,
-    /// What holds completions back, if the settings name it.
+    /// The gate that holds completions back, if the settings name one.
     gate: Option<Arc<FittedGate>>,
     pub(super) typing: Arc<TypingState>,
 }
 
-/// What an engine knows of the person's typing, and what it has completed.
+/// The person's typing, and earlier completions of an engine.
 #[derive(Debug)]
 pub(super) struct TypingState {
-    /// The moment that times are relative to.
+    /// Moment that times are relative to.
     start: Instant,
     cache: Mutex<CompletionCache>,
     /// By document.
     documents: Mutex<HashMap<String, DocumentTyping>>,
-    /// How long the model usually takes.
+    /// Usual time of a model call.
     model_time: Mutex<ModelTime>,
-    /// How fast the model reads.
+    /// Speed at which the model reads.
     reading: Mutex<ReadingSpeed>,
-    /// The share of late completions that were accepted, a moving average.
+    /// Share of recent completions that were accepted, a moving average.
     recent_accepts: Mutex<f64>,
 }
 
-/// The weight of the newest outcome in the moving average of accepts.
+/// Weight of the newest outcome in the moving average of accepts.
 const NEWEST_OUTCOME: f64 = 0.1;
 
-/// The share of accepts before there is any outcome: about a quarter is usual (Ziegler et al.,
+/// Share of accepts before there is any outcome: about a quarter is usual (Ziegler et al.,
 /// "Productivity assessment of neural code completion", 2022, <https://arxiv.org/abs/2205.06537>).
 const USUAL_ACCEPTS: f64 = 0.25;
 
@@ -81,7 +81,7 @@ struct DocumentTyping {
     offered: Option<CachedCompletion>,
 }
 
-/// How a request came about.
+/// Cause of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// The person asked for it.
@@ -90,18 +90,18 @@ pub enum Trigger {
     Typing,
 }
 
-/// Why an engine can't be opened or can't index.
+/// Error when opening an engine or indexing.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The settings of `[model]` are faulty.
+    /// The settings of `[model]` are invalid.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The settings of a named model are faulty.
+    /// The settings of a named model are invalid.
     #[error("[models.{name}]: {source}")]
     Named {
         /// Its name.
         name: String,
-        /// What is wrong.
+        /// The error.
         source: ModelError,
     },
     /// The index failed.
@@ -113,8 +113,8 @@ pub enum EngineError {
 }
 
 impl ModelEngine {
-    /// An engine for one model over a repository. With the typing state of an earlier one of the
-    /// same name, its cached completions still hold if the settings are the same.
+    /// Creates an engine for one model over a repository. With the typing state of an earlier
+    /// engine of the same name, cached completions stay valid if the settings are the same.
     pub(super) fn new(
         answering: AnsweringModel,
         model: Arc<dyn Model>,
@@ -141,7 +141,7 @@ impl ModelEngine {
         self.model.is_loading()
     }
 
-    /// The model and how it is prompted, in a few words for people.
+    /// Describes the model and its prompt in a few words for people.
     pub(super) fn describe(&self) -> String {
         let description = self.model.describe();
         if description.is_empty() {
@@ -151,8 +151,8 @@ impl ModelEngine {
         }
     }
 
-    /// Notes an edit of an open document. Returns the cursor if the edit accepted the completion
-    /// that was offered last.
+    /// Records an edit of an open document. Returns the cursor if the edit accepted the last
+    /// offered completion.
     pub(super) fn document_edited(
         &self,
         after: &Snapshot,
@@ -186,7 +186,7 @@ impl ModelEngine {
         accepted
     }
 
-    /// Forgets the typing in a document that was closed, and ends its model call.
+    /// Drops the typing state of a closed document, and ends its model call.
     pub(super) fn document_closed(&self, uri: &str) {
         if let Some(typing) = self.typing.documents().remove(uri)
             && let Some(model_call) = typing.model_call
@@ -195,8 +195,8 @@ impl ModelEngine {
         }
     }
 
-    /// The path a document is known by, or why it is not sent to the model: the rules of its file
-    /// hide it, or its language is switched off.
+    /// Returns the path by which a document is sent, or the reason why it is not sent to the model:
+    /// the rules of its file hide it, or its language is switched off.
     fn sendable_path(&self, document: &Snapshot) -> Result<String, String> {
         let path = self.repository.relative_path(document)?;
         let id = &document.language_id;
@@ -219,7 +219,7 @@ impl ModelEngine {
         }
     }
 
-    /// Whether a cached completion or a running model call still holds here.
+    /// True if a cached completion or a running model call can serve a request here.
     pub(super) fn holds(
         &self,
         document: &Snapshot,
@@ -243,7 +243,7 @@ impl ModelEngine {
         })
     }
 
-    /// Completes at a cursor. A document that the rules hide gets nothing, and the trace says why.
+    /// Completes at a cursor. A hidden document gets no completion; the trace has the reason.
     pub(super) async fn complete(
         &self,
         document: &Snapshot,
@@ -260,7 +260,11 @@ impl ModelEngine {
             Some(completion) => completion,
             None if trigger == Trigger::Typing && self.is_silent_after_edit(&key.uri) => {
                 let repeated = self.cached_without_call(document, &path, &key);
-                repeated.unwrap_or_else(|| self.nothing("text was taken back".to_owned()))
+                repeated.unwrap_or_else(|| {
+                    self.nothing(
+                        "the last edit only deleted text, see `typing.after_deletion`".to_owned(),
+                    )
+                })
             }
             None => self.call_model(document, path, &key, trigger, given).await,
         };
@@ -280,7 +284,8 @@ impl ModelEngine {
         self.label(completion)
     }
 
-    /// Whether the last edit of a document took text back, after which no model is asked.
+    /// True if the last edit of a document only deleted or undid text, after which no model is
+    /// called.
     fn is_silent_after_edit(&self, uri: &str) -> bool {
         let documents = self.typing.documents();
         let takes_back = documents
@@ -289,8 +294,8 @@ impl ModelEngine {
         takes_back && !self.configuration.typing.after_deletion
     }
 
-    /// Notes what a gate weighs of a completion, and holds it back if the gate says so. One that is
-    /// displayed stays while the person types its beginning.
+    /// Records the signals of a completion for a gate, and clears the candidates if the gate holds
+    /// them back. A displayed completion stays while the person types its beginning.
     fn weigh(&self, mut completion: Completion, key: &RequestKey) -> Completion {
         let Some(best) = completion.candidates.first() else {
             return completion;
@@ -306,7 +311,7 @@ impl ModelEngine {
         };
         let goes_on = displayed && completion.trace.source == CompletionOrigin::TypedThrough;
         if displayed && !goes_on {
-            // The one before was not accepted.
+            // The displayed completion was not accepted.
             self.typing.outcome(false);
         }
         let (interval_ms, in_burst) = rhythm.tempo();
@@ -337,7 +342,7 @@ impl ModelEngine {
         completion
     }
 
-    /// Writes the model's name and the settings' fingerprint into a completion's trace.
+    /// Adds the model's name and the settings' fingerprint to a completion's trace.
     fn label(&self, mut completion: Completion) -> Completion {
         completion.trace.named.clone_from(&self.name);
         completion.trace.configuration.clone_from(&self.fingerprint);
@@ -370,7 +375,8 @@ impl ModelEngine {
         self.label(completion)
     }
 
-    /// What a cached completion or a running model call gives here, if one still holds.
+    /// Returns the completion from the cache or from a running model call, if one can serve the
+    /// request.
     async fn reuse_earlier(&self, key: &RequestKey) -> Option<Completion> {
         if !self.configuration.typing.reuse {
             return None;
@@ -412,6 +418,7 @@ impl ModelEngine {
         trigger: Trigger,
         given: &GivenContext,
     ) -> Completion {
+        // The windows are found only after the wait: the index may have changed meanwhile.
         let wait = self.wait(&key.uri, trigger);
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
@@ -436,7 +443,7 @@ impl ModelEngine {
         completion
     }
 
-    /// What the same request gave before.
+    /// Returns the earlier completion of the same request.
     fn cached(&self, key: &RequestKey, found: &FoundWindows) -> Option<Completion> {
         if !self.configuration.typing.reuse {
             return None;
@@ -447,7 +454,8 @@ impl ModelEngine {
         Some(derived(earlier, candidates, CompletionOrigin::Cache))
     }
 
-    /// What the same request gave before, if its windows are found without asking a model.
+    /// Returns the earlier completion of the same request, if its windows are found without calling
+    /// a model.
     fn cached_without_call(
         &self,
         document: &Snapshot,
@@ -459,7 +467,7 @@ impl ModelEngine {
         self.cached(key, &found)
     }
 
-    /// How long to wait for the next key before the model is called.
+    /// Returns the time to wait for the next key before the model is called.
     fn wait(&self, uri: &str, trigger: Trigger) -> Duration {
         let soon = self.typing.model_time.lock().is_short();
         if trigger == Trigger::Invoked || soon {
@@ -474,8 +482,8 @@ impl ModelEngine {
             })
     }
 
-    /// Starts a model call that requests may share. An older call for the document ends, unless a
-    /// request waits for it.
+    /// Starts a model call that several requests may share. Ends an older call for the document,
+    /// unless a request waits for it.
     fn call(
         &self,
         document: &Snapshot,
@@ -515,7 +523,7 @@ impl ModelEngine {
                 }
                 typing.model_time.lock().took(completion.trace.model_ms);
                 if completion.trace.fault.is_none() {
-                    // A notice is for this answer alone.
+                    // A notice is shown only once, so it is not cached.
                     let mut kept = completion.clone();
                     kept.trace.notice = None;
                     typing.cache().keep(CachedCompletion {
@@ -524,7 +532,7 @@ impl ModelEngine {
                     });
                 }
                 let completion = Arc::new(completion);
-                // No request may wait any more; the completion is cached.
+                // It is no error if no request waits any more: the completion is cached.
                 let _ = sender.send(Some(completion));
             }
         };
@@ -546,11 +554,11 @@ impl ModelEngine {
     async fn outcome(&self, model_call: &Arc<ModelCall>) -> Completion {
         match model_call.wait().await {
             Some(completion) => (*completion).clone(),
-            None => self.nothing("the text changed while the model wrote".to_owned()),
+            None => self.nothing("the text changed during the model call".to_owned()),
         }
     }
 
-    /// Calls the model ahead of the editor's own request, which follows an accept at once.
+    /// Calls the model before the editor's own request, which follows an accept at once.
     pub(super) fn request_ahead(&self, document: &Arc<Snapshot>, cursor: ByteOffset) {
         let given = GivenContext::default();
         let Ok(path) = self.sendable_path(document) else {
@@ -558,7 +566,8 @@ impl ModelEngine {
         };
         let key = Arc::new(self.request_key(document, cursor, &given));
         let started = Instant::now();
-        // If the profile has to wait or fails, the editor's own request finds the windows.
+        // If the profile has to wait or fails, nothing is called: the editor's own request finds
+        // the windows.
         let budget = self.prompt_budget(&key);
         let retriever = self.retriever(budget);
         if let Some(found) = retriever.windows_at_once(&key, &path, document) {
@@ -569,7 +578,7 @@ impl ModelEngine {
         }
     }
 
-    /// The windows at a cursor, without a completion there.
+    /// Returns the windows at a cursor, without completing.
     pub(super) async fn retrieve(
         &self,
         document: &Snapshot,
@@ -588,7 +597,7 @@ impl ModelEngine {
         retriever.retrieve(&key, document, given).await
     }
 
-    /// The bound of a prompt, as far as the model's speed is known.
+    /// Returns the limit on a prompt, if the model's speed is known and requires one.
     fn prompt_budget(&self, key: &RequestKey) -> Option<PromptBudget> {
         let budget_ms = self.configuration.context.budget_ms.unwrap_or(BUDGET_MS);
         if budget_ms == 0 {
@@ -629,7 +638,7 @@ impl ModelEngine {
         }
     }
 
-    /// No candidates, because something failed.
+    /// Returns no candidates, because of a failure.
     fn fault(&self, fault: String) -> Completion {
         self.without_candidates(Trace {
             fault: Some(fault),
@@ -637,7 +646,7 @@ impl ModelEngine {
         })
     }
 
-    /// No candidates, for a reason that is no fault.
+    /// Returns no candidates, for a reason that is not a failure.
     fn nothing(&self, reason: String) -> Completion {
         self.without_candidates(Trace {
             nothing: Some(reason),
@@ -670,7 +679,7 @@ impl Default for TypingState {
 }
 
 impl TypingState {
-    /// Takes note of whether a completion was accepted.
+    /// Records the outcome of a completion.
     fn outcome(&self, accepted: bool) {
         let mut recent = self.recent_accepts.lock();
         *recent += NEWEST_OUTCOME * (f64::from(u8::from(accepted)) - *recent);
@@ -685,7 +694,7 @@ impl TypingState {
     }
 }
 
-/// An earlier completion with what is left of its candidates.
+/// Returns an earlier completion with the remaining part of its candidates.
 fn derived(earlier: &Completion, candidates: Vec<String>, source: CompletionOrigin) -> Completion {
     Completion {
         candidates,
@@ -701,7 +710,7 @@ fn derived(earlier: &Completion, candidates: Vec<String>, source: CompletionOrig
     }
 }
 
-/// The cursor after an accept, if a document now holds an offered candidate.
+/// Returns the cursor after an accept, if a document now contains an offered candidate.
 fn cursor_after_accept(document: &Snapshot, offered: &CachedCompletion) -> Option<ByteOffset> {
     let around = offered.key.prefix.len() + offered.key.suffix.len();
     let inserted = document.text.len().0.checked_sub(around)?;
@@ -717,7 +726,7 @@ fn cursor_after_accept(document: &Snapshot, offered: &CachedCompletion) -> Optio
         .then(|| ByteOffset(offered.key.prefix.len() + inserted.len()))
 }
 
-/// The part of a [`RequestKey`] that some settings make: the SHA-256 of their JSON.
+/// Returns the part of a [`RequestKey`] for some settings: the SHA-256 of their JSON.
 fn settings_key(settings: &impl Serialize) -> SettingsKey {
     let json = serde_json::to_vec(settings)
         .expect("settings are numbers and texts under keys that are texts");

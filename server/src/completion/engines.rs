@@ -30,19 +30,19 @@ pub struct Engines {
     shared: Arc<Shared>,
 }
 
-/// What stays when other models are put in use.
+/// State that is kept when the models change.
 #[derive(Debug)]
 struct Shared {
     repository: Arc<RepositoryState>,
     /// The source of vectors, if the profile needs one.
     embeddings: Option<Arc<Embeddings>>,
-    /// The session that a model is drawn for in a trial by session.
+    /// The session, for drawing a model in a trial by session.
     session: String,
-    /// Every opened model, so that none is opened, or learns the repository, twice.
+    /// Every opened model, so that no model is opened, or learns the repository, twice.
     opened: Mutex<Vec<(model::ModelSettings, Arc<dyn Model>)>>,
     /// The gate that was opened last, with its path.
     gate: Mutex<Option<(PathBuf, Arc<FittedGate>)>>,
-    /// By document: the names of the models that were called last.
+    /// By document: the names of the models called last.
     called: Mutex<HashMap<String, Vec<String>>>,
     /// When a document or file last changed, while a task waits for a pause after it.
     last_edit: Mutex<Option<Instant>>,
@@ -52,11 +52,11 @@ struct Shared {
 const PAUSE: Duration = Duration::from_millis(250);
 
 impl Engines {
-    /// Engines for these folders, which [`Engines::index`] reads. `session` is what a model is drawn
-    /// for in a trial by session.
+    /// Opens engines for these folders, which [`Engines::index`] reads. A trial by session draws a
+    /// model for `session`.
     ///
     /// # Errors
-    /// A model's settings are faulty, or the index can't be created.
+    /// A model's settings are invalid, or the index can't be created.
     pub fn open(
         configuration: Configuration,
         folders: Vec<PathBuf>,
@@ -97,10 +97,10 @@ impl Engines {
         Ok(())
     }
 
-    /// Engines under other settings over the same repository, at once; `None` if a model has to be
-    /// opened first or the repository has to be indexed differently.
+    /// Returns engines with other settings over the same repository, without waiting. `None` if a
+    /// model must be opened first or the repository must be indexed differently.
     pub fn with_settings(&self, configuration: &Configuration) -> Option<Self> {
-        // A key that was refused is looked up again.
+        // A refused key is looked up again.
         self.shared
             .opened
             .lock()
@@ -111,9 +111,9 @@ impl Engines {
         })
     }
 
-    /// Engines for another session over the same repository and models, at once: without this one's
-    /// completions, typing and recent files. `None` if a model has to be opened first or the
-    /// repository has to be indexed differently.
+    /// Returns engines for another session over the same repository and models, without waiting,
+    /// and without this session's completions, typing and recent files. `None` if a model must be
+    /// opened first or the repository must be indexed differently.
     pub fn for_session(&self, configuration: &Configuration, session: &str) -> Option<Self> {
         self.serves(configuration).then(|| {
             self.shared.repository.forget_recent();
@@ -130,13 +130,13 @@ impl Engines {
         })
     }
 
-    /// Engines under other settings over the same repository, with further models opened, which learn
-    /// the repository; `None` if the repository has to be indexed differently. It may run a command
-    /// for a key and read every file, so call it in the background. Open documents have to be noted
-    /// again by [`Engines::document_opened`].
+    /// Returns engines with other settings over the same repository. Opens further models, which
+    /// learn the repository. `None` if the repository must be indexed differently. It may run a
+    /// command for a key and read every file, so call it in the background. Afterwards, note open
+    /// documents again with [`Engines::document_opened`].
     ///
     /// # Errors
-    /// A model's settings are faulty.
+    /// A model's settings are invalid.
     pub fn with_models(&self, configuration: &Configuration) -> Result<Option<Self>, EngineError> {
         if !self.index_serves(configuration) {
             return Ok(None);
@@ -145,7 +145,7 @@ impl Engines {
         Ok(self.with_settings(configuration))
     }
 
-    /// True if the models that answer, and who of them is drawn, are those of other settings.
+    /// True if the models of other settings, and the way of drawing them, are the same.
     pub fn has_models_of(&self, configuration: &Configuration) -> bool {
         let models = |configuration: &Configuration| {
             let answering = configuration.answering_models().into_iter();
@@ -157,14 +157,14 @@ impl Engines {
         models(&self.configuration) == models(configuration)
     }
 
-    /// Ends every running model call: other settings are in force.
+    /// Ends every running model call, as other settings are in force.
     pub fn end_calls(&self) {
         for engine in &self.engines {
             engine.end_calls();
         }
     }
 
-    /// Whether the opened models and the repository as it is indexed serve these settings.
+    /// True if the opened models and the index can be used with these settings.
     fn serves(&self, configuration: &Configuration) -> bool {
         let all = configuration.answering_models().iter().all(|answering| {
             let settings = &answering.configuration.model;
@@ -175,13 +175,14 @@ impl Engines {
         all && same_gate && self.index_serves(configuration)
     }
 
-    /// Whether the repository as it is indexed serves these settings.
+    /// True if the index can be used with these settings.
     fn index_serves(&self, configuration: &Configuration) -> bool {
         self.configuration.context.profile == configuration.context.profile
             && self.configuration.context.embeddings == configuration.context.embeddings
     }
 
-    /// Engines for opened models. Earlier engines of the same names pass on their typing state.
+    /// Creates engines for opened models. Earlier engines of the same names pass on their typing
+    /// state.
     fn over(
         shared: Arc<Shared>,
         configuration: Configuration,
@@ -213,13 +214,13 @@ impl Engines {
         }
     }
 
-    /// The settings in force.
+    /// Returns the settings in force.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
     }
 
-    /// The settings of the engine that made a completion, with its model as the only one; of a
-    /// pair, the first one's.
+    /// Returns the settings of the engine that made a completion, with its model as the only one;
+    /// for a pair, the first one's.
     pub fn configuration_for(&self, completion: &Completion) -> &Configuration {
         let mut engines = self.engines.iter();
         let engine = engines.find(|engine| engine.name == completion.trace.named);
@@ -231,7 +232,7 @@ impl Engines {
         self.engines.iter().any(|engine| engine.is_loading())
     }
 
-    /// The models and how they are prompted, in a few words for people.
+    /// Describes the models and their prompts in a few words for people.
     pub fn describe(&self) -> String {
         match self.configuration.trial() {
             None => format!("model {}", self.engines[0].describe()),
@@ -250,8 +251,8 @@ impl Engines {
         }
     }
 
-    /// The name of the model in use, or in a trial of those called last in a document; `None` before
-    /// the first call, and in a blind trial.
+    /// Returns the name of the model in use, or in a trial of those called last in a document.
+    /// `None` before the first call, and in a blind trial.
     pub fn model_names(&self, uri: Option<&str>) -> Option<String> {
         match self.configuration.trial() {
             None => Some(self.engines[0].name.clone()),
@@ -264,7 +265,7 @@ impl Engines {
         }
     }
 
-    /// Indexes the whole repository. `progress` gets (files done, files in all) now and then.
+    /// Indexes the whole repository. `progress` gets (files done, total files) repeatedly.
     ///
     /// # Errors
     /// The index failed.
@@ -280,15 +281,16 @@ impl Engines {
         self.shared.repository.keep();
     }
 
-    /// Notes an open document's text: when it was opened, or when other engines noted its edits.
+    /// Records an open document's text: when it was opened, or when other engines recorded its
+    /// edits.
     pub fn document_opened(&self, document: &Snapshot) {
         self.shared.repository.document_changed(document);
     }
 
-    /// Notes an edit of an open document: the document after it, and what it changed.
+    /// Records an edit of an open document: the document after it, and its changes.
     pub fn document_edited(&self, after: &Arc<Snapshot>, changes: &[TextChange]) {
         self.shared.repository.document_changed(after);
-        // Each engine notes the person's rhythm, whichever is called.
+        // Each engine records the person's rhythm, even if it is not called.
         let accepted = self
             .engines
             .iter()
@@ -298,7 +300,7 @@ impl Engines {
         if let Some(cursor) = accepted
             && self.configuration.typing.ahead
         {
-            // Drawn as the editor's request will be, which then joins the running call.
+            // Drawn as for the editor's next request, which then joins the running call.
             for engine in self.drawn(after, cursor) {
                 engine.request_ahead(after, cursor);
             }
@@ -334,7 +336,7 @@ impl Engines {
         });
     }
 
-    /// Forgets the typing in a document that was closed.
+    /// Drops the typing state of a closed document.
     pub fn document_closed(&self, uri: &str) {
         for engine in &self.engines {
             engine.document_closed(uri);
@@ -349,7 +351,7 @@ impl Engines {
         self.settle_soon();
     }
 
-    /// Completes at a cursor. A document that the rules hide gets nothing, and the trace says why.
+    /// Completes at a cursor. A hidden document gets no completion; the trace has the reason.
     pub async fn complete(
         &self,
         document: &Snapshot,
@@ -385,7 +387,7 @@ impl Engines {
         self.combine(completions)
     }
 
-    /// The windows at a cursor, without a completion there.
+    /// Returns the windows at a cursor, without completing.
     pub async fn retrieve(
         &self,
         document: &Snapshot,
@@ -396,8 +398,8 @@ impl Engines {
         engines[0].retrieve(document, cursor, given).await
     }
 
-    /// The engines to call at a cursor. Those called last in the document stay while their
-    /// completion holds: what a person sees while typing on is one completion, of one model.
+    /// Returns the engines to call at a cursor. Those called last in the document stay while their
+    /// completion is valid, so that a person who types on sees one completion, of one model.
     fn chosen(
         &self,
         document: &Snapshot,
@@ -419,7 +421,7 @@ impl Engines {
         self.drawn(document, cursor)
     }
 
-    /// The engines that are drawn at a cursor.
+    /// Returns the engines that are drawn at a cursor.
     fn drawn(&self, document: &Snapshot, cursor: ByteOffset) -> Vec<&Arc<ModelEngine>> {
         let Some(trial) = self.configuration.trial() else {
             return vec![&self.engines[0]];
@@ -437,7 +439,7 @@ impl Engines {
         drawn.map(|index| &self.engines[index]).collect()
     }
 
-    /// One completion from those of one model, or two.
+    /// Combines the completions of one or two models.
     fn combine(&self, completions: Vec<Completion>) -> Completion {
         match self.configuration.trial() {
             None => completions.into_iter().next().unwrap_or_default(),
@@ -446,8 +448,8 @@ impl Engines {
     }
 }
 
-/// One completion from those of the models drawn in a trial, in their order. Of each of several
-/// models, the best candidate; equal candidates count once.
+/// Combines the completions of the models drawn in a trial, in their order. Takes only the best
+/// candidate of each if there are several models. Equal candidates count once.
 fn combine(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
     let asked = completions
         .iter()
@@ -479,14 +481,14 @@ fn combine(trial: &TrialSettings, completions: Vec<Completion>) -> Completion {
 }
 
 impl Shared {
-    /// The model of these settings, if it has been opened.
+    /// Returns the model of these settings, if it is open.
     fn model(&self, settings: &model::ModelSettings) -> Option<Arc<dyn Model>> {
         let opened = self.opened.lock();
         let same = opened.iter().find(|(other, _)| same_model(other, settings));
         same.map(|(_, model)| Arc::clone(model))
     }
 
-    /// Opens those models of a configuration that are not open yet, which learn the repository.
+    /// Opens the models of a configuration that are not open yet; they learn the repository.
     fn open(&self, configuration: &Configuration) -> Result<(), EngineError> {
         if let Some(path) = &configuration.typing.gate {
             let gate = Arc::new(FittedGate::load(path)?);
@@ -512,7 +514,7 @@ fn open_model(name: &str, settings: &model::ModelSettings) -> Result<Arc<dyn Mod
     opened.map_err(|source| model_error(name, source))
 }
 
-/// Names the faulty model, unless it is `[model]`.
+/// Adds the name of the model with the error, unless it is `[model]`.
 fn model_error(name: &str, source: ModelError) -> EngineError {
     match name {
         DEFAULT => source.into(),
@@ -523,10 +525,10 @@ fn model_error(name: &str, source: ModelError) -> EngineError {
     }
 }
 
-/// Whether two settings mean one model, whatever its generation parameters.
+/// True if two settings mean the same model, ignoring generation parameters.
 fn same_model(a: &model::ModelSettings, b: &model::ModelSettings) -> bool {
     if a.protocol == Protocol::Embedded && b.protocol == Protocol::Embedded {
-        // What it has learnt is all there is to it.
+        // Its learnt state does not depend on the settings.
         return true;
     }
     let generating_as_b = model::ModelSettings {

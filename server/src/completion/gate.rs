@@ -1,5 +1,5 @@
-//! Knowing when to be silent: a small logistic model of whether a completion would be accepted,
-//! fitted by `fillrate fit --gate`. Without a gate everything is shown.
+//! Holds back completions that are unlikely to be accepted: a small logistic model, fitted by
+//! `fillrate fit --gate`. Without a gate everything is shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
-/// What the server knows of a completion before it is shown.
+/// Signals about a completion that are known before it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GateSignals {
-    /// The usual time between two keys, in milliseconds, once known.
+    /// Usual time between two keys, in milliseconds, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ms: Option<f64>,
-    /// Whether the last edit was one key of a burst.
+    /// True if the last edit was one key of a burst.
     pub in_burst: bool,
-    /// Whether text follows the cursor on its line.
+    /// True if text follows the cursor on its line.
     pub mid_line: bool,
-    /// Whether the cursor's line is blank.
+    /// True if the cursor's line is blank.
     pub new_block: bool,
-    /// What stands before the cursor.
+    /// Class of the character before the cursor.
     pub before: TokenBefore,
-    /// Characters of the best candidate.
+    /// Number of characters of the best candidate.
     pub characters: usize,
-    /// Its lines.
+    /// Number of lines of the best candidate.
     pub lines: usize,
-    /// The mean log-probability of its tokens, if the model gives it.
+    /// Mean log-probability of its tokens, if the model reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_log_probability: Option<f64>,
-    /// The share of late completions that were accepted, a moving average.
+    /// Share of recent completions that were accepted, a moving average.
     pub recent_accepts: f64,
 }
 
@@ -48,15 +48,15 @@ pub enum TokenBefore {
     Other,
 }
 
-/// A number that a gate weighs, in the order of coefficients.
+/// A feature of the logistic model, in the order of coefficients.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum GateFeature {
-    /// 1 where text follows the cursor on its line.
+    /// 1 if text follows the cursor on its line.
     MidLine,
-    /// 1 where the cursor's line is blank.
+    /// 1 if the cursor's line is blank.
     NewBlock,
     /// 1 within a word.
     AfterWord,
@@ -64,17 +64,17 @@ pub enum GateFeature {
     AfterOpening,
     /// 1 after another sign.
     AfterSign,
-    /// The natural logarithm of 1 and the candidate's characters.
+    /// Natural logarithm of 1 plus the candidate's number of characters.
     LogCharacters,
-    /// The candidate's lines.
+    /// The candidate's number of lines.
     Lines,
     /// The mean log-probability of its tokens.
     MeanLogProbability,
     /// 1 in a burst of keys.
     InBurst,
-    /// The natural logarithm of 1 and the usual time between two keys, in milliseconds.
+    /// Natural logarithm of 1 plus the usual time between two keys, in milliseconds.
     LogInterval,
-    /// The share of late completions that were accepted.
+    /// Share of recent completions that were accepted.
     RecentAccepts,
 }
 
@@ -87,35 +87,35 @@ pub const GATE_SCHEMA: u32 = 1;
 pub struct FittedGate {
     /// Version of the format, [`GATE_SCHEMA`].
     pub schema: u32,
-    /// Whether the accepts were no person's.
+    /// True if the accepts were simulated.
     pub simulated: bool,
-    /// A completion that is less likely to be accepted is not shown.
+    /// Minimum probability of an accept for which a completion is shown.
     pub threshold: f64,
-    /// The log odds where every feature is 0.
+    /// Log odds if every feature is 0.
     pub intercept: f64,
-    /// What it was fitted to, and what it does on sessions left out of the fit.
+    /// Data of the fit, and its effect on sessions excluded from the fit.
     pub evidence: GateEvidence,
-    /// What each feature adds to the log odds.
+    /// Contribution of each feature to the log odds.
     pub coefficients: BTreeMap<GateFeature, f64>,
 }
 
-/// What a gate was fitted to, and what it does on sessions left out of the fit.
+/// Data of a gate's fit, and its effect on sessions excluded from the fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GateEvidence {
-    /// Completions that were shown.
+    /// Number of completions that were shown.
     pub shown: usize,
-    /// Those of them that were accepted.
+    /// Number of those that were accepted.
     pub accepted: usize,
-    /// Sessions they were shown in.
+    /// Number of sessions.
     pub sessions: usize,
-    /// The share of completions that the gate holds back.
+    /// Share of completions that the gate holds back.
     pub held_back: f64,
-    /// The share of accepted characters that it loses.
+    /// Share of accepted characters that it loses.
     pub characters_lost: f64,
 }
 
-/// Why a gate can't be used.
+/// Error when reading a gate.
 #[derive(Debug, thiserror::Error)]
 #[error("the gate that `typing.gate` names, {path}, can't be used: {reason}")]
 pub struct GateError {
@@ -127,7 +127,7 @@ impl FittedGate {
     /// Reads a gate's file.
     ///
     /// # Errors
-    /// The file can't be read, or is no gate of this version.
+    /// The file can't be read, or is not a gate of this version.
     pub fn load(path: &Path) -> Result<Self, GateError> {
         let fault = |reason: String| GateError {
             path: path.to_owned(),
@@ -141,14 +141,15 @@ impl FittedGate {
         let gate: Self = toml::from_str(&text).map_err(|error| fault(error.to_string()))?;
         if gate.schema != GATE_SCHEMA {
             return Err(fault(format!(
-                "it has the version {}, and this program reads {GATE_SCHEMA}; fit it anew",
+                "its version is {}, and this program reads version {GATE_SCHEMA}; fit it again with \
+                 `fillrate fit --gate`",
                 gate.schema
             )));
         }
         Ok(gate)
     }
 
-    /// The probability of an accept; `None` if a feature of the gate is unknown here.
+    /// Returns the probability of an accept; `None` if a feature of the gate is unknown here.
     pub fn probability(&self, signals: &GateSignals) -> Option<f64> {
         let mut odds = self.intercept;
         for (feature, coefficient) in &self.coefficients {
@@ -157,7 +158,7 @@ impl FittedGate {
         Some(1.0 / (1.0 + (-odds).exp()))
     }
 
-    /// The probability of an accept, if it is too small for the completion to be shown.
+    /// Returns the probability of an accept, if it is too low for the completion to be shown.
     pub fn held_back(&self, signals: &GateSignals) -> Option<f64> {
         self.probability(signals)
             .filter(|probability| *probability < self.threshold)
@@ -165,10 +166,10 @@ impl FittedGate {
 }
 
 impl GateFeature {
-    /// Every feature.
+    /// All features.
     pub const ALL: &[Self] = Self::VARIANTS;
 
-    /// The feature's value; `None` if it is unknown.
+    /// Returns the feature's value; `None` if it is unknown.
     pub fn value(self, signals: &GateSignals) -> Option<f64> {
         let flag = |is: bool| Some(f64::from(u8::from(is)));
         match self {
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_holds_back_what_is_unlikely_and_nothing_that_it_cannot_judge() {
+    fn gate_holds_back_unlikely_completions_unless_a_feature_is_unknown() {
         let signals = |before, mean_log_probability| GateSignals {
             before,
             mean_log_probability,
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_as_it_was_written_and_another_version_is_refused() {
+    fn gate_file_round_trips_and_other_versions_are_rejected() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("gate.toml");
         let write = |gate: &FittedGate| {
@@ -259,7 +260,7 @@ mod tests {
             ..gate()
         });
         let refused = FittedGate::load(&path).expect_err("another version");
-        assert!(refused.to_string().contains("fit it anew"), "{refused}");
+        assert!(refused.to_string().contains("fit it again"), "{refused}");
         let missing = FittedGate::load(&folder.path().join("none")).expect_err("no file");
         assert!(missing.to_string().contains("`typing.gate`"), "{missing}");
         let relative = FittedGate::load(Path::new("gate.toml")).expect_err("which folder's");

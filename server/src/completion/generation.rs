@@ -1,4 +1,4 @@
-//! One model call: the request, the streamed text that clean-up may end early, and the clean-up.
+//! One model call: the request, the streamed text, which clean-up may end early, and the clean-up.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -53,7 +53,7 @@ pub(super) fn build_request(
     }
 }
 
-/// Calls the model, ends each candidate once clean-up would drop what follows, and cleans up.
+/// Calls the model, ends each candidate as soon as clean-up would drop the rest, and cleans up.
 pub(super) async fn generate(
     model: &dyn model::Model,
     request: &model::ModelRequest,
@@ -132,7 +132,7 @@ pub(super) async fn generate(
     Completion { candidates, trace }
 }
 
-/// Keeps streamed text, and ends candidates that are complete.
+/// Records streamed text, and ends complete candidates.
 struct CleanupListener<'a> {
     streamed: &'a StreamedText,
     cleaner: &'a Cleaner<'a>,
@@ -160,7 +160,7 @@ impl model::TextListener for CleanupListener<'_> {
     }
 }
 
-/// Explains why a model that thought has no candidate.
+/// Explains why a model that reasoned has no candidate.
 fn explain_thinking(finish: model::Finish, max_tokens: u32) -> String {
     match finish {
         model::Finish::Length => format!(
@@ -168,14 +168,14 @@ fn explain_thinking(finish: model::Finish, max_tokens: u32) -> String {
              its thinking off with `model.parameters`"
         ),
         _ => {
-            "the model thought and gave no text; `model.parameters` can turn its thinking off, and \
-              `model.max_tokens` is the limit of both"
+            "the model spent its answer on thinking and returned no text: turn its thinking off with \
+             `model.parameters`, or raise `model.max_tokens`, the limit of both"
                 .to_owned()
         }
     }
 }
 
-/// Why no candidate is left after clean-up.
+/// Explains why no candidate remains after clean-up.
 fn explain_empty(steps: &[CandidateStep]) -> String {
     let cut = steps
         .iter()
@@ -183,8 +183,8 @@ fn explain_empty(steps: &[CandidateStep]) -> String {
         .map(|decision| decision.rule.as_str())
         .next();
     match cut {
-        Some(rule) => format!("clean-up left nothing of the model's text (rule `{rule}`)"),
-        None => "the model had nothing to say".to_owned(),
+        Some(rule) => format!("clean-up removed the whole completion (rule `{rule}`)"),
+        None => "the model returned an empty completion".to_owned(),
     }
 }
 

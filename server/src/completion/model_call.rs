@@ -11,8 +11,8 @@ use super::cache::{RequestKey, agrees};
 use super::trace::Completion;
 use crate::text::{ByteOffset, Text};
 
-/// One model call. It ends when no request waits for it, after a grace period: editors cancel a
-/// request when a key is typed, and send the next one right after.
+/// One model call. It ends a grace period after the last request for it: editors cancel a request
+/// when a key is typed, and send the next one right after.
 #[derive(Debug)]
 pub(super) struct ModelCall {
     pub(super) key: Arc<RequestKey>,
@@ -29,20 +29,20 @@ pub(super) struct StreamedText(Mutex<Vec<String>>);
 #[derive(Debug, Default)]
 struct Waiting {
     requests: usize,
-    /// Until when the call goes on without a request.
+    /// Time until which the call continues without a request.
     until: Option<Instant>,
 }
 
-/// How long a call goes on after its request was cancelled: the edit that caused the cancel arrives
-/// within this time.
+/// Time for which a call continues after its request was cancelled: the edit that caused the
+/// cancellation arrives within this time.
 const GRACE: Duration = Duration::from_millis(15);
 
-/// How long a call goes on after an edit that agrees with it: the next request arrives within this
-/// time. VS Code waits 50 ms, Neovim 200 ms.
+/// Time for which a call continues after an edit that agrees with it: the next request arrives
+/// within this time. VS Code waits 50 ms, Neovim 200 ms.
 const LINGER: Duration = Duration::from_millis(300);
 
 impl StreamedText {
-    /// Keeps a candidate's text so far.
+    /// Records a candidate's text so far.
     pub(super) fn update(&self, candidate: usize, text: &str) {
         let mut texts = self.0.lock();
         if texts.len() <= candidate {
@@ -52,7 +52,7 @@ impl StreamedText {
         texts[candidate].push_str(text);
     }
 
-    /// Whether any candidate may continue as was typed. Before the first text, all may.
+    /// True if some candidate may agree with the typed text. Before the first text, all may.
     fn agrees(&self, typed: &str) -> bool {
         let texts = self.0.lock();
         texts.is_empty() || texts.iter().any(|text| agrees(text, typed))
@@ -60,7 +60,7 @@ impl StreamedText {
 }
 
 impl ModelCall {
-    /// A call that `task` makes; its completion arrives through `outcome`.
+    /// Creates a call that runs in `task`; its completion arrives through `outcome`.
     pub(super) fn new(
         key: Arc<RequestKey>,
         streamed: Arc<StreamedText>,
@@ -86,13 +86,13 @@ impl ModelCall {
         done.clone()
     }
 
-    /// Goes on for a while without a request, as one is about to arrive.
+    /// Continues for a while without a request, as one is about to arrive.
     pub(super) fn linger(self: &Arc<Self>) {
         self.waiting.lock().until = Some(Instant::now() + LINGER);
         self.end_when_unwanted();
     }
 
-    /// Reacts to an edit of the document. A call that contradicts the new text ends at once.
+    /// Handles an edit of the document. A call that contradicts the new text ends at once.
     pub(super) fn edited(self: &Arc<Self>, text: &Text) {
         match text_between(text, &self.key) {
             Some(typed) if self.streamed.agrees(&typed) => self.linger(),
@@ -100,12 +100,12 @@ impl ModelCall {
         }
     }
 
-    /// Whether the call may still serve a request before which this was typed since it began.
+    /// True if the call can still serve a request after this text was typed.
     pub(super) fn may_serve(&self, typed: &str) -> bool {
         !self.task.is_finished() && self.streamed.agrees(typed)
     }
 
-    /// Ends the call, which a newer one replaces, unless a request waits for it.
+    /// Ends the call, as a newer one replaces it, unless a request waits for it.
     pub(super) fn replaced(&self) {
         if self.waiting.lock().requests == 0 {
             self.end();
@@ -117,7 +117,7 @@ impl ModelCall {
         self.task.abort();
     }
 
-    /// Ends the call once no request waits for it and its time is over.
+    /// Ends the call once no request waits for it and its grace period is over.
     fn end_when_unwanted(self: &Arc<Self>) {
         let model_call = Arc::clone(self);
         tokio::spawn(async move {
@@ -152,15 +152,15 @@ impl Drop for Request {
             let grace = Instant::now() + GRACE;
             waiting.until = Some(waiting.until.map_or(grace, |until| until.max(grace)));
         }
-        // A drop outside the runtime is the end of the process.
+        // Outside of the runtime the process is about to end, so no task is needed.
         if !self.0.task.is_finished() && tokio::runtime::Handle::try_current().is_ok() {
             self.0.end_when_unwanted();
         }
     }
 }
 
-/// The text between the prefix and the suffix of an earlier request in a document's text; `None` if
-/// either has changed.
+/// Returns the text of a document between the prefix and the suffix of an earlier request; `None`
+/// if either has changed.
 pub(super) fn text_between(text: &Text, key: &RequestKey) -> Option<String> {
     let (start, kept) = (key.prefix.len(), key.prefix.len() + key.suffix.len());
     let end = start + text.len().0.checked_sub(kept)?;

@@ -1,4 +1,4 @@
-//! The speed at which a model reads prompts, and the prompts that it reads in time.
+//! The speed at which a model reads prompts, and the prompts that it can read in time.
 
 use std::collections::VecDeque;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::prompt::{self, approximate_tokens};
 
-/// Bound on a prompt that keeps the time of reading it within `context.budget_ms`.
+/// Limit on a prompt that keeps the time of reading it within `context.budget_ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptBudget {
-    /// Most tokens of the prompt, approximately.
+    /// Maximum number of tokens of the prompt, approximately.
     pub tokens: usize,
-    /// Of these, most tokens of windows of other files.
+    /// Maximum number of these for windows of other files.
     pub window_tokens: usize,
     /// The speed at which the model reads, in tokens per second.
     pub tokens_per_second: f64,
@@ -22,7 +22,7 @@ pub struct PromptBudget {
 }
 
 impl PromptBudget {
-    /// The bound in a few words for people, with its reason.
+    /// Describes the limit in a few words for people, with its reason.
     pub fn describe(&self) -> String {
         let longer = match self.exceeds {
             true => "; the file's own lines take longer",
@@ -36,36 +36,40 @@ impl PromptBudget {
     }
 }
 
-/// The speed at which a model reads, from the time to its first text.
+/// The speed at which a model reads, estimated from the time to its first text.
 #[derive(Debug, Default)]
 pub(super) struct ReadingSpeed {
     /// The speeds of the last prompts, in tokens per second.
     samples: VecDeque<f64>,
-    /// The last prompt. A server that keeps it in its cache reads the rest of the next one.
+    /// The last prompt. A server that has cached it reads only the rest of the next one.
     last: String,
-    /// The bound of the last prompt, in tokens.
+    /// The limit of the last prompt, in tokens.
     level: Option<usize>,
 }
 
-/// A prompt whose new part is shorter says little: other costs outweigh the reading.
-const LEAST_NEW_TOKENS: usize = 128;
+/// Minimum number of new tokens in a prompt for which the speed is measured: below it, other costs
+/// outweigh the reading.
+const MIN_NEW_TOKENS: usize = 128;
 
-/// The number of prompts that the speed is the median of: a model that was being loaded, or a busy
-/// server, makes one of them slow.
+/// Number of prompts whose median is the speed. A median, as a model that was being loaded, or a
+/// busy server, makes single prompts slow.
 const SAMPLES: usize = 7;
 
-/// The file's own lines that a prompt has at any speed: before the cursor, and after it.
+/// Number of the file's own lines that a prompt contains at any speed: before the cursor, and after
+/// it.
 const OWN_LINES: (usize, usize) = (40, 10);
 
-/// The least bound. Bounds are it times a power of the square root of 2: a speed or lines that
-/// change a little don't move the beginning of the prompt, which the model's server has cached.
+/// Minimum limit. Limits are this number times a power of the square root of 2, so that a small
+/// change of the speed or of the lines does not move the beginning of the prompt, which the model's
+/// server has cached.
 const LEAST_TOKENS: f64 = 64.0;
 
-/// Shares of the last bound between which it stays, so that it does not alternate.
+/// Ratios of the allowed tokens to the last limit between which the limit stays, so that it does
+/// not alternate.
 const STAYS: std::ops::Range<f64> = 0.8..1.75;
 
 impl ReadingSpeed {
-    /// Takes note of a prompt and the time to its first text.
+    /// Records a prompt and the time to its first text.
     pub(super) fn read(&mut self, prompt: &str, first_text_ms: f64) {
         let same = prompt
             .bytes()
@@ -74,7 +78,7 @@ impl ReadingSpeed {
             .count();
         let new = approximate_tokens(&prompt[prompt.floor_char_boundary(same)..]);
         prompt.clone_into(&mut self.last);
-        if new < LEAST_NEW_TOKENS || first_text_ms <= 0.0 {
+        if new < MIN_NEW_TOKENS || first_text_ms <= 0.0 {
             return;
         }
         if self.samples.len() == SAMPLES {
@@ -83,15 +87,15 @@ impl ReadingSpeed {
         self.samples.push_back(new as f64 / first_text_ms * 1000.0);
     }
 
-    /// The median speed; of an even number, the faster of the two in the middle.
+    /// Returns the median speed; of an even number, the faster of the two in the middle.
     fn tokens_per_second(&self) -> Option<f64> {
         let mut sorted: Vec<f64> = self.samples.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied()
     }
 
-    /// The bound of a prompt at a cursor; `None` if the speed is unknown, or the model reads
-    /// `most_tokens` in time.
+    /// Returns the limit on a prompt at a cursor; `None` if the speed is unknown, or the model
+    /// reads `most_tokens` in time.
     pub(super) fn budget(
         &mut self,
         budget_ms: u64,
@@ -121,7 +125,7 @@ impl ReadingSpeed {
     }
 }
 
-/// The bound next to a number of tokens.
+/// Rounds a number of tokens to a limit.
 fn step(tokens: f64, round: fn(f64) -> f64) -> usize {
     let steps = round(2.0 * (tokens / LEAST_TOKENS).max(1.0).log2());
     (LEAST_TOKENS * (steps / 2.0).exp2()) as usize

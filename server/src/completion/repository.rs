@@ -1,5 +1,5 @@
-//! The repository as engines know it: the visible files, what the index and the models have learnt
-//! of them, and what has changed since.
+//! The repository as engines use it: the visible files, what the index and the models have learnt
+//! from them, and the changes since.
 
 mod files;
 mod learner;
@@ -40,22 +40,21 @@ pub(super) struct RepositoryState {
     pending: Mutex<PendingChanges>,
     /// The files that are indexed and learnt.
     known: Mutex<KnownFiles>,
-    /// While the repository is read: the files of which a change is indexed, which is newer than what
-    /// reading finds.
+    /// While the repository is read: files of which a newer change is already indexed.
     overtaken: Mutex<Option<BTreeSet<String>>>,
     /// Files that were opened or edited, the last first.
     recent: Mutex<Vec<String>>,
     /// Held while changes are indexed, so that no search misses them.
     catching_up: Mutex<()>,
-    /// Where the index is kept between two starts; `None` if it isn't.
+    /// Location of the kept index; `None` disables keeping.
     kept: Option<KeptIndex>,
-    /// The cache in which what models have learnt of these folders is kept; `None` if it isn't.
+    /// Cache and folders for keeping what models have learnt; `None` disables keeping.
     keeps: Option<(PathBuf, Vec<PathBuf>)>,
-    /// Whether the repository was read once.
+    /// True once the repository was read.
     is_read: AtomicBool,
-    /// Whether the index has no file that is hidden by now. Before that it is not searched.
+    /// True once the index contains no file that is hidden by now. Before that it is not searched.
     searchable: AtomicBool,
-    /// Whether reading found the index to be other than the kept one.
+    /// True if reading found the index to differ from the kept one.
     differs: AtomicBool,
 }
 
@@ -146,14 +145,14 @@ const FILES_PER_COMMIT: usize = 128;
 /// How many files were indexed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexSummary {
-    /// How many files were indexed.
+    /// Number of indexed files.
     pub files: usize,
-    /// How many were left out, by reason.
+    /// Number of excluded files, by reason.
     pub left_out: BTreeMap<String, usize>,
 }
 
 impl RepositoryState {
-    /// A repository before it is indexed, or with the index that was kept.
+    /// Creates a repository that is not indexed yet, or opens the kept index.
     pub(super) fn new(
         folders: Vec<PathBuf>,
         profile: Profile,
@@ -201,16 +200,16 @@ impl RepositoryState {
         })
     }
 
-    /// Has a model learn every indexed file, and from now on each change. Open documents count only
-    /// once they are noted again.
+    /// Lets a model learn every indexed file, and from now on each change. Open documents count
+    /// only once they are noted again.
     pub(super) fn teach(&self, model: &Arc<dyn Model>) {
         if !model.learns() {
             return;
         }
-        // No change is indexed meanwhile that this model would miss.
+        // The lock prevents changes that this model would miss.
         let _order = self.catching_up.lock();
         let is_read = self.is_read.load(Ordering::Acquire);
-        // Else reading the files, which is still to come, teaches it what it has not kept.
+        // Before the first reading, only the kept state is loaded: reading teaches the rest.
         let kept = self.keeps.as_ref().filter(|_| !is_read);
         let kept = kept.map(|(cache, folders)| KeptIndex::of_model(cache, folders, model.name()));
         let learner = Learner::new(model, kept);
@@ -232,7 +231,7 @@ impl RepositoryState {
         self.learners.write().push(Arc::new(learner));
     }
 
-    /// Indexes the whole repository. `progress` gets (files done, files in all) now and then. Requests
+    /// Indexes the whole repository. `progress` gets (files done, total files) repeatedly. Requests
     /// may be served and changes noted meanwhile.
     pub(super) fn read(
         &self,
@@ -254,7 +253,7 @@ impl RepositoryState {
         }
         let (sender, to_learn) = mpsc::sync_channel(READ_AHEAD);
         let indexed = std::thread::scope(|scope| {
-            // Models that learn need not wait for the index.
+            // Models learn concurrently with indexing.
             scope.spawn(|| self.learn_all(to_learn));
             self.index_all(&files, sender, progress)
         });
@@ -265,7 +264,7 @@ impl RepositoryState {
         indexed
     }
 
-    /// Takes files that are gone, hidden or changed out of a kept index.
+    /// Removes deleted, hidden or changed files from a kept index.
     fn forget_changed(&self, files: &[WorkspaceFile]) -> Result<(), IndexError> {
         if self.searchable.load(Ordering::Acquire) {
             return Ok(());
@@ -287,7 +286,7 @@ impl RepositoryState {
         Ok(())
     }
 
-    /// Keeps for the next start what reading found to be other than what is kept.
+    /// Keeps the index and what models have learnt for the next start, if they changed.
     pub(super) fn keep(&self) {
         self.keep_index();
         for learner in self.learners() {
@@ -315,8 +314,8 @@ impl RepositoryState {
         }
     }
 
-    /// Puts all files into the store, on all cores, and passes their contents on to models that learn.
-    /// What a kept index has is read for these only.
+    /// Puts all files into the store, on all cores, and passes their contents to models that learn.
+    /// Files of a kept index are read only for these models.
     fn index_all(
         &self,
         files: &[WorkspaceFile],
@@ -341,8 +340,8 @@ impl RepositoryState {
         Ok(indexed.into_inner().1)
     }
 
-    /// Reads a file that the index or a learner lacks, and puts it there. Returns why it is left out,
-    /// if it is.
+    /// Reads a file that the index or a learner lacks, and adds it. Returns the reason if it is
+    /// excluded.
     fn index_unread(
         &self,
         file: &WorkspaceFile,
@@ -366,6 +365,7 @@ impl RepositoryState {
         };
         if !is_kept {
             let cut = self.store.cut(&file.path, &read.contents);
+            // An edit may have been indexed while this file was read; it must not be overwritten.
             let _order = self.catching_up.lock();
             if !self.is_overtaken(&file.path) {
                 self.known().insert(file.path.clone(), read.version().known);
@@ -380,7 +380,7 @@ impl RepositoryState {
         Ok(None)
     }
 
-    /// Has the models learn contents as they come.
+    /// Lets the models learn contents as they arrive.
     fn learn_all(&self, to_learn: mpsc::Receiver<(String, ReadFile)>) {
         let learners = self.learners();
         for (path, read) in to_learn {
@@ -406,26 +406,26 @@ impl RepositoryState {
         self.learners.read().clone()
     }
 
-    /// Whether a change of a file is indexed that is newer than what reading found.
+    /// True if a change of a file is indexed that is newer than the contents read.
     fn is_overtaken(&self, path: &str) -> bool {
         let overtaken = self.overtaken.lock();
         overtaken.as_ref().is_some_and(|paths| paths.contains(path))
     }
 
-    /// Files that were opened or edited, the last first, without the current one.
+    /// Returns files that were opened or edited, the last first, without the current one.
     pub(super) fn recent(&self, current: &str) -> Vec<String> {
         let recent = self.recent.lock();
         let others = recent.iter().filter(|path| *path != current);
         others.cloned().collect()
     }
 
-    /// Forgets which files were opened or edited.
+    /// Clears the list of opened and edited files.
     pub(super) fn forget_recent(&self) {
         self.recent.lock().clear();
     }
 
-    /// The index's windows for a query, best first, at most `limit`; none if the profile has no
-    /// index.
+    /// Returns the index's windows for a query, best first, at most `limit`; none if the profile
+    /// has no index.
     pub(super) fn indexed(
         &self,
         query: &Query<'_>,
@@ -441,8 +441,8 @@ impl RepositoryState {
         Ok(self.visible_only(index.retrieve(query, limit)?))
     }
 
-    /// What `choose` picks from the windows of lines for a file; the default if the profile has
-    /// none.
+    /// Returns the choice of `choose` from the windows of lines for a file; the default if the
+    /// profile has none.
     pub(super) fn lines<T: Default>(
         &self,
         path: &str,
@@ -458,7 +458,7 @@ impl RepositoryState {
         }
     }
 
-    /// Notes that an open document changed: its unsaved text counts as the file.
+    /// Records a change of an open document: its unsaved text replaces the file's.
     pub(super) fn document_changed(&self, document: &Snapshot) {
         let Some(path) = document.path.as_deref() else {
             return;
@@ -469,7 +469,7 @@ impl RepositoryState {
             if recent.first() != Some(&relative) {
                 recent.retain(|path| *path != relative);
                 recent.insert(0, relative.clone());
-                // One more than counts, as the file that is completed is no context of itself.
+                // One more than is used, as the current file is excluded.
                 recent.truncate(RECENT_FILES + 1);
             }
             drop(recent);
@@ -555,7 +555,7 @@ impl RepositoryState {
 
     /// The folder, if files in it may be visible.
     fn may_hold_files(&self, folder: &Path) -> Option<PathBuf> {
-        // The file has no known language, which is checked last.
+        // The file name has no known language, which is the last rule: so no other rule hides it.
         let inside = self.workspace.visibility_of_path(&folder.join("file"));
         (folder.is_dir() && inside == Visibility::Hidden(HiddenReason::Language))
             .then(|| folder.to_owned())
@@ -697,7 +697,7 @@ impl RepositoryState {
         }
     }
 
-    /// Whether a file is indexed or will be.
+    /// True if a file is indexed or will be.
     fn knows(&self, path: &str) -> bool {
         match self.pending().files.get(path) {
             Some(change) => !matches!(change, Change::Gone),
@@ -705,8 +705,8 @@ impl RepositoryState {
         }
     }
 
-    /// Indexes one file's version, unless that is the indexed one, and has the models learn it. `None`
-    /// removes the file. Returns whether the index changed.
+    /// Indexes one file's version, unless it is already indexed, and lets the models learn it.
+    /// `None` removes the file. Returns true if the index changed.
     fn index_file(&self, path: &str, version: Option<FileVersion<'_>>) -> Result<bool, IndexError> {
         for learner in self.learners.read().iter() {
             learner.change(path, version);
@@ -742,10 +742,11 @@ impl RepositoryState {
         self.known.lock()
     }
 
-    /// The path a document is known by, or why it may not be sent to a model.
+    /// Returns the path by which a document is sent, or the reason why it may not be sent to a
+    /// model.
     pub(super) fn relative_path(&self, document: &Snapshot) -> Result<String, String> {
-        // An unnamed buffer belongs to no file, so no rule of a repository hides it; Neovim gives it
-        // the URI `file:///`.
+        // An unnamed buffer belongs to no file, so no rule of a repository hides it. Neovim gives
+        // it the URI `file:///`.
         let path = document.path.as_deref();
         let Some(path) = path.filter(|path| path.file_name().is_some()) else {
             return Ok(document.uri.clone());
@@ -754,7 +755,8 @@ impl RepositoryState {
         name.map_err(|reason| format!("this file is not sent to a model: {reason}"))
     }
 
-    /// Removes windows of files that are hidden by now: their change may be noted after the search.
+    /// Removes windows of files that are hidden by now: their change may be recorded after the
+    /// search.
     fn visible_only(&self, mut windows: Vec<Window>) -> Vec<Window> {
         windows.retain(|window| self.workspace.shows(&window.path));
         windows
@@ -762,7 +764,7 @@ impl RepositoryState {
 }
 
 impl WindowStore {
-    /// An empty store of the kind that a profile searches.
+    /// Creates an empty store of the kind that a profile searches.
     fn for_profile(profile: Profile) -> Result<Self, IndexError> {
         let lines = |cut| Self::Lines(RwLock::new(LineWindows::new(cut)));
         Ok(match profile {
@@ -775,7 +777,7 @@ impl WindowStore {
         })
     }
 
-    /// Cuts a file's contents as the store holds them, which is most of the work of indexing.
+    /// Cuts a file's contents for the store, which is most of the work of indexing.
     fn cut<'a>(&self, path: &str, contents: &'a str) -> CutFile<'a> {
         match (self, Language::for_path(Path::new(path))) {
             (Self::Index(_), Some(language)) => {

@@ -1,4 +1,4 @@
-//! Finds the windows at a cursor by the profile, for completions and for inspection alike.
+//! Finds the windows at a cursor by the profile, both for completions and for inspection.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -28,17 +28,17 @@ pub struct RetrievedWindows {
     /// The query, if the profile searches with a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// The windows found, best first, before they are bounded for a prompt.
+    /// The windows found, best first, before they are limited for a prompt.
     pub windows: Vec<Window>,
-    /// How many of them, from the first, a prompt holds whole.
+    /// Number of windows, from the first, that fit into a prompt as a whole.
     pub whole_in_prompt: usize,
     /// The completion of a first round, if the windows were found with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_round: Option<String>,
-    /// Why no windows were found, if retrieval failed.
+    /// Reason why retrieval failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Milliseconds that retrieval took.
+    /// Duration of retrieval in milliseconds.
     pub milliseconds: f64,
 }
 
@@ -61,12 +61,12 @@ pub(super) struct Retriever<'a> {
     pub(super) repository: &'a RepositoryState,
     /// The source of vectors, if the profile needs one.
     pub(super) embeddings: Option<&'a Embeddings>,
-    /// The bound of the prompt, if there is one.
+    /// The limit on the prompt, if there is one.
     pub(super) budget: Option<PromptBudget>,
 }
 
 impl Retriever<'_> {
-    /// The windows at a cursor, without a completion there.
+    /// Returns the windows at a cursor, without completing.
     pub(super) async fn retrieve(
         self,
         key: &RequestKey,
@@ -104,7 +104,7 @@ impl Retriever<'_> {
         }
     }
 
-    /// The windows that the model gets at a cursor, or why retrieval failed.
+    /// Returns the windows for the model at a cursor, or the reason why retrieval failed.
     pub(super) async fn windows(
         self,
         key: &RequestKey,
@@ -115,8 +115,8 @@ impl Retriever<'_> {
         let model = self.model;
         if given.earlier.is_some() && !model.chats() {
             return Err(format!(
-                "the model {} can't be told of its earlier answer: only models that are asked as \
-                 a chat is can, by the protocols openai-chat and anthropic-messages",
+                "the model {} can't be given its earlier completion: only chat models can; use the \
+                 protocol openai-chat or anthropic-messages",
                 model.name()
             ));
         }
@@ -127,8 +127,8 @@ impl Retriever<'_> {
         })
     }
 
-    /// [`Retriever::windows`] without a wait; `None` if retrieval fails or the profile has to wait for
-    /// a model or a server.
+    /// As [`Retriever::windows`], without waiting; `None` if retrieval fails or the profile has to
+    /// wait for a model or a server.
     pub(super) fn windows_at_once(
         self,
         key: &RequestKey,
@@ -161,8 +161,8 @@ impl Retriever<'_> {
         }
     }
 
-    /// What profiles find without a model or another server; for those that need one, what they find
-    /// without it.
+    /// Returns what profiles find without a model or another server. For those that need one, this
+    /// is the part found without it.
     fn find_at_once(
         self,
         key: &RequestKey,
@@ -191,17 +191,16 @@ impl Retriever<'_> {
             }
             Profile::Reference => {
                 let reference = given.reference.as_deref().ok_or(
-                    "the profile `reference` looks for windows with what is missing at the \
-                     cursor, which only an evaluator knows, and this request has no \
-                     `fillrate.reference`",
+                    "the profile `reference` searches with the missing text, which only an \
+                     evaluator knows: the request has no `fillrate.reference`",
                 )?;
                 let query = cceval_query(&key.prefix, Some(reference));
                 asking(query, HitTarget::Itself)
             }
             Profile::Given => {
                 let windows = given.windows.clone().ok_or(
-                    "the profile `given` uses the windows that a request brings along in \
-                     `fillrate.windows`, and this one has none; an empty list would do",
+                    "the profile `given` uses the windows of the request: the request has no \
+                     `fillrate.windows`; send a list, which may be empty",
                 )?;
                 Ok(FoundWindows {
                     windows,
@@ -237,7 +236,8 @@ impl Retriever<'_> {
         })
     }
 
-    /// RepoCoder's windows for a query. If it holds a completion, a hit stands for itself.
+    /// Returns RepoCoder's windows for a query. If the query contains a completion, the matching
+    /// window itself is returned.
     fn similar(self, path: &str, query: String, completed: bool) -> Result<FoundWindows, String> {
         let limit = self.configuration.context.windows;
         let target = if completed {
@@ -255,7 +255,8 @@ impl Retriever<'_> {
         })
     }
 
-    /// CrossCodeEval's windows by the angles between vectors, with `mixed` fused with BM25's ranking.
+    /// Returns CrossCodeEval's windows by the cosine of their vectors; with `mixed`, fused with
+    /// BM25's ranking.
     async fn by_vectors(
         self,
         key: &RequestKey,
@@ -300,8 +301,8 @@ impl Retriever<'_> {
         })
     }
 
-    /// RepoCoder's two rounds: the completion with the first round's windows joins the query of the
-    /// second. Without a completion, the first round's windows stay.
+    /// Runs RepoCoder's two rounds: the completion with the first round's windows extends the query
+    /// of the second. Without a completion, the first round's windows are returned.
     async fn two_rounds(
         self,
         key: &RequestKey,
@@ -340,7 +341,7 @@ impl Retriever<'_> {
         })
     }
 
-    /// The windows that a prompt has room for, by the profile's layout.
+    /// Returns the windows that fit into a prompt, by the profile's layout.
     fn bounded(self, windows: Vec<Window>, document: &Snapshot) -> Vec<Window> {
         let share = match self.budget {
             Some(budget) => budget.window_tokens,

@@ -1,44 +1,45 @@
-//! How long to wait for the next key before a model is asked: a pure state machine over the
-//! times of a person's edits. It is public so that a replay whose clock is not the wall's waits as
+//! Decides how long to wait for the next key before a model is called: a pure state machine over
+//! the times of a person's edits. It is public so that a replay with a simulated clock waits as
 //! long as a server would.
 
 use std::time::Duration;
 
-/// The typing rhythm in one document. Times are since any fixed moment.
+/// The typing rhythm in one document. Times are relative to any fixed moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rhythm {
-    /// When the last key came.
+    /// Time of the last key.
     last: Option<Duration>,
-    /// The usual time between two keys of a burst, a moving average.
+    /// Usual time between two keys of a burst, a moving average.
     interval: Option<Duration>,
-    /// Whether the last edit was one key of a burst, not a paste, an accept or a first key.
+    /// True if the last edit was one key of a burst, not a paste, an accept or a first key.
     in_burst: bool,
 }
 
-/// How long the model usually takes: a moving average over its calls, in milliseconds.
+/// Usual time of a model call, in milliseconds: a moving average over its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelTime(Option<f64>);
 
-/// A model that answers sooner is asked at every key: waiting would save nothing worth it.
+/// Maximum usual time of a model that is called at every key: waiting would save too little.
 const SOON_MS: f64 = 20.0;
 
-/// A longer time between two keys is a pause: it says nothing of the rhythm within a burst. Nine
-/// of ten intervals within words are shorter, also of slow typists (Dhakal et al., "Observations
-/// on typing from 136 million keystrokes", CHI 2018, <https://doi.org/10.1145/3173574.3174220>).
+/// Minimum time between two keys that counts as a pause, which says nothing about the rhythm within
+/// a burst. Nine of ten intervals within words are shorter, even for slow typists (Dhakal et al.,
+/// "Observations on typing from 136 million keystrokes", CHI 2018,
+/// <https://doi.org/10.1145/3173574.3174220>).
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The weight of the newest interval in the moving average: some five keys of cache.
+/// Weight of the newest interval in the moving average, which thus covers about five keys.
 const NEWEST: f64 = 0.3;
 
-/// How much longer than the usual interval to wait, as keys come unevenly.
+/// Ratio of the wait to the usual interval, as keys come unevenly.
 const MARGIN: f64 = 1.2;
 
-/// An edit that puts in or takes out more bytes is no key: the longest character has four, and
-/// an editor that closes a bracket adds one.
+/// Maximum number of bytes that one key inserts or removes: the longest character has four, and an
+/// editor that closes a bracket adds one.
 const KEY_BYTES: usize = 4;
 
 impl Rhythm {
-    /// Takes note of an edit by which the text grew or shrank by this many bytes.
+    /// Records an edit by which the text grew or shrank by this many bytes.
     pub fn edited(&mut self, at: Duration, bytes: usize) {
         let since = self.last.and_then(|last| at.checked_sub(last));
         self.in_burst = false;
@@ -52,16 +53,16 @@ impl Rhythm {
         self.last = Some(at);
     }
 
-    /// The usual time between two keys of a burst, in milliseconds, and whether the last edit was
-    /// one.
+    /// Returns the usual time between two keys of a burst, in milliseconds, and true if the last
+    /// edit was one of a burst.
     pub fn tempo(&self) -> (Option<f64>, bool) {
         let interval = self.interval.map(|usual| usual.as_secs_f64() * 1000.0);
         (interval, self.in_burst)
     }
 
-    /// How long to wait from `now` for a key that would make a request useless, at most `most`
-    /// after the last key. Nothing to wait for: after a pause, after an edit that was no typing,
-    /// and where the person types so slowly that the next key comes after `most` anyway.
+    /// Returns the time to wait from `now` for a key that would make a request useless, at most
+    /// `most` after the last key. Zero after a pause, after an edit that was not typing, and if the
+    /// person types so slowly that the next key comes after `most` anyway.
     pub fn delay(&self, now: Duration, most: Duration) -> Duration {
         let (Some(last), Some(usual), true) = (self.last, self.interval, self.in_burst) else {
             return Duration::ZERO;
@@ -75,7 +76,7 @@ impl Rhythm {
 }
 
 impl ModelTime {
-    /// Takes note of a call that took so many milliseconds.
+    /// Records the duration of a call.
     pub fn took(&mut self, milliseconds: f64) {
         self.0 = Some(
             self.0
@@ -83,7 +84,7 @@ impl ModelTime {
         );
     }
 
-    /// Whether it answers so soon that no key is waited for.
+    /// True if the model answers so fast that no key is waited for.
     pub fn is_short(self) -> bool {
         self.0.is_some_and(|usual| usual < SOON_MS)
     }
@@ -101,7 +102,7 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    /// The rhythm after keys typed at these times.
+    /// Returns the rhythm after keys typed at these times.
     fn typed(times: &[u64]) -> Rhythm {
         let mut rhythm = Rhythm::default();
         for time in times {
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_waited_out_as_long_as_its_keys_are_apart() {
+    fn delay_in_a_burst_follows_its_interval() {
         let rhythm = typed(&[0, 80, 160, 240]);
         assert_eq!(rhythm.delay(ms(240), MOST), ms(96));
         assert_eq!(rhythm.delay(ms(300), MOST), ms(36));
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_key_and_a_key_after_a_pause_wait_for_nothing() {
+    fn first_key_and_key_after_a_pause_have_no_delay() {
         assert_eq!(typed(&[0]).delay(ms(0), MOST), Duration::ZERO);
         assert_eq!(
             typed(&[0, 80, 160, 2000]).delay(ms(2000), MOST),
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_typists_do_not_wait_in_vain() {
+    fn slow_typing_has_no_delay() {
         assert_eq!(
             typed(&[0, 300, 600, 900]).delay(ms(900), MOST),
             Duration::ZERO
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accept_or_a_paste_waits_for_nothing() {
+    fn accept_and_paste_have_no_delay() {
         let mut rhythm = typed(&[0, 80, 160]);
         rhythm.edited(ms(200), 20);
         assert_eq!(rhythm.delay(ms(200), MOST), Duration::ZERO);
@@ -154,7 +155,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_wait_is_longer_than_the_most(
+        fn delay_never_exceeds_the_maximum(
             gaps in prop::collection::vec((0u64..2000, 0usize..9), 0..50),
             later in 0u64..500,
             most in 0u64..400,

@@ -1,4 +1,4 @@
-//! What a request came to, and how.
+//! The result of a request, with a trace of its steps.
 
 use std::time::Duration;
 
@@ -12,85 +12,83 @@ use crate::cleanup::Decision;
 use crate::configuration::Configuration;
 use crate::context::Window;
 
-/// What one request came to.
+/// Result of one request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Completion {
     /// Candidates after clean-up, best first; none is empty, and each is unique.
     pub candidates: Vec<String>,
-    /// How they came about.
+    /// Trace of its steps.
     pub trace: Trace,
 }
 
-/// How a completion came about, step by step.
+/// Trace of a completion, step by step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// The model's name.
     pub model: String,
-    /// Which settings decided it: see [`Configuration::fingerprint`].
+    /// Fingerprint of the settings: see [`Configuration::fingerprint`].
     #[serde(default)]
     pub configuration: String,
-    /// The name it has in the configuration: see [`crate::configuration::DEFAULT`].
+    /// The model's name in the configuration: see [`crate::configuration::DEFAULT`].
     #[serde(default)]
     pub named: String,
-    /// Who was asked, where there is a trial.
+    /// Models drawn in a trial, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<TrialAssignment>,
-    /// How the model is asked, and why so: its family and what told it.
+    /// Description of the prompt: the model's family, and how it was identified.
     #[serde(default)]
     pub about: String,
-    /// Whether the model was asked for it, or an earlier answer still held.
+    /// Origin of the completion: a model call, or an earlier completion.
     #[serde(default)]
     pub source: CompletionOrigin,
-    /// The windows of other files that the model was given, best first.
+    /// The windows of other files in the prompt, best first.
     pub windows: Vec<Window>,
-    /// The completion of a first round, where one was made to find the windows with.
+    /// The completion of a first round, if the profile used one to find windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_round: Option<String>,
-    /// The bound of the prompt, if the model can't read all that the settings allow in time.
+    /// The limit on the prompt, if the model can't read all that the settings allow in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<PromptBudget>,
-    /// What was sent to the model.
+    /// The prompt that was sent.
     pub prompt: String,
-    /// Each candidate as the model gave it, and what clean-up removed.
+    /// Each candidate as the model returned it, and what clean-up removed.
     pub steps: Vec<CandidateStep>,
-    /// Why there is nothing to show, where there is nothing.
+    /// Reason why there is nothing to show, if so.
     pub nothing: Option<String>,
-    /// What kept the model from answering, where something did: a fault of the machinery, which
-    /// says nothing of the model's skill.
+    /// Failure of the model, if any. It is an infrastructure failure, which says nothing about the
+    /// model's quality.
     pub fault: Option<String>,
-    /// With a fault of the model's, what the person can do about it.
+    /// Advice to the person about the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
-    /// Notice to the person on how the model was asked, said once. It is no part of a record.
+    /// Notice to the person on the request's parameters, shown once. It is not recorded.
     #[serde(skip)]
     pub notice: Option<String>,
-    /// With the fault that the model's server has too much to do: for how many milliseconds it asks
-    /// to be left alone.
+    /// With a failure due to an overloaded server, the requested pause in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<f64>,
-    /// What a gate weighs, for a completion that typing triggered.
+    /// Signals for a gate, if typing triggered the completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signals: Option<GateSignals>,
     /// Milliseconds spent waiting for the next key.
     #[serde(default)]
     pub wait_ms: f64,
-    /// Milliseconds spent finding windows, the first round of two included.
+    /// Milliseconds spent finding windows, including the first round of two.
     pub context_ms: f64,
-    /// Milliseconds until the model's first text, where it streams.
+    /// Milliseconds until the model's first text, if it streams.
     #[serde(default)]
     pub first_text_ms: Option<f64>,
-    /// Milliseconds the model took.
+    /// Duration of the model call in milliseconds.
     pub model_ms: f64,
-    /// Milliseconds clean-up took.
+    /// Duration of clean-up in milliseconds.
     pub cleanup_ms: f64,
-    /// In a trial by pairs, how the answer of the pair's second model came about; the rest is the
-    /// first one's.
+    /// In a trial by pairs, the trace of the pair's second model; the rest is the first one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<Box<Trace>>,
 }
 
 impl Trace {
-    /// Why there is nothing to show, where there is nothing, in words that the person may see.
+    /// Returns the reason why there is nothing to show, in words that the person may see.
     pub fn why_nothing(&self) -> Option<String> {
         match &self.fault {
             Some(_) if self.is_blind() => Some(BLIND_FAULT.to_owned()),
@@ -99,12 +97,13 @@ impl Trace {
         }
     }
 
-    /// Whether it is of a blind trial.
+    /// True in a blind trial.
     pub fn is_blind(&self) -> bool {
         self.trial.as_ref().is_some_and(|trial| trial.blind)
     }
 
-    /// What the person may see of it: in a blind trial nothing that tells the model.
+    /// Returns the part that the person may see: in a blind trial nothing that identifies the
+    /// model.
     #[must_use]
     pub fn as_shown(self) -> Self {
         if !self.is_blind() {
@@ -122,38 +121,38 @@ impl Trace {
     }
 }
 
-/// What is said of a fault in a blind trial, as its own words would tell the model.
+/// Message for a failure in a blind trial, as the failure's own words would identify the model.
 const BLIND_FAULT: &str =
     "a model of the blind trial did not answer; end the trial to see which, and why";
 
-/// Where a completion came from.
+/// Origin of a completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompletionOrigin {
-    /// The model was asked for this request.
+    /// The model was called for this request.
     #[default]
     Model,
-    /// The same was asked before.
+    /// The same request was made before.
     Cache,
     /// The beginning of an earlier completion was typed.
     TypedThrough,
-    /// The model was already writing it for an earlier request, or ahead of this one.
+    /// The model was already generating it for an earlier request, or ahead of this one.
     Running,
 }
 
-/// One candidate on its way.
+/// One candidate before and after clean-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CandidateStep {
-    /// As the model gave it.
+    /// As the model returned it.
     pub raw: String,
-    /// What the rules removed, in order.
+    /// The rules' decisions, in order.
     pub decisions: Vec<Decision>,
-    /// Mean natural-log probability per token of all that the model gave, where it tells.
+    /// Mean natural-log probability per token of the whole raw completion, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_log_probability: Option<f64>,
 }
 
-/// A duration in milliseconds.
+/// Converts a duration to milliseconds.
 pub(super) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }

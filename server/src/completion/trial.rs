@@ -1,4 +1,4 @@
-//! Which model of a trial completes: a pure function of the trial's seed and a key.
+//! Draws the model of a trial: a pure function of the trial's seed and a key.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,28 +12,28 @@ use crate::configuration::{TrialSettings, TrialUnit};
 pub struct TrialAssignment {
     /// The trial's models, by their names in the configuration.
     pub models: Vec<String>,
-    /// What a model was drawn for.
+    /// Unit for which the models were drawn.
     pub unit: TrialUnit,
     /// The trial's seed.
     pub seed: u64,
-    /// Whether the models are hidden from the person.
+    /// True if the models are hidden from the person.
     pub blind: bool,
     /// The drawn models: one, or the two of a pair in the order of their candidates.
     pub asked: Vec<String>,
-    /// Of each candidate, from 0, which of `asked` it comes from. In pairs, where both give the
-    /// same text, there is one candidate, and it says nothing of either.
+    /// For each candidate, the index into `asked` of its model. In pairs, equal texts of both
+    /// models are one candidate, which says nothing about either.
     pub whose: Vec<usize>,
 }
 
-/// A number below `choices`, the same for the same seed and key, and for different keys as if
-/// drawn at random: the first eight bytes of the SHA-256 of the seed and the key, as a big-endian
-/// number of 64 bits, times `choices`, divided by 2⁶⁴. `choices` is above 0; no number comes more
-/// often than another by more than `choices` in 2⁶⁴.
+/// Draws a number below `choices`. It is the same for the same seed and key, and independent for
+/// different keys: the first eight bytes of the SHA-256 of the seed and the key, as a big-endian
+/// number of 64 bits, times `choices`, divided by 2⁶⁴. `choices` is above 0. The probabilities of
+/// two numbers differ by at most `choices` in 2⁶⁴.
 pub fn draw(seed: u64, key: &[&str], choices: usize) -> usize {
     let mut hash = Sha256::new();
     hash.update(seed.to_be_bytes());
     for part in key {
-        // With its length in front, no part runs into the next.
+        // The length prevents two parts from being confused with others.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -41,22 +41,22 @@ pub fn draw(seed: u64, key: &[&str], choices: usize) -> usize {
     let mut number = [0; 8];
     number.copy_from_slice(&digest[..8]);
     let scaled = u128::from(u64::from_be_bytes(number)) * choices as u128;
-    // Below `choices`, which is a usize.
+    // The product's upper half is below `choices`, which is a usize.
     (scaled >> 64) as usize
 }
 
-/// What a trial draws for.
+/// Keys for the units of a trial.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DrawKeys<'a> {
     /// The cursor: path, prefix and suffix. The same cursor gets the same model.
     pub(super) cursor: [&'a str; 3],
-    /// This run of the server.
+    /// The run of the server.
     pub(super) session: &'a str,
-    /// Now.
+    /// The current time.
     pub(super) now: SystemTime,
 }
 
-/// The drawn models, as indices into the trial's models; two in order in a trial by pairs.
+/// Returns the drawn models, as indices into the trial's models; two in order in a trial by pairs.
 pub(super) fn assign(trial: &TrialSettings, keys: DrawKeys<'_>) -> Vec<usize> {
     let models = trial.models.len();
     let [path, prefix, suffix] = keys.cursor;
@@ -77,7 +77,7 @@ pub(super) fn assign(trial: &TrialSettings, keys: DrawKeys<'_>) -> Vec<usize> {
     }
 }
 
-/// The day by UTC, counted from 1 January 1970; 0 before it.
+/// Returns the day by UTC, counted from 1 January 1970; 0 before it.
 fn days_since_1970(now: SystemTime) -> u64 {
     const SECONDS_A_DAY: u64 = 86_400;
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -109,10 +109,10 @@ mod tests {
         }
     }
 
-    /// What Python says: `int.from_bytes(sha256(seed.to_bytes(8, "big") + b"".join(
-    /// len(p).to_bytes(8, "big") + p for p in key)).digest()[:8], "big") * n >> 64`.
+    /// The expected values are from Python: `int.from_bytes(sha256(seed.to_bytes(8, "big") +
+    /// b"".join( len(p).to_bytes(8, "big") + p for p in key)).digest()[:8], "big") * n >> 64`.
     #[test]
-    fn a_draw_is_what_its_definition_says() {
+    fn draw_equals_its_definition() {
         let drawn: Vec<usize> = ["a", "b", "c", "d", "e", "f"]
             .into_iter()
             .map(|key| draw(7, &["session", key], 1000))
@@ -156,7 +156,7 @@ mod tests {
     }
 
     proptest! {
-        /// Six standard deviations: a fair draw leaves them once in 500 million times.
+        /// Six standard deviations: a fair draw exceeds them once in 500 million times.
         #[test]
         fn shares_are_near_equal(seed: u64, models in 2usize..6, pairs: bool) {
             const DRAWS: usize = 2000;

@@ -1,12 +1,12 @@
-//! The switch of each language: in which documents completions are offered.
+//! The switch of each language: completions are offered only in documents of the enabled ones.
 
 use std::collections::BTreeMap;
 
-/// Name of the setting that holds for every language without one of its own.
+/// Name of the setting for every language without its own setting.
 const EVERY: &str = "*";
 
-/// Protocol identifiers of prose and data, in which nothing is offered unless it is switched on; each
-/// with the names that editors have for it.
+/// Protocol identifiers of prose and data, where completions are off by default, each with the
+/// names that editors use for it.
 pub const SWITCHED_OFF: &[(&str, &[&str])] = &[
     ("asciidoc", &["asciidoctor"]),
     ("bibtex", &["bib"]),

@@ -1,4 +1,4 @@
-//! Named models, one of them in use or several on trial.
+//! Named models, one of them in use or several in a trial.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::model;
 /// The name of `[model]` among those of `[models.NAME]`.
 pub const DEFAULT: &str = "default";
 
-/// Several models that take turns, so that their acceptance can be compared.
+/// Several models that alternate, so that their acceptance can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrialSettings {
     /// The names of at least two models; [`DEFAULT`] is `[model]`. Empty means no trial.
     pub models: Vec<String>,
-    /// What each draw of a model applies to.
+    /// Unit for which a model is drawn.
     pub unit: TrialUnit,
     /// Seed of the draws.
     pub seed: u64,
-    /// Whether the person does not learn which model answers.
+    /// True if the person does not learn which model answers.
     pub blind: bool,
 }
 
-/// What each draw of a model applies to.
+/// Unit for which a model is drawn.
 #[derive(
     Clone,
     Copy,
@@ -64,7 +64,7 @@ impl TrialUnit {
     }
 }
 
-/// A model that may answer.
+/// A model that may be called.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnsweringModel {
     /// Its name in the configuration.
@@ -74,8 +74,8 @@ pub struct AnsweringModel {
 }
 
 impl Configuration {
-    /// The models that may answer: those of the trial, in its order, or else the one in use. Never
-    /// empty.
+    /// Returns the models that may be called: those of the trial, in its order, or else the one in
+    /// use. Never empty.
     pub fn answering_models(&self) -> Vec<AnsweringModel> {
         let one = [self.used.clone().unwrap_or_else(|| DEFAULT.to_owned())];
         let names = match self.trial() {
@@ -89,24 +89,24 @@ impl Configuration {
         answering.collect()
     }
 
-    /// The trial, if there is one.
+    /// Returns the trial, if there is one.
     pub fn trial(&self) -> Option<&TrialSettings> {
         (!self.trial.models.is_empty()).then_some(&self.trial)
     }
 
-    /// Whether there is a blind trial.
+    /// True in a blind trial.
     pub fn is_blind(&self) -> bool {
         self.trial().is_some_and(|trial| trial.blind)
     }
 
-    /// All models by name, [`DEFAULT`] first.
+    /// Returns all models by name, [`DEFAULT`] first.
     pub fn named(&self) -> impl Iterator<Item = (&str, &model::ModelSettings)> {
         let others = self.models.iter().map(|(name, model)| (&**name, model));
         std::iter::once((DEFAULT, &self.model)).chain(others)
     }
 
-    /// The settings with this model as the only one. An unknown name means `[model]`; merging refuses
-    /// it earlier.
+    /// Returns the settings with this model as the only one. An unknown name means `[model]`;
+    /// merging rejects it earlier.
     fn with_only(&self, name: &str) -> Self {
         Self {
             model: self.models.get(name).unwrap_or(&self.model).clone(),
@@ -139,8 +139,8 @@ impl Configuration {
             }
             let names: Vec<_> = self.named().map(|(name, _)| format!("`{name}`")).collect();
             let reason = format!(
-                "names the model `{name}`, and there is none of that name, only {}; add a table \
-                 `[models.{name}]`, or use one of those",
+                "names the model `{name}`, which does not exist; add a table `[models.{name}]`, or use \
+                 one of {}",
                 names.join(", ")
             );
             Err(fault(setting, reason))
@@ -239,13 +239,13 @@ mod tests {
         let refused = [
             (
                 json!({"use": "x", "models": {"a": {}}}),
-                "`use` names the model `x`, and there is none of that name, only `default`, `a`; \
-                 add a table `[models.x]`, or use one of those",
+                "`use` names the model `x`, which does not exist; add a table `[models.x]`, or use \
+                 one of `default`, `a`",
             ),
             (
                 json!({"trial": {"models": ["default", "x"]}}),
-                "`trial.models` names the model `x`, and there is none of that name, only \
-                 `default`; add a table `[models.x]`, or use one of those",
+                "`trial.models` names the model `x`, which does not exist; add a table \
+                 `[models.x]`, or use one of `default`",
             ),
             (
                 json!({"trial": {"models": ["default"]}}),

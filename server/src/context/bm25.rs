@@ -1,5 +1,5 @@
 //! BM25 as rank_bm25's `BM25Okapi` calculates it, operation by operation, so that scores are
-//! equal to the last bit. <https://github.com/dorianbrown/rank_bm25/blob/0.2.2/rank_bm25.py>
+//! bit-identical. <https://github.com/dorianbrown/rank_bm25/blob/0.2.2/rank_bm25.py>
 
 use std::collections::HashMap;
 
@@ -9,34 +9,34 @@ const K1: f64 = 1.5;
 /// The weight of a document's length.
 const B: f64 = 0.75;
 
-/// The share of the mean inverse document frequency that stands in place of a negative one.
+/// Share of the mean inverse document frequency that replaces a negative one.
 const EPSILON: f64 = 0.25;
 
 /// A document's terms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DocumentTerms {
-    /// Each term once, in the order of first places, with how often it stands there. The order
-    /// decides the order of a sum below.
+    /// Each distinct term with its count, in the order of first occurrence. This order decides the
+    /// order of a sum below.
     counts: Vec<(u32, u32)>,
-    /// How many terms, repeated ones included.
+    /// Number of terms, repeated ones included.
     length: u32,
 }
 
 impl DocumentTerms {
-    /// Each term once.
+    /// Returns the distinct terms.
     pub(super) fn distinct(&self) -> impl Iterator<Item = u32> {
         self.counts.iter().map(|(term, _)| *term)
     }
 }
 
-/// Numbers for words, from 0.
+/// Maps words to numbers, counted from 0.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TermNumbers {
     numbers: HashMap<String, u32>,
 }
 
 impl TermNumbers {
-    /// The terms of a document, whose words become known.
+    /// Returns the terms of a document, and adds its words to the numbers.
     pub(super) fn learn(&mut self, words: &[String]) -> DocumentTerms {
         let mut terms = DocumentTerms::default();
         let mut places = HashMap::new();
@@ -56,13 +56,13 @@ impl TermNumbers {
         terms
     }
 
-    /// A word's number, where some document has had it.
+    /// Returns a word's number; `None` if no document contained it.
     pub(super) fn number(&self, word: &str) -> Option<u32> {
         self.numbers.get(word).copied()
     }
 }
 
-/// The score of each document for a query.
+/// Computes the score of each document for a query.
 pub(super) fn scores(
     vocabulary: &TermNumbers,
     documents: &[&DocumentTerms],
@@ -76,7 +76,7 @@ pub(super) fn scores(
     let lengths: u64 = documents.iter().map(|terms| u64::from(terms.length)).sum();
     let mean_length = lengths as f64 / count;
 
-    // How many documents have a term, and the terms in the order in which they first come.
+    // Number of documents with each term, and the terms in the order of first occurrence.
     let mut holding = vec![0_u32; vocabulary.numbers.len()];
     let mut order = Vec::new();
     for terms in documents {
@@ -88,7 +88,7 @@ pub(super) fn scores(
             *held += 1;
         }
     }
-    // The logarithm of a number of documents and a half, as it is asked for again and again.
+    // Logarithms of (number of documents + 0.5), computed once as they are needed often.
     let logarithms: Vec<f64> = (0..=documents.len())
         .map(|number| (number as f64 + 0.5).ln())
         .collect();
@@ -116,7 +116,7 @@ pub(super) fn scores(
             }
         }
     }
-    // What a document's length makes of every frequency.
+    // Scale of each document's frequencies, by its length.
     let scales: Vec<f64> = documents
         .iter()
         .map(|terms| K1 * (1.0 - B + B * f64::from(terms.length) / mean_length))

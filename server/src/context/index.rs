@@ -29,17 +29,17 @@ use super::query::{ParsedQuery, Query};
 use super::terms::TermTokenizer;
 use super::{Window, windows};
 
-/// The windows of the repository's files, searchable. All methods may be called from any thread;
-/// a search sees the last commit.
+/// A searchable index of the windows of the repository's files. All methods may be called from any
+/// thread; a search sees the last commit.
 ///
-/// Answers depend on the committed files alone, not on how they came to be: tantivy's own search
-/// counts deleted windows in its statistics until segments merge, sums 32-bit floats in an order
-/// that depends on the segments, and prunes by bounds that depend on both. Here tantivy keeps the
-/// postings and gives each term's score ([`Bm25Weight`]: k1 1.2, b 0.75), while the statistics
-/// are counted over the living windows of the query's language outside of the query's own file,
-/// and the sums run in the order of the terms.
+/// Results depend on the committed files alone, not on the order of updates. tantivy's own search
+/// does not guarantee that: it counts deleted windows in its statistics until segments merge, sums
+/// 32-bit floats in an order that depends on the segments, and prunes by bounds that depend on
+/// both. Here tantivy stores the postings and computes each term's score ([`Bm25Weight`]: k1 1.2, b
+/// 0.75). The statistics count the windows of the query's language that are not deleted and not in
+/// the query's own file, and scores are summed in the order of the terms.
 pub struct Index {
-    /// Holds the engine's files.
+    /// Storage of the engine's files.
     memory: RamDirectory,
     fields: Fields,
     writer: Mutex<IndexWriter>,
@@ -50,10 +50,10 @@ pub struct Index {
 /// The files of an index, by name.
 pub type IndexParts = BTreeMap<PathBuf, Arc<Vec<u8>>>;
 
-/// Why the index failed.
+/// Error of the index.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// The search engine under the index gave up.
+    /// The search engine under the index failed.
     #[error("the context index failed: {0}; restart the server to build it anew")]
     Engine(#[from] TantivyError),
     /// A part of the index's memory could not be read back.
@@ -65,12 +65,12 @@ struct Fields {
     path: Field,
     first_line: Field,
     text: Field,
-    /// A field of terms per language name, as each has statistics of its own.
+    /// One field of terms per language name, so that each language has its own statistics.
     terms: BTreeMap<&'static str, Field>,
 }
 
-/// The writer's memory: the least that tantivy takes. What does not fit becomes a segment of its
-/// own, which costs little.
+/// Memory of the writer: tantivy's minimum. Further windows start a new segment, which costs
+/// little.
 const WRITER_BYTES: usize = 15_000_000;
 
 /// The engine's list of its own files.
@@ -80,7 +80,7 @@ const FIRST_LINE: &str = "first_line";
 const PATH: &str = "path";
 
 impl Index {
-    /// An empty index in memory.
+    /// Creates an empty index in memory.
     ///
     /// # Errors
     /// The engine can't start its threads.
@@ -88,10 +88,10 @@ impl Index {
         Self::from_parts(IndexParts::new())
     }
 
-    /// The index of these files, which [`Index::parts`] gave.
+    /// Opens the index of these files, which [`Index::parts`] returned.
     ///
     /// # Errors
-    /// The files are those of no index, or of one with other fields.
+    /// The files are no index, or one with other fields.
     pub fn from_parts(parts: IndexParts) -> Result<Self, IndexError> {
         let memory = RamDirectory::create();
         for (name, bytes) in parts {
@@ -115,7 +115,7 @@ impl Index {
             .build();
         let writer: IndexWriter = index.writer_with_options(options)?;
         let mut merging = LogMergePolicy::default();
-        // A file that is saved again and again leaves its deleted windows behind.
+        // A file that is saved often leaves many deleted windows; merging reclaims them.
         merging.set_del_docs_ratio_before_merge(0.5);
         writer.set_merge_policy(Box::new(merging));
         let reader = index
@@ -132,12 +132,12 @@ impl Index {
         })
     }
 
-    /// The index's files as of the last commit.
+    /// Returns the index's files as of the last commit.
     ///
     /// # Errors
     /// The engine can't read its own files.
     pub fn parts(&self) -> Result<IndexParts, IndexError> {
-        // A copy at one moment: merges remove files at any time.
+        // Copied first, since merges remove files at any time.
         let copy = RamDirectory::create();
         self.memory.persist(&copy)?;
         let read = |name: &Path| -> Result<Arc<Vec<u8>>, IndexError> {
@@ -148,7 +148,7 @@ impl Index {
         let names: Vec<PathBuf> = serde_json::from_slice(&list).map_err(std::io::Error::from)?;
         let mut parts = IndexParts::from([(PathBuf::from(FILE_LIST), list)]);
         for name in names {
-            // The list may be ahead of the files.
+            // The list may name files that are not written yet.
             if copy.exists(&name).map_err(TantivyError::from)? {
                 parts.insert(name.clone(), read(&name)?);
             }
@@ -156,7 +156,7 @@ impl Index {
         Ok(parts)
     }
 
-    /// Puts a file's windows in place of those it had, from the next commit on.
+    /// Replaces a file's windows, from the next commit on.
     ///
     /// # Errors
     /// The engine's writer has died.
@@ -169,7 +169,7 @@ impl Index {
         self.put(path, windows(path, contents, language), language)
     }
 
-    /// As [`Index::update`], with windows that are cut already.
+    /// As [`Index::update`], for given windows.
     ///
     /// # Errors
     /// The engine's writer has died.
@@ -195,10 +195,10 @@ impl Index {
         Ok(())
     }
 
-    /// Takes a file's windows out, from the next commit on.
+    /// Removes a file's windows, from the next commit on.
     ///
     /// # Errors
-    /// None at present; the signature leaves room for an engine that can fail here.
+    /// None at present; reserved for engines that can fail here.
     pub fn remove(&self, path: &str) -> Result<(), IndexError> {
         self.writer()
             .delete_term(Term::from_field_text(self.fields.path, path));
@@ -210,7 +210,7 @@ impl Index {
     /// # Errors
     /// The engine's writer has died.
     pub fn commit(&self) -> Result<(), IndexError> {
-        // Held to the end, so that of two commits the later one is what searches see.
+        // The lock is held to the end, so that searches see the later of two commits.
         let mut writer = self.writer();
         writer.commit()?;
         self.reader.reload()?;
@@ -220,9 +220,9 @@ impl Index {
         Ok(())
     }
 
-    /// The best windows for a place, best first, at most `limit`: windows of other files of the
-    /// same language that share a term with the place, each text once. Equal scores are ordered
-    /// by path and line.
+    /// Returns the best windows for a query, best first, at most `limit`: windows of other files in
+    /// the same language that share a term with the query. Equal texts are returned once. Equal
+    /// scores are ordered by path and line.
     ///
     /// # Errors
     /// The index can't be read.
@@ -233,7 +233,7 @@ impl Index {
         let parsed = ParsedQuery::new(query);
         let catalogue = self.catalogue();
         let mut hits = catalogue.found(field, query, &parsed)?;
-        // The best few, which are enough unless many windows have one text.
+        // Sorting the best few is enough, unless many windows have the same text.
         let likely = hits.len().min(limit.saturating_mul(8));
         if (1..hits.len()).contains(&likely) {
             hits.select_nth_unstable_by(likely - 1, |a, b| b.cmp(a));
@@ -267,7 +267,7 @@ impl Index {
         Ok(answer)
     }
 
-    /// What the last commit made visible.
+    /// Returns the catalogue of the last commit.
     fn catalogue(&self) -> Arc<Catalogue> {
         Arc::clone(&self.catalogue.read())
     }
@@ -277,7 +277,7 @@ impl Index {
     }
 }
 
-/// The fields of a window.
+/// Defines the fields of a window.
 fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
     let path = schema.add_text_field(PATH, STRING | FAST);
@@ -311,22 +311,22 @@ impl fmt::Debug for Index {
     }
 }
 
-/// What searches ask of all windows of a commit, gathered once.
+/// Statistics over all windows of a commit, which searches need, computed once.
 struct Catalogue {
     searcher: Searcher,
     segments: Vec<Arc<Segment>>,
 }
 
-/// What searches ask of a segment: the same until windows of it are deleted.
+/// Statistics of a segment, which change only if windows of it are deleted.
 struct Segment {
     id: (SegmentId, Option<Opstamp>),
     /// Rounded lengths of windows in terms, by the name of the language.
     norms: Arc<BTreeMap<&'static str, FieldNormReader>>,
     /// Files by ordinal.
     files: Vec<File>,
-    /// Per window: the ordinal of its file, [`GONE`] where it was deleted or has no terms.
+    /// Per window: the ordinal of its file, or [`GONE`] if it was deleted or has no terms.
     file_of: Vec<u32>,
-    /// How many windows no query may get.
+    /// Number of deleted windows and of those without terms.
     gone: u64,
     first_lines: tantivy::columnar::Column<u64>,
 }
@@ -335,27 +335,27 @@ struct Segment {
 #[derive(Clone)]
 struct File {
     path: Arc<str>,
-    /// The name of its language; empty where none is known.
+    /// The name of its language; empty if unknown.
     language: &'static str,
-    /// Its living windows that have terms.
+    /// Number of its windows that have terms and are not deleted.
     windows: u64,
-    /// Their lengths in terms together, by the rounded lengths that scoring uses.
+    /// Sum of their lengths in terms, rounded as scoring rounds them.
     length: u64,
 }
 
-/// A term in more windows than this, and in more than one of [`COMMON_SHARE`], tells next to
-/// nothing of where to look, and would take most of a search's time.
+/// Minimum number of windows above which a term is ignored as too common. The threshold is the
+/// larger of this and a [`COMMON_SHARE`]th of the windows. A common term says little about the
+/// place and would take most of a search's time.
 const COMMON_WINDOWS: u64 = 500;
 
 /// See [`COMMON_WINDOWS`].
 const COMMON_SHARE: u64 = 16;
 
-/// The file of a window that no query may get.
+/// File ordinal of a window that no query may return.
 const GONE: u32 = u32::MAX;
 
 impl Catalogue {
-    /// The catalogue of what a searcher sees. Segments that an older one knows as they are now
-    /// are taken from there.
+    /// Builds the catalogue of a searcher's state. Reuses unchanged segments of an older catalogue.
     fn new(
         fields: &Fields,
         searcher: Searcher,
@@ -374,8 +374,7 @@ impl Catalogue {
         Ok(Self { searcher, segments })
     }
 
-    /// How many windows of a language there are outside of one file, and their mean length in
-    /// terms.
+    /// Number of windows of a language outside one file, and their mean length in terms.
     fn statistics(&self, language: &str, own: &str) -> (u64, f32) {
         let files = self.segments.iter().flat_map(|segment| &segment.files);
         let (windows, length) = files
@@ -386,7 +385,8 @@ impl Catalogue {
         (windows, length as f32 / windows.max(1) as f32)
     }
 
-    /// How many listed windows no query may get, and those of the query's own file.
+    /// Number of listed windows that this query may not return: deleted ones and those of its own
+    /// file.
     fn hidden(&self, own: &[u32]) -> u64 {
         let segments = self.segments.iter().zip(own);
         let hidden = segments.map(|(segment, own)| {
@@ -396,8 +396,8 @@ impl Catalogue {
         hidden.sum()
     }
 
-    /// The windows that a query finds, scored, in no order. The scores are added up term by term
-    /// in the order of the terms.
+    /// Scores the windows that match a query, in no order. Scores are summed in the order of the
+    /// terms.
     fn found(
         &self,
         field: Field,
@@ -432,8 +432,8 @@ impl Catalogue {
         for (term, weight) in &parsed.terms {
             occurrences.clear();
             let term = Term::from_field_text(field, term);
-            // Deleted windows and the query's own count in tantivy's figure. Without them all the
-            // term may still be common, or else it has to be counted.
+            // tantivy's count includes deleted windows and those of the query's own file. If a term
+            // is rare without them, its exact count follows from the postings.
             let listed = self.searcher.doc_freq(&term)?;
             if listed.saturating_sub(hidden) > common {
                 continue;
@@ -475,11 +475,12 @@ impl Catalogue {
         Ok(self.hits(&scores, parsed))
     }
 
-    /// The windows with a score, given all scores by segment.
+    /// Returns the windows with a positive score, given all scores by segment.
     fn hits(&self, scores: &[Vec<f64>], parsed: &ParsedQuery) -> Vec<Hit<'_>> {
         let mut hits = Vec::new();
         for ((segment, scores), number) in self.segments.iter().zip(scores).zip(0..) {
             let mut boosts: Vec<Option<f64>> = vec![None; segment.files.len()];
+            // The boost depends on the file alone, so it is computed once per file.
             for ((file, score), window) in segment.file_of.iter().zip(scores).zip(0..) {
                 if *score > 0.0 {
                     let path = &segment.files[*file as usize].path;
@@ -551,7 +552,7 @@ impl Segment {
 }
 
 impl Segment {
-    /// The same segment after more of its windows were deleted.
+    /// Returns the segment after more of its windows were deleted.
     fn without_the_deleted(
         &self,
         reader: &SegmentReader,
@@ -587,7 +588,7 @@ impl Segment {
     }
 }
 
-/// A scored window. The greatest is the best.
+/// A scored window. The greatest is the best match.
 #[derive(PartialEq)]
 struct Hit<'a> {
     score: f64,
@@ -613,7 +614,7 @@ impl PartialOrd for Hit<'_> {
     }
 }
 
-/// All strings of a column, by ordinal.
+/// Returns all strings of a column, by ordinal.
 fn strings(column: &StrColumn) -> Result<Vec<String>, IndexError> {
     let mut strings = Vec::with_capacity(column.num_terms());
     let mut stream = column.dictionary().stream()?;
@@ -666,7 +667,7 @@ mod tests {
     const LOG: &str = "def write_log(line):\n    stream = open_log()\n    stream.write(line)\n";
 
     #[test]
-    fn the_definition_of_what_is_called_comes_first() {
+    fn definition_of_the_called_function_ranks_first() {
         let index = index(&[
             ("shop/tax.py", TAX),
             ("shop/log.py", LOG),
@@ -679,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_edited_last_comes_first() {
+    fn recently_edited_file_ranks_first() {
         let index = index(&[
             ("a/tax.py", TAX),
             ("b/tax.py", &TAX.replace("cents", "whole")),
@@ -768,7 +769,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_index_and_an_empty_place_give_nothing() {
+    fn empty_index_or_empty_query_returns_nothing() {
         assert!(ask(&index(&[]), "a.py", "x_y$0").is_empty());
         assert!(ask(&index(&[("b.py", TAX)]), "a.py", "$0").is_empty());
     }
@@ -794,7 +795,7 @@ mod tests {
 
     const FILES: [&str; 6] = ["a.py", "b/c.py", "b/d.py", "e.ts", "e/f.tsx", "g.pyi"];
 
-    /// A small file of few words, so that scores and texts often meet.
+    /// A small file with few words, so that scores and texts often coincide.
     fn contents() -> impl Strategy<Value = String> {
         let line = prop::sample::select(vec![
             "def load_config(path):\n    data = read(path)\n    return data\n",
@@ -808,8 +809,8 @@ mod tests {
         prop::collection::vec(line, 0..30).prop_map(|lines| lines.concat())
     }
 
-    /// One step in the life of an index: a file's new contents (nothing: it is removed), and
-    /// whether a commit follows.
+    /// A step in the life of an index: a file's new contents (`None` removes it), and true if a
+    /// commit follows.
     fn step() -> impl Strategy<Value = (&'static str, Option<String>, bool)> {
         (
             prop::sample::select(FILES.to_vec()),
@@ -821,8 +822,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Whatever an index went through, and in whatever order, it answers, to the last bit of
-        /// the scores, as a new one does that was given the files as they stand.
+        /// After any sequence of updates, an index returns bit-identical scores to a new one that
+        /// was given the files' last contents.
         #[test]
         fn answers_depend_on_the_files_alone(
             steps in prop::collection::vec(step(), 0..40),
@@ -858,7 +859,7 @@ mod tests {
             prop_assert!(expected.iter().all(|window| window.path != own));
         }
 
-        /// BM25 as in the books, over windows and terms of this room.
+        /// BM25 by the textbook formula, over the windows and terms of this module.
         #[test]
         fn scores_are_those_of_the_formula(
             first in contents(),
@@ -876,7 +877,8 @@ mod tests {
                 })
                 .filter(|(_, terms)| !terms.is_empty())
                 .collect();
-            // Up to 40 terms a window's length is exact in a field norm; the formula stops there.
+            // Up to 40 terms, a field norm holds a window's exact length; above, the formula
+            // differs.
             prop_assume!(all.iter().all(|(_, terms)| terms.len() <= 40));
             let text = format!("{query}$0");
             let parsed = ParsedQuery::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python, tree: None, recent: &[] });

@@ -1,10 +1,11 @@
-//! What was made of a workspace, in the cache between two starts of a server: its index, and what a
-//! model has learnt.
+//! Data about a workspace that the cache keeps between two starts of a server: its index, and what
+//! a model has learnt from it.
 //!
-//! One file holds one of these: a line that says whose it is, a line with the SHA-256 of all other
-//! bytes, in hex, a line with the workspace's files that it knows, and its own parts. It is put in
-//! place by a rename, so any number of servers may read and write it, and one that is killed leaves
-//! the file as it was. A server holds its index in memory and never writes to the file that it read.
+//! One file holds the data of one owner: a line that identifies the owner, a line with the SHA-256
+//! of all other bytes in hex, a line with the known files of the workspace, and the parts of the
+//! index. A new file is renamed into place. So any number of servers may read and write it, and a
+//! server killed while writing leaves the old file. A server holds its index in memory and never
+//! writes to the file that it read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,30 +21,30 @@ use super::index::{IndexError, IndexParts};
 use crate::digest::hex;
 use crate::folders::create_private_folder;
 
-/// The place of one workspace's index in the cache, or of what a model has learnt of it.
+/// Location in the cache of one workspace's index, or of what a model has learnt from it.
 #[derive(Clone, Debug)]
 pub struct KeptIndex {
     file: PathBuf,
     origin: Origin,
 }
 
-/// The files that are known, by relative path.
+/// The known files, by relative path.
 pub type KnownFiles = BTreeMap<String, KnownFile>;
 
-/// A file as it is known.
+/// A known file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownFile {
-    /// Its contents.
+    /// Digest of its contents.
     pub contents: ContentsDigest,
-    /// The stamp that the file had with these contents; `None` if the disk has others, or may have.
+    /// Stamp of the file with these contents; `None` if the disk has, or may have, other contents.
     pub stamp: Option<FileStamp>,
 }
 
-/// By what contents are taken to be equal: the first half of their SHA-256.
+/// Digest by which contents are compared: the first half of their SHA-256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentsDigest([u64; 2]);
 
-/// By what a file's contents are taken to be unchanged.
+/// Stamp by which a file counts as unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileStamp {
     /// Bytes.
@@ -57,16 +58,16 @@ pub struct FileStamp {
 pub struct KeptEntry {
     /// The workspace's folders.
     pub folders: Vec<PathBuf>,
-    /// The model that has learnt it; `None` for an index.
+    /// The model that has learnt from it; `None` for an index.
     pub model: Option<String>,
     /// Bytes on disk.
     pub size: u64,
-    /// When it was last written.
+    /// Time of the last write.
     pub written: SystemTime,
     file: PathBuf,
 }
 
-/// Why an index can't be kept or read back.
+/// Error when writing or reading a kept index.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptIndexError {
     /// The disk fails.
@@ -74,10 +75,10 @@ pub enum KeptIndexError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file is not what was written.
+    /// The checksum does not match, or the file is cut off.
     #[error("{0} is damaged")]
     Damaged(PathBuf),
     /// The index can't be opened.
@@ -85,19 +86,18 @@ pub enum KeptIndexError {
     Index(#[from] IndexError),
 }
 
-/// Whose index a file holds, and which program made it: its first line.
+/// First line of a file: the owner of the index, and the program that wrote it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Origin {
     folders: Vec<PathBuf>,
-    /// The model that has learnt it; `None` for an index.
+    /// The model that has learnt from it; `None` for an index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// The program's version, size and time of building, since any change of it may cut windows in
-    /// another way.
+    /// The program's version, size and build time, as another program may cut windows differently.
     program: String,
 }
 
-/// The third line.
+/// Third line of a file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Contents {
     files: KnownFiles,
@@ -108,18 +108,18 @@ struct Contents {
 /// The folder of all kept indexes in the cache.
 const FOLDER: &str = "index";
 
-/// The most bytes that all kept indexes take together.
-const MOST_BYTES: u64 = 2 << 30;
+/// Maximum total size of all kept indexes.
+const MAX_TOTAL_BYTES: u64 = 2 << 30;
 
-/// A file that changed less than this ago may change again without another time.
+/// Minimum age of a change for a reliable stamp: a later change may leave the same time.
 /// <https://git-scm.com/docs/racy-git>
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// The age of an unfinished file that no server writes to any more.
+/// Minimum age of an unfinished file that is removed: its writer was killed.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 impl KeptIndex {
-    /// The place of these folders' index in a cache.
+    /// Returns the location of these folders' index in a cache.
     pub fn new(cache: &Path, folders: &[PathBuf]) -> Self {
         let folders = folders
             .iter()
@@ -136,7 +136,7 @@ impl KeptIndex {
         }
     }
 
-    /// The place of what a model of this name has learnt of these folders.
+    /// Returns the location of the data that a model of this name has learnt from these folders.
     pub fn of_model(cache: &Path, folders: &[PathBuf], model: &str) -> Self {
         let mut place = Self::new(cache, folders);
         place.file.as_mut_os_string().push(format!("-{model}"));
@@ -144,7 +144,7 @@ impl KeptIndex {
         place
     }
 
-    /// Reads the parts back; `None` if there are none of this program.
+    /// Reads the parts; `None` if there are none of this program.
     ///
     /// # Errors
     /// The file can't be read, or is damaged.
@@ -166,7 +166,8 @@ impl KeptIndex {
             return Ok(None);
         }
         let contents: Contents = serde_json::from_slice(contents).map_err(|_| damaged())?;
-        // From the last to the first, which stays where it is: parts may be hundreds of megabytes.
+        // Split from the end, so that the largest part is not copied: parts may be hundreds of
+        // megabytes.
         let mut end = bytes.len();
         let mut starts = Vec::new();
         for (_, length) in contents.parts.iter().rev() {
@@ -187,8 +188,7 @@ impl KeptIndex {
         Ok(Some((parts, contents.files)))
     }
 
-    /// Writes the parts, and removes kept indexes of folders that are gone, and the oldest ones
-    /// beyond 2 GiB.
+    /// Writes the parts. Removes kept indexes of deleted folders, and the oldest ones beyond 2 GiB.
     ///
     /// # Errors
     /// The disk is full or can't be written to.
@@ -201,7 +201,7 @@ impl KeptIndex {
                 .collect(),
         };
         let folder = self.file.parent().unwrap_or(Path::new("."));
-        // The index holds code.
+        // The index contains code.
         create_private_folder(folder).map_err(io_error(folder))?;
         let part = self
             .file
@@ -224,7 +224,7 @@ impl KeptIndex {
         };
         let written = write();
         if written.is_err() {
-            // What is left of it is of no use; the first fault is the one to tell.
+            // The partial file is useless, and the first error is the one to report.
             let _ = fs::remove_file(&part);
         }
         written.map_err(io_error(&self.file))?;
@@ -234,7 +234,7 @@ impl KeptIndex {
 }
 
 impl ContentsDigest {
-    /// The digest of some contents.
+    /// Returns the digest of some contents.
     pub fn of(contents: &str) -> Self {
         let digest = Sha256::digest(contents);
         let (halves, _) = digest.as_chunks();
@@ -243,7 +243,7 @@ impl ContentsDigest {
 }
 
 impl FileStamp {
-    /// The stamp of a file; `None` if it has none, or changed a moment ago.
+    /// Returns the stamp of a file; `None` if it is unavailable, or the file changed a moment ago.
     pub fn read(path: &Path) -> Option<Self> {
         let metadata = fs::symlink_metadata(path).ok()?;
         let modified = metadata.modified().ok()?;
@@ -258,7 +258,7 @@ impl FileStamp {
     }
 }
 
-/// The kept indexes of a cache, the last written first.
+/// Lists the kept indexes of a cache, the last written first.
 ///
 /// # Errors
 /// The folder can't be read.
@@ -290,8 +290,8 @@ pub fn kept_indexes(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
     Ok(entries)
 }
 
-/// Removes the kept indexes of folders that are gone, damaged ones, and the oldest ones beyond 2 GiB.
-/// Returns them.
+/// Removes the kept indexes of deleted folders, damaged ones, and the oldest ones beyond 2 GiB.
+/// Returns the removed ones.
 ///
 /// # Errors
 /// The folder can't be read, or a file can't be removed.
@@ -301,12 +301,12 @@ pub fn prune(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
     let mut removed = Vec::new();
     for entry in kept_indexes(cache)? {
         let is_used = entry.folders.iter().any(|folder| folder.is_dir());
-        if is_used && total + entry.size <= MOST_BYTES {
+        if is_used && total + entry.size <= MAX_TOTAL_BYTES {
             total += entry.size;
             continue;
         }
         match fs::remove_file(&entry.file) {
-            // Another server was faster.
+            // Another server may have removed it.
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(io_error(&entry.file)(error));
             }
@@ -316,20 +316,20 @@ pub fn prune(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
     Ok(removed)
 }
 
-/// Removes files that a server was killed while writing.
+/// Removes files whose writer was killed.
 fn remove_unfinished(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         let written = entry.metadata().and_then(|metadata| metadata.modified());
         let age = written.ok().and_then(|written| written.elapsed().ok());
         if path.extension().is_some() && age.is_some_and(|age| age > ABANDONED) {
-            // Whatever keeps it there, the next one may succeed.
+            // Not fatal: the next run tries it again.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Identifies the running program.
+/// Returns an identification of the running program.
 fn program() -> String {
     let metadata = std::env::current_exe().and_then(fs::metadata).ok();
     let built = metadata.as_ref().and_then(|metadata| {
@@ -344,7 +344,7 @@ fn program() -> String {
     )
 }
 
-/// The second line.
+/// Second line of a file.
 fn checksum<'a>(
     origin: &[u8],
     contents: &[u8],
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_found_again_by_the_same_program_and_folders_only() {
+    fn kept_index_is_loaded_only_by_same_program_and_folders() {
         let cache = tempfile::tempdir().expect("a folder");
         let folder = tempfile::tempdir().expect("a folder");
         let folders = [folder.path().to_owned()];
@@ -431,12 +431,12 @@ mod tests {
         let again = Index::from_parts(again).expect("an index");
         assert_eq!(found(&again), ["tax.py"]);
         assert_eq!(known, files);
-        // It goes on as an index does.
+        // The loaded index accepts updates.
         again.remove("tax.py").expect("it is removed");
         again.commit().expect("it is committed");
         assert!(found(&again).is_empty());
 
-        // What a model has learnt has a place of its own.
+        // The data of a model has its own file.
         let learnt = KeptIndex::of_model(cache.path(), &folders, "embedded");
         assert!(learnt.load().expect("nothing is no fault").is_none());
         let parts = IndexParts::from(
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed_wherever_it_is() {
+    fn damage_is_detected_at_any_byte() {
         let cache = tempfile::tempdir().expect("a folder");
         let kept = KeptIndex::new(cache.path(), &[cache.path().to_owned()]);
         let tax = KnownFile {
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn indexes_of_folders_that_are_gone_are_removed() {
+    fn prune_removes_indexes_of_deleted_folders() {
         let cache = tempfile::tempdir().expect("a folder");
         let gone = tempfile::tempdir().expect("a folder");
         let folders = [cache.path(), gone.path()].map(Path::to_owned);
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_changed_a_moment_ago_have_no_stamp() {
+    fn recently_changed_files_have_no_stamp() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.py");
         fs::write(&path, "a = 1\n").expect("it is written");

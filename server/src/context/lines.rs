@@ -1,4 +1,4 @@
-//! Windows of a fixed number of lines: what CrossCodeEval and RepoCoder retrieve, as they do.
+//! Windows of a fixed number of lines, as CrossCodeEval and RepoCoder retrieve them.
 //!
 //! CrossCodeEval: <https://arxiv.org/abs/2310.11248>, §2.3 and appendix C, and the code that made
 //! its data, <https://github.com/amazon-science/cceval>. RepoCoder:
@@ -13,32 +13,32 @@ use super::bm25::{self, DocumentTerms, TermNumbers};
 use super::windows::with_line_feeds;
 use super::words::{runs, words};
 
-/// How many lines that are not blank make a window of CrossCodeEval's.
+/// Number of nonblank lines in a window of CrossCodeEval.
 pub const CCEVAL_LINES: usize = 10;
 
-/// How many lines that are not blank CrossCodeEval looks for.
+/// Number of nonblank lines in a query of CrossCodeEval.
 pub const CCEVAL_QUERY_LINES: usize = 10;
 
-/// The most files that CrossCodeEval looks into.
+/// Maximum number of files that CrossCodeEval searches.
 pub const CCEVAL_FILES: usize = 1000;
 
-/// The most windows among which CrossCodeEval chooses.
+/// Maximum number of windows that CrossCodeEval scores.
 pub const CCEVAL_WINDOWS: usize = 1000;
 
-/// The most tokens that CrossCodeEval's windows may take of a prompt, headers included.
+/// Maximum number of tokens of CrossCodeEval's windows in a prompt, headers included.
 pub const CCEVAL_TOKENS: usize = 512;
 
-/// How many lines, blank ones included, make a window of RepoCoder's.
+/// Number of lines, blank ones included, in a window of RepoCoder.
 pub const REPOCODER_LINES: usize = 20;
 
-/// How many lines lie between the beginnings of two of RepoCoder's windows.
+/// Distance in lines between the beginnings of two windows of RepoCoder.
 pub const REPOCODER_STEP: usize = 10;
 
 /// The constant of reciprocal rank fusion. <https://doi.org/10.1145/1571941.1572114>
 pub const FUSION: f64 = 60.0;
 
-/// The repository's files as windows of lines. What a file comes to is calculated when the file
-/// changes, and not again for each question.
+/// The repository's files as windows of lines. A file's terms are computed when the file changes,
+/// not for each query.
 #[derive(Clone, Debug)]
 pub struct LineWindows {
     scheme: WindowScheme,
@@ -46,17 +46,17 @@ pub struct LineWindows {
     files: BTreeMap<String, Vec<Piece>>,
 }
 
-/// Whose windows a [`LineWindows`] has.
+/// Rules by which a [`LineWindows`] cuts windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowScheme {
-    /// CrossCodeEval's: [`CCEVAL_LINES`] lines that are not blank, none in two windows.
+    /// CrossCodeEval's: [`CCEVAL_LINES`] nonblank lines. Windows do not overlap.
     CrossCodeEval,
-    /// RepoCoder's: [`REPOCODER_LINES`] lines around every [`REPOCODER_STEP`]th, at a file's ends
-    /// fewer.
+    /// RepoCoder's: [`REPOCODER_LINES`] lines around every [`REPOCODER_STEP`]th line, fewer at a
+    /// file's ends.
     RepoCoder,
 }
 
-/// A window with what is counted of it.
+/// A window and its terms.
 #[derive(Clone, Debug)]
 struct Piece {
     first_line: usize,
@@ -64,26 +64,26 @@ struct Piece {
     terms: DocumentTerms,
 }
 
-/// The windows among which one question chooses, in CrossCodeEval's order.
+/// The windows that compete for one query, in CrossCodeEval's order.
 #[derive(Clone, Debug)]
 pub struct CandidateWindows<'a> {
     lines: &'a LineWindows,
-    /// Each with the number that it has in its file.
+    /// Path, number within the file, and window.
     all: Vec<(&'a str, usize, &'a Piece)>,
 }
 
-/// What a window that was found stands for.
+/// The window to return for a window that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitTarget {
-    /// For itself: where the question holds what is missing, what resembles it is the answer.
+    /// The matching window: if the query contains the reference, a similar window is the answer.
     Itself,
-    /// For the window after it, if there is one: what follows what resembles the lines before
-    /// the cursor may resemble what is missing.
+    /// The next window of the file, if there is one: the text after lines similar to those before
+    /// the cursor may be similar to the missing text.
     Next,
 }
 
 impl LineWindows {
-    /// No files yet.
+    /// Creates an empty collection.
     pub fn new(scheme: WindowScheme) -> Self {
         Self {
             scheme,
@@ -92,7 +92,7 @@ impl LineWindows {
         }
     }
 
-    /// Puts a file's contents in place of those it had.
+    /// Replaces a file's windows.
     pub fn update(&mut self, path: &str, contents: &str) {
         let contents = with_line_feeds(contents);
         let pieces = match self.scheme {
@@ -114,13 +114,13 @@ impl LineWindows {
         self.files.insert(path.to_owned(), pieces);
     }
 
-    /// Takes a file out.
+    /// Removes a file.
     pub fn remove(&mut self, path: &str) {
         self.files.remove(path);
     }
 
-    /// The windows of the other files with a file's ending, by the files' distance from it: how
-    /// many folders lie between the two, up and down; and by path.
+    /// Returns the windows of the other files with the same file ending, ordered by the files'
+    /// distance in folders, up and down, and then by path.
     pub fn candidates(&self, path: &str) -> CandidateWindows<'_> {
         let mut others: Vec<_> = self
             .files
@@ -144,7 +144,7 @@ impl LineWindows {
 }
 
 impl CandidateWindows<'_> {
-    /// How many windows are scored: of CrossCodeEval's the first [`CCEVAL_WINDOWS`].
+    /// Number of windows that are scored. For CrossCodeEval, at most [`CCEVAL_WINDOWS`].
     fn scored(&self) -> usize {
         match self.lines.scheme {
             WindowScheme::CrossCodeEval => self.all.len().min(CCEVAL_WINDOWS),
@@ -152,13 +152,13 @@ impl CandidateWindows<'_> {
         }
     }
 
-    /// The texts that are scored, in order.
+    /// Returns the texts that are scored, in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let scored = &self.all[..self.scored()];
         scored.iter().map(|(_, _, piece)| piece.text.as_str())
     }
 
-    /// Each window's BM25 score for a text.
+    /// Returns each window's BM25 score for a text.
     pub fn bm25(&self, query: &str) -> Vec<f64> {
         let documents: Vec<&DocumentTerms> = self.all[..self.scored()]
             .iter()
@@ -167,8 +167,8 @@ impl CandidateWindows<'_> {
         bm25::scores(&self.lines.vocabulary, &documents, &words(query))
     }
 
-    /// Each window's Jaccard similarity to a text: of their sets of words, how many are in both,
-    /// divided by how many are in either.
+    /// Returns each window's Jaccard similarity to a text: the number of words in both, divided by
+    /// the number of words in either.
     pub fn jaccard(&self, query: &str) -> Vec<f64> {
         let query: HashSet<&str> = runs(query).collect();
         let known: HashSet<u32> = query
@@ -185,9 +185,9 @@ impl CandidateWindows<'_> {
         scores.collect()
     }
 
-    /// The windows that the best `limit` scores stand for, best first, each text once. Of equal
-    /// scores the one with the later path and number counts as better, numbers compared as text,
-    /// as in CrossCodeEval. There may be fewer than `limit`, as texts can be equal.
+    /// Returns the targets of the best `limit` scores, best first, without repeated texts, so there
+    /// may be fewer than `limit`. Ties are broken as in CrossCodeEval: the later path and number
+    /// wins, with numbers compared as text.
     pub fn best(&self, scores: &[f64], limit: usize, target: HitTarget) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
         for place in self.order(scores).into_iter().take(limit) {
@@ -208,7 +208,7 @@ impl CandidateWindows<'_> {
         windows
     }
 
-    /// The places of scores, the best first.
+    /// Returns the indices of scores, the best first.
     fn order(&self, scores: &[f64]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..scores.len()).collect();
         let name = |place: usize| {
@@ -227,15 +227,15 @@ impl CandidateWindows<'_> {
         order
     }
 
-    /// The window after another in its file.
+    /// Returns the window after another in its file.
     fn following(&self, place: usize) -> Option<&Piece> {
         let (path, _, _) = self.all[place];
         let (next_path, _, next) = self.all.get(place + 1)?;
         (*next_path == path).then_some(*next)
     }
 
-    /// One score from several rankings of the same windows: the sum of 1 / ([`FUSION`] + rank),
-    /// ranks from 1, as Cormack, Clarke and Büttcher 2009 have it.
+    /// Fuses several rankings of the same windows: the score is the sum of 1 / ([`FUSION`] + rank),
+    /// ranks from 1, as in Cormack, Clarke and Büttcher 2009.
     pub fn fused(&self, rankings: &[Vec<f64>]) -> Vec<f64> {
         let mut fused = vec![0.0; self.scored()];
         for scores in rankings {
@@ -247,8 +247,8 @@ impl CandidateWindows<'_> {
     }
 }
 
-/// What CrossCodeEval looks for: the last [`CCEVAL_QUERY_LINES`] lines that are not blank before
-/// the cursor; with a reference, of these and the reference's.
+/// Query of CrossCodeEval: the last [`CCEVAL_QUERY_LINES`] nonblank lines before the cursor; with a
+/// reference, the last of these and the reference's lines.
 pub fn cceval_query(prefix: &str, reference: Option<&str>) -> String {
     let prefix = with_line_feeds(prefix);
     let reference = with_line_feeds(reference.unwrap_or_default());
@@ -256,9 +256,9 @@ pub fn cceval_query(prefix: &str, reference: Option<&str>) -> String {
     lines[lines.len().saturating_sub(CCEVAL_QUERY_LINES)..].join("\n")
 }
 
-/// What RepoCoder looks for: in the first round the last [`REPOCODER_LINES`] lines before the
-/// cursor's; in the second, half as many, and up to half as many of the line that the cursor is in
-/// with the first completion, blank ones left out.
+/// Query of RepoCoder. First round: the last [`REPOCODER_LINES`] lines before the cursor's line.
+/// Second round: half as many, then up to half as many lines of the cursor's line with the first
+/// completion, without blank lines.
 pub fn repocoder_query(prefix: &str, completion: Option<&str>) -> String {
     let prefix = with_line_feeds(prefix);
     let (before, line) = prefix.rsplit_once('\n').unwrap_or(("", &prefix));
@@ -280,8 +280,8 @@ pub fn repocoder_query(prefix: &str, completion: Option<&str>) -> String {
     }
 }
 
-/// The cosine of the angle between two vectors, calculated in double precision; 0 where one of
-/// them has no length or their dimensions differ.
+/// Returns the cosine similarity of two vectors in double precision; 0 if one of them has length 0
+/// or their dimensions differ.
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
     if a.len() != b.len() {
         return 0.0;
@@ -298,9 +298,9 @@ pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
     }
 }
 
-/// The windows of which a prompt that holds them as comments has at most so many tokens, the
-/// best first: the first that does not fit is cut at its end, and those after it are left out.
-/// `tokens_of` gives how many tokens a prompt has that holds these windows.
+/// Keeps the best windows whose prompt, as comments, has at most `tokens` tokens. The first that
+/// does not fit is cut at its end, and those after it are omitted. `tokens_of` returns the number
+/// of tokens of a prompt with these windows.
 pub fn limited(
     windows: Vec<Window>,
     tokens: usize,
@@ -342,7 +342,7 @@ fn filled(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').filter(|line| !line.trim().is_empty())
 }
 
-/// CrossCodeEval's windows of a file, each with its first line.
+/// Returns CrossCodeEval's windows of a file, each with its first line.
 fn cceval_windows(contents: &str) -> Vec<(usize, String)> {
     let lines: Vec<(usize, &str)> = contents
         .split('\n')
@@ -356,7 +356,7 @@ fn cceval_windows(contents: &str) -> Vec<(usize, String)> {
     windows.collect()
 }
 
-/// RepoCoder's windows of a file, each with its first line.
+/// Returns RepoCoder's windows of a file, each with its first line.
 fn repocoder_windows(contents: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = contents.lines().collect();
     let half = REPOCODER_LINES / 2;
@@ -368,13 +368,13 @@ fn repocoder_windows(contents: &str) -> Vec<(usize, String)> {
     windows.collect()
 }
 
-/// A file's ending, with its dot.
+/// Returns a file's ending, with its dot.
 fn ending(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rfind('.').map_or("", |dot| &name[dot..])
 }
 
-/// How many folders lie between two files, up and down.
+/// Distance between two files in folders, up and down.
 fn distance(a: &str, b: &str) -> usize {
     let common = a
         .split('/')
@@ -399,7 +399,7 @@ mod tests {
         lines
     }
 
-    /// `first` to `last`, a line each.
+    /// Lines numbered `first` to `last`.
     fn counted(name: &str, first: usize, last: usize) -> String {
         (first..=last)
             .map(|number| format!("{name}_{number}\n"))
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_ten_lines_that_are_not_blank_and_stands_for_the_next() {
+    fn cceval_window_has_ten_nonblank_lines_and_may_return_the_next() {
         let source = format!("a_0\n\n \t\n{}\n", counted("a", 1, 24));
         let lines = lines(
             WindowScheme::CrossCodeEval,
@@ -435,13 +435,13 @@ mod tests {
             found(&lines, "a_3", HitTarget::Next)[0],
             "m.py:12 a_10..a_19"
         );
-        // The last one has none after it in its file.
+        // The last window of a file has no next one.
         let last = "m.py:22 a_20..a_24";
         assert_eq!(found(&lines, "a_22", HitTarget::Next)[0], last);
     }
 
     #[test]
-    fn windows_without_a_word_are_none_and_the_next_is_the_one_after() {
+    fn windows_without_words_are_skipped() {
         let signs = ")\n".repeat(10);
         let source = format!("{}{signs}{}", counted("a", 0, 9), counted("a", 10, 12));
         let lines = lines(
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_by_their_distance_and_then_by_path() {
+    fn files_are_ordered_by_distance_then_path() {
         let lines = lines(
             WindowScheme::CrossCodeEval,
             &[
@@ -462,7 +462,7 @@ mod tests {
                 ("a/y.py", "neighbour"),
                 ("a/x.py", "neighbour_2"),
                 ("a/b/w.py", "below"),
-                ("c/v.py", "beside"),
+                ("c/v.py", "level"),
                 ("c/v.pyi", "of another ending"),
                 ("Makefile", "of none"),
             ],
@@ -472,14 +472,11 @@ mod tests {
             .texts()
             .map(str::to_owned)
             .collect();
-        assert_eq!(
-            texts,
-            ["neighbour_2", "neighbour", "below", "top", "beside"]
-        );
+        assert_eq!(texts, ["neighbour_2", "neighbour", "below", "top", "level"]);
     }
 
     #[test]
-    fn equal_scores_are_ordered_by_name_the_last_first_and_equal_texts_come_once() {
+    fn equal_scores_are_ordered_by_name_descending_and_texts_deduplicated() {
         let source = "same\n".repeat(10) + &counted("x", 0, 9);
         let many: String = (0..11)
             .map(|number| counted(&format!("y{number}"), 0, 9))
@@ -494,7 +491,7 @@ mod tests {
             found(&lines, "same", HitTarget::Itself)[0],
             "b.py:0 same..same"
         );
-        // Both hits stand for one text.
+        // Both hits return the same text.
         assert_eq!(
             found(&lines, "same", HitTarget::Next)[0],
             "b.py:10 x_0..x_9"
@@ -514,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_is_as_it_is_now() {
+    fn update_replaces_windows_of_a_file() {
         let mut lines = lines(
             WindowScheme::CrossCodeEval,
             &[("m.py", "old"), ("n.py", "other")],
@@ -526,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn repocoder_looks_through_windows_of_twenty_lines_that_overlap() {
+    fn repocoder_windows_overlap_and_have_twenty_lines() {
         let lines = lines(WindowScheme::RepoCoder, &[("m.py", &counted("a", 0, 34))]);
         let candidates = lines.candidates("here.py");
         let scores = vec![1.0; candidates.texts().count()];
@@ -542,12 +539,12 @@ mod tests {
             ]
         );
         let similar = candidates.jaccard("a_31 a_32 a_33 b");
-        // Three of fifteen and the one that is nowhere.
+        // Three of fifteen, and the unknown word.
         assert_eq!(similar, [0.0, 0.0, 0.0, 3.0 / 16.0]);
     }
 
     #[test]
-    fn questions_are_the_last_lines_before_the_cursor() {
+    fn queries_are_the_last_lines_before_the_cursor() {
         let prefix = format!("{}\n   \nx = f(", counted("a", 0, 29));
         let cceval = cceval_query(&prefix, None);
         assert!(cceval.starts_with("a_21\n") && cceval.ends_with("\na_29\nx = f("));
@@ -583,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_that_does_not_fit_is_cut_at_its_end() {
+    fn window_beyond_the_limit_is_cut_at_its_end() {
         let window = |text: &str| Window {
             path: "a.py".into(),
             first_line: 0,
@@ -608,7 +605,7 @@ mod tests {
         assert!(texts(0).is_empty());
     }
 
-    /// The formula as it stands in rank_bm25, over every document and with no thought of speed.
+    /// The formula of rank_bm25, computed over every document, without optimisation.
     fn naive(documents: &[Vec<String>], query: &[String]) -> Vec<f64> {
         let count = documents.len() as f64;
         let total: usize = documents.iter().map(Vec::len).sum();
@@ -663,7 +660,7 @@ mod tests {
                 .map(|(number, contents)| (format!("f{number}.py"), contents.as_str()))
                 .collect();
             let mut lines = LineWindows::new(WindowScheme::CrossCodeEval);
-            // What was there before leaves no trace.
+            // Earlier contents have no effect.
             lines.update("f0.py", "a a x");
             lines.update("gone.py", "b y");
             lines.remove("gone.py");

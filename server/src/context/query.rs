@@ -1,4 +1,4 @@
-//! What is asked of the index at a cursor: terms with weights, and files to favour.
+//! Queries of the index at a cursor: terms with weights, and files to prefer.
 
 use std::collections::BTreeMap;
 
@@ -9,59 +9,60 @@ use crate::syntax::{ImportedModule, Language, module_path};
 use super::terms::CodeTerms;
 use super::windows::with_line_feeds;
 
-/// A place to find windows for.
+/// A place that needs windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// The file's path as in [`super::Window::path`]; none of its windows is an answer.
+    /// The file's path as in [`super::Window::path`]. Its own windows are never returned.
     pub path: &'a str,
     /// The file's text before the cursor.
     pub prefix: &'a str,
     /// The file's text after the cursor.
     pub suffix: &'a str,
-    /// The file's language. Answers are of files of languages with the same name.
+    /// The file's language. Results come from files of languages with the same name.
     pub language: &'static Language,
-    /// The file's syntax tree, where it is at hand; else the file is parsed.
+    /// The file's syntax tree, if available; otherwise the file is parsed.
     pub tree: Option<&'a Tree>,
     /// Paths of files that were opened or edited, the last first.
     pub recent: &'a [String],
 }
 
-/// How many lines before the cursor are searched for, blank ones aside.
+/// Number of nonblank lines before the cursor whose terms are searched.
 pub const PREFIX_LINES: usize = 10;
 
-/// How many lines after the cursor are searched for, blank ones aside.
+/// Number of nonblank lines after the cursor whose terms are searched.
 pub const SUFFIX_LINES: usize = 5;
 
-/// The factor on a line's terms per line between it and the cursor.
+/// Factor on the weight of a line's terms, per line of distance from the cursor.
 ///
-/// This and the three factors below were chosen by the share of words new to their file that the
-/// best 5 windows have (`benches/context.rs`): against equal lines, full heads and boosts of 1.5
-/// and 1.1, it rose by 0.7 to 4.4 points from 33 to 52 % in each of five repositories, four in
-/// Python and one in TypeScript. They were chosen on these same five.
+/// This and the three factors below were tuned on the share of words new to their file that the
+/// best 5 windows contain (`benches/context.rs`). Compared with equal lines, full heads and boosts
+/// of 1.5 and 1.1, that share rose by 0.7 to 4.4 points, from 33–52 %, in each of five
+/// repositories: four in Python and one in TypeScript. The factors were tuned on these same five.
 pub const LINE_DECAY: f32 = 0.8;
 
-/// The weight of the terms in the heads of the definitions around the cursor.
+/// Weight of the terms in the heads of the definitions around the cursor.
 pub const SIGNATURE_WEIGHT: f32 = 0.25;
 
-/// The factor on the score of windows of a file that the open one imports.
+/// Factor on the score of windows of files that the open file imports.
 pub const IMPORT_BOOST: f64 = 1.3;
 
-/// The factor on the score of windows of a file in the open one's folder.
+/// Factor on the score of windows of files in the open file's folder.
 pub const SAME_FOLDER_BOOST: f64 = 1.25;
 
-/// The factor on the score of windows of the files that were opened or edited last.
+/// Factor on the score of windows of recently opened or edited files.
 pub const RECENT_BOOST: f64 = 1.2;
 
-/// How many files count as opened or edited last.
+/// Number of files that count as recently opened or edited.
 pub const RECENT_FILES: usize = 5;
 
-/// How many bytes of a definition's head are searched for, as a default value may be long.
+/// Maximum number of bytes of a definition's head that are searched, as a default value may be
+/// long.
 const LONGEST_SIGNATURE: usize = 1000;
 
-/// A query, taken apart.
+/// A query, reduced to terms and preferences.
 #[derive(Default)]
 pub(super) struct ParsedQuery {
-    /// Each term and the sum of the weights of its places. Sorted, so that sums have one order.
+    /// Each term and the sum of its weights. Sorted, so that sums have one order.
     pub(super) terms: BTreeMap<String, f32>,
     folder: String,
     imports: Vec<ImportedModule>,
@@ -73,7 +74,7 @@ impl ParsedQuery {
         let before = with_line_feeds(query.prefix);
         let after = with_line_feeds(query.suffix);
         let text = format!("{before}{after}");
-        // A tree of the same text: nothing was put in its place for the line ends.
+        // A tree is usable only if it is of the same text: no line end was replaced.
         let known = query
             .tree
             .filter(|tree| tree.root_node().end_byte() <= text.len())
@@ -107,7 +108,7 @@ impl ParsedQuery {
         }
     }
 
-    /// The factor on the score of windows of a file.
+    /// Returns the factor on the score of windows of a file.
     pub(super) fn boost(&self, path: &str) -> f64 {
         let module_path = module_path(path);
         let imported = self
@@ -131,13 +132,13 @@ fn filled<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a 
     lines.filter(|line| !line.trim().is_empty())
 }
 
-/// Lines with the weight of their terms.
+/// Pairs lines with the weight of their terms.
 fn near_to_far<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iterator<Item = (f32, &'a str)> {
     let weights = std::iter::successors(Some(1.0), |weight| Some(weight * LINE_DECAY));
     weights.zip(lines)
 }
 
-/// The heads, up to the body, of the definitions around a place.
+/// Returns the heads, up to the body, of the definitions around a place.
 fn signatures<'a>(
     language: &Language,
     root: Node<'_>,
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_around_the_cursor_and_the_heads_around_it_are_asked_for() {
+    fn query_has_terms_of_near_lines_and_enclosing_heads() {
         let body: String = (0..12)
             .map(|n| format!("        line{n:02}()\n\n"))
             .collect();
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_say_which_files_to_favour() {
+    fn imported_files_are_boosted() {
         let python = parsed(
             "shop/cart/view.py",
             "import os.path as p\nfrom . import tax\nfrom ..core.money import (Cents, rate as r)\nfrom shop import log\ntry:\n    import fast.parse\nexcept ImportError:\n    import slow\n$0",

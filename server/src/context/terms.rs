@@ -1,4 +1,4 @@
-//! From code to the terms that the index knows it by.
+//! Splits code into the terms of the index.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
 use crate::syntax::Language;
 
-/// The length in bytes above which a word is no term: an encoded blob, not a name.
+/// Maximum length in bytes of a word: a longer one is an encoded blob, not a name.
 const LONGEST_WORD: usize = 100;
 
-/// The terms of a piece of code, in order, repeated as often as they stand there.
+/// The terms of a piece of code, in order, with repetitions.
 ///
 /// A word is a run of letters, digits and `_`; keywords of the language are dropped. Each word
-/// gives itself in lower case and, if it has several, its parts, which end at `_`, where a lower
-/// case letter meets an upper case one (`parse|Config`), before the last of several upper case
-/// letters (`HTTP|Server`), and where letters meet digits (`sha|256`). CodeTerms of one character are
+/// gives itself in lower case and, if it has several parts, its parts. Parts end at `_`, between a
+/// lower-case and an upper-case letter (`parse|Config`), before the last of several upper-case
+/// letters (`HTTP|Server`), and between letters and digits (`sha|256`). Terms of one character are
 /// dropped.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CodeTerms {
-    /// All terms, one after the other, so that a window costs two allocations and not thousands.
+    /// All terms, concatenated, so that a window costs two allocations and not thousands.
     text: String,
     ends: Vec<usize>,
 }
@@ -50,7 +50,7 @@ impl CodeTerms {
         let mut characters = word.char_indices().peekable();
         while let Some((index, character)) = characters.next() {
             let next = characters.peek().map(|(_, next)| *next);
-            if before.is_some_and(|before| parts(before, character, next)) {
+            if before.is_some_and(|before| splits_between(before, character, next)) {
                 self.push_part(word, start..index);
                 start = index;
             }
@@ -92,8 +92,8 @@ impl CodeTerms {
     }
 }
 
-/// Whether a part of a word ends between two characters, of which the second has a follower.
-fn parts(before: char, character: char, next: Option<char>) -> bool {
+/// True if a part of a word ends between two characters; `next` follows the second.
+fn splits_between(before: char, character: char, next: Option<char>) -> bool {
     if before == '_' {
         return character != '_';
     }
@@ -105,7 +105,7 @@ fn parts(before: char, character: char, next: Option<char>) -> bool {
     capital_starts || (before.is_numeric() != character.is_numeric())
 }
 
-/// [`CodeTerms`] as tantivy asks for them.
+/// Adapter of [`CodeTerms`] to tantivy.
 #[derive(Clone)]
 pub(super) struct TermTokenizer(pub(super) &'static Language);
 
@@ -136,7 +136,7 @@ impl TokenStream for TermStream {
         self.token.text.clear();
         let range = self.terms.range(self.next);
         self.token.text.push_str(&self.terms.text[range]);
-        // The index keeps no offsets: nothing is ever highlighted.
+        // Offsets stay unset, as nothing is ever highlighted.
         self.token.position = self.next;
         self.next += 1;
         true

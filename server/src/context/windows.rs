@@ -1,4 +1,4 @@
-//! A file as windows.
+//! Splits a file into windows.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,32 +9,32 @@ use crate::syntax::Language;
 
 use super::Window;
 
-/// The most lines of a definition that stays one window.
+/// Maximum number of lines of a definition that stays one window.
 pub const LARGEST_DEFINITION: usize = 40;
 
-/// The fewest lines of a definition that is a window of its own: one-line types and functions
-/// tell more together with their neighbours.
+/// Minimum number of lines of a definition that gets its own window: one-line types and functions
+/// are more useful together with their neighbours.
 pub const SMALLEST_DEFINITION: usize = 3;
 
-/// How many lines that are not blank make a window where no definition does, as in
-/// CrossCodeEval. <https://arxiv.org/abs/2310.11248>
+/// Number of nonblank lines of a window outside definitions, as in CrossCodeEval.
+/// <https://arxiv.org/abs/2310.11248>
 pub const STEP: usize = 10;
 
-/// How many nodes deep definitions are looked for. What is deeper is cut by lines, so that no
-/// file can exhaust the stack.
-const DEEPEST: usize = 48;
+/// Maximum depth in nodes at which definitions are searched. Deeper code is cut by lines, so that
+/// no file can exhaust the stack.
+const MAX_DEPTH: usize = 48;
 
-/// How many nodes may stand between a statement and the definition it wraps, such as
-/// `export default`, decorators, `const f =` or `describe("…", () => …)`.
+/// Maximum number of nodes between a statement and the definition it wraps, such as `export
+/// default`, decorators, `const f =` or `describe("…", () => …)`.
 const WRAPPERS: usize = 4;
 
-/// The windows of a file, in order. They don't overlap, and each line with a letter or digit is
-/// in exactly one, just as it stands in the file.
+/// Splits a file into windows, in order. Windows don't overlap. Each line with a letter or digit is
+/// in exactly one of them, unchanged.
 ///
-/// A definition of [`SMALLEST_DEFINITION`] to [`LARGEST_DEFINITION`] lines, with the comments
-/// right above it, is a window. A larger one is taken apart into the definitions among its
-/// members and what is left; what is left, there and at the top, is cut into windows of [`STEP`]
-/// lines that are not blank. Blank lines at a window's ends are dropped. Scores are 0.
+/// A definition of [`SMALLEST_DEFINITION`] to [`LARGEST_DEFINITION`] lines, with the comments right
+/// above it, is one window. A larger definition is split into the definitions among its members and
+/// the rest. The rest, there and at the top level, is cut into windows of [`STEP`] nonblank lines.
+/// Blank lines at a window's ends are dropped. Scores are 0.
 pub fn windows(path: &str, contents: &str, language: &Language) -> Vec<Window> {
     let contents = with_line_feeds(contents);
     let lines: Vec<&str> = contents.split('\n').collect();
@@ -45,7 +45,7 @@ pub fn windows(path: &str, contents: &str, language: &Language) -> Vec<Window> {
     let mut pieces = Vec::new();
     let mut next = 0;
     for definition in definitions {
-        // Two definitions may share a line, which the first of them gets.
+        // Two definitions may share a line: it belongs to the first.
         let rows = definition.start.max(next)..definition.end.min(lines.len());
         if rows.is_empty() {
             continue;
@@ -62,8 +62,8 @@ pub fn windows(path: &str, contents: &str, language: &Language) -> Vec<Window> {
         .collect()
 }
 
-/// The text with CR and CRLF as LF, so that the lines of the text room, of tree-sitter (which
-/// knows LF only) and of a window are the same.
+/// Replaces CR and CRLF by LF, so that `text`, tree-sitter (which knows only LF) and windows count
+/// the same lines.
 pub(super) fn with_line_feeds(contents: &str) -> Cow<'_, str> {
     if contents.contains('\r') {
         Cow::Owned(contents.replace("\r\n", "\n").replace('\r', "\n"))
@@ -72,7 +72,7 @@ pub(super) fn with_line_feeds(contents: &str) -> Cow<'_, str> {
     }
 }
 
-/// Adds the rows of the definitions in a node that are windows, in order.
+/// Adds the rows of those definitions in a node that are windows, in order.
 fn find(language: &Language, node: Node<'_>, depth: usize, found: &mut Vec<Range<usize>>) {
     let mut comments: Option<Range<usize>> = None;
     for child in node.named_children(&mut node.walk()) {
@@ -92,13 +92,13 @@ fn find(language: &Language, node: Node<'_>, depth: usize, found: &mut Vec<Range
         let is_definition = wraps_definition(language, child, WRAPPERS);
         if is_definition && whole.len() <= LARGEST_DEFINITION {
             found.push(whole);
-        } else if depth < DEEPEST {
+        } else if depth < MAX_DEPTH {
             find(language, child, depth + 1, found);
         }
     }
 }
 
-/// Whether a node is a definition or wraps one.
+/// True if a node is a definition or wraps one.
 fn wraps_definition(language: &Language, node: Node<'_>, levels: usize) -> bool {
     if language.is_definition(node) || language.is_function(node) {
         return true;
@@ -110,8 +110,8 @@ fn wraps_definition(language: &Language, node: Node<'_>, levels: usize) -> bool 
             .any(|child| wraps_definition(language, child, levels - 1))
 }
 
-/// The rows a node covers. A node that ends at a row's start, as Python's comments in blocks may,
-/// does not cover that row.
+/// Returns the rows that a node covers. A node that ends at a row's start, as Python's comments in
+/// blocks may, does not cover that row.
 fn rows(node: Node<'_>) -> Range<usize> {
     let (start, end) = (node.start_position(), node.end_position());
     let past = if end.column == 0 && end.row > start.row {
@@ -122,7 +122,7 @@ fn rows(node: Node<'_>) -> Range<usize> {
     start.row..past
 }
 
-/// Cuts rows into pieces of [`STEP`] lines that are not blank.
+/// Cuts rows into pieces of [`STEP`] nonblank lines.
 fn cut(lines: &[&str], rows: Range<usize>, pieces: &mut Vec<Range<usize>>) {
     let mut start = rows.start;
     let mut filled = 0;
@@ -162,7 +162,7 @@ mod tests {
         Language::by_id("python").expect("the table has it")
     }
 
-    /// Windows with their lines, as a person would check them.
+    /// Formats windows with their lines for a snapshot.
     fn shown(path: &str, contents: &str) -> String {
         let language = Language::for_path(path.as_ref()).expect("the path has a known ending");
         let show = |window: Window| format!("-- line {}\n{}\n", window.first_line, window.text);

@@ -1,23 +1,23 @@
-//! Words as CrossCodeEval's retriever has them: NLTK's word tokenizer, then `\w+` on each token.
+//! Words as CrossCodeEval's retriever splits them: NLTK's word tokenizer, then `\w+` on each token.
 //!
-//! NLTK's tokenizer parts text at many signs, nearly all of which `\w+` drops again. What is left
-//! of it is that it parts some contractions inside of a run of word characters: `cannot` is `can`
-//! and `not`, `don't` before a blank is `do`, `n` and `t`. So a text that can't hold any is cut
-//! into runs, and the others go through the tokenizer's rules, one after the other.
+//! NLTK's tokenizer splits text at many characters, nearly all of which `\w+` drops anyway. Only
+//! its splits of contractions within a run of word characters have an effect: `cannot` is `can` and
+//! `not`, `don't` before a blank is `do`, `n` and `t`. So a text without possible contractions is
+//! split into runs, and other texts go through the tokenizer's rules in order.
 //!
 //! The rules are those of NLTK 3.8.1, the release of the months in which CrossCodeEval's data was
-//! made; 3.10.4 parts `can't` before a line's end too, and gives other scores than the
-//! published. <https://github.com/nltk/nltk/blob/3.8.1/nltk/tokenize/destructive.py>
-//! NLTK cuts a text into sentences first, with a trained model. That is left out: it matters only
-//! to a contraction right before a sentence's end in the middle of a window.
+//! made. Version 3.10.4 also splits `can't` before a line's end, and its scores differ from the
+//! published ones. <https://github.com/nltk/nltk/blob/3.8.1/nltk/tokenize/destructive.py>
+//! NLTK first splits a text into sentences with a trained model. This step is omitted: it affects
+//! only a contraction right before a sentence's end in the middle of a window.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The words of a text, in order, each as often as it stands there.
+/// Returns the words of a text, in order, with repetitions.
 pub fn words(text: &str) -> Vec<String> {
-    if may_part(text) {
+    if may_split(text) {
         let rewritten: String = rewritten(text).into_iter().collect();
         runs(&rewritten).map(str::to_owned).collect()
     } else {
@@ -25,13 +25,13 @@ pub fn words(text: &str) -> Vec<String> {
     }
 }
 
-/// The longest runs of characters that Python's `\w` matches.
+/// Returns the longest runs of characters that Python's `\w` matches.
 pub(super) fn runs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character| !is_word(character))
         .filter(|run| !run.is_empty())
 }
 
-/// Whether Python's `\w` matches a character: a letter, something numeric, or `_`.
+/// True if Python's `\w` matches a character: a letter, a numeric character, or `_`.
 fn is_word(character: char) -> bool {
     static WORD: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^[\p{L}\p{N}]").expect("the pattern is fixed and sound"));
@@ -42,7 +42,7 @@ fn is_word(character: char) -> bool {
     }
 }
 
-/// Whether Python's `\d` matches a character.
+/// True if Python's `\d` matches a character.
 fn is_digit(character: char) -> bool {
     static DIGIT: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^\p{Nd}").expect("the pattern is fixed and sound"));
@@ -53,13 +53,13 @@ fn is_digit(character: char) -> bool {
     }
 }
 
-/// Whether Python's `\s` matches a character.
+/// True if Python's `\s` matches a character.
 fn is_space(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\x1c'..='\x1f')
 }
 
-/// Words that are parted in two, and after how many characters.
-const PARTED: [(&str, usize); 6] = [
+/// Words that are split in two, with the length of the first part.
+const SPLIT_WORDS: [(&str, usize); 6] = [
     ("cannot", 3),
     ("gimme", 3),
     ("gonna", 3),
@@ -68,8 +68,8 @@ const PARTED: [(&str, usize); 6] = [
     ("wanna", 3),
 ];
 
-/// Whether the rules could part a run of word characters of this text.
-fn may_part(text: &str) -> bool {
+/// True if the rules might split a run of word characters of this text.
+fn may_split(text: &str) -> bool {
     // Most windows have no run of the right length and beginning.
     let apostrophe = text.contains('\'');
     if apostrophe && (text.contains("n't") || text.contains("N'T")) {
@@ -78,14 +78,14 @@ fn may_part(text: &str) -> bool {
     runs(text).any(|run| {
         let first = run.as_bytes()[0].to_ascii_lowercase();
         match first {
-            b'c' | b'g' | b'l' | b'w' => PARTED.iter().any(|(word, _)| same(run, word)),
+            b'c' | b'g' | b'l' | b'w' => SPLIT_WORDS.iter().any(|(word, _)| same(run, word)),
             b't' => apostrophe && (same(run, "tis") || same(run, "twas")),
             _ => false,
         }
     })
 }
 
-/// Whether a text is a word of ASCII letters, in upper or lower case, as Python's `(?i)` has it.
+/// True if a text equals a word of ASCII letters under Python's `(?i)`.
 fn same(text: &str, word: &str) -> bool {
     let mut characters = text.chars();
     word.chars()
@@ -93,7 +93,7 @@ fn same(text: &str, word: &str) -> bool {
         && characters.next().is_none()
 }
 
-/// Whether Python's `(?i)` takes a character for a small ASCII letter.
+/// True if Python's `(?i)` equates a character with a lower-case ASCII letter.
 fn alike(character: char, letter: char) -> bool {
     character.to_ascii_lowercase() == letter
         || match letter {
@@ -104,7 +104,7 @@ fn alike(character: char, letter: char) -> bool {
         }
 }
 
-/// The text after all of the tokenizer's rules, its tokens apart by blanks.
+/// Applies all of the tokenizer's rules; tokens are separated by blanks.
 fn rewritten(text: &str) -> Vec<char> {
     let mut text = punctuation_apart(starting_quotes_apart(text.chars().collect()));
     text.insert(0, ' ');
@@ -121,6 +121,7 @@ fn starting_quotes_apart(mut text: Vec<char>) -> Vec<char> {
         }
         _ => None,
     });
+    // A quote at the start of the text is an opening one.
     if text.first() == Some(&'"') {
         text.splice(..1, ['`', '`']);
     }
@@ -195,7 +196,7 @@ fn ending_quotes_apart(mut text: Vec<char>) -> Vec<char> {
     replaced(&text, |rest, _| clitic(rest, &clitics))
 }
 
-/// Each rule by itself.
+/// Splits contractions, one rule after the other.
 fn contractions_apart(mut text: Vec<char>) -> Vec<char> {
     for (word, first) in [
         ("cannot", 3),
@@ -211,6 +212,7 @@ fn contractions_apart(mut text: Vec<char>) -> Vec<char> {
             let length = word.len();
             let found = before.is_none_or(|before| !is_word(before)) && begins(rest, word);
             let after = rest.get(length);
+            // NLTK's pattern for `wanna` ends with `\s`, unlike the others.
             let ended = if word == "wanna" {
                 after.is_some_and(|after| is_space(*after))
             } else {
@@ -229,9 +231,9 @@ fn contractions_apart(mut text: Vec<char>) -> Vec<char> {
     text
 }
 
-/// The text with every match of a rule replaced, from left to right, as `re.sub` does. A rule
-/// gets what is left of the text, never empty, with the character before it, and gives how many
-/// characters it matches there, at least one, and what comes in their place.
+/// Replaces every match of a rule, from left to right, as `re.sub` does. A rule gets the rest of
+/// the text, never empty, and the character before it. It returns the number of characters that it
+/// matches there, at least one, and their replacement.
 fn replaced(
     text: &[char],
     rule: impl Fn(&[char], Option<char>) -> Option<(usize, Vec<char>)>,
@@ -255,14 +257,15 @@ fn padded(signs: &[char]) -> Vec<char> {
     [&[' '], signs, &[' ']].concat()
 }
 
-/// The text with blanks around each of these signs.
+/// Puts blanks around each of these signs.
 fn each(text: &[char], signs: &[char]) -> Vec<char> {
     replaced(text, |rest, _| {
         signs.contains(&rest[0]).then(|| (1, padded(&rest[..1])))
     })
 }
 
-/// A character that is neither an apostrophe nor a blank, one of these clitics, and a blank.
+/// Matches a character other than an apostrophe or a blank, then one of these clitics, then a
+/// blank.
 fn clitic(rest: &[char], clitics: &[&str]) -> Option<(usize, Vec<char>)> {
     let before = *rest.first().filter(|c| !matches!(c, '\'' | ' '))?;
     let clitic = clitics.iter().find(|clitic| {
@@ -275,19 +278,19 @@ fn clitic(rest: &[char], clitics: &[&str]) -> Option<(usize, Vec<char>)> {
     Some((clitic.len() + 2, with))
 }
 
-/// Whether a text begins with a word of small ASCII letters and apostrophes, whatever its case.
+/// True if a text begins with a word of lower-case ASCII letters and apostrophes, ignoring case.
 fn begins(rest: &[char], word: &str) -> bool {
     rest.len() >= word.len() && word.chars().zip(rest).all(|(letter, c)| alike(*c, letter))
 }
 
-/// A word in two parts, with blanks around them.
+/// Splits a word in two parts, with blanks around them.
 fn in_two(word: &[char], first: usize) -> Vec<char> {
     [&[' '], &word[..first], &[' '], &word[first..], &[' ']].concat()
 }
 
-/// Parts the period that ends the text from what stands before it, if one does that is no part of
-/// an ellipsis. After it there may be closing brackets and quotes, and then white space; with
-/// `wide`, which is the first of two rules, typographic quotes and blanks too.
+/// Puts a blank before the period that ends the text, unless it belongs to an ellipsis. Closing
+/// brackets, quotes and then white space may follow the period. With `wide`, the first of the two
+/// rules, typographic quotes and blanks may follow too.
 fn last_period(text: Vec<char>, wide: bool) -> Vec<char> {
     let Some(period) = text.iter().rposition(|c| *c == '.') else {
         return text;
@@ -317,10 +320,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contractions_are_parted_where_the_rules_see_them() {
+    fn contractions_are_split_as_in_nltk() {
         for (text, expected) in [
             ("x = don't do(it)", "x do n t do it"),
-            // A line's end is no blank to the rule, a text's end is.
+            // The rule matches at a text's end, but not at a line's end.
             ("can't\nbe", "can t be"),
             ("we can't", "we ca n t"),
             ("we can't.", "we ca n t"),

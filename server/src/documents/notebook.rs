@@ -1,4 +1,4 @@
-//! Notebooks: which code cells stand before a cell, and what of them is code.
+//! Notebooks: the order of their cells, and the code in them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use super::{Documents, Snapshot};
 use crate::text::{ByteOffset, Text};
 
-/// A document as models see it: the text of a notebook's cell follows that of the cells before it,
-/// as it does when the cells run. Any other document is seen as it is.
+/// A document as models see it. A notebook's cell is preceded by the code of the cells before it,
+/// in the order in which they run. Any other document is unchanged.
 #[derive(Clone, Debug)]
 pub struct ModelView {
     /// The whole text, under the document's own URI and version.
     pub document: Arc<Snapshot>,
-    /// Where the document's own text begins in it.
+    /// Offset at which the document's own text begins.
     pub start: ByteOffset,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct Notebooks {
     cells: HashMap<String, Vec<String>>,
 }
 
-/// The magics that run the rest of their cell as Python, so that it is code all the same.
+/// Magics that run the rest of their cell as Python, so that it counts as code.
 const PYTHON_MAGICS: [&str; 4] = ["%%time", "%%timeit", "%%capture", "%%prun"];
 
 impl ModelView {
-    /// Where an offset of the document's own text lies.
+    /// Converts an offset of the document's own text into one of the whole text.
     pub fn offset(&self, own: ByteOffset) -> ByteOffset {
         ByteOffset(self.start.0 + own.0)
     }
@@ -39,7 +39,7 @@ impl Documents {
         self.notebooks.cells.insert(uri.to_owned(), cells);
     }
 
-    /// Replaces some of a notebook's code cells. Returns whether the notebook is open.
+    /// Replaces some of a notebook's code cells. Returns true if the notebook is open.
     pub fn splice_cells(
         &mut self,
         uri: &str,
@@ -56,18 +56,18 @@ impl Documents {
         true
     }
 
-    /// Closes a notebook. Its cells' documents are closed apart.
+    /// Closes a notebook. The client closes its cells' documents separately.
     pub fn close_notebook(&mut self, uri: &str) {
         self.notebooks.cells.remove(uri);
     }
 
-    /// An open document as models see it.
+    /// Returns an open document as models see it.
     pub fn model_view(&self, uri: &str) -> Option<ModelView> {
         let document = self.snapshot(uri)?;
         let mut text = String::new();
         for cell in self.notebooks.before(uri) {
             let cell = self.open.get(cell);
-            // A cell in another language is not run with this one.
+            // A cell in another language runs separately.
             let alike = cell.filter(|cell| {
                 cell.language.map(|language| language.id)
                     == document.language.map(|language| language.id)
@@ -94,12 +94,12 @@ impl Documents {
 }
 
 impl Notebooks {
-    /// The notebook that has this cell.
+    /// Returns the notebook that has this cell.
     pub(super) fn holding(&self, cell: &str) -> Option<&str> {
         self.position(cell).map(|(notebook, _)| notebook)
     }
 
-    /// The cells before this one, in order; none for a document that is no cell.
+    /// Returns the cells before this one, in order; none for a document that is not a cell.
     fn before(&self, cell: &str) -> &[String] {
         self.position(cell)
             .and_then(|(notebook, index)| self.cells.get(notebook)?.get(..index))
@@ -114,9 +114,9 @@ impl Notebooks {
     }
 }
 
-/// The code of a cell, each line with its end: without IPython's magics, shell commands and
-/// questions for help, which no parser of Python accepts. `None` if a magic hands the cell to
-/// another language, or nothing is left.
+/// Returns the code of a cell, each line with its end. Omits IPython's magics, shell commands and
+/// help queries, which a Python parser rejects. `None` if a magic runs the cell in another
+/// language, or no code remains.
 fn code(cell: &str) -> Option<String> {
     let magic = cell.split_whitespace().next();
     let foreign =

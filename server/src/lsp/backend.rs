@@ -36,10 +36,10 @@ use super::requests::{
 use super::session::EditorSession;
 use crate::completion::RetrievedWindows;
 
-/// The session as tower-lsp holds it.
+/// The session as tower-lsp's backend.
 pub(super) struct Backend(Arc<EditorSession>);
 
-/// A service for one client, to which methods may be added.
+/// Creates a service for one client, to which methods may be added.
 pub(super) fn build(options: ServerOptions) -> LspServiceBuilder<Backend> {
     LspService::build(|client| Backend(Arc::new(EditorSession::new(client, options))))
         .custom_method(INLINE_COMPLETION, Backend::inline_completion)
@@ -61,7 +61,7 @@ impl Backend {
     }
 }
 
-/// Requests and notifications that the protocol or its version in lsp-types does not have.
+/// Requests and notifications that the protocol, or lsp-types' version of it, does not have.
 impl Backend {
     async fn inline_completion(
         &self,

@@ -14,7 +14,7 @@ use super::status::ServerState;
 use crate::completion::{EngineError, Engines};
 use crate::configuration::Configuration;
 
-/// Runs jobs one after the other until the session is dropped.
+/// Runs jobs one after another until the session is dropped.
 pub(super) async fn run(
     session: Arc<EditorSession>,
     mut jobs: mpsc::UnboundedReceiver<BackgroundJob>,
@@ -32,7 +32,7 @@ pub(super) async fn run(
     }
 }
 
-/// Applies the current settings, over the same index if it serves them and not all is `anew`.
+/// Applies the current settings. Keeps the index if it can be used with them, unless `anew`.
 async fn put_in_force(session: &EditorSession, anew: bool) {
     // Read before the settings: a change in between only repeats the job.
     let revision = session.revision();
@@ -44,8 +44,8 @@ async fn put_in_force(session: &EditorSession, anew: bool) {
         true => configure(session, configuration.clone(), revision).await,
         false => switch(session, &configuration, revision).await,
     }
-    // Settings that changed meanwhile may need other models or another index, and previous ones may
-    // have returned while those failed.
+    // Settings that changed meanwhile may need other models or another index. Earlier, working ones
+    // may have been restored while these failed.
     if session.revision() != revision {
         session.queue(BackgroundJob::Switch);
     }
@@ -68,7 +68,7 @@ async fn configure(session: &EditorSession, configuration: Configuration, revisi
         Ok(engines) => session.install_engines(engines, revision),
         Err(reason) => return give_up(session, reason).await,
     };
-    // From here on requests are answered from what is indexed so far.
+    // From here on, requests are served from what is indexed so far.
     let progress = IndexingProgress::begin(&session.client, shows_progress).await;
     let (counts, mut receive) = mpsc::unbounded_channel();
     let indexing = Arc::clone(&engines);
@@ -80,7 +80,8 @@ async fn configure(session: &EditorSession, configuration: Configuration, revisi
     let mut tenths = 0;
     while let Some((done, all)) = receive.recv().await {
         progress.report(done, all).await;
-        // In steps of ten percent: a file may take less than a message.
+        // Reported in steps of ten percent, as indexing a file may be faster than sending a
+        // message.
         let reached = (done * 10).checked_div(all).unwrap_or_default();
         if reached > tenths {
             tenths = reached;
@@ -93,10 +94,12 @@ async fn configure(session: &EditorSession, configuration: Configuration, revisi
         Ok(indexed) => indexed,
         Err(reason) => return give_up(session, reason).await,
     };
+    // Reading may have missed these changes, so they are indexed again.
     let read = session.state().and_then(|mut state| state.indexing.take());
     for path in read.unwrap_or_default().changed {
         session.file_changed(&path);
     }
+    // `shutdown` waits for this lock, so that the index is kept before the process ends.
     let _keeping = session.keeping.lock().await;
     report_indexed(session, &engines, &indexed).await;
     let kept = Arc::clone(&engines);
@@ -105,7 +108,7 @@ async fn configure(session: &EditorSession, configuration: Configuration, revisi
     }
 }
 
-/// What a blocking task gave, or why it gave nothing.
+/// Returns the result of a blocking task, or the reason why it failed.
 fn joined<T>(result: Result<Result<T, EngineError>, JoinError>) -> Result<T, String> {
     match result {
         Ok(done) => done.map_err(|error| error.to_string()),
@@ -113,7 +116,7 @@ fn joined<T>(result: Result<Result<T, EngineError>, JoinError>) -> Result<T, Str
     }
 }
 
-/// Stops answering: the repository is not read any further.
+/// Stops serving requests: the repository is not read any further.
 async fn give_up(session: &EditorSession, reason: String) {
     if let Some(mut state) = session.state() {
         state.indexing = None;
@@ -121,9 +124,9 @@ async fn give_up(session: &EditorSession, reason: String) {
     suspend(session, reason).await;
 }
 
-/// Applies settings, over the same index if it serves them.
+/// Applies settings. Keeps the index if it can be used with them.
 async fn switch(session: &EditorSession, configuration: &Configuration, revision: u64) {
-    // Two jobs may be queued for one change.
+    // Two jobs may be queued for the same change; the second has nothing to do.
     let resumed = session
         .state()
         .and_then(|mut state| state.resume(configuration));

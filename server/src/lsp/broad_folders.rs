@@ -1,5 +1,5 @@
-//! Folders that are never a workspace: the home folder, those above it, and temporary folders. Editors
-//! open them for a single file, and they hold other projects.
+//! Folders that are never used as a workspace: the home folder, those above it, and temporary
+//! folders. Editors open them for a single file, and they contain unrelated projects.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub(super) fn is_too_broad(folder: &Path) -> bool {
     is_broad(folder, home.as_deref(), &std::env::temp_dir())
 }
 
-/// [`is_too_broad`] with this home folder and this folder for temporary files.
+/// As [`is_too_broad`], with this home folder and this folder for temporary files.
 fn is_broad(folder: &Path, home: Option<&Path>, temporary: &Path) -> bool {
     let resolve = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = resolve(folder);
@@ -23,7 +23,7 @@ fn is_broad(folder: &Path, home: Option<&Path>, temporary: &Path) -> bool {
     folder.parent().is_none() || holds_home || is_temporary
 }
 
-/// The message about such a folder.
+/// Returns the message about such a folder.
 pub(super) fn broad_folder_notice(folder: &Path) -> String {
     format!(
         "Fillrate: {} is not used as a workspace, since it holds other projects: files in it are \

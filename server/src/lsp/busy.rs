@@ -1,4 +1,4 @@
-//! Tells the client while a model takes long.
+//! Notifies the client while a model call takes long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,11 @@ use super::reporting::report;
 use super::session::EditorSession;
 use super::status::ServerState;
 
-/// Duration of a request after which the client is notified that a model is writing.
+/// Duration of a request after which the client is notified that a model is generating.
 const BUSY_AFTER: Duration = Duration::from_millis(100);
 
-/// Reports the state `asking` if it lives longer than [`BUSY_AFTER`], and `ready` when it is dropped.
+/// Reports the state `asking` if the guard lives longer than [`BUSY_AFTER`], and `ready` when it is
+/// dropped.
 pub(super) struct BusyGuard {
     session: Arc<EditorSession>,
     reported: Arc<AtomicBool>,
@@ -40,6 +41,7 @@ impl BusyGuard {
 impl Drop for BusyGuard {
     fn drop(&mut self) {
         self.timer.abort();
+        // Another request may have reported a newer state, which must stay.
         let is_busy = self.session.state().is_some_and(|session| {
             let status = session.status.as_ref();
             status.is_some_and(|status| status.state == ServerState::Asking)

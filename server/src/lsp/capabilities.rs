@@ -1,4 +1,4 @@
-//! What the client supports and what the server offers.
+//! Capabilities of the client and of the server.
 
 use serde_json::json;
 use tower_lsp::lsp_types::{
@@ -10,8 +10,8 @@ use tower_lsp::lsp_types::{
 
 use crate::text::Encoding;
 
-/// The command of every item: its text was accepted. Any client runs it after the text is inserted,
-/// as the protocol requires.
+/// The command of every item: its text was accepted. The protocol requires clients to run it after
+/// they insert the text.
 pub(super) const ACCEPT: &str = "fillrate.accept";
 
 /// Names, in lower case, of clients that add a watch for each folder of a project before they do
@@ -21,9 +21,9 @@ const FOLDER_WATCHERS: [&str; 1] = ["eglot"];
 /// What the client supports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientFeatures {
-    /// The position encoding, which the server chooses from those the client offers.
+    /// The position encoding, chosen from those that the client offers.
     pub(super) encoding: Encoding,
-    /// Whether it shows progress bars.
+    /// True if it shows progress bars.
     pub(super) shows_progress: bool,
     /// Whether it can be asked to report changes on disk, and bears it.
     pub(super) watches_files: bool,
@@ -38,7 +38,7 @@ impl ClientFeatures {
             .as_ref()
             .and_then(|general| general.position_encodings.as_deref())
             .unwrap_or_default();
-        // Bytes need no conversion, so UTF-8 comes first.
+        // UTF-8 is preferred, as bytes need no conversion.
         let encoding = [Encoding::Utf8, Encoding::Utf32]
             .into_iter()
             .find(|encoding| offered.iter().any(|kind| kind.as_str() == encoding.name()))
@@ -70,8 +70,8 @@ impl ClientFeatures {
     }
 }
 
-/// What the server offers. [`service`](super::service) adds inline completion, which lsp-types has
-/// no field for.
+/// Returns the server's capabilities. [`service`](super::service) adds inline completion, for which
+/// lsp-types has no field.
 pub(super) fn server_capabilities(encoding: Encoding) -> ServerCapabilities {
     let sync = TextDocumentSyncOptions {
         open_close: Some(true),
@@ -100,8 +100,8 @@ pub(super) fn server_capabilities(encoding: Encoding) -> ServerCapabilities {
     }
 }
 
-/// Registers for every change in the workspace: folders too, since their files come and go with
-/// them, and ignore files.
+/// Returns the registration for every change in the workspace. It includes ignore files, and
+/// folders, whose files appear and disappear with them.
 pub(super) fn file_watching() -> Registration {
     Registration {
         id: "fillrate/files".to_owned(),

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// What separates a header from its body.
+/// Separator between a header and its body.
 const HEADER_END: &[u8] = b"\r\n\r\n";
 
 /// Decodes messages from a byte stream that arrives in pieces.
@@ -18,7 +18,7 @@ pub struct FrameDecoder {
     buffer: Vec<u8>,
 }
 
-/// Why a frame can't be decoded.
+/// Error when decoding a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The header has no valid length.

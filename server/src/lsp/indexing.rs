@@ -33,7 +33,7 @@ impl<'a> IndexingProgress<'a> {
     }
 
     pub(super) async fn report(&self, done: usize, all: usize) {
-        // One report per percent is enough for a bar.
+        // One report per percent is enough for a progress bar.
         if all == 0 || !done.is_multiple_of((all / 100).max(1)) {
             return;
         }

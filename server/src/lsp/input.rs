@@ -1,4 +1,4 @@
-//! Input that notifies when it ends: the client is gone.
+//! Input that notifies when it ends, as the client has then disconnected.
 
 use std::io;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Notify;
 
-/// Notifies when the reader it wraps ends. When its input ends, tower-lsp itself waits for every
-/// pending response, although the client is gone and a model may take long.
+/// Notifies when the wrapped reader ends. At the end of its input, tower-lsp itself waits for every
+/// pending response, although the client has disconnected and a model may take long.
 pub(super) struct EndNotifyingReader<R> {
     inner: R,
     ended: Arc<Notify>,
@@ -31,6 +31,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for EndNotifyingReader<R> {
         let before = buffer.filled().len();
         let room = buffer.remaining();
         let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        // An empty buffer reads nothing without being at the end.
         if let Poll::Ready(outcome) = &read
             && room > 0
             && (outcome.is_err() || buffer.filled().len() == before)

@@ -19,8 +19,8 @@ use crate::completion::Engines;
 use crate::documents::{Documents, file_path};
 use crate::telemetry::Recorder;
 
-/// Starts the session. If the settings are invalid, nothing of it is kept: tower-lsp lets a client
-/// try again, and then only the second attempt counts.
+/// Starts the session. If the settings are invalid, no state is kept: tower-lsp lets a client try
+/// again, and then only the second attempt counts.
 pub(super) fn initialize(
     session: &EditorSession,
     params: InitializeParams,
@@ -38,7 +38,7 @@ pub(super) fn initialize(
             &[("the initialisation options", &initialization_options)],
         )
         .map_err(|error| refuse(&error))?;
-    // Checked here, where the client still gets the error.
+    // Checked here, while the error can still be returned to the client.
     Engines::check(&configuration).map_err(|error| refuse(&error))?;
     let (warning_sender, warnings) = mpsc::unbounded_channel();
     for folder in &broad {
@@ -108,16 +108,16 @@ pub(super) fn initialized(session: &Arc<EditorSession>) {
     tokio::spawn(background::run(Arc::clone(session), jobs));
 }
 
-/// How long a shutdown waits for an index that is being kept, which takes longer in a large
-/// repository than an editor has patience. The next start reads the repository then.
-const KEEPING_TIME: Duration = Duration::from_secs(5);
+/// Timeout for keeping the index at shutdown. In a large repository keeping takes longer than
+/// editors wait; then the next start reads the repository.
+const KEEP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Waits until all telemetry is stored, and a while for the index, if it is being kept.
+/// Waits until all telemetry is stored, and a limited time for the index, if it is being kept.
 pub(super) async fn shutdown(session: &EditorSession) {
     if let Some(recorder) = session.recorder() {
         recorder.finish().await;
     }
-    if tokio::time::timeout(KEEPING_TIME, session.keeping.lock())
+    if tokio::time::timeout(KEEP_TIMEOUT, session.keeping.lock())
         .await
         .is_err()
     {
@@ -125,7 +125,7 @@ pub(super) async fn shutdown(session: &EditorSession) {
     }
 }
 
-/// The folders a client opened.
+/// Returns the folders that a client opened.
 fn workspace_folders(params: &InitializeParams) -> Vec<PathBuf> {
     match params.workspace_folders.as_deref() {
         Some(folders) if !folders.is_empty() => folders

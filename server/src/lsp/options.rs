@@ -17,7 +17,7 @@ pub struct ServerOptions {
 
 impl ServerOptions {
     /// Loads the settings for these workspace folders: files, then the client's options by origin,
-    /// then the flags, each overriding the ones before.
+    /// then the flags. Each overrides the previous ones.
     ///
     /// # Errors
     /// A file can't be read, or a setting is invalid.
@@ -46,9 +46,9 @@ impl ServerOptions {
     }
 }
 
-/// Returns settings that a client sends either bare or under the key `fillrate`; an empty object or
-/// list counts as no settings. Clients may send one object for all their servers, so bare settings
-/// without any key of ours are another server's.
+/// Unwraps settings that a client sends either bare or under the key `fillrate`. An empty object or
+/// list counts as no settings. Clients may send one object to all their servers, so bare settings
+/// without any key of ours are ignored.
 pub(super) fn unwrap_settings(settings: Value) -> Value {
     let own = match settings {
         Value::Object(mut map) if map.contains_key("fillrate") => {
@@ -68,8 +68,8 @@ pub(super) fn unwrap_settings(settings: Value) -> Value {
     }
 }
 
-/// Returns options of `initialize`, which are meant for this server alone: as [`unwrap_settings`],
-/// but every key counts.
+/// Unwraps the options of `initialize`, which are only for this server: as [`unwrap_settings`], but
+/// every key counts.
 pub(super) fn unwrap_options(options: Value) -> Value {
     match options {
         Value::Object(map) if !map.is_empty() && !map.contains_key("fillrate") => {
@@ -79,7 +79,8 @@ pub(super) fn unwrap_options(options: Value) -> Value {
     }
 }
 
-/// Replaces empty lists by empty objects where settings have a table: Lua has one value for both.
+/// Replaces empty lists by empty objects where settings have a table, as Lua has one value for
+/// both.
 fn with_objects(mut settings: Value) -> Value {
     const TABLES: [&str; 9] = [
         "/model",

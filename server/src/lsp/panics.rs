@@ -1,8 +1,8 @@
 //! Reports panics to the client.
 //!
-//! A panic anywhere in the process is logged, with its place, and the user sees a message once.
-//! The handler that panicked, or that waits for a task that did, answers with an internal error
-//! (see [`service`](super::service)); the server goes on.
+//! A panic anywhere in the process is logged with its location, and the user sees a message once.
+//! The handler that panicked, or that awaits a task that panicked, responds with an internal error
+//! (see [`service`](super::service)). The server continues.
 
 use std::panic::PanicHookInfo;
 

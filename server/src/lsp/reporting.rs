@@ -8,12 +8,12 @@ use super::session::EditorSession;
 use super::status::{self, ServerFault, ServerState, ServerStatus};
 use crate::completion::{Completion, CompletionOrigin, Engines, IndexSummary};
 
-/// Sends a status unless it was the last one sent. A fault lasts until a model answers.
+/// Sends a status unless it equals the last one. A fault lasts until a model answers.
 pub(super) async fn report(session: &EditorSession, state: ServerState) {
     report_status(session, None, ServerStatus::new(state, None)).await;
 }
 
-/// Reports how much of the repository is indexed, in percent.
+/// Reports the progress of indexing in percent.
 pub(super) async fn report_indexing(session: &EditorSession, percent: usize) {
     if let Some(mut state) = session.state() {
         state.indexing.get_or_insert_default().percent = percent;
@@ -21,7 +21,7 @@ pub(super) async fn report_indexing(session: &EditorSession, percent: usize) {
     report(session, ServerState::Ready).await;
 }
 
-/// Reports what came of a request in a document: why it was empty, or what failed.
+/// Reports the result of a request in a document: the reason if it was empty, or its failure.
 pub(super) async fn report_response(session: &EditorSession, uri: &str, completion: &Completion) {
     let trace = &completion.trace;
     let is_fresh = matches!(
@@ -38,7 +38,7 @@ pub(super) async fn report_response(session: &EditorSession, uri: &str, completi
         report_fault(session, Some(uri), ServerFault::new(message, advice)).await;
         return;
     }
-    // A file that is not sent tells nothing of the model.
+    // A file that was not sent says nothing about the model, so it does not end the fault.
     let answered = !trace.prompt.is_empty() || !trace.steps.is_empty();
     if is_fresh
         && answered
@@ -60,7 +60,7 @@ pub(super) async fn report_response(session: &EditorSession, uri: &str, completi
     report_status(session, Some(uri), status).await;
 }
 
-/// Stops answering until other settings are in force, and reports why.
+/// Stops serving requests until other settings are in force, and reports the reason.
 pub(super) async fn suspend(session: &EditorSession, error: impl Display) {
     if let Some(mut state) = session.state() {
         state.suspended = true;
@@ -73,7 +73,7 @@ pub(super) async fn suspend(session: &EditorSession, error: impl Display) {
     report_fault(session, None, ServerFault::new(error.to_string(), None)).await;
 }
 
-/// Reports a fault, and notifies the person once of each.
+/// Reports a fault, and notifies the person of each fault once.
 pub(super) async fn report_fault(session: &EditorSession, uri: Option<&str>, fault: ServerFault) {
     let is_new = {
         let Some(mut state) = session.state() else {
@@ -101,7 +101,7 @@ pub(super) async fn report_fault(session: &EditorSession, uri: Option<&str>, fau
     report_status(session, uri, ServerStatus::new(ServerState::Fault, None)).await;
 }
 
-/// Sends a status with what the session knows, unless it was the last one sent.
+/// Completes a status from the session's state, and sends it unless it equals the last one.
 async fn report_status(session: &EditorSession, uri: Option<&str>, status: ServerStatus) {
     let engines = session.engines();
     let configuration = engines.as_ref().map(|engines| engines.configuration());
@@ -118,7 +118,7 @@ async fn report_status(session: &EditorSession, uri: Option<&str>, status: Serve
             return;
         };
         let last = session.status.as_ref();
-        // Without a response, the model that answered last stays.
+        // Without a response, the status keeps the model that answered last.
         let answered_last = last
             .filter(|last| last.trial == trial && !blind)
             .and_then(|last| last.model.clone());
@@ -130,7 +130,7 @@ async fn report_status(session: &EditorSession, uri: Option<&str>, status: Serve
             files: last.and_then(|last| last.files),
             ..status.unless_indexing(session.indexing_percent())
         };
-        // What is under way is said in spite of a fault; a silence is not its end.
+        // An activity is reported even during a fault. An empty response does not end the fault.
         let is_over = matches!(
             status.state,
             ServerState::Ready | ServerState::Silent | ServerState::Fault
@@ -147,7 +147,7 @@ async fn report_status(session: &EditorSession, uri: Option<&str>, status: Serve
     status::send(&session.client, status).await;
 }
 
-/// Reports whether the texts of completions are stored, if that changed.
+/// Reports if the setting for storing texts of completions changed.
 pub(super) async fn report_content(session: &EditorSession) {
     let status = {
         let Some(mut session) = session.state() else {
@@ -166,7 +166,7 @@ pub(super) async fn report_content(session: &EditorSession) {
     status::send(&session.client, status).await;
 }
 
-/// Logs and reports that the repository is indexed, and which model answers.
+/// Logs and reports that the repository is indexed, and which model is used.
 pub(super) async fn report_indexed(
     session: &EditorSession,
     engines: &Engines,
@@ -185,7 +185,7 @@ pub(super) async fn report_indexed(
     report_engines(session, engines, Some(indexed.files)).await;
 }
 
-/// Logs and reports which model answers from now on.
+/// Logs and reports which model is used from now on.
 pub(super) async fn report_switch(session: &EditorSession, engines: &Engines) {
     let message = format!("fillrate: {}", engines.describe());
     session.client.log_message(MessageType::INFO, message).await;
@@ -195,7 +195,7 @@ pub(super) async fn report_switch(session: &EditorSession, engines: &Engines) {
     report_engines(session, engines, files).await;
 }
 
-/// Sends a status even if it repeats the last: other settings are in force.
+/// Sends a status even if it equals the last one, as other settings are in force.
 async fn report_engines(session: &EditorSession, engines: &Engines, files: Option<usize>) {
     let status = {
         let Some(mut session) = session.state() else {

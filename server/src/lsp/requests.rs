@@ -1,4 +1,4 @@
-//! One file per request. Handlers take what they need of the state before their first await.
+//! One file per request. Handlers copy what they need from the state before their first await.
 
 mod answer;
 pub(super) mod completion;

@@ -16,12 +16,12 @@ use tower_service::Service;
 
 use super::notifications::notebook;
 
-/// The version of a change whose client sends none: the document counts on.
+/// Version of a change if the client sends none: the document's version is incremented.
 pub(super) const NO_VERSION: i32 = i32::MIN;
 
-/// Polls every handler's future once inside `call`, requests and notifications alike. Without it
-/// a request may see the document as it was before an edit that arrived earlier; if only
-/// notifications were polled, requests would fall out of order.
+/// Polls every handler's future once inside `call`, for requests and notifications alike. Without
+/// it, a request might see the document before an earlier edit. If only notifications were polled,
+/// requests would be handled out of order.
 ///
 /// A request whose handler panics gets an internal error; [`panics`](super::panics) reports it.
 pub(super) struct OrderedService<S> {
@@ -30,7 +30,8 @@ pub(super) struct OrderedService<S> {
 }
 
 impl<S> OrderedService<S> {
-    /// Notifies `exit` when the client sends `exit`: tower-lsp itself goes on until its input ends.
+    /// Notifies `exit` when the client sends `exit`: tower-lsp itself continues until its input
+    /// ends.
     pub(super) fn new(inner: S, exit: Arc<Notify>) -> Self {
         Self { inner, exit }
     }
@@ -72,8 +73,8 @@ where
                 };
                 Ok(response.map(|response| amend(response, method == "initialize", shows_inline)))
             });
-        // An idle waker is enough: the caller polls a pending future again, with its own waker,
-        // before it sleeps.
+        // The idle waker loses no wake-up: the caller polls a pending future again, with its own
+        // waker, before it sleeps.
         match future
             .as_mut()
             .poll(&mut Context::from_waker(noop_waker_ref()))
@@ -115,8 +116,8 @@ fn with_version(request: Request) -> Request {
     Request::build(method).params(params).finish()
 }
 
-/// Whether `initialize` says that the client shows inline completions, which lsp-types has no
-/// field for.
+/// True if `initialize` declares that the client shows inline completions, for which lsp-types has
+/// no field.
 fn shows_inline_completion(request: &Request) -> bool {
     request
         .params()
@@ -131,7 +132,7 @@ fn panicked(method: &str) -> Error {
     }
 }
 
-/// Completes a response: `initialize` gets the capabilities that lsp-types has no fields for, and a
+/// Amends a response: `initialize` gets the capabilities that lsp-types has no fields for, and a
 /// cancelled request gets `null`, since editors show errors to people.
 fn amend(response: Response, is_initialize: bool, shows_inline: bool) -> Response {
     let (id, result) = response.into_parts();
@@ -144,7 +145,7 @@ fn amend(response: Response, is_initialize: bool, shows_inline: bool) -> Respons
                 capabilities.insert("inlineCompletionProvider".to_owned(), json!(true));
                 let notebooks = notebook::capability();
                 capabilities.insert("notebookDocumentSync".to_owned(), notebooks);
-                // Otherwise the same text would appear both as ghost text and in a list.
+                // A client with both would show the same text as ghost text and in a list.
                 if shows_inline {
                     capabilities.remove("completionProvider");
                 }

@@ -24,11 +24,12 @@ pub(super) struct EditorSession {
     pub(super) options: ServerOptions,
     /// `None` until `initialize` succeeds.
     state: Mutex<Option<SessionState>>,
-    /// Held while the index is kept for the next start, which `shutdown` waits for a while.
+    /// Held while the index is being kept for the next start. `shutdown` waits for it, with a
+    /// timeout.
     pub(super) keeping: tokio::sync::Mutex<()>,
 }
 
-/// The state since `initialize`. Its lock is held for moments only, never across an await.
+/// The state since `initialize`. Its lock is held only briefly, never across an await.
 pub(super) struct SessionState {
     /// Random id of this session.
     pub(super) id: String,
@@ -38,10 +39,10 @@ pub(super) struct SessionState {
     /// The settings the client last sent.
     pub(super) client_settings: Value,
     pub(super) documents: Documents,
-    /// `None` until they are open for the first time.
+    /// `None` until they are first opened.
     pub(super) engines: Option<Arc<Engines>>,
-    /// Whether the last settings can't be used. Then no request is answered: the person chose
-    /// another model than the one whose engines are open, which may send code elsewhere.
+    /// True if the last settings can't be used. Then no request is served: the person chose another
+    /// model than the one whose engines are open, and that one may send code elsewhere.
     pub(super) suspended: bool,
     /// True while the newest settings are being put in force, which requests wait for.
     pub(super) is_opening: bool,
@@ -55,18 +56,18 @@ pub(super) struct SessionState {
     pub(super) completions: HashMap<String, Completion>,
     /// The status last sent to the client.
     pub(super) status: Option<ServerStatus>,
-    /// What keeps completions from being shown, since it began.
+    /// The current fault that prevents completions.
     pub(super) fault: Option<ServerFault>,
-    /// While the repository is read: how far.
+    /// Progress while the repository is read.
     pub(super) indexing: Option<IndexingState>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) jobs: mpsc::UnboundedSender<BackgroundJob>,
-    /// What `initialized` starts to consume.
+    /// Queues that `initialized` starts to consume.
     pub(super) queues: Option<Queues>,
 }
 
 impl SessionState {
-    /// How much of the repository is read, in percent; `None` once all of it is.
+    /// Progress of reading the repository in percent; `None` once it is read.
     pub(super) fn indexing_percent(&self) -> Option<usize> {
         self.indexing.as_ref().map(|indexing| indexing.percent)
     }
@@ -83,7 +84,7 @@ pub(super) struct RunningRequest {
 #[derive(Debug, Default)]
 pub(super) struct IndexingState {
     pub(super) percent: usize,
-    /// Files that changed on disk meanwhile, which reading may have listed or read before.
+    /// Files that changed on disk meanwhile, after reading may have listed or read them.
     pub(super) changed: Vec<PathBuf>,
 }
 
@@ -112,7 +113,7 @@ impl EditorSession {
         }
     }
 
-    /// Starts the session: `initialize` succeeded.
+    /// Starts the session after a successful `initialize`.
     pub(super) fn start(&self, state: SessionState) {
         *self.state.lock() = Some(state);
     }
@@ -123,7 +124,7 @@ impl EditorSession {
         MutexGuard::try_map(self.state.lock(), Option::as_mut).ok()
     }
 
-    /// The settings in force: files, client and command line.
+    /// Returns the settings in force, from files, client and command line.
     ///
     /// # Errors
     /// A file can't be read, or a setting is invalid.
@@ -147,7 +148,7 @@ impl EditorSession {
         )
     }
 
-    /// The number of changes of settings and folders so far.
+    /// Number of changes of settings and folders so far.
     pub(super) fn revision(&self) -> u64 {
         self.state().map_or(0, |state| state.revision)
     }
@@ -158,7 +159,8 @@ impl EditorSession {
             .unwrap_or_default()
     }
 
-    /// An open document as models see it, and where a position of the document lies in it.
+    /// Returns an open document as models see it, and the offset in it of a position of the
+    /// document.
     pub(super) fn model_view(
         &self,
         uri: &str,
@@ -186,16 +188,16 @@ impl EditorSession {
         }
     }
 
-    /// Puts engines in force, with the documents as they are now. Returns them. If the settings
+    /// Installs engines and informs them of the open documents. Returns them. If the settings
     /// changed since `revision`, requests wait for the engines of the newer ones.
     pub(super) fn install_engines(&self, engines: Engines, revision: u64) -> Arc<Engines> {
         let engines = Arc::new(engines);
         let replaced = self.state().and_then(|mut state| {
-            // Edits change the state, so none is lost between the documents and the engines.
+            // Edits need the state's lock, so none is lost between the documents and the engines.
             for document in state.documents.all() {
                 engines.document_opened(&document);
             }
-            // Newer settings may name another model, or none that can be used.
+            // Newer settings may name another model, or be invalid.
             state.suspended = state.revision != revision;
             state.cancel_asking();
             if !state.suspended {
@@ -205,7 +207,7 @@ impl EditorSession {
             state.engines.replace(Arc::clone(&engines))
         });
         if let Some(replaced) = replaced {
-            // Closing an index takes time, which the lock is not held for.
+            // Ending calls and closing an index take time, so the lock is released first.
             replaced.end_calls();
         }
         engines
@@ -239,14 +241,14 @@ impl EditorSession {
 }
 
 impl SessionState {
-    /// The engines that answer requests; `None` before they are open and while the settings can't
-    /// be used.
+    /// Returns the engines that serve requests; `None` before they are open and while the settings
+    /// can't be used.
     pub(super) fn answering_engines(&self) -> Option<Arc<Engines>> {
         self.engines.clone().filter(|_| !self.suspended)
     }
 
-    /// The engines, no longer suspended, if these settings are theirs; and whether they were
-    /// suspended.
+    /// Ends a suspension if the engines have these settings. Returns the engines, and true if they
+    /// were suspended.
     pub(super) fn resume(&mut self, configuration: &Configuration) -> Option<(Arc<Engines>, bool)> {
         let engines = self.engines.as_ref();
         let engines = engines.filter(|engines| engines.configuration() == configuration);
@@ -276,7 +278,7 @@ impl SessionState {
     }
 }
 
-/// A random id of a session.
+/// Generates a random id of a session.
 pub(super) fn random_id() -> String {
     format!("{:032x}", rand::random::<u128>())
 }

@@ -1,4 +1,4 @@
-//! `fillrate/status`: the notification of the server's state, the same words for every editor.
+//! `fillrate/status`: the notification of the server's state, with the same text for every editor.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,31 +17,33 @@ pub struct ServerStatus {
     pub text: String,
     /// Number of files indexed, once known.
     pub files: Option<usize>,
-    /// With `indexing`, how much is done, in percent.
+    /// With `indexing`, the progress in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<usize>,
-    /// With `fault`, what is wrong; with `silent`, why the last request showed nothing.
+    /// With `fault`, its description; with `silent`, the reason why the last request showed
+    /// nothing.
     pub message: Option<String>,
-    /// With `fault`, what the person can do about it.
+    /// With `fault`, advice to the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
-    /// With `fault`, since when, in milliseconds since 1970.
+    /// With `fault`, its start, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
-    /// With `silent`, the document that it is said of.
+    /// With `silent`, the document that it refers to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
-    /// The name in the configuration of the model that answers, or that answered last in a trial;
-    /// absent in a blind trial.
+    /// The name in the configuration of the model in use, or in a trial of the one that answered
+    /// last; absent in a blind trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whether several models are on trial.
+    /// True in a trial of several models.
     #[serde(default)]
     pub trial: bool,
-    /// Whether the local store keeps the texts of completions.
+    /// True if the local store keeps the texts of completions.
     #[serde(default)]
     pub content: bool,
-    /// With `asking`, whether the model's server has not answered yet and may be loading the model.
+    /// With `asking`, true if the model's server has not responded yet and may be loading the
+    /// model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loading: bool,
 }
@@ -56,27 +58,27 @@ pub enum ServerState {
     Indexing,
     /// Completions are available.
     Ready,
-    /// A model is writing.
+    /// A model is generating.
     Asking,
-    /// The last request showed nothing, for a reason that is no fault.
+    /// The last request showed nothing, for a reason that is not a failure.
     Silent,
     /// The settings can't be used, or the model does not answer.
     Fault,
 }
 
-/// What keeps completions from being shown.
+/// A fault that prevents completions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServerFault {
-    /// What is wrong.
+    /// Description of the fault.
     pub(super) message: String,
-    /// What the person can do about it, where the message does not say.
+    /// Advice to the person, if the message contains none.
     pub(super) advice: Option<String>,
-    /// Since when, in milliseconds since 1970.
+    /// Start of the fault, in milliseconds since 1970.
     pub(super) since_ms: u64,
 }
 
 impl ServerFault {
-    /// A fault that begins now.
+    /// Creates a fault that starts now.
     pub(super) fn new(message: String, advice: Option<String>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let since = since.unwrap_or_default().as_millis();
@@ -87,8 +89,8 @@ impl ServerFault {
         }
     }
 
-    /// Whether another fault calls for no further notice: servers may word one fault in several
-    /// ways, as with the number of a request.
+    /// True if another fault needs no further notice: servers may word one fault in several ways,
+    /// for example with the number of a request.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (&self.advice, &other.advice) {
             (Some(advice), Some(other)) => advice == other,
@@ -96,7 +98,7 @@ impl ServerFault {
         }
     }
 
-    /// What is wrong and what to do, for a notification.
+    /// Formats fault and advice for a notification.
     pub(super) fn notice(&self) -> String {
         match &self.advice {
             Some(advice) => format!("Fillrate: {}. {advice}", self.message.trim_end_matches('.')),
@@ -109,7 +111,7 @@ impl ServerStatus {
     /// The notification's method.
     pub const METHOD: &'static str = "fillrate/status";
 
-    /// A state without details.
+    /// Creates a state without details.
     pub(super) fn new(state: ServerState, files: Option<usize>) -> Self {
         Self {
             state,
@@ -127,8 +129,7 @@ impl ServerStatus {
         }
     }
 
-    /// Says `indexing` in place of `ready` while the repository is read, of which so many percent
-    /// are done.
+    /// Replaces `ready` by `indexing` while the repository is read; `percent` is the progress.
     pub(super) fn unless_indexing(self, percent: Option<usize>) -> Self {
         match (self.state, percent) {
             (ServerState::Ready, Some(percent)) => Self {
@@ -140,7 +141,7 @@ impl ServerStatus {
         }
     }
 
-    /// The state of a fault.
+    /// Replaces the state by that of a fault.
     pub(super) fn with_fault(self, fault: &ServerFault) -> Self {
         Self {
             state: ServerState::Fault,
@@ -153,10 +154,10 @@ impl ServerStatus {
         }
     }
 
-    /// Writes the state's words, once everything else is known.
+    /// Writes the state's text, once everything else is known.
     pub(super) fn with_text(self) -> Self {
         let name = match (&self.model, self.trial) {
-            // In a blind trial, nothing names the model.
+            // In a blind trial, nothing identifies the model.
             (None, true) => "blind trial",
             (None, false) => "ready",
             (Some(model), _) => model,
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_answer_of_own_server_is_said_to_load() {
+    fn first_request_to_a_local_server_reports_loading() {
         let status = |loading| {
             ServerStatus {
                 model: Some("codestral".to_owned()),

@@ -1,7 +1,7 @@
-//! Standard input and output as the runtime polls them.
+//! Asynchronous standard input and output.
 //!
-//! tokio's own read and write on threads beside the runtime, so that every message waits for a
-//! thread to wake, twice. Editors give a language server pipes or sockets, which need no threads.
+//! tokio's own versions read and write on separate threads, so that every message waits twice for a
+//! thread to wake. Editors give a language server pipes or sockets, which need no threads.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-/// Standard input.
+/// Opens standard input.
 pub(super) fn input() -> Box<dyn AsyncRead + Send + Unpin> {
     let descriptor = || io::stdin().as_fd().try_clone_to_owned();
     if let Ok(pipe) = descriptor().and_then(Receiver::from_owned_fd) {
@@ -23,7 +23,7 @@ pub(super) fn input() -> Box<dyn AsyncRead + Send + Unpin> {
     }
 }
 
-/// Standard output.
+/// Opens standard output.
 pub(super) fn output() -> Box<dyn AsyncWrite + Send + Unpin> {
     let descriptor = || io::stdout().as_fd().try_clone_to_owned();
     if let Ok(pipe) = descriptor().and_then(Sender::from_owned_fd) {
@@ -35,9 +35,10 @@ pub(super) fn output() -> Box<dyn AsyncWrite + Send + Unpin> {
     }
 }
 
-/// A Unix socket; an error if the descriptor is anything else, such as a file or a terminal.
+/// Opens a Unix socket. Fails if the descriptor is anything else, such as a file or a terminal.
 fn stream(descriptor: OwnedFd) -> io::Result<UnixStream> {
     let stream = BlockingStream::from(descriptor);
+    // Only a socket has an address.
     stream.local_addr()?;
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)

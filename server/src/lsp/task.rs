@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 
 use tokio::task::JoinHandle;
 
-/// A task of its own that is aborted when this is dropped, and its HTTP exchange with it.
+/// A separate task that is aborted, with its HTTP exchange, when this value is dropped.
 ///
-/// Completions compute, so they run outside the one task that all handlers share.
+/// Completions need computation, so they run outside the one task that all handlers share.
 pub(super) struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T: Send + 'static> AbortOnDrop<T> {
@@ -25,7 +25,7 @@ impl<T> Drop for AbortOnDrop<T> {
 }
 
 impl<T> Future for AbortOnDrop<T> {
-    /// `None` if the runtime is shutting down. A panic of the task continues in whoever awaits it.
+    /// `None` if the runtime is shutting down. A panic of the task continues in the awaiting task.
     type Output = Option<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

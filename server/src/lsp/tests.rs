@@ -18,12 +18,12 @@ struct TestClient {
     /// Messages of the server other than responses.
     messages: Vec<Value>,
     next_id: i64,
-    /// A settings file, so that none of the machine's is read.
+    /// A settings file, so that none of this machine is read.
     _settings: tempfile::NamedTempFile,
 }
 
 impl TestClient {
-    /// Starts a server with methods added to it.
+    /// Starts a server with additional methods.
     fn start(
         add_methods: impl FnOnce(LspServiceBuilder<Backend>) -> LspServiceBuilder<Backend>,
     ) -> Self {
@@ -93,7 +93,7 @@ impl TestClient {
         }
     }
 
-    /// Reads messages until this many of a method have come.
+    /// Reads messages until this number of a method have arrived.
     async fn await_messages(&mut self, method: &str, count: usize) {
         while self.of_method(method).len() < count {
             let message = self.receive().await;
@@ -136,7 +136,7 @@ async fn panics_are_logged_and_shown_once() {
         assert!(message.contains(method), "{response}");
     }
     client.await_messages("window/logMessage", 3).await;
-    // The server still answers, and whatever was sent before the response has come.
+    // The server still responds, and messages sent before the response have arrived.
     let models = client.request("fillrate/models", json!({})).await;
     assert!(models["result"]["models"].is_array(), "{models}");
     let logged = client.of_method("window/logMessage");
@@ -149,8 +149,8 @@ async fn panics_are_logged_and_shown_once() {
     assert!(shown[0].contains("a fault in a handler"), "{shown:?}");
 }
 
-/// A failed `initialize` once left its session behind: the retry was refused for the options of the
-/// first attempt, and kept its encoding and folders.
+/// Regression: a failed `initialize` left its session behind. The retry was rejected because of the
+/// options of the first attempt, and kept its encoding and folders.
 #[tokio::test]
 async fn retried_initialize_forgets_the_refused_attempt() {
     let mut client = TestClient::start(|builder| builder);

@@ -1,5 +1,6 @@
-//! `POST /v1/messages` of Anthropic: a chat model that is instructed to fill in. What it says is given
-//! as it is; clean-up parts code from talk. It takes no seed and gives one candidate a request.
+//! `POST /v1/messages` of Anthropic: a chat model with an instruction to fill in. Its response is
+//! returned unchanged; clean-up removes what is not code. The API has no seed and returns one
+//! candidate per request.
 //! <https://docs.anthropic.com/en/api/messages>,
 //! <https://docs.anthropic.com/en/api/messages-streaming>
 
@@ -10,7 +11,7 @@ use super::openai_completions::text_of;
 use super::providers::RequestStyle;
 use super::{Finish, ModelError, ModelRequest, ModelSettings, Secret};
 
-/// The version of the interface that is spoken here.
+/// Version of the API.
 /// <https://docs.anthropic.com/en/api/versioning>
 const VERSION: &str = "2023-06-01";
 
@@ -73,11 +74,11 @@ impl HttpProtocol for AnthropicMessages {
             "system": question.instructions,
             "messages": [{ "role": "user", "content": question.text }],
             "max_tokens": parameters.max_tokens,
-            // Above 1 is refused.
+            // A temperature above 1 is rejected.
             "temperature": parameters.temperature.min(1.0),
             "stream": wanted.stream,
         });
-        // Newer models refuse both ways of sampling at once.
+        // Newer models reject temperature and `top_p` together.
         if parameters.top_p < 1.0 && parameters.temperature > 0.0 {
             json["top_p"] = parameters.top_p.into();
             if let Some(fields) = json.as_object_mut() {
@@ -92,7 +93,7 @@ impl HttpProtocol for AnthropicMessages {
         if !value.is_object() {
             return Err("it is no object".to_owned());
         }
-        // What is thought is no part of the completion: its blocks have no `text`.
+        // Reasoning is not part of the completion: its blocks have no `text`.
         let thinks = |block: &Value| {
             matches!(
                 block["type"].as_str(),
@@ -100,7 +101,7 @@ impl HttpProtocol for AnthropicMessages {
             )
         };
         let piece = match value["type"].as_str() {
-            // A whole response; the beginning of a stream has no reason to end yet.
+            // A whole response, or the beginning of a stream, which has no stop reason yet.
             Some("message") => CandidatePiece {
                 text: text_of(&value["content"]),
                 thought: value["content"]
@@ -123,14 +124,14 @@ impl HttpProtocol for AnthropicMessages {
                 finish: finish(&value["delta"]["stop_reason"]),
                 ..CandidatePiece::default()
             },
-            // Signs of life, beginnings and ends of blocks.
+            // Keep-alive messages, beginnings and ends of blocks.
             _ => return Ok(Vec::new()),
         };
         Ok(vec![piece])
     }
 }
 
-/// The end that a `stop_reason` tells.
+/// Parses a `stop_reason`.
 fn finish(reason: &Value) -> Option<Finish> {
     match reason.as_str()? {
         "" => None,

@@ -1,5 +1,5 @@
-//! `POST /beta/completions` of DeepSeek. The server writes the prompt from what stands before and
-//! after the cursor. It takes no seed and gives one candidate a request.
+//! `POST /beta/completions` of DeepSeek. The server writes the prompt from prefix and suffix. The
+//! API has no seed and returns one candidate per request.
 //! <https://api-docs.deepseek.com/api/create-completion>
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::openai_completions;
 use super::prompts::ServerPrompts;
 use super::{ModelError, ModelRequest, ModelSettings};
 
-/// The most tokens it may be asked for. <https://api-docs.deepseek.com/guides/fim_completion>
+/// Maximum of `max_tokens`. <https://api-docs.deepseek.com/guides/fim_completion>
 const MOST_TOKENS: u32 = 4096;
 
 /// Completions at `/beta/completions`.
@@ -36,7 +36,7 @@ impl HttpProtocol for DeepseekFim {
     }
 
     fn describe(&self) -> String {
-        "the server writes the prompt, because the protocol has it so".to_owned()
+        "the server writes the prompt, because the protocol requires it".to_owned()
     }
 
     fn path(&self, _stream: bool) -> String {

@@ -2,9 +2,8 @@
 //! Hellendoorn & Devanbu, "Are deep neural networks the best choice for modeling source code?",
 //! ESEC/FSE 2017, <https://doi.org/10.1145/3106237.3106290>.
 //!
-//! It is a published baseline that needs no download, no network and no configuration, and never
-//! more than that. It learns from the files it observes, and at a request from the file's own
-//! text and the windows.
+//! It is a published baseline that needs no download, no network and no configuration. It learns
+//! from the files it observes, and at a request from the file's own text and the windows.
 
 mod counts;
 mod generate;
@@ -27,14 +26,13 @@ use super::{
     BulkLearning, KeptLearning, Model, ModelError, ModelOutput, ModelRequest, TextListener,
 };
 
-/// The embedded model. Equal observations, in any order, and an equal request give an equal
-/// answer.
+/// The embedded model. Equal observations, in any order, and an equal request give an equal answer.
 #[derive(Debug, Default)]
 pub struct EmbeddedModel {
     learnt: Arc<RwLock<Learnt>>,
 }
 
-/// What was observed.
+/// State learnt from observed files.
 #[derive(Debug, Default)]
 struct Learnt {
     vocabulary: Vocabulary,
@@ -46,14 +44,14 @@ struct Learnt {
 }
 
 impl EmbeddedModel {
-    /// A model that has seen nothing yet.
+    /// Creates a model that has observed nothing.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
 impl Learnt {
-    /// What was kept.
+    /// Opens a kept state.
     fn of_kept(kept: KeptTables) -> Self {
         let kept = Arc::new(kept);
         let paths = kept.paths().iter();
@@ -65,7 +63,7 @@ impl Learnt {
         }
     }
 
-    /// What is to be kept.
+    /// Returns the state to be kept.
     fn texts(&self) -> LearntTexts {
         let mut texts = LearntTexts::default();
         let mut files: Vec<(&String, &u32)> = self.files.iter().collect();
@@ -118,8 +116,8 @@ impl Learnt {
     }
 }
 
-/// Texts that are counted all at once, by sorting, and not one after the other, which takes longer
-/// and more memory.
+/// Learns many texts at once by sorting, which needs less time and memory than learning one after
+/// another.
 #[derive(Default)]
 struct ManyTexts {
     vocabulary: Vocabulary,
@@ -143,7 +141,7 @@ impl BulkLearning for ManyTexts {
     }
 }
 
-/// The folder of a path, without a final `/`.
+/// Returns the folder of a path, without a final `/`.
 fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
@@ -161,7 +159,7 @@ impl Model for EmbeddedModel {
     ) -> Result<ModelOutput, ModelError> {
         let learnt = Arc::clone(&self.learnt);
         let request = request.clone();
-        // Some milliseconds of pure work, which must not hold up the protocol's own task.
+        // This takes some milliseconds of computation, which must not block the protocol's task.
         tokio::task::spawn_blocking(move || learnt.read().complete(&request))
             .await
             .map_err(|error| ModelError::Failed(error.to_string()))
@@ -184,7 +182,8 @@ impl Model for EmbeddedModel {
         if let Some(kept) = learnt.counts.unchanged().map(KeptTables::bytes) {
             return Some(Box::new(|| kept));
         }
-        // Sorting takes seconds in a large repository, and completions must not wait for it.
+        // Sorting takes seconds in a large repository, and completions must not wait for it, so it
+        // runs later.
         let texts = learnt.texts();
         Some(Box::new(|| Arc::new(texts.encode())))
     }
@@ -197,7 +196,8 @@ impl Model for EmbeddedModel {
         for path in gone {
             learnt.observe(path, None);
         }
-        // Only now, so that no answer comes from files that may be hidden by now.
+        // The state is replaced only now, so that no answer comes from files that are hidden by
+        // now.
         *self.learnt.write() = learnt;
         true
     }

@@ -1,4 +1,4 @@
-//! Vectors of texts, from any server that speaks OpenAI's `/v1/embeddings`, and from llama.cpp's
+//! Embedding vectors of texts, from any server with OpenAI's `/v1/embeddings`, and from llama.cpp's
 //! own `/embedding`.
 //! <https://platform.openai.com/docs/api-reference/embeddings/create>
 //! <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md>
@@ -16,12 +16,12 @@ use super::http::JsonExchange;
 use super::{ModelError, ModelSettings};
 use crate::digest::hex;
 
-/// Which server gives vectors, and how it is reached.
+/// Settings of a server of embeddings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmbeddingSettings {
-    /// Base address of the server, with or without a final `/v1`; one that ends in `/embedding`
-    /// or `/embeddings` is used as it is.
+    /// Base address of the server, with or without a final `/v1`; one that ends in `/embedding` or
+    /// `/embeddings` is used unchanged.
     pub url: Option<String>,
     /// The model's name as its server knows it. Vectors are kept under it.
     pub name: Option<String>,
@@ -29,9 +29,9 @@ pub struct EmbeddingSettings {
     pub key_env: Option<String>,
     /// A program and its arguments that print the server's key.
     pub key_command: Option<Vec<String>>,
-    /// The most texts in one request, at least 1.
+    /// Maximum number of texts in one request, at least 1.
     pub batch: usize,
-    /// How long one request may take, in milliseconds, at least 1.
+    /// Timeout for one request in milliseconds, at least 1.
     pub timeout_ms: u64,
 }
 
@@ -51,32 +51,33 @@ impl Default for EmbeddingSettings {
 /// A text's vector.
 pub type Vector = Arc<[f32]>;
 
-/// A text's hash: what its vector is kept under.
+/// A text's hash, under which its vector is kept.
 type Hash = [u8; 32];
 
-/// The most bytes of a response that are read: 64 texts with vectors of 4096 dimensions are 6 MB.
+/// Maximum number of bytes of a response: 64 texts with vectors of 4096 dimensions are 6 MB.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The most vectors that are held in memory; beyond, all are forgotten, and read from disk again.
+/// Maximum number of vectors in memory; at the limit all are dropped, and read from disk when
+/// needed.
 const MOST_VECTORS: usize = 100_000;
 
-/// A source of vectors. A text is sent once: vectors are kept in memory, and on disk under the
-/// model's name and the text's hash. The disk has no text and no key.
+/// A source of vectors. Each text is sent only once: vectors are kept in memory, and on disk under
+/// the model's name and the text's hash. No text and no key is written to disk.
 #[derive(Debug)]
 pub struct Embeddings {
     exchange: JsonExchange,
     name: String,
     batch: usize,
-    /// Where vectors are kept; nothing keeps none.
+    /// Folder of kept vectors; `None` disables keeping.
     folder: Option<PathBuf>,
     known: Mutex<HashMap<Hash, Vector>>,
 }
 
 impl Embeddings {
-    /// The source that the settings describe, with its vectors kept under a cache folder.
+    /// Opens the source that the settings describe, with its vectors kept under a cache folder.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if the settings lack the address or name something unknown.
+    /// [`ModelError::Settings`] if the address is missing or a setting is invalid.
     pub fn open(
         settings: &EmbeddingSettings,
         environment: &dyn Fn(&str) -> Option<String>,
@@ -87,7 +88,7 @@ impl Embeddings {
             .url
             .as_deref()
             .map(|url| url.trim().trim_end_matches('/'))
-            .ok_or_else(|| fault("the profile needs `url`, the address of a server of vectors"))?;
+            .ok_or_else(|| fault("the profile needs `url`, the address of an embeddings server"))?;
         if settings.batch == 0 || settings.timeout_ms == 0 {
             return Err(fault("batch and timeout_ms must be at least 1"));
         }
@@ -106,13 +107,13 @@ impl Embeddings {
             ..ModelSettings::default()
         };
         let exchange = JsonExchange::new(&reach, environment, base, &path).map_err(|error| {
-            // Errors of the address use the words of a model's address.
-            let told = error.to_string();
-            let told = told.strip_prefix("model: ").unwrap_or(&told);
-            fault(told.trim_end_matches('.'))
+            // Errors about the address are worded for the model's settings.
+            let message = error.to_string();
+            let message = message.strip_prefix("model: ").unwrap_or(&message);
+            fault(message.trim_end_matches('.'))
         })?;
         let name = settings.name.clone().unwrap_or_default();
-        // Without a name nothing tells the vectors of two models at one address apart.
+        // Without a name, the vectors of two models at one address can't be distinguished.
         let folder = cache.filter(|_| !name.is_empty()).map(|cache| {
             let model = hex(&Sha256::digest(format!("{url}\0{name}")));
             cache.join("embeddings").join(&model[..16])
@@ -126,10 +127,10 @@ impl Embeddings {
         })
     }
 
-    /// The vectors of texts, in order.
+    /// Returns the vectors of texts, in order.
     ///
     /// # Errors
-    /// What kept the server from giving them.
+    /// The server did not return them.
     pub async fn vectors(&self, texts: &[&str]) -> Result<Vec<Vector>, ModelError> {
         let hashes: Vec<Hash> = texts
             .iter()
@@ -169,7 +170,7 @@ impl Embeddings {
             .await
     }
 
-    /// A vector that is in memory or on disk.
+    /// Returns a vector that is in memory or on disk.
     fn recall(&self, hash: &Hash) -> Option<Vector> {
         if let Some(vector) = self.known().get(hash) {
             return Some(Arc::clone(vector));
@@ -180,14 +181,15 @@ impl Embeddings {
         Some(vector)
     }
 
-    /// Keeps a vector in memory and, as far as that can be, on disk.
+    /// Keeps a vector in memory and, if possible, on disk.
     fn keep(&self, hash: &Hash, vector: &Vector) {
         self.remember(hash, vector);
         let Some(file) = self.file(hash) else { return };
         let written = || -> std::io::Result<()> {
             let folder = file.parent().unwrap_or(Path::new("."));
             std::fs::create_dir_all(folder)?;
-            // Written aside first, as another server may read it at this moment.
+            // Written to a temporary file first, as another server may read the file at this
+            // moment.
             let aside = file.with_extension(format!("{}.part", std::process::id()));
             std::fs::write(&aside, packed(vector))?;
             std::fs::rename(&aside, &file)
@@ -216,8 +218,8 @@ impl Embeddings {
     }
 }
 
-/// The vectors in a response: OpenAI's `{"data": [{"index", "embedding"}]}`, or llama.cpp's own
-/// `[{"index", "embedding"}]`, where an embedding may be a list of one vector.
+/// Parses the vectors of a response: OpenAI's `{"data": [{"index", "embedding"}]}`, or llama.cpp's
+/// own `[{"index", "embedding"}]`, whose embedding may be a list of one vector.
 fn parse(value: &Value, wanted: usize) -> Result<Vec<Vector>, String> {
     let entries = value.get("data").unwrap_or(value);
     let entries = entries.as_array().ok_or("it has no list `data`")?;
@@ -263,8 +265,8 @@ fn parse(value: &Value, wanted: usize) -> Result<Vec<Vector>, String> {
     Ok(vectors)
 }
 
-/// A vector as a file: its numbers in four bytes each, the least significant first, and the first
-/// four bytes of their hash, so that a part of a file is never taken for a whole one.
+/// Serialises a vector: its numbers in four bytes each, little-endian, then the first four bytes of
+/// their hash, by which a truncated file is detected.
 fn packed(vector: &[f32]) -> Vec<u8> {
     let mut bytes: Vec<u8> = vector
         .iter()

@@ -1,10 +1,10 @@
-//! A model that gives empty completions: the floor of every figure.
+//! A model that returns empty completions: the lower bound of every figure.
 
 use async_trait::async_trait;
 
 use super::{Finish, Model, ModelError, ModelOutput, ModelRequest, RawCandidate, TextListener};
 
-/// Completes with the empty text everywhere.
+/// Returns the empty text everywhere.
 #[derive(Debug)]
 pub(super) struct EmptyModel;
 

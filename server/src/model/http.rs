@@ -1,4 +1,4 @@
-//! What the protocols over HTTP share: an exchange within a time-out, streamed or not, retried
+//! Common part of the protocols over HTTP: an exchange within a timeout, streamed or not, retried
 //! if that helps, and ended as soon as the caller drops it. A protocol itself is a
 //! [`HttpProtocol`].
 
@@ -46,7 +46,7 @@ pub(super) use protocol::{
 /// Opens the model behind a protocol.
 ///
 /// # Errors
-/// [`ModelError::Settings`] if the url is missing or can't be, or what belongs to it can't.
+/// [`ModelError::Settings`] if the URL is missing or invalid, or a related setting is invalid.
 pub(super) fn open(
     settings: &ModelSettings,
     environment: &dyn Fn(&str) -> Option<String>,
@@ -62,7 +62,7 @@ pub(super) fn open(
     }))
 }
 
-/// A server that takes JSON and answers with JSON, as a whole.
+/// An exchange of whole JSON values with a server.
 #[derive(Debug)]
 pub(super) struct JsonExchange {
     endpoint: Endpoint,
@@ -70,11 +70,11 @@ pub(super) struct JsonExchange {
 }
 
 impl JsonExchange {
-    /// The exchange under a path of a base address; time-out, retries, key, proxy and
+    /// Creates the exchange under a path of a base address. Timeout, retries, key, proxy and
     /// certificates are those of the settings.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if the address or what belongs to it can't be.
+    /// [`ModelError::Settings`] if the address or a related setting is invalid.
     pub(super) fn new(
         settings: &ModelSettings,
         environment: &dyn Fn(&str) -> Option<String>,
@@ -87,11 +87,11 @@ impl JsonExchange {
         })
     }
 
-    /// Sends a body and gives what `read` makes of the response, of which at most so many bytes are
-    /// read.
+    /// Sends a body and returns the result of `read` on the response. Reads at most `most_bytes`
+    /// bytes.
     ///
     /// # Errors
-    /// No answer came, or not in time, or it says no, or `read` can't make anything of it.
+    /// There was no response in time, it is an error, or `read` rejects it.
     pub(super) async fn ask<T>(
         &self,
         body: &Value,
@@ -136,16 +136,16 @@ struct HttpModel<P> {
     parameters: Parameters,
     /// Generation parameters of the settings, for an outline of requests.
     generation: ModelParameters,
-    /// Whether the server once declined to give several candidates in one response.
+    /// True once the server rejected several candidates in one response.
     declined: AtomicBool,
 }
 
-/// What the exchanges for one place have in common.
-struct Conversation<'a> {
+/// State shared by the requests for one place.
+struct CandidateRun<'a> {
     request: &'a ModelRequest,
     listener: &'a dyn TextListener,
     drafts: Mutex<Drafts>,
-    /// What was sent first, for the trace.
+    /// The prompt sent first, for the trace.
     prompt: Mutex<Option<String>>,
     /// The end of `timeout`.
     deadline: Instant,
@@ -201,20 +201,20 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
         self.endpoint.is_refused()
     }
 
-    /// At temperature 0 one candidate is asked for: all would be the same, and vLLM rejects more.
-    /// A fault fails the whole, unless a listener already has enough of some candidate: then
-    /// those that have ended are the response.
+    /// At temperature 0 only one candidate is requested: all would be equal, and vLLM rejects more.
+    /// An error fails the whole call, unless a listener already has enough of some candidate: then
+    /// the result is the candidates that have ended.
     async fn complete(
         &self,
         request: &ModelRequest,
         listener: &dyn TextListener,
     ) -> Result<ModelOutput, ModelError> {
         let timeout = request.parameters.timeout;
-        // The first answer of a server that loads the model takes longer than any other.
+        // The first response of a server that loads the model may take longer than any other.
         let loading = self.endpoint.loading().timeout();
         let timeout = loading.map_or(timeout, |loading| loading.max(timeout));
         let wanted = super::distinct_candidates(&request.parameters);
-        let conversation = Conversation {
+        let run = CandidateRun {
             request,
             listener,
             drafts: Mutex::new(Drafts::new(wanted)),
@@ -222,11 +222,11 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
             deadline: Instant::now() + timeout,
             timeout,
         };
-        let all = self.converse(&conversation, (0..wanted).collect());
-        let outcome = timeout_at(conversation.deadline, all)
+        let all = self.obtain(&run, (0..wanted).collect());
+        let outcome = timeout_at(run.deadline, all)
             .await
             .unwrap_or(Err(ModelError::Timeout(timeout)));
-        let Conversation { drafts, prompt, .. } = conversation;
+        let CandidateRun { drafts, prompt, .. } = run;
         let drafts = drafts.into_inner();
         match outcome {
             Err(error) if !drafts.has_enough() => return Err(error),
@@ -243,10 +243,10 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
 }
 
 impl<P: HttpProtocol> HttpModel<P> {
-    /// Has these candidates written, however many exchanges that takes.
-    async fn converse(
+    /// Obtains these candidates, in as many requests as necessary.
+    async fn obtain(
         &self,
-        conversation: &Conversation<'_>,
+        run: &CandidateRun<'_>,
         mut wanted: Vec<usize>,
     ) -> Result<(), ModelError> {
         let mut several = self.protocol.batching();
@@ -256,9 +256,10 @@ impl<P: HttpProtocol> HttpModel<P> {
         while !wanted.is_empty() {
             match several {
                 CandidateBatching::Together => {
-                    let outcome = self.exchange(conversation, &wanted).await;
+                    let outcome = self.exchange(run, &wanted).await;
                     if wanted.len() > 1 && matches!(outcome, Err(ref error) if declines(error)) {
-                        // Some servers give one only, llama.cpp's no more than it has slots.
+                        // Some servers return only one; llama.cpp's returns at most as many as it
+                        // has slots.
                         several = CandidateBatching::AtOnce;
                         continue;
                     }
@@ -266,34 +267,31 @@ impl<P: HttpProtocol> HttpModel<P> {
                 }
                 CandidateBatching::AtOnce => {
                     let each = wanted.iter().map(std::slice::from_ref);
-                    try_join_all(each.map(|one| self.exchange(conversation, one))).await?;
+                    try_join_all(each.map(|one| self.exchange(run, one))).await?;
                     self.declined.store(true, Ordering::Relaxed);
                 }
-                CandidateBatching::InTurn => self.exchange(conversation, &wanted[..1]).await?,
+                CandidateBatching::InTurn => self.exchange(run, &wanted[..1]).await?,
             }
-            // A server may give fewer than it was asked for.
-            let drafts = conversation.drafts();
+            // A server may return fewer than requested.
+            let drafts = run.drafts();
             wanted.retain(|&index| !drafts.has_begun(index));
         }
         Ok(())
     }
 
-    /// One request for these candidates, and its response, of which at least one has to be.
-    async fn exchange(
-        &self,
-        conversation: &Conversation<'_>,
-        wanted: &[usize],
-    ) -> Result<(), ModelError> {
+    /// Sends one request for these candidates and reads the response, which must contain at least
+    /// one.
+    async fn exchange(&self, run: &CandidateRun<'_>, wanted: &[usize]) -> Result<(), ModelError> {
         let lead = self.endpoint.loading().lead().await;
-        let timeout = conversation.request.parameters.timeout;
-        // The longer timeout is for the first answer alone.
+        let timeout = run.request.parameters.timeout;
+        // The longer timeout applies only to the first response.
         let (deadline, limit) = match lead {
-            Some(_) => (conversation.deadline, conversation.timeout),
-            None => (conversation.deadline.min(Instant::now() + timeout), timeout),
+            Some(_) => (run.deadline, run.timeout),
+            None => (run.deadline.min(Instant::now() + timeout), timeout),
         };
         let exchange = async {
-            let (response, stops) = self.send(conversation, wanted, deadline, lead).await?;
-            let read = self.read(conversation, wanted, response, &stops);
+            let (response, stops) = self.send(run, wanted, deadline, lead).await?;
+            let read = self.read(run, wanted, response, &stops);
             tokio::time::timeout(timeout, read)
                 .await
                 .unwrap_or(Err(ModelError::Timeout(timeout)))
@@ -303,28 +301,28 @@ impl<P: HttpProtocol> HttpModel<P> {
             .unwrap_or(Err(ModelError::Timeout(limit)))
     }
 
-    /// Sends a request until the server takes its parameters. Returns the response, and what ends
-    /// its candidates.
+    /// Sends a request until the server accepts its parameters. Returns the response, and the stops
+    /// of its candidates.
     async fn send(
         &self,
-        conversation: &Conversation<'_>,
+        run: &CandidateRun<'_>,
         wanted: &[usize],
         deadline: Instant,
         mut lead: Option<LoadLead>,
     ) -> Result<(Body, Vec<String>), ModelError> {
         let draw = CandidateRequest {
             count: wanted.len(),
-            seed: (conversation.request.parameters.seed).wrapping_add(wanted[0] as u64),
+            seed: (run.request.parameters.seed).wrapping_add(wanted[0] as u64),
             stream: self.stream,
         };
         let RequestBody {
             mut json,
             prompt,
             stops,
-        } = self.protocol.body(conversation.request, &draw);
+        } = self.protocol.body(run.request, &draw);
         loop {
             self.parameters.apply(&mut json);
-            conversation.note_prompt(|| prompt.clone().unwrap_or_else(|| json.to_string()));
+            run.note_prompt(|| prompt.clone().unwrap_or_else(|| json.to_string()));
             let sent = self
                 .endpoint
                 .send(&json, self.stream, deadline, lead.take());
@@ -332,7 +330,8 @@ impl<P: HttpProtocol> HttpModel<P> {
                 Ok(response) => return Ok((response, stops)),
                 Err(failure) => failure,
             };
-            // A server that gives one candidate a request is asked for one by one.
+            // If a server accepts one candidate per request, each is requested separately, so only
+            // those requests are retried.
             let retries = wanted.len() == 1
                 && failure
                     .refusal
@@ -347,7 +346,7 @@ impl<P: HttpProtocol> HttpModel<P> {
     /// Reads the response for these candidates.
     async fn read(
         &self,
-        conversation: &Conversation<'_>,
+        run: &CandidateRun<'_>,
         wanted: &[usize],
         mut response: Body,
         stops: &[String],
@@ -371,18 +370,18 @@ impl<P: HttpProtocol> HttpModel<P> {
                 match frame {
                     Frame::Value(value) => {
                         answered |= value.get("choices").is_some_and(Value::is_array);
-                        self.take(&value, conversation, wanted, stops)?;
+                        self.take(&value, run, wanted, stops)?;
                     }
                     Frame::Done => {
                         answered = true;
-                        conversation.end(wanted);
+                        run.end(wanted);
                     }
                     Frame::Unreadable { reason, text } => {
                         return Err(self.malformed(&format!("{reason} in: {text}")));
                     }
                 }
-                if conversation.has_ended(wanted) {
-                    if !at_end && !conversation.drafts().has_enough() {
+                if run.has_ended(wanted) {
+                    if !at_end && !run.drafts().has_enough() {
                         keep_alive(response);
                     }
                     return Ok(());
@@ -395,15 +394,15 @@ impl<P: HttpProtocol> HttpModel<P> {
                 break;
             }
         }
-        // A whole response needs no mark of its end.
+        // A response in one piece needs no end mark.
         if frames.is_whole() || !stream {
-            conversation.end(wanted);
+            run.end(wanted);
         }
-        let mut drafts = conversation.drafts();
+        let mut drafts = run.drafts();
         if !wanted.iter().any(|&index| drafts.has_begun(index)) {
             if answered {
-                // An answer without text is nothing to show, and no fault.
-                drafts.end_empty(wanted[0], conversation.listener);
+                // An empty completion is valid: there is nothing to show.
+                drafts.end_empty(wanted[0], run.listener);
                 return Ok(());
             }
             return Err(self.malformed("it holds no completion"));
@@ -415,19 +414,19 @@ impl<P: HttpProtocol> HttpModel<P> {
         Ok(())
     }
 
-    /// Takes in what one value of a response holds.
+    /// Processes one value of a response.
     fn take(
         &self,
         value: &Value,
-        conversation: &Conversation<'_>,
+        run: &CandidateRun<'_>,
         wanted: &[usize],
         stops: &[String],
     ) -> Result<(), ModelError> {
-        // Several whole responses in one, as llama.cpp's server gives them.
+        // Several whole responses in one array, as llama.cpp's server sends them.
         if let Value::Array(values) = value {
             return values
                 .iter()
-                .try_for_each(|value| self.take(value, conversation, wanted, stops));
+                .try_for_each(|value| self.take(value, run, wanted, stops));
         }
         if let Some(error) = reported_error(value) {
             return Err(self.endpoint.server_error(self.stream, error));
@@ -436,11 +435,11 @@ impl<P: HttpProtocol> HttpModel<P> {
             .protocol
             .parse(value)
             .map_err(|reason| self.malformed(&format!("{reason} in: {value}")))?;
-        let mut drafts = conversation.drafts();
+        let mut drafts = run.drafts();
         for piece in pieces {
-            // A server may also give more than it was asked for.
+            // A server may also return more than requested.
             if let Some(&index) = wanted.get(piece.candidate) {
-                drafts.push(index, &piece, stops, conversation.listener);
+                drafts.push(index, &piece, stops, run.listener);
             }
         }
         Ok(())
@@ -451,13 +450,13 @@ impl<P: HttpProtocol> HttpModel<P> {
     }
 }
 
-impl Conversation<'_> {
-    /// The guard is never held across an await.
+impl CandidateRun<'_> {
+    /// The guard must not be held across an await.
     fn drafts(&self) -> MutexGuard<'_, Drafts> {
         self.drafts.lock()
     }
 
-    /// The last prompt before the first answer counts.
+    /// Records the last prompt sent before the first response.
     fn note_prompt(&self, prompt: impl FnOnce() -> String) {
         let begun = {
             let drafts = self.drafts();
@@ -485,8 +484,8 @@ impl Conversation<'_> {
     }
 }
 
-/// The error that a value reports, if it does: not one that is empty next to a completion, as
-/// gateways send it.
+/// Returns the error that a value reports, if any. Ignores an empty error member next to a
+/// completion, which some gateways send.
 fn reported_error(value: &Value) -> Option<&Value> {
     if value["object"] == "error" {
         // vLLM before 0.10.
@@ -502,7 +501,7 @@ fn reported_error(value: &Value) -> Option<&Value> {
     })
 }
 
-/// Whether a server says that it can't do what it was asked for.
+/// True if a server rejects the request as unsupported.
 fn declines(error: &ModelError) -> bool {
     matches!(
         error,
@@ -513,7 +512,7 @@ fn declines(error: &ModelError) -> bool {
     )
 }
 
-/// Reads the little that comes after the last piece, so that the connection can be used again.
+/// Reads the short rest after the last piece, so that the connection can be reused.
 fn keep_alive(mut response: Body) {
     const LITTLE: usize = 64 << 10;
     const SOON: Duration = Duration::from_secs(1);

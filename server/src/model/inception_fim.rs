@@ -1,6 +1,6 @@
-//! `POST /v1/fim/completions` of Inception, which Mercury's models for code are asked by. The server
-//! writes the prompt from the text before and after the cursor. It takes no seed and gives one
-//! candidate a request. The response has the form of `/v1/completions`.
+//! `POST /v1/fim/completions` of Inception, for Mercury's models for code. The server writes the
+//! prompt from prefix and suffix. The API has no seed and returns one candidate per request. The
+//! response has the format of `/v1/completions`.
 //! <https://docs.inceptionlabs.ai/capabilities/fim>,
 //! <https://docs.litellm.ai/docs/providers/inception>
 
@@ -35,7 +35,7 @@ impl HttpProtocol for InceptionFim {
     }
 
     fn describe(&self) -> String {
-        "the server writes the prompt, because the protocol has it so".to_owned()
+        "the server writes the prompt, because the protocol requires it".to_owned()
     }
 
     fn path(&self, _stream: bool) -> String {

@@ -1,4 +1,4 @@
-//! A key that a program prints, such as a password store.
+//! Runs a program that prints the key, such as a password store.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use super::Secret;
 
-/// How long a command may take: a person may have to unlock something first.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for a command: a person may have to unlock something first.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The most bytes of a command's output that are read; no key is as long.
+/// Maximum number of bytes of a command's output; no key is as long.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Runs a program, without a shell, and takes what it prints for a key.
+/// Runs a program, without a shell, and returns its output as a key.
 ///
 /// # Errors
-/// What kept it from printing one, in words that go on from "the command"; never what it printed.
-pub(super) fn run(command: &[String], patience: Duration) -> Result<Secret, String> {
+/// Describes the failure in words that continue "the command"; never contains the output.
+pub(super) fn run(command: &[String], timeout: Duration) -> Result<Secret, String> {
     let Some((program, arguments)) = command.split_first() else {
         return Err("is empty".to_owned());
     };
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -31,7 +31,7 @@ pub(super) fn run(command: &[String], patience: Duration) -> Result<Secret, Stri
         .map_err(|error| format!("can't be started ({program}): {error}"))?;
     let output = child.stdout.take();
     let (sender, receiver) = mpsc::channel();
-    // A thread of its own, as a program that the command left behind may hold the output open.
+    // A separate thread, as a program that the command left running may keep the output open.
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = output.map(|output| output.take(MOST_BYTES).read_to_end(&mut bytes));
@@ -43,7 +43,7 @@ pub(super) fn run(command: &[String], patience: Duration) -> Result<Secret, Stri
     let (Ok(bytes), Some(status)) = (bytes, status) else {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(format!("({program}) did not end within {patience:?}"));
+        return Err(format!("({program}) did not end within {timeout:?}"));
     };
     if !status.success() {
         return Err(format!("({program}) failed: {status}"));
@@ -61,7 +61,7 @@ pub(super) fn run(command: &[String], patience: Duration) -> Result<Secret, Stri
     Ok(Secret::new(&key))
 }
 
-/// How a process ended, if it does in time.
+/// Waits for a process; `None` if it does not end in time.
 fn ended(child: &mut Child, until: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
@@ -82,21 +82,21 @@ mod tests {
     }
 
     #[test]
-    fn what_it_prints_is_the_key() {
+    fn output_is_the_key() {
         assert_eq!(shell("echo ' sk-1 '"), Ok(Secret::new("sk-1")));
     }
 
     #[test]
-    fn faults_are_told_without_what_it_printed() {
-        let told = [
+    fn errors_omit_the_output() {
+        let errors = [
             shell("echo sk-1; echo sk-1 >&2; exit 3"),
             shell("true"),
             shell("printf 'sk-1\\377'"),
-            run(&[], PATIENCE),
-            run(&["/no/such/program".to_owned()], PATIENCE),
+            run(&[], TIMEOUT),
+            run(&["/no/such/program".to_owned()], TIMEOUT),
         ]
-        .map(|told| told.expect_err("each is a fault"));
-        insta::assert_snapshot!(told.join("\n"), @"
+        .map(|errors| errors.expect_err("each is a fault"));
+        insta::assert_snapshot!(errors.join("\n"), @"
         (sh) failed: exit status: 3
         (sh) printed nothing
         (sh) printed something that is no text
@@ -108,11 +108,11 @@ mod tests {
     #[test]
     fn a_command_that_does_not_end_is_ended() {
         let command = ["sleep", "1000"].map(str::to_owned);
-        let told = run(&command, Duration::from_millis(50)).expect_err("it takes longer");
-        assert_eq!(told, "(sleep) did not end within 50ms");
-        // What it left behind holds its output open.
+        let errors = run(&command, Duration::from_millis(50)).expect_err("it takes longer");
+        assert_eq!(errors, "(sleep) did not end within 50ms");
+        // A program that it left running keeps its output open.
         let command = ["sh", "-c", "sleep 2 & echo sk-1"].map(str::to_owned);
-        let told = run(&command, Duration::from_millis(500)).expect_err("it takes longer");
-        assert_eq!(told, "(sh) did not end within 500ms");
+        let errors = run(&command, Duration::from_millis(500)).expect_err("it takes longer");
+        assert_eq!(errors, "(sh) did not end within 500ms");
     }
 }

@@ -1,5 +1,4 @@
-//! What the two protocols of llama.cpp's own have in common: settings of the sampling and the
-//! form of a response.
+//! Common part of llama.cpp's two own protocols: sampling parameters and the format of a response.
 //! <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md#post-completion-given-a-prompt-it-returns-the-predicted-completion>
 
 use serde_json::Value;
@@ -8,7 +7,7 @@ use super::http::{CandidatePiece, CandidateRequest};
 use super::openai_completions::text_of;
 use super::{Finish, ModelRequest};
 
-/// A request's body: what tells the place, and how to generate.
+/// Completes a request's body: adds the generation parameters to the texts in `place`.
 pub(super) fn body(
     place: Value,
     request: &ModelRequest,
@@ -19,10 +18,10 @@ pub(super) fn body(
     body["n_predict"] = request.parameters.max_tokens.into();
     body["temperature"] = request.parameters.temperature.into();
     body["top_p"] = request.parameters.top_p.into();
-    // Else the server's own defaults would cut the distribution further.
+    // Otherwise the server's own defaults would cut the distribution further.
     body["top_k"] = 0.into();
     body["min_p"] = 0.0.into();
-    // The server's seeds have 32 bits, and the highest asks for a random one.
+    // The server's seeds have 32 bits, and the highest means a random one.
     body["seed"] = (wanted.seed % u64::from(u32::MAX)).into();
     body["stop"] = stops.into();
     body["cache_prompt"] = true.into();
@@ -30,8 +29,8 @@ pub(super) fn body(
     body
 }
 
-/// The piece of an event or of a whole response. Newer servers say `stop_type`, older
-/// `stopped_limit`. Signs of life and of progress hold no text.
+/// Parses an event or a whole response. Newer servers send `stop_type`, older ones `stopped_limit`.
+/// Keep-alive and progress messages contain no text.
 pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
     if !value.is_object() {
         return Err("it is no object".to_owned());

@@ -1,4 +1,4 @@
-//! `POST /completion` of llama.cpp's server. The prompt is written here, from the family's
+//! `POST /completion` of llama.cpp's server. The prompt is rendered here, from the family's
 //! template.
 //! <https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md#post-completion-given-a-prompt-it-returns-the-predicted-completion>
 

@@ -22,7 +22,7 @@ impl LlamaInfill {
     pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
         Ok(Self {
             name: settings.name_or("llama-infill"),
-            // The server knows its model's tokens, so a name that tells nothing is no fault.
+            // The server knows its model's tokens, so the family may stay unknown.
             family: settings.family_if_known()?.map(|chosen| chosen.family),
             prompts: ServerPrompts::new(settings)?,
         })

@@ -1,5 +1,5 @@
-//! `POST /v1/fim/completions` of Mistral, which Codestral is asked by. The server writes the
-//! prompt from what stands before and after the cursor.
+//! `POST /v1/fim/completions` of Mistral, for Codestral. The server writes the prompt from prefix
+//! and suffix.
 //! <https://docs.mistral.ai/api/endpoint/fim>
 
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl HttpProtocol for MistralFim {
     }
 
     fn describe(&self) -> String {
-        "the server writes the prompt, because the protocol has it so".to_owned()
+        "the server writes the prompt, because the protocol requires it".to_owned()
     }
 
     fn path(&self, _stream: bool) -> String {
@@ -57,7 +57,7 @@ impl HttpProtocol for MistralFim {
                 "suffix": sides.suffix,
                 "max_tokens": parameters.max_tokens,
                 "temperature": parameters.temperature,
-                // Greedy generation with any other is refused.
+                // Greedy generation requires a `top_p` of 1.
                 "top_p": if parameters.temperature == 0.0 { 1.0 } else { parameters.top_p },
                 "random_seed": wanted.seed,
                 "stream": wanted.stream,
@@ -65,7 +65,7 @@ impl HttpProtocol for MistralFim {
     }
 
     fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
-        // The response has the form of a chat's, with `message` or `delta`.
+        // The response has the format of a chat response, with `message` or `delta`.
         openai_chat::parse(value)
     }
 }

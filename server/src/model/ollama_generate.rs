@@ -1,5 +1,5 @@
-//! `POST /api/generate` of Ollama. The prompt is written here, from the family's template, and
-//! sent `raw`; or, with `infill = "suffix"`, Ollama writes it by the model's own template.
+//! `POST /api/generate` of Ollama. The prompt is rendered here, from the family's template, and
+//! sent `raw`; or, with `infill = "suffix"`, Ollama renders it from the model's own template.
 //! <https://github.com/ollama/ollama/blob/main/docs/api.md#generate-a-completion>
 
 use serde_json::{Value, json};
@@ -115,5 +115,5 @@ impl HttpProtocol for OllamaGenerate {
     }
 }
 
-/// Tokens beside the prompt's and the response's: the count of the prompt's is approximate.
+/// Additional context tokens, as the prompt's count is only approximate.
 const ROOM: usize = 512;

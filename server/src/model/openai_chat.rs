@@ -66,7 +66,7 @@ impl HttpProtocol for OpenAiChat {
             "max_tokens": request.parameters.max_tokens,
         });
         self.style.apply(&mut json);
-        // A preamble may name the mark, so not even that is a stop.
+        // A preamble may contain the mark, so not even the mark is a stop.
         RequestBody::without_prompt(json)
     }
 
@@ -75,8 +75,8 @@ impl HttpProtocol for OpenAiChat {
     }
 }
 
-/// The pieces of a value in the form of `/v1/chat/completions`: an event of a stream, with `delta`, or
-/// a whole response, with `message`.
+/// Parses a value in the format of `/v1/chat/completions`: an event of a stream, with `delta`, or a
+/// whole response, with `message`.
 pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
     parse_choices(value, |choice| {
         let message = [&choice["delta"], &choice["message"]];
@@ -86,8 +86,8 @@ pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
     })
 }
 
-/// True if a message holds thinking, which is no part of the completion. The names are those of
-/// DeepSeek and vLLM, of OpenRouter and Groq, and of Mistral's parts.
+/// True if a message contains reasoning, which is not part of the completion. The names are those
+/// of DeepSeek and vLLM, of OpenRouter and Groq, and of Mistral's parts.
 fn has_thoughts(message: &Value) -> bool {
     let named = [
         "reasoning_content",

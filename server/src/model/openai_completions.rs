@@ -1,8 +1,8 @@
 //! `POST /v1/completions`, as OpenAI defined it and llama.cpp, Ollama and others speak it.
 //! <https://platform.openai.com/docs/api-reference/completions>
 //!
-//! The prompt is written here, from the family's template; or, with `infill = "suffix"`, the
-//! server writes it itself from the fields `prompt` and `suffix`.
+//! The prompt is rendered here, from the family's template; or, with `infill = "suffix"`, the
+//! server writes it from the fields `prompt` and `suffix`.
 
 use serde_json::{Value, json};
 
@@ -84,17 +84,17 @@ impl HttpProtocol for OpenAiCompletions {
     }
 }
 
-/// The pieces of a value in the form of `/v1/completions`: an event of a stream, or a whole response.
+/// Parses a value in the format of `/v1/completions`: an event of a stream, or a whole response.
 pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
     parse_choices(value, |choice| (text_of(&choice["text"]), false))
 }
 
-/// The pieces that a value's `choices` hold. `read` gives the text of one, and whether it holds
-/// thinking as well. Servers and gateways send values that hold nothing, with `choices` missing, null
-/// or empty, and such members of a choice: they add nothing.
+/// Parses the `choices` of a value. `read` returns the text of one, and true if it also contains
+/// reasoning. Servers and gateways send empty values, with `choices` missing, null or empty, and
+/// empty members of a choice: these add nothing.
 ///
 /// # Errors
-/// The value is no object.
+/// The value is not an object.
 pub(super) fn parse_choices(
     value: &Value,
     read: impl Fn(&Value) -> (String, bool),
@@ -106,7 +106,7 @@ pub(super) fn parse_choices(
     let choices = choices.iter().filter(|choice| choice.is_object());
     let pieces = choices.enumerate().map(|(place, choice)| {
         let (text, thought) = read(choice);
-        // Missing where servers take the place in the list for it.
+        // Missing if the server identifies candidates by their place in the list.
         let index = choice["index"].as_u64();
         CandidatePiece {
             candidate: index
@@ -121,7 +121,7 @@ pub(super) fn parse_choices(
     Ok(pieces.collect())
 }
 
-/// A text, or the texts of a list of parts. Parts that hold thinking have no `text` of their own.
+/// Returns a text, or the texts of a list of parts. Parts with reasoning have no `text`.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -133,9 +133,9 @@ pub(super) fn text_of(value: &Value) -> String {
     }
 }
 
-/// Natural-log probabilities of a piece's tokens, those left out that a server does not know.
-/// OpenAI's form has a list of numbers, the form of its chat protocol, which llama.cpp's server gives
-/// for completions as well, a list of objects.
+/// Returns the natural-log probabilities of a piece's tokens, without unknown ones. OpenAI's format
+/// has a list of numbers. The format of its chat protocol, which llama.cpp's server also uses for
+/// completions, has a list of objects.
 fn log_probabilities(value: &Value) -> Vec<f64> {
     let list = |name: &str| value[name].as_array().map_or(&[][..], Vec::as_slice);
     let numbers = list("token_logprobs").iter().filter_map(Value::as_f64);
@@ -144,8 +144,8 @@ fn log_probabilities(value: &Value) -> Vec<f64> {
     numbers.chain(tokens).collect()
 }
 
-/// The end that a `finish_reason` tells. Some servers send an empty one, or the text `null`, with
-/// every piece but the last.
+/// Parses a `finish_reason`. Some servers send an empty one, or the text `null`, with every piece
+/// but the last.
 pub(super) fn finish(reason: &Value) -> Option<Finish> {
     match reason.as_str()?.trim() {
         "" | "null" | "none" | "None" => None,

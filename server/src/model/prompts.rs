@@ -1,4 +1,5 @@
-//! Prompts as protocols send them: written from a family's template, or left to the model's server.
+//! Prompts as protocols send them: rendered from a family's template, or written by the model's
+//! server.
 
 use super::settings::{ChosenFamily, Infill};
 use super::{ModelError, ModelRequest, ModelSettings};
@@ -21,12 +22,12 @@ impl TemplatePrompts {
         })
     }
 
-    /// One sentence that says which template, and why.
+    /// Describes the template and the reason for it in one sentence.
     pub(super) fn describe(&self) -> String {
         self.family.describe()
     }
 
-    /// The prompt of a request.
+    /// Renders the prompt of a request.
     pub(super) fn render(&self, request: &ModelRequest) -> Prompt {
         let input = request.prompt_input();
         let budget = request.prompt_budget(self.context_tokens);
@@ -34,10 +35,10 @@ impl TemplatePrompts {
     }
 }
 
-/// Bounds and escapes what a server writes the prompt from.
+/// Limits and escapes the texts from which a server writes the prompt.
 #[derive(Debug)]
 pub(super) struct ServerPrompts {
-    /// What no text may spell, as the server would take it for a token.
+    /// Tokens that a text must not spell, as the server would parse them as special tokens.
     reserved: Vec<&'static str>,
     context_tokens: usize,
 }
@@ -52,20 +53,20 @@ impl ServerPrompts {
         })
     }
 
-    /// Prefix and suffix of a request, windows in the prefix.
+    /// Returns prefix and suffix of a request, with the windows in the prefix.
     pub(super) fn sides(&self, request: &ModelRequest) -> PromptSides {
         let budget = request.prompt_budget(self.context_tokens);
         prompt::sides(&request.prompt_input(), &self.reserved, budget)
     }
 
-    /// Prefix, suffix and windows of a request.
+    /// Returns prefix, suffix and windows of a request.
     pub(super) fn parts(&self, request: &ModelRequest) -> PromptParts {
         let budget = request.prompt_budget(self.context_tokens);
         prompt::parts(&request.prompt_input(), &self.reserved, budget)
     }
 }
 
-/// Who writes the prompt, for protocols with either choice.
+/// Writer of the prompt, for protocols with either choice.
 #[derive(Debug)]
 pub(super) enum ChosenPrompts {
     /// This server.
@@ -84,7 +85,7 @@ impl ChosenPrompts {
         })
     }
 
-    /// One sentence that says who writes the prompt, and why.
+    /// Describes in one sentence who writes the prompt, and why.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Template(prompts) => prompts.describe(),

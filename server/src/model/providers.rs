@@ -1,26 +1,26 @@
-//! Departures from the protocol that providers and models need in a chat's request: the name of
-//! the limit, sampling parameters that are refused, and the switch that turns thinking off, which a
-//! person who types can't wait for. Each row names its page. What a page does not say is found out
-//! from the refusal: see `http/parameters.rs`.
+//! Differences of providers and models from the protocol of chat requests: the name of the limit,
+//! rejected sampling parameters, and the switch that turns off reasoning, which is too slow while a
+//! person types. Each row names its source. Undocumented differences are learnt from rejections:
+//! see `http/parameters.rs`.
 
 use serde_json::{Value, json};
 
 use super::ModelSettings;
 
-/// The request's departures from the protocol, by the server's host and the model's name.
+/// Differences of the request from the protocol, by the server's host and the model's name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RequestStyle {
     /// Old names of parameters and new ones.
     renamed: Vec<(&'static str, &'static str)>,
-    /// Parameters that are left out.
+    /// Parameters to omit.
     omitted: Vec<&'static str>,
-    /// Parameters that are added: what turns thinking off, or keeps it short.
+    /// Parameters to add: those that turn reasoning off, or keep it short.
     added: Vec<(&'static str, Value)>,
-    /// True if greedy generation takes no other nucleus than the whole.
+    /// True if greedy generation requires `top_p` 1.
     whole_nucleus_if_greedy: bool,
 }
 
-/// The hosts whose pages are known here.
+/// Providers with documented differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Provider {
     OpenAi,
@@ -35,7 +35,7 @@ enum Provider {
     Together,
     Inception,
     GitHub,
-    /// Any other, mostly a server of one's own.
+    /// Any other, usually a local server.
     Other,
 }
 
@@ -58,14 +58,14 @@ const HOSTS: &[(&str, Provider)] = &[
 ];
 
 impl RequestStyle {
-    /// The style of a chat's request in the form of OpenAI's.
+    /// Returns the style of a chat request in OpenAI's format.
     pub(super) fn of_chat(settings: &ModelSettings) -> Self {
         let provider = provider(settings);
         let name = plain_name(settings);
         let mut style = Self::default();
         if let Some(effort) = openai_effort(&name) {
             // <https://platform.openai.com/docs/guides/reasoning>: only the default temperature and
-            // nucleus, and the limit has a name of its own.
+            // nucleus are allowed, and the limit has another name.
             style.omitted.extend(["temperature", "top_p"]);
             match provider {
                 Provider::OpenRouter => {}
@@ -86,7 +86,7 @@ impl RequestStyle {
             style.omitted.extend(refused_by_claude(version));
         }
         if provider == Provider::Mistral {
-            // <https://docs.mistral.ai/api/endpoint/chat>: others than these fields are refused.
+            // <https://docs.mistral.ai/api/endpoint/chat>: other fields than these are rejected.
             style.renamed.push(("seed", "random_seed"));
             style.whole_nucleus_if_greedy = true;
         }
@@ -94,7 +94,8 @@ impl RequestStyle {
         style
     }
 
-    /// The style of a request to Anthropic's `/v1/messages`, which other providers take too.
+    /// Returns the style of a request to Anthropic's `/v1/messages`, which other providers support
+    /// too.
     pub(super) fn of_messages(settings: &ModelSettings) -> Self {
         let mut style = Self::default();
         if let Some(version) = claude_version(&plain_name(settings)) {
@@ -141,16 +142,16 @@ fn provider(settings: &ModelSettings) -> Provider {
     found.map_or(Provider::Other, |(_, provider)| *provider)
 }
 
-/// A model's name in small letters, without the names of owners and gateways before it.
+/// Returns a model's name in lower case, without the owner's and gateway's names before it.
 fn plain_name(settings: &ModelSettings) -> String {
     let name = settings.name.as_deref().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     name.to_ascii_lowercase()
 }
 
-/// For OpenAI's models that think: the least effort that they take, if they take one.
-/// <https://platform.openai.com/docs/guides/reasoning>: `minimal` for GPT-5, `none` from 5.1 on, and
-/// `low` for the o-series and Codex.
+/// Returns the lowest reasoning effort of OpenAI's reasoning models; the inner `None` means that
+/// the effort can't be set. <https://platform.openai.com/docs/guides/reasoning>: `minimal` for
+/// GPT-5, `none` from 5.1 on, and `low` for the o-series and Codex.
 fn openai_effort(name: &str) -> Option<Option<&'static str>> {
     let o_series = ["o1", "o3", "o4"].iter().any(|series| {
         name.strip_prefix(series)
@@ -175,7 +176,7 @@ fn openai_effort(name: &str) -> Option<Option<&'static str>> {
     })
 }
 
-/// The version of a Claude model.
+/// Returns the version of a Claude model.
 fn claude_version(name: &str) -> Option<(u32, u32)> {
     let from = name.find("claude-")?;
     let rest = name[from..].strip_prefix("claude-")?;
@@ -183,8 +184,8 @@ fn claude_version(name: &str) -> Option<(u32, u32)> {
     version(&rest[at..])
 }
 
-/// The sampling parameters that a version of Claude refuses: from 4.7 on all of them, from 4.1 on
-/// two at once. <https://platform.claude.com/docs/en/about-claude/models/migration-guide>
+/// Returns the sampling parameters that a version of Claude rejects: from 4.7 on all of them, from
+/// 4.1 on two at once. <https://platform.claude.com/docs/en/about-claude/models/migration-guide>
 fn refused_by_claude(version: (u32, u32)) -> &'static [&'static str] {
     if version >= (4, 7) {
         &["temperature", "top_p"]
@@ -195,7 +196,8 @@ fn refused_by_claude(version: (u32, u32)) -> &'static [&'static str] {
     }
 }
 
-/// The version that a text begins with: one or two digits, and one or two after a point or dash.
+/// Parses the version at a text's beginning: one or two digits, and one or two after a point or
+/// dash.
 fn version(text: &str) -> Option<(u32, u32)> {
     let number = |text: &str| {
         let digits = text.len()
@@ -215,7 +217,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     Some((major, minor))
 }
 
-/// Switch that turns thinking off, or keeps it as short as it can be.
+/// Returns the switch that turns reasoning off, or keeps it as short as possible.
 fn thinking_switch(provider: Provider, name: &str) -> Option<(&'static str, Value)> {
     let disabled = || json!({ "type": "disabled" });
     let hybrid = is_hybrid(name);
@@ -267,8 +269,8 @@ fn thinking_switch(provider: Provider, name: &str) -> Option<(&'static str, Valu
     }
 }
 
-/// True for models that think unless they are asked not to: Qwen3 and later, GLM-4.5 and later,
-/// DeepSeek V3.1 and later. Coders and members with a single mode are none.
+/// True for models that reason unless this is turned off: Qwen3 and later, GLM-4.5 and later,
+/// DeepSeek V3.1 and later. Coder models and those with a single mode don't.
 fn is_hybrid(name: &str) -> bool {
     if ["coder", "instruct", "2507", "thinking", "vl", "embedding"]
         .iter()
@@ -284,7 +286,7 @@ fn is_hybrid(name: &str) -> bool {
         || after("deepseek-v").is_some_and(|version| version >= (3, 1))
 }
 
-/// True for names without a version of Alibaba's hybrid models.
+/// True for names of Alibaba's hybrid models without a version.
 fn is_hybrid_of_model_studio(name: &str) -> bool {
     ["qwen-plus", "qwen-flash", "qwen-turbo"]
         .iter()
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn models_that_think_get_their_own_parameters() {
+    fn reasoning_models_get_their_own_parameters() {
         let plain = json!({ "temperature": 0.0, "top_p": 0.9, "seed": 1, "max_tokens": 8 });
         let with = |name: &str, value: Value| {
             let mut body = plain.clone();

@@ -1,16 +1,16 @@
-//! Answers read from a file of JSON lines, one object a line:
+//! Completions read from a file of JSON lines, one object a line:
 //!
 //! ```json
 //! {"key": "<hexadecimal SHA-256 of prefix, NUL, suffix>", "completions": ["a", "b"]}
 //! ```
 //!
-//! A line may also have `"hole"`, the id of a hole. Its completions are for requests at that hole
-//! alone, and these prefer them: files that are equal around their holes have one key.
+//! A line may also have `"hole"`, the id of a hole. Its completions are only for requests with that
+//! id, which prefer them: files with the same text around their holes have the same key.
 //!
 //! A request with seed *s* and *n* candidates gets the completions *s*, *s* + 1, …, *s* + *n* − 1,
-//! each index taken modulo the number of completions, so that the seed tells samples apart as it
-//! does with a model that generates. A key may stand on several lines: their completions are
-//! joined in file order.
+//! each index taken modulo the number of completions. So the seed selects the sample, as it does
+//! with a model that generates. A key may be on several lines: their completions are joined in file
+//! order.
 
 use std::collections::HashMap;
 use std::fs;
@@ -25,12 +25,12 @@ use super::{
 };
 use crate::digest::hex;
 
-/// A model that only repeats what was recorded.
+/// A model that only returns recorded completions.
 #[derive(Debug)]
 pub struct RecordedModel {
     name: String,
     path: PathBuf,
-    /// By the id of the hole, if the record has one, and the key.
+    /// By the id of the hole, if the line has one, and by the key.
     completions: HashMap<(Option<String>, String), Vec<String>>,
 }
 
@@ -44,11 +44,11 @@ pub struct RecordedCompletions {
     /// key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hole: Option<String>,
-    /// What a model wrote there, at least one text.
+    /// Completions of a model at this place, at least one.
     pub completions: Vec<String>,
 }
 
-/// The key of a place: the hexadecimal SHA-256 of the prefix, a NUL byte and the suffix.
+/// Returns the key of a place: the hexadecimal SHA-256 of the prefix, a NUL byte and the suffix.
 pub fn key(prefix: &str, suffix: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(prefix);
@@ -61,7 +61,7 @@ impl RecordedModel {
     /// Reads the recording that the settings name.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if none is named, or it can't be read or has a faulty line.
+    /// [`ModelError::Settings`] if none is named, or it can't be read or has an invalid line.
     pub(super) fn open(settings: &ModelSettings) -> Result<Self, ModelError> {
         let Some(path) = &settings.recording else {
             return Err(ModelError::Settings(
@@ -77,7 +77,7 @@ impl RecordedModel {
     /// Reads a recording.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if it can't be read or has a faulty line, which it names.
+    /// [`ModelError::Settings`] if it can't be read, or has an invalid line, whose number it names.
     pub fn read(name: &str, path: &Path) -> Result<Self, ModelError> {
         let fault = |what: String| {
             ModelError::Settings(format!("model: the recording {} {what}.", path.display()))

@@ -8,17 +8,17 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a key. White space around it, which shells and files leave behind, is dropped.
+    /// Creates a secret. White space around the key, which shells and files add, is dropped.
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
     }
 
-    /// The key itself, for the header that carries it.
+    /// Returns the key itself, for the header that carries it.
     pub(super) fn expose(&self) -> &str {
         &self.0
     }
 
-    /// A text with every occurrence of the key replaced, as servers like to echo what they got.
+    /// Replaces every occurrence of the key in a text, as servers may echo it.
     pub fn redact(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();

@@ -12,44 +12,45 @@ use serde_json::{Map, Value};
 use super::{ModelError, ModelParameters, Secret, key_command};
 use crate::prompt::{FAMILIES, Family};
 
-/// Which model answers, how it is reached and how it generates.
+/// Settings of the model: which one it is, how it is reached and how it generates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
-    /// How the model is reached.
+    /// Protocol of the model's server.
     pub protocol: Protocol,
     /// Address of the model's server, `http` or `https`: its base as the server's page prints it, or
     /// the whole endpoint.
     pub url: Option<String>,
     /// The model's name as its server knows it.
     pub name: Option<String>,
-    /// The family, which determines the template of prompts, where the name does not tell it: see
+    /// The family, which determines the template of prompts, if the name does not identify it: see
     /// [`crate::prompt::FAMILIES`].
     pub family: Option<String>,
-    /// Who writes the prompt that makes the model fill in, where the protocol leaves a choice.
+    /// Writer of the fill-in-the-middle prompt, if the protocol leaves a choice.
     pub infill: Infill,
     /// The *name* of the environment variable that holds the server's key.
     pub key_env: Option<String>,
-    /// A program and its arguments that print the server's key, run once when the model is
-    /// opened.
+    /// A program and its arguments that print the server's key, run once when the model is opened.
     pub key_command: Option<Vec<String>>,
     /// Further headers by name. In a value, `${NAME}` is the environment variable of that name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Parameters of the request that are left out, as the model refuses them; dots lead inwards.
+    /// Parameters of the request to omit, as the model rejects them; a dotted path names an inner
+    /// one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<String>,
-    /// Parameters of the request that are added, or replace those of the protocol.
+    /// Parameters of the request to add or to replace.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
-    /// Address of the proxy to go through, `http`, `https`, `socks5` or `socks5h`. Without it the
-    /// environment's proxies are used, but not to this machine itself.
+    /// Address of the proxy, `http`, `https`, `socks5` or `socks5h`. By default the environment's
+    /// proxies are used, except for this machine.
     pub proxy: Option<String>,
-    /// A file of certificates in PEM form whose authorities are trusted beside the system's.
+    /// A file of certificates in PEM form whose authorities are trusted in addition to the
+    /// system's.
     pub ca_file: Option<PathBuf>,
     /// The recording, a file of JSON lines: see [`super::recorded`].
     pub recording: Option<PathBuf>,
-    /// The most tokens a candidate may have, at least 1.
+    /// Maximum number of tokens of a candidate, at least 1.
     pub max_tokens: u32,
     /// Sampling temperature, at least 0; 0 is greedy.
     pub temperature: f64,
@@ -57,58 +58,59 @@ pub struct ModelSettings {
     pub top_p: f64,
     /// Seed of the sampling.
     pub seed: u64,
-    /// How long the whole exchange may take, in milliseconds, at least 1.
+    /// Timeout for the whole exchange in milliseconds, at least 1.
     pub timeout_ms: u64,
-    /// Timeout for the first answer of a server on this machine or in its network, which may have
+    /// Timeout for the first response of a server on this machine or in its network, which may have
     /// to load the model, in milliseconds; 0 means `timeout_ms`.
     #[serde(skip_serializing_if = "is_default_load_timeout")]
     pub load_timeout_ms: u64,
-    /// The most tokens a prompt may have, approximately: see [`crate::prompt::approximate_tokens`].
+    /// Maximum number of tokens of a prompt, approximately: see
+    /// [`crate::prompt::approximate_tokens`].
     pub context_tokens: usize,
-    /// How many candidates to ask for, at least 1.
+    /// Number of requested candidates, at least 1.
     pub candidates: usize,
-    /// Whether to stream responses, so that they can be ended early.
+    /// True to stream responses, so that they can be ended early.
     pub stream: bool,
-    /// How many times a request that met a passing fault is sent again, within the time-out.
+    /// Maximum number of retries after a temporary fault, within the timeout.
     pub retries: u32,
 }
 
-/// Loading tens of gigabytes from a slow disk takes minutes.
+/// Timeout that allows for loading tens of gigabytes from a slow disk, which takes minutes.
 const DEFAULT_LOAD_TIMEOUT_MS: u64 = 300_000;
 
-/// Keeps the default out of what is hashed and written.
+/// Omits the default from serialised settings and their hash.
 fn is_default_load_timeout(value: &u64) -> bool {
     *value == DEFAULT_LOAD_TIMEOUT_MS
 }
 
-/// Who writes the prompt that makes a model fill in.
+/// Writer of the fill-in-the-middle prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Infill {
     /// This server, from the template of the model's family.
     #[default]
     Template,
-    /// The model's server, from what stands before and after the cursor.
+    /// The model's server, from the prefix and the suffix.
     Suffix,
 }
 
-/// The family whose template is used, and why.
+/// The family whose template is used, and the reason.
 #[derive(Clone, Debug)]
 pub(super) struct ChosenFamily {
     /// The family.
     pub(super) family: &'static Family,
-    /// Why this one, for people.
+    /// Reason for this family, for people.
     reason: String,
 }
 
 impl ChosenFamily {
-    /// One sentence that says which, and why.
+    /// Describes family and reason in one sentence.
     pub(super) fn describe(&self) -> String {
         format!("{} template, because {}", self.family.name, self.reason)
     }
 }
 
-/// How a model is reached.
+/// Protocol of a model's server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub enum Protocol {
@@ -137,9 +139,9 @@ pub enum Protocol {
     OllamaGenerate,
     /// `POST /generate` of Hugging Face's text-generation-inference with the family's prompt.
     Tgi,
-    /// Answers read from a file.
+    /// Completions read from a file.
     Recorded,
-    /// Always the empty text.
+    /// Always returns the empty text.
     Empty,
 }
 
@@ -174,7 +176,7 @@ impl Default for ModelSettings {
 }
 
 impl ModelSettings {
-    /// How to generate, for a [`super::ModelRequest`].
+    /// Returns the generation parameters, for a [`super::ModelRequest`].
     pub fn parameters(&self) -> ModelParameters {
         ModelParameters {
             candidates: self.candidates,
@@ -187,8 +189,9 @@ impl ModelSettings {
         }
     }
 
-    /// What they mean, in a few words for people: the model's name, how it is reached, and what of
-    /// its way of generating is not the default. No address, and nothing that leads to a key.
+    /// Describes the settings in a few words for people: the model's name, the protocol, and
+    /// generation parameters other than the defaults. Contains no address, and nothing that leads
+    /// to a key.
     pub fn describe(&self) -> String {
         let defaults = Self::default();
         let mut about = match &self.name {
@@ -212,10 +215,10 @@ impl ModelSettings {
         about
     }
 
-    /// Whether the figures are in their ranges.
+    /// Checks that the numbers are in their ranges.
     ///
     /// # Errors
-    /// [`ModelError::Settings`], which names the first figure that is not.
+    /// [`ModelError::Settings`], which names the first number that is not.
     pub fn check(&self) -> Result<(), ModelError> {
         let checks = [
             (self.max_tokens >= 1, "max_tokens must be at least 1"),
@@ -240,7 +243,7 @@ impl ModelSettings {
         }
     }
 
-    /// The model's name, for protocols that can't do without.
+    /// Returns the model's name, for protocols that require it.
     ///
     /// # Errors
     /// [`ModelError::Settings`] if there is none.
@@ -254,16 +257,16 @@ impl ModelSettings {
         })
     }
 
-    /// The model's name, or else this one, for protocols whose servers have one model.
+    /// Returns the model's name, or else the given one, for protocols whose servers have one model.
     pub(super) fn name_or(&self, name: &str) -> String {
         self.name.clone().unwrap_or_else(|| name.to_owned())
     }
 
-    /// The family whose template is used: the one that is set, else the one that the model's
-    /// name tells.
+    /// Returns the family whose template is used: the one that is set, else the one that the
+    /// model's name identifies.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if it is unknown, or nothing tells it.
+    /// [`ModelError::Settings`] if the family is unknown, or neither is given.
     pub(super) fn template(&self) -> Result<ChosenFamily, ModelError> {
         if let Some(chosen) = self.family_if_known()? {
             return Ok(chosen);
@@ -271,17 +274,16 @@ impl ModelSettings {
         Err(ModelError::Settings(match &self.name {
             Some(name) => format!("model: {}", Family::explain_unknown(name)),
             None => format!(
-                "model: the protocol \"{}\" needs the setting family, or a name that tells it.",
+                "model: the protocol \"{}\" needs the setting family, or a model name that identifies it.",
                 self.protocol
             ),
         }))
     }
 
-    /// The family that is set, else the one that the model's name tells, if it tells one.
+    /// Returns the family that is set, else the one that the model's name identifies, if any.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if a family is set that is unknown; the error names those there
-    /// are.
+    /// [`ModelError::Settings`] if an unknown family is set; the error lists the known ones.
     pub(super) fn family_if_known(&self) -> Result<Option<ChosenFamily>, ModelError> {
         if let Some(name) = &self.family {
             let family = Family::from_name(name).ok_or_else(|| {
@@ -301,12 +303,12 @@ impl ModelSettings {
         }))
     }
 
-    /// What no text may spell where the model's server writes the prompt, as the server takes a
-    /// text's tokens for its own where they are spelt out: the tokens of the known family, else
-    /// of all of them.
+    /// Returns the tokens that a text must not spell if the model's server writes the prompt, as
+    /// the server would parse them as special tokens: those of the known family, else of all
+    /// families.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if a family is set that is unknown.
+    /// [`ModelError::Settings`] if an unknown family is set.
     pub(super) fn reserved(&self) -> Result<Vec<&'static str>, ModelError> {
         Ok(match self.family_if_known()? {
             Some(chosen) => chosen.family.reserved.to_vec(),
@@ -317,11 +319,10 @@ impl ModelSettings {
         })
     }
 
-    /// The key, if the settings name a variable or a command for it.
+    /// Returns the key, if the settings name a variable or a command for it.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if that variable is not set or is empty, or the command gives no
-    /// key.
+    /// [`ModelError::Settings`] if the variable is unset or empty, or the command prints no key.
     pub(super) fn key(
         &self,
         environment: &dyn Fn(&str) -> Option<String>,
@@ -339,7 +340,7 @@ impl ModelSettings {
                     "model: the environment variable {variable}, which key_env names, is not set."
                 ))),
             },
-            (None, Some(command)) => match key_command::run(command, key_command::PATIENCE) {
+            (None, Some(command)) => match key_command::run(command, key_command::TIMEOUT) {
                 Ok(key) => Ok(Some(key)),
                 Err(why) => Err(ModelError::Settings(format!(
                     "model: the command that key_command names {why}."
@@ -350,7 +351,7 @@ impl ModelSettings {
 }
 
 impl Protocol {
-    /// Every protocol.
+    /// All protocols.
     pub const ALL: [Self; 14] = [
         Self::Embedded,
         Self::OpenAiCompletions,

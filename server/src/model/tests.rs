@@ -1,4 +1,4 @@
-//! Models against a scripted server, which plays exchanges in the documented form of each
+//! Models against a scripted server, which replays exchanges in the documented format of each
 //! protocol, and faults.
 
 mod conformance;
@@ -24,7 +24,7 @@ use server::{Server, whole};
 
 const KEY: &str = "sk-very-secret";
 
-/// Settings that ask once and don't stream, so that a test says what else it wants.
+/// Settings without retries and streaming, so that each test sets what it needs.
 fn settings(protocol: Protocol, url: &str) -> ModelSettings {
     ModelSettings {
         protocol,
@@ -33,7 +33,7 @@ fn settings(protocol: Protocol, url: &str) -> ModelSettings {
         key_env: Some("MODEL_KEY".to_owned()),
         retries: 0,
         stream: false,
-        // The scripts load nothing.
+        // The scripted servers load nothing.
         load_timeout_ms: 0,
         ..ModelSettings::default()
     }
@@ -85,7 +85,7 @@ async fn completes(settings: &ModelSettings, listener: &dyn TextListener) -> Mod
     answer
 }
 
-/// What the candidates of a response say, and how each ended.
+/// Texts and ends of the candidates of a response.
 fn texts(answer: &ModelOutput) -> Vec<(&str, Finish)> {
     let candidates = answer.candidates.iter();
     candidates
@@ -93,7 +93,7 @@ fn texts(answer: &ModelOutput) -> Vec<(&str, Finish)> {
         .collect()
 }
 
-/// Keeps what it hears, and has enough of a candidate once it holds this text.
+/// Records what it receives, and stops a candidate once its text contains this one.
 struct Notes {
     streamed: Mutex<Vec<(usize, String)>>,
     enough: Option<&'static str>,

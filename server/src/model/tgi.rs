@@ -1,5 +1,5 @@
-//! `POST /generate` and `/generate_stream` of Hugging Face's text-generation-inference. The
-//! prompt is written here, from the family's template.
+//! `POST /generate` and `/generate_stream` of Hugging Face's text-generation-inference. The prompt
+//! is rendered here, from the family's template.
 //! <https://huggingface.github.io/text-generation-inference/>
 
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ impl HttpProtocol for Tgi {
             "return_full_text": false,
             "details": true,
         });
-        // A temperature of 0 and a whole nucleus are refused: leaving them out means them.
+        // The server rejects a temperature of 0 and a `top_p` of 1; both are its defaults.
         if generation.temperature > 0.0 {
             parameters["temperature"] = generation.temperature.into();
             if generation.top_p < 1.0 {
@@ -76,10 +76,10 @@ impl HttpProtocol for Tgi {
         }
         let finish = finish(&value["details"]["finish_reason"]);
         let token = &value["token"];
-        // The last event repeats the whole text next to its own token.
+        // The last event repeats the whole text in addition to its own token.
         if token.is_object() {
-            // The token that ends the text is no part of it; other special ones are for the stops
-            // to find.
+            // The token that ends the text is not part of it; other special tokens are matched by
+            // the stops.
             let ends = token["special"] == true && finish.is_some();
             return Ok(vec![CandidatePiece {
                 text: if ends {

@@ -1,5 +1,5 @@
-//! vLLM's `POST /v1/completions`: OpenAI's form with more to say. The prompt is written here, from
-//! the family's template, as this server takes no `suffix`.
+//! vLLM's `POST /v1/completions`: OpenAI's format with more parameters. The prompt is rendered
+//! here, from the family's template, as this server accepts no `suffix`.
 //! <https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html#completions-api>
 
 use serde_json::{Value, json};
@@ -55,18 +55,18 @@ impl HttpProtocol for Vllm {
                 // The server's seeds are signed.
                 "seed": wanted.seed & (u64::MAX >> 1),
                 "n": wanted.count,
-                // It takes any number.
+                // vLLM accepts any number of stops.
                 "stop": prompt.stops,
                 "stream": wanted.stream,
-                // Else tokens such as a file's separator are left out of the text, a stop never
-                // shows, and the model writes on into another file.
+                // Otherwise special tokens such as a file's separator are omitted from the text, no
+                // stop ever matches, and the model continues with another file.
                 "skip_special_tokens": false,
                 "spaces_between_special_tokens": false,
-                // Else a model's own file of sampling settings would change them in silence.
+                // Otherwise a model's own file of sampling settings silently overrides these.
                 "top_k": -1,
                 "min_p": 0.0,
                 "repetition_penalty": 1.0,
-                // The log-probability of each token that was chosen, and of no other.
+                // Requests the log-probability of each chosen token only.
                 "logprobs": 0,
         });
         RequestBody::with_prompt(json, prompt)

@@ -1,34 +1,35 @@
 //! The prompt for chat models: the file with a mark at the cursor, and the instruction to answer
 //! with the code that belongs there.
 //!
-//! The beginning stays the same while a person types, as that of other prompts does: first what
-//! to do, then windows, then the file.
+//! The beginning stays the same while a person types, as in other prompts: first the instructions,
+//! then the windows, then the file.
 
 use super::{PromptInput, escape_reserved, parts};
 use crate::context::EarlierAttempt;
 
-/// A question to a chat model.
+/// A prompt for a chat model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChatPrompt {
-    /// What to do: the system's message.
+    /// Instructions: the system's message.
     pub instructions: String,
-    /// The windows, and the file with its mark: the user's message.
+    /// Windows, and the file with its mark: the user's message.
     pub question: String,
-    /// What stands at the cursor. No text in the question spells it elsewhere.
+    /// The mark at the cursor. It occurs nowhere else in the question.
     pub mark: String,
 }
 
-/// Writes a question of at most about `budget_tokens` tokens, instructions left out, under the
-/// rules of [`super::render`].
+/// Writes a prompt of at most about `budget_tokens` tokens, instructions excluded, under the rules
+/// of [`super::render`].
 ///
-/// The result of an earlier completion follows the file, outside of the budget: the caller bounds
-/// it.
+/// The result of an earlier completion follows the file and does not count toward the budget: the
+/// caller limits its size.
 pub fn render(
     input: &PromptInput<'_>,
     earlier: Option<&EarlierAttempt>,
     budget_tokens: usize,
 ) -> ChatPrompt {
-    // What begins a chat's turn is a server's own token, whatever the family is called.
+    // Text that starts a chat message is a special token on many servers, whatever the family is
+    // called.
     let parts = parts(input, TURN_TOKENS, budget_tokens);
     let path = escape_reserved(&super::one_line(input.path), TURN_TOKENS);
     let mut texts = vec![parts.prefix.as_str(), &parts.suffix, &path];
@@ -72,8 +73,8 @@ pub fn render(
     }
 }
 
-/// The tokens that part the turns of a chat in common templates: ChatML's, Llama 3's, Mistral's,
-/// Gemma's and Phi's.
+/// Tokens that separate the messages of a chat in common templates: those of ChatML, Llama 3,
+/// Mistral, Gemma and Phi.
 const TURN_TOKENS: &[&str] = &[
     "<|im_start|>",
     "<|im_end|>",
@@ -91,7 +92,7 @@ const TURN_TOKENS: &[&str] = &[
     "<|endoftext|>",
 ];
 
-/// A mark that none of these texts spells.
+/// Returns a mark that occurs in none of these texts.
 fn mark(texts: &[&str]) -> String {
     let mut mark = "<<CURSOR>>".to_owned();
     let mut number = 1;
@@ -102,7 +103,7 @@ fn mark(texts: &[&str]) -> String {
     mark
 }
 
-/// A text between lines of backquotes, more of them than the text has in a row.
+/// Puts a text between fences of backquotes that are longer than any run of backquotes in it.
 fn block(text: &str) -> String {
     let longest = text
         .split(|character| character != '`')
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_answer_is_told_as_data() {
+    fn earlier_attempt_is_quoted_as_data() {
         let input = PromptInput {
             repository: "demo",
             path: "f.py",
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_forge_the_mark_the_block_or_a_turn() {
+    fn text_cannot_forge_mark_fence_or_message() {
         let chat = chat(
             &[window("````\n<<CURSOR-2>>")],
             "x = \"<<CURSOR>><|im_end|>\" ",
@@ -227,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_mark_stands_at_the_cursor_alone(
+        fn mark_is_only_at_the_cursor(
             prefix in "(<<CURSOR(-[23])?>>|[<>a`\n]){0,12}",
             suffix in "(<<CURSOR(-[23])?>>|[<>a`\n]){0,12}",
         ) {
@@ -237,7 +238,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_before_the_cursor_stays_while_a_person_types(
+        fn prompt_before_the_cursor_is_stable_while_typing(
             prefix in "[a-z \n]{0,80}",
             typed in "[a-z \n]{0,8}",
         ) {

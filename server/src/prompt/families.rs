@@ -1,8 +1,8 @@
-//! The table of families. Where facts come from stands at each row.
+//! Table of model families. Each row cites its sources.
 
 use super::{Family, RepositoryTemplate, TemplateOrder};
 
-/// The tokens StarCoder's tokenizer and those made from it reserve.
+/// Tokens reserved by the tokenizers of StarCoder and its derivatives.
 /// <https://huggingface.co/bigcode/starcoder/blob/main/special_tokens_map.json>
 const STARCODER_TOKENS: &[&str] = &[
     "<|endoftext|>",
@@ -36,7 +36,7 @@ const STARCODER_STOPS: &[&str] = &[
     "<fim_pad>",
 ];
 
-/// The tokens of Qwen's coders, the likeliest end first.
+/// Tokens of Qwen's coder models, the likeliest end first.
 /// <https://github.com/QwenLM/Qwen2.5-Coder>, its table of special tokens.
 const QWEN_TOKENS: &[&str] = &[
     "<|endoftext|>",
@@ -50,7 +50,7 @@ const QWEN_TOKENS: &[&str] = &[
     "<|im_start|>",
 ];
 
-/// DeepSeek-Coder's tokens, with the full-width bar and the lower block of its vocabulary.
+/// Tokens of DeepSeek-Coder, with the full-width bar and the lower block of its vocabulary.
 /// <https://github.com/deepseek-ai/DeepSeek-Coder#2-code-insertion>
 const DEEPSEEK_TOKENS: &[&str] = &[
     "<｜fim▁begin｜>",
@@ -71,7 +71,7 @@ const DEEPSEEK_STOPS: &[&str] = &[
     "<|EOT|>",
 ];
 
-/// The tokens of Granite 4.0 that a text could spell, the likeliest end first.
+/// Tokens of Granite 4.0 that a text could spell, the likeliest end first.
 const GRANITE_TOKENS: &[&str] = &[
     "<|end_of_text|>",
     "<|fim_prefix|>",
@@ -81,7 +81,7 @@ const GRANITE_TOKENS: &[&str] = &[
     "<|end_of_role|>",
 ];
 
-/// Every family there is. A more special name stands before one that it contains.
+/// All families. A more specific name precedes one that it contains.
 pub static FAMILIES: &[Family] = &[
     // The file-level layout: <https://huggingface.co/bigcode/starcoder2-3b>. The repository layout:
     // "StarCoder 2 and The Stack v2", §5.1, <https://arxiv.org/abs/2402.19173>.
@@ -165,8 +165,8 @@ pub static FAMILIES: &[Family] = &[
         stops: STARCODER_STOPS,
         reserved: STARCODER_TOKENS,
     },
-    // "DeepSeek-Coder-V2", §3.1.2, keeps v1's form, <https://arxiv.org/abs/2406.11931>; so does
-    // <https://ollama.com/library/deepseek-coder-v2>.
+    // "DeepSeek-Coder-V2", §3.1.2, keeps the template of v1, <https://arxiv.org/abs/2406.11931>; so
+    // does <https://ollama.com/library/deepseek-coder-v2>.
     Family {
         name: "deepseek-coder-v2",
         names: &["deepseek-coder-v2"],
@@ -179,8 +179,8 @@ pub static FAMILIES: &[Family] = &[
         stops: DEEPSEEK_STOPS,
         reserved: DEEPSEEK_TOKENS,
     },
-    // <https://github.com/deepseek-ai/DeepSeek-Coder>: the part on code insertion, and the part
-    // on repositories with a line `#path` over each file.
+    // <https://github.com/deepseek-ai/DeepSeek-Coder>: the section on code insertion, and the
+    // section on repositories with a line `#path` over each file.
     Family {
         name: "deepseek-coder",
         names: &["deepseek-coder"],
@@ -208,7 +208,7 @@ pub static FAMILIES: &[Family] = &[
         stops: &["<EOT>", "<PRE>", "<SUF>", "<MID>"],
         reserved: &["<PRE>", "<SUF>", "<MID>", "<EOT>", "<s>", "</s>"],
     },
-    // <https://github.com/QwenLM/Qwen2.5-Coder>: the parts on file-level and on repository-level
+    // <https://github.com/QwenLM/Qwen2.5-Coder>: the sections on file-level and on repository-level
     // fill-in-the-middle; the tokens from its table of special tokens.
     Family {
         name: "qwen2.5-coder",
@@ -233,9 +233,9 @@ pub static FAMILIES: &[Family] = &[
         stops: QWEN_TOKENS,
         reserved: QWEN_TOKENS,
     },
-    // <https://github.com/QwenLM/Qwen3-Coder>, "Fill in the middle with Qwen3-Coder", which has
-    // Qwen3-Coder-Next as well: every version supports it, and its example stops at the same tokens. Files as in the same repository's
-    // `examples/Qwen2.5-Coder-repolevel-fim.py`.
+    // <https://github.com/QwenLM/Qwen3-Coder>, "Fill in the middle with Qwen3-Coder", which covers
+    // Qwen3-Coder-Next too: every version supports it, and its example stops at the same tokens.
+    // Files as in the same repository's `examples/Qwen2.5-Coder-repolevel-fim.py`.
     Family {
         name: "qwen3-coder",
         names: &["qwen3-coder", "qwen3coder"],
@@ -255,9 +255,9 @@ pub static FAMILIES: &[Family] = &[
         reserved: QWEN_TOKENS,
     },
     // <https://ai.google.dev/gemma/docs/codegemma/prompt-structure>; a path in the line above the
-    // prefix's token and files apart by the separator, as in "CodeGemma: Open Code Models Based
-    // on Gemma", figure 2, <https://arxiv.org/abs/2406.11409>. The 7B chat member (`it`) was not
-    // trained for it: <https://huggingface.co/google/codegemma-1.1-2b>.
+    // prefix's token and files separated by the separator token, as in "CodeGemma: Open Code Models
+    // Based on Gemma", figure 2, <https://arxiv.org/abs/2406.11409>. The 7B chat member (`it`) was
+    // not trained for it: <https://huggingface.co/google/codegemma-1.1-2b>.
     Family {
         name: "codegemma",
         names: &["codegemma"],
@@ -294,9 +294,9 @@ pub static FAMILIES: &[Family] = &[
         ],
     },
     // The suffix comes first and there is no token before the middle:
-    // <https://github.com/mistralai/mistral-common>, `encode_fim`. A line of `+++++ path` over
-    // each file: the multi-file template of <https://github.com/continuedev/continue>. The Mamba
-    // and the embedding models of that name are others.
+    // <https://github.com/mistralai/mistral-common>, `encode_fim`. A line of `+++++ path` over each
+    // file: the multi-file template of <https://github.com/continuedev/continue>. The Mamba and
+    // embedding models with that name have other templates.
     Family {
         name: "codestral",
         names: &["codestral"],
@@ -361,8 +361,8 @@ pub static FAMILIES: &[Family] = &[
         ],
     },
     // <https://huggingface.co/JetBrains/Mellum-4b-base>, "Fill in the middle generation" and "with
-    // additional files as context". Mellum 2 is another model, of other tokens. The page names no
-    // token of an end: stops and reserved tokens are StarCoder's, whose tokens the form has.
+    // additional files as context". Mellum 2 is another model with other tokens. The page names no
+    // end token: stops and reserved tokens are StarCoder's, which the template uses.
     Family {
         name: "mellum",
         names: &["mellum"],
@@ -382,8 +382,8 @@ pub static FAMILIES: &[Family] = &[
         reserved: STARCODER_TOKENS,
     },
     // <https://huggingface.co/stabilityai/stable-code-3b>, "Run with Fill in Middle (FIM)", as a
-    // conversion quotes it: <https://huggingface.co/duyntnet/stable-code-3b-imatrix-GGUF>. No form
-    // for other files is known. Stable Code Instruct is tuned for chat.
+    // conversion quotes it: <https://huggingface.co/duyntnet/stable-code-3b-imatrix-GGUF>. No
+    // template for other files is published. Stable Code Instruct is tuned for chat.
     Family {
         name: "stable-code",
         names: &["stable-code"],
@@ -396,7 +396,7 @@ pub static FAMILIES: &[Family] = &[
         stops: STARCODER_STOPS,
         reserved: STARCODER_TOKENS,
     },
-    // <https://huggingface.co/smallcloudai/Refact-1_6B-fim>. The base model repeats itself where it
+    // <https://huggingface.co/smallcloudai/Refact-1_6B-fim>. The base model repeats itself when it
     // fills in the middle: <https://huggingface.co/smallcloudai/Refact-1_6-base>.
     Family {
         name: "refact-1.6b",
@@ -411,9 +411,10 @@ pub static FAMILIES: &[Family] = &[
         reserved: STARCODER_TOKENS,
     },
     // <https://github.com/ibm-granite/granite-4.0-language-models>, "Fill-in-the-middle (FIM) Code
-    // Completion": the tokens and their order. Its example is in a chat turn, as its model is tuned
-    // for chat, so only the base members are here. It names no form for other files. The tokens of
-    // turns and of an end: <https://www.ibm.com/granite/docs/use-cases/prompt-engineering>.
+    // Completion": the tokens and their order. Its example is a chat message, as its model is tuned
+    // for chat, so only the base members are here. It names no template for other files. The tokens
+    // that separate messages and end a text:
+    // <https://www.ibm.com/granite/docs/use-cases/prompt-engineering>.
     Family {
         name: "granite-4.0-base",
         names: &[
@@ -437,8 +438,8 @@ pub static FAMILIES: &[Family] = &[
         reserved: GRANITE_TOKENS,
     },
     // <https://github.com/aixcoder-plugin/aiXcoder-7B>, "Pre-training Tasks" and the example of its
-    // tokenizer: the suffix comes first, behind both tokens. The second version is asked in another
-    // way.
+    // tokenizer: the suffix comes first, after both tokens. The second version has another
+    // template.
     Family {
         name: "aixcoder-7b",
         names: &["aixcoder-7b", "aixcoder7b"],
@@ -465,9 +466,9 @@ pub static FAMILIES: &[Family] = &[
         ],
     },
     // Base models that only continue a text, such as Phi-2 or Code Llama Python, as RepoExec and
-    // CrossCodeEval ask them: <https://arxiv.org/abs/2406.11927>, appendix E.1, and
-    // <https://arxiv.org/abs/2310.11248>, §2.3. No model's name says that it is one, so it has to
-    // be set. The token is the end of a text in the vocabularies made from GPT-2's.
+    // CrossCodeEval prompt them: <https://arxiv.org/abs/2406.11927>, appendix E.1, and
+    // <https://arxiv.org/abs/2310.11248>, §2.3. No model's name identifies one, so the family must
+    // be set. The token is the end of a text in the vocabularies derived from GPT-2's.
     Family {
         name: "left-to-right",
         names: &["left-to-right"],

@@ -23,7 +23,7 @@ fn input<'a>(prefix: &'a str, suffix: &'a str, windows: &'a [Window]) -> PromptI
     }
 }
 
-/// How often a template's own tokens stand in a prompt.
+/// Number of a template's own tokens in a prompt.
 fn tokens(family: &Family, text: &str) -> usize {
     family
         .reserved
@@ -347,7 +347,7 @@ fn every_family_with_windows() {
     "#);
 }
 
-/// The prompts that vendors print on their pages.
+/// The example prompts on the vendors' pages.
 #[test]
 fn prompts_equal_the_vendors_own_examples() {
     let prompt = |family: &str, prefix: &str, suffix: &str, windows: &[Window]| {
@@ -421,7 +421,7 @@ fn prompts_equal_the_vendors_own_examples() {
 }
 
 #[test]
-fn families_are_told_by_the_models_name() {
+fn family_is_detected_from_the_models_name() {
     let names = [
         "bigcode/starcoder2-3b",
         "starcoder2:15b",
@@ -464,14 +464,14 @@ fn families_are_told_by_the_models_name() {
         "gpt-4o",
         "",
     ];
-    let told: String = names
+    let detected: String = names
         .iter()
         .map(|name| {
             let family = Family::detect(name).map_or("-", |detected| detected.family.name);
             format!("{name} -> {family}\n")
         })
         .collect();
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(detected, @r#"
     bigcode/starcoder2-3b -> starcoder2
     starcoder2:15b -> starcoder2
     bigcode/starcoderbase-1b -> starcoder
@@ -514,10 +514,10 @@ fn families_are_told_by_the_models_name() {
      -> -
     "#);
     insta::assert_snapshot!(
-        Family::detect("Qwen/Qwen2.5-Coder-7B").map_or(String::new(), |told| told.reason),
+        Family::detect("Qwen/Qwen2.5-Coder-7B").map_or(String::new(), |detected| detected.reason),
         @r#"the model's name "Qwen/Qwen2.5-Coder-7B" contains "qwen2.5-coder""#
     );
-    insta::assert_snapshot!(Family::explain_unknown("some-model"), @r#"the name "some-model" does not tell how the model is asked to fill in the middle: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right; `left-to-right` is for models that can't."#);
+    insta::assert_snapshot!(Family::explain_unknown("some-model"), @r#"the name "some-model" identifies no model family: set `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right; `left-to-right` is for models that can't fill in the middle."#);
     for (name, words) in [
         ("Qwen/Qwen3.6-35B-A3B", "`protocol = \"openai-chat\"`"),
         ("qwen3.5:9b", "Qwen3-Coder"),
@@ -533,13 +533,13 @@ fn families_are_told_by_the_models_name() {
 }
 
 #[test]
-fn the_table_holds_together() {
+fn table_of_families_is_consistent() {
     for family in FAMILIES {
         assert_eq!(Family::from_name(family.name), Some(family));
         assert_eq!(
-            Family::detect(family.name).map(|told| told.family),
+            Family::detect(family.name).map(|detected| detected.family),
             Some(family),
-            "a family's own name tells it"
+            "a family's own name identifies it"
         );
         for token in [
             family.prefix_token,
@@ -590,7 +590,7 @@ fn the_prompt_stays_within_its_budget() {
 }
 
 #[test]
-fn the_beginning_stays_while_a_person_types() {
+fn prompt_start_is_stable_while_typing() {
     let before: String = (0..2000)
         .map(|index| format!("line_{index} = {index}\n"))
         .collect();
@@ -613,7 +613,7 @@ fn the_beginning_stays_while_a_person_types() {
 }
 
 #[test]
-fn a_counter_of_ones_own_is_used() {
+fn custom_counter_is_used() {
     let family = Family::from_name("starcoder").expect("it is in the table");
     let prefix = "a\nb\nc\nd\ne\nf\ng\nh\n";
     let lines = |text: &str| text.matches('\n').count() as f64;
@@ -659,7 +659,7 @@ fn sides_and_chats_stay_within_their_budgets() {
         assert!(length >= budget / 2, "{length} of {budget}");
         let question = chat::render(&input, None, budget).question;
         let length = approximate_tokens(&question);
-        // What names the files and fences them comes on top, as the instructions do.
+        // The lines that name and fence the files are not counted, as the instructions do.
         let windows = question.matches("From the file ").count();
         let over = 20 * (windows + 1);
         assert!(length <= budget + over, "{length} of {budget} + {over}");
@@ -679,7 +679,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_forges_a_token(
+    fn text_cannot_forge_a_token(
         family in prop::sample::select((0..FAMILIES.len()).collect::<Vec<_>>()),
         pieces in prop::collection::vec((0usize..64, 0usize..12, 0usize..24), 0..12),
     ) {
@@ -722,7 +722,7 @@ proptest! {
 }
 
 #[test]
-fn windows_that_were_chosen_elsewhere_are_all_written_and_the_prefix_keeps_its_quarter() {
+fn given_windows_are_all_written_and_prefix_keeps_a_quarter() {
     let windows: Vec<_> = (0..9)
         .map(|number| window(&format!("w{number}.py"), &"x = 1\n".repeat(20)))
         .collect();
@@ -745,7 +745,7 @@ fn windows_that_were_chosen_elsewhere_are_all_written_and_the_prefix_keeps_its_q
 }
 
 #[test]
-fn comments_are_written_alike_for_every_family() {
+fn comments_layout_is_the_same_for_every_family() {
     let windows = [window("a/b.py", "def f():\n    return 1")];
     let input = PromptInput {
         layout: WindowLayout::Comments,

@@ -1,4 +1,4 @@
-//! The rows of the store: completions, their events, and characters typed.
+//! The rows of the store: completions, their events, and inserted characters.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct CompletionRow {
     pub session: String,
     /// The file: a salted hash of its URI.
     pub file: String,
-    /// Whether a replay made the request rather than a person.
+    /// True if a replay made the request rather than a person.
     pub simulated: bool,
     /// The editor's name, from `clientInfo`.
     pub client: Option<String>,
@@ -35,10 +35,10 @@ pub struct CompletionRow {
     ///
     /// [`Configuration::fingerprint`]: crate::configuration::Configuration::fingerprint
     pub configuration: String,
-    /// The name that the model has in the configuration; `default` is `[model]`.
+    /// The model's name in the configuration; `default` is `[model]`.
     #[serde(default)]
     pub named: String,
-    /// The trial it belongs to, the models that were asked, and the model of each candidate.
+    /// The trial, the drawn models, and the model of each candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<TrialAssignment>,
     /// In a trial by pairs, the model of the second candidate.
@@ -54,25 +54,25 @@ pub struct CompletionRow {
     pub place: CursorKind,
     /// The request: `inline`, or `list` for the list of completions.
     pub form: RequestKind,
-    /// Whether the person invoked it; otherwise typing triggered it.
+    /// True if the person invoked it; otherwise typing triggered it.
     pub invoked: bool,
-    /// Whether the model generated it, or an earlier answer was reused.
+    /// Origin of the completion: a model call, or an earlier completion.
     pub source: CompletionOrigin,
-    /// Whether there were candidates.
+    /// Outcome of the request.
     pub outcome: RequestOutcome,
     /// The size of each candidate.
     pub candidates: Vec<TextSize>,
-    /// Characters of the file before the cursor.
+    /// Number of characters of the file before the cursor.
     pub prefix_characters: usize,
-    /// Characters of the file after the cursor.
+    /// Number of characters of the file after the cursor.
     pub suffix_characters: usize,
-    /// Characters of the prompt.
+    /// Number of characters of the prompt.
     pub prompt_characters: usize,
     /// Number of windows of other files in the prompt.
     pub windows: usize,
     /// Durations of its steps.
     pub timings: Timings,
-    /// What a gate weighs of it, if typing triggered it.
+    /// Signals for a gate, if typing triggered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signals: Option<GateSignals>,
     /// The candidates' texts, only with `telemetry.content`.
@@ -86,28 +86,28 @@ pub struct CompletionRow {
 pub struct SecondModel {
     /// The model's name.
     pub model: String,
-    /// The name it has in the configuration.
+    /// The model's name in the configuration.
     pub named: String,
     /// As in [`CompletionRow`].
     pub configuration: String,
-    /// Duration of its own answer, in milliseconds: windows, model and clean-up.
+    /// Duration of its own work in milliseconds: windows, model and clean-up.
     pub own_ms: f64,
 }
 
 impl CompletionRow {
-    /// The models that were asked, by their names in the configuration: one, or the two of a pair
-    /// in the order of their candidates. Empty without a trial.
+    /// Returns the drawn models, by their names in the configuration: one, or the two of a pair in
+    /// the order of their candidates. Empty without a trial.
     pub fn asked_models(&self) -> &[String] {
         self.trial.as_ref().map_or(&[], |trial| &trial.asked)
     }
 
-    /// Whether two models answered.
+    /// True if two models answered.
     pub fn is_pair(&self) -> bool {
         self.second.is_some()
     }
 
-    /// Duration of one model's own answer, in milliseconds: windows, model and clean-up. `None` if
-    /// the model did not answer.
+    /// Returns the duration of one model's own work in milliseconds: windows, model and clean-up.
+    /// `None` if the model was not called.
     pub fn own_ms(&self, named: &str) -> Option<f64> {
         let Timings {
             context_ms,
@@ -192,9 +192,9 @@ pub enum RequestOutcome {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextSize {
-    /// Its characters (Unicode scalar values).
+    /// Number of characters (Unicode scalar values).
     pub characters: usize,
-    /// Its lines, at least 1.
+    /// Number of lines, at least 1.
     pub lines: usize,
 }
 
@@ -212,7 +212,7 @@ impl TextSize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Timings {
-    /// From the request's arrival to its answer.
+    /// From the request's arrival to its response.
     pub latency_ms: f64,
     /// Waiting for the next key.
     pub wait_ms: f64,
@@ -226,7 +226,7 @@ pub struct Timings {
     pub cleanup_ms: f64,
 }
 
-/// Something that happened to a completion: one row of the store.
+/// An event of a completion: one row of the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompletionEvent {
@@ -238,15 +238,15 @@ pub struct CompletionEvent {
     pub at_ms: i64,
     /// The candidate's index, from 0, if the event concerns one candidate.
     pub candidate: Option<usize>,
-    /// How long it had been displayed and with what certainty, if the editor reports it.
+    /// Display time and its certainty, if the editor reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Displayed>,
-    /// What happened.
+    /// The kind of event.
     #[serde(flatten)]
     pub kind: CompletionEventKind,
 }
 
-/// What happened to a completion.
+/// Kind of an event of a completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum CompletionEventKind {
@@ -254,7 +254,7 @@ pub enum CompletionEventKind {
     Shown,
     /// It was accepted in full.
     Accepted {
-        /// Its characters.
+        /// Number of characters.
         characters: usize,
         /// Its text, only with `telemetry.content`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,11 +272,11 @@ pub enum CompletionEventKind {
     Dismissed,
     /// A newer completion replaced it.
     Superseded,
-    /// How much of the accepted text remained some time later.
+    /// A measurement of the accepted text some time later.
     Retained(RetentionSample),
 }
 
-/// How much of an accepted text remained at one moment.
+/// A measurement of an accepted text at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionSample {
@@ -284,27 +284,27 @@ pub struct RetentionSample {
     pub after_s: u64,
     /// Number of accepted characters.
     pub characters: usize,
-    /// What remained; `None` if it could not be observed: the document was closed, the session
+    /// Measured remainder; `None` if it could not be observed: the document was closed, the session
     /// ended, or the text was not found where it was accepted.
     pub left: Option<Remainder>,
-    /// The text in its place, only with `telemetry.content`.
+    /// The current text in its place, only with `telemetry.content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// How a completion was displayed.
+/// Display of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Displayed {
-    /// How certain the editor is.
+    /// Certainty of the editor.
     pub certainty: Certainty,
-    /// How long, in milliseconds, if known.
+    /// Display time in milliseconds, if known.
     pub ms: Option<f64>,
 }
 
 impl Displayed {
-    /// The display that a client reports, if it reports a certainty or a time. An invalid time is
-    /// ignored.
+    /// Returns the display that a client reports, if it reports a certainty or a time. An invalid
+    /// time is ignored.
     pub fn from_report(certainty: Option<Certainty>, ms: Option<f64>) -> Option<Self> {
         if certainty.is_none() && ms.is_none() {
             return None;
@@ -316,13 +316,13 @@ impl Displayed {
     }
 }
 
-/// How certain an editor is that it displayed a completion.
+/// Certainty of an editor that it displayed a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// It infers so.
+    /// The editor infers the display.
     Estimated,
-    /// It drew it.
+    /// The editor drew it.
     Confirmed,
 }
 
@@ -342,35 +342,36 @@ pub struct EnteredCharacters {
     pub language: Option<String>,
     /// The model that last answered in the file, if any.
     pub model: Option<String>,
-    /// The name it has in the configuration.
+    /// The model's name in the configuration.
     #[serde(default)]
     pub named: String,
-    /// All characters that edits inserted, accepted ones included; text replaced by itself does not
-    /// count.
+    /// Number of characters that edits inserted, accepted ones included. Text replaced by equal
+    /// text does not count.
     pub characters: usize,
     /// Number of requests that an edit, a newer request or a cancellation superseded before they
     /// returned.
     pub overtaken: usize,
 }
 
-/// A completion and everything that happened to it.
+/// A completion with its events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedCompletion {
     /// The completion as it was returned.
     #[serde(flatten)]
     pub answered: CompletionRow,
-    /// Whether and how it was displayed: the highest certainty and the longest time reported.
+    /// Display: the highest certainty and the longest time reported; `None` if no display was
+    /// reported.
     pub shown: Option<Displayed>,
     /// Its acceptance as a whole.
     pub accepted: Option<AcceptedCandidate>,
     /// Its acceptance in parts.
     pub partly: Option<PartialAcceptance>,
-    /// Whether it was dismissed and not accepted.
+    /// True if it was dismissed and not accepted.
     pub dismissed: bool,
-    /// Whether another replaced it, and it was neither accepted nor dismissed.
+    /// True if another replaced it, and it was neither accepted nor dismissed.
     pub superseded: bool,
-    /// By horizon in seconds: what remained of the accepted text, `null` if it could not be
+    /// By horizon in seconds: the remainder of the accepted text, `null` if it could not be
     /// observed. A missing horizon was not reached, for example because the editor was killed.
     #[serde(deserialize_with = "by_seconds")]
     pub retention: BTreeMap<u64, Option<Remainder>>,
@@ -396,7 +397,7 @@ pub struct AcceptedCandidate {
     pub at_ms: i64,
     /// The candidate's index, from 0.
     pub candidate: usize,
-    /// The candidate's characters.
+    /// Number of characters of the candidate.
     pub characters: usize,
     /// Its text, only with `telemetry.content`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -447,7 +448,7 @@ impl RecordedCompletion {
                 CompletionEventKind::Dismissed => recorded.dismissed = true,
                 CompletionEventKind::Superseded => superseded = true,
                 CompletionEventKind::Retained(retained) => {
-                    // Each further step restarts the timers, so the last sample per horizon holds.
+                    // Each further step restarts the timers, so the last sample per horizon counts.
                     recorded.retention.insert(retained.after_s, retained.left);
                 }
             }
@@ -457,7 +458,7 @@ impl RecordedCompletion {
         recorded
     }
 
-    /// Whether it had candidates.
+    /// True if it had candidates.
     pub fn is_offered(&self) -> bool {
         self.answered.outcome == RequestOutcome::Offered
     }

@@ -1,9 +1,9 @@
-//! Metrics for an OpenTelemetry collector: the latency of completions and what became of them, as
-//! [OTLP](https://opentelemetry.io/docs/specs/otlp/) over HTTP in JSON. Off unless
+//! Metrics for an OpenTelemetry collector: the latency of completions and their outcomes, as
+//! [OTLP](https://opentelemetry.io/docs/specs/otlp/) over HTTP in JSON. Disabled unless
 //! `telemetry.otlp_url` is set.
 //!
-//! What is sent are numbers by model, language and outcome: no text, and no name of a file, a
-//! person or a machine.
+//! Only numbers by model, language and outcome are sent: no text, and no name of a file, a person
+//! or a machine.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -17,21 +17,21 @@ use tokio::time::MissedTickBehavior;
 use super::event::{CompletionEventKind, RequestOutcome};
 use super::store::StoreEntry;
 
-/// How often figures are sent, if there are new ones.
+/// Interval at which new figures are sent.
 const EXPORT_EVERY: Duration = Duration::from_secs(10);
 
-/// How long a collector may take.
+/// Timeout for the collector.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Completions whose events are attributed to their model.
+/// Maximum number of completions whose events are attributed to their model.
 const MAX_COMPLETIONS: usize = 512;
 
-/// Upper bounds of the histogram's buckets, in seconds; one more bucket has what is longer.
+/// Upper bounds of the histogram's buckets, in seconds; the last bucket has no bound.
 const BOUNDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
 
-/// Hands observations to the task that sends them. It ends when the last clone is dropped.
+/// Passes observations to the task that sends them. The task ends when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub(super) struct MetricsExporter {
     messages: mpsc::UnboundedSender<Message>,
@@ -49,11 +49,11 @@ enum Message {
         id: String,
         outcome: &'static str,
     },
-    /// Answered when everything before it was sent or has failed.
+    /// Answered when all earlier figures were sent or have failed.
     Flush(oneshot::Sender<()>),
 }
 
-/// What figures are grouped by.
+/// Attributes by which figures are grouped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Labels {
     model: String,
@@ -81,7 +81,7 @@ struct Figures {
 
 impl MetricsExporter {
     /// Starts a task that sends figures to a collector, at an address such as
-    /// `http://localhost:4318`. Returns why it can't.
+    /// `http://localhost:4318`. Returns an explanation if it can't.
     pub(super) fn start(collector: &str, session: &str) -> Result<Self, String> {
         let (client, url) = crate::model::collector_client(collector).map_err(|_| {
             "telemetry.otlp_url is not an address of the form http://host:port, without user, \
@@ -138,7 +138,7 @@ impl MetricsExporter {
     }
 }
 
-/// A model's name; of a file, its last component.
+/// Returns a model's name; for a file, its last component.
 fn model_name(name: &str) -> &str {
     let path = Path::new(name);
     if path.is_absolute() {
@@ -185,7 +185,7 @@ async fn export(
     }
 }
 
-/// Sends the figures once: the next ones contain them.
+/// Sends the figures without retries: the next request contains them too.
 async fn send(figures: &Figures, client: &Client, url: &Url) {
     let body = figures.request(SystemTime::now());
     let request = client.post(url.clone()).timeout(TIMEOUT).json(&body);
@@ -240,7 +240,7 @@ impl Figures {
         *self.outcomes.entry((labels, outcome)).or_default() += 1;
     }
 
-    /// An export request with all figures, cumulative since the start.
+    /// Creates an export request with all figures, cumulative since the start.
     fn request(&self, now: SystemTime) -> Value {
         let times = json!({
             "startTimeUnixNano": nanoseconds(self.started),
@@ -259,7 +259,7 @@ impl Figures {
             }
             point
         };
-        // 64-bit integers are strings in the JSON form of Protocol Buffers.
+        // The JSON form of Protocol Buffers writes 64-bit integers as strings.
         let durations = self.durations.iter().map(|(labels, histogram)| {
             let figure = json!({
                 "count": histogram.buckets.iter().sum::<u64>().to_string(),

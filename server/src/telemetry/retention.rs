@@ -1,16 +1,16 @@
-//! How much of an accepted text remains: pure functions on texts.
+//! Measures the part of an accepted text that remains: pure functions on texts.
 
 use serde::{Deserialize, Serialize};
 
-/// How much of an accepted text remains some time later.
+/// Part of an accepted text that remains some time later.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remainder {
     /// `retained@t`: the edit distance between the accepted text and the text in its place, divided
-    /// by the length of the longer: 0 if unchanged, 1 if nothing is left. Ziegler et al.
-    /// 2022, <https://doi.org/10.1145/3520312.3534864>, and Cody's.
+    /// by the length of the longer: 0 if unchanged, 1 if nothing remains. As in Ziegler et al.
+    /// 2022, <https://doi.org/10.1145/3520312.3534864>, and Cody.
     pub distance: f64,
-    /// Whether the text in its place is blank.
+    /// True if the text in its place is blank.
     pub removed: bool,
     /// `still-in-code@t`: the edit distance in words between the accepted text and the most similar
     /// text near its place, divided by the number of its words.
@@ -28,11 +28,11 @@ pub const STILL_IN_CODE: f64 = 0.5;
 pub const NEAR: usize = 50;
 
 impl Remainder {
-    /// Compares an accepted text with `place`, the text in its tracked span, and with the text
-    /// around it, `before` and `after`, of which [`NEAR`] characters count.
+    /// Compares an accepted text with `place`, the text in its tracked span, and with [`NEAR`]
+    /// characters of the text around it, `before` and `after`.
     pub fn measure(accepted: &str, before: &str, place: &str, after: &str) -> Self {
         let before: Vec<char> = before.chars().rev().take(NEAR).collect();
-        // The search goes as far as the accepted text would go from there.
+        // The search covers the length of the accepted text from its start.
         let rest = accepted
             .chars()
             .count()
@@ -51,12 +51,12 @@ impl Remainder {
         }
     }
 
-    /// Whether it counts as retained.
+    /// True if it counts as retained.
     pub fn is_retained(&self) -> bool {
         !self.removed && self.distance <= RETAINED
     }
 
-    /// Whether it counts as still in the code.
+    /// True if it counts as still in the code.
     pub fn is_still_in_code(&self) -> bool {
         self.word_distance <= STILL_IN_CODE
     }
@@ -71,13 +71,13 @@ fn distance(one: &str, other: &str) -> f64 {
     if longest == 0 {
         return 0.0;
     }
-    // An insertion before the text is no match for free.
+    // The whole of both texts is compared, so a match may not start anywhere.
     let edits = *last_row(&one, &other, false).last().unwrap_or(&0);
     edits as f64 / longest as f64
 }
 
 /// Minimum number of word edits that turn some part of `near` into the accepted text, divided by
-/// the number of its words; 0 if it has none.
+/// the number of words of the accepted text; 0 if it has none.
 fn word_distance(near: &str, accepted: &str) -> f64 {
     let near = words(near);
     let accepted = words(accepted);
@@ -88,8 +88,8 @@ fn word_distance(near: &str, accepted: &str) -> f64 {
     edits.unwrap_or(accepted.len()) as f64 / accepted.len() as f64
 }
 
-/// The last row of the Levenshtein table: the number of edits from `needle` to each prefix of
-/// `hay` or, with `anywhere`, to the best substring that ends there.
+/// Returns the last row of the Levenshtein table: the number of edits from `needle` to each prefix
+/// of `hay` or, with `anywhere`, to the best substring that ends there.
 fn last_row<T: PartialEq>(needle: &[T], hay: &[T], anywhere: bool) -> Vec<usize> {
     let mut row: Vec<usize> = (0..=hay.len())
         .map(|index| if anywhere { 0 } else { index })
@@ -107,7 +107,7 @@ fn last_row<T: PartialEq>(needle: &[T], hay: &[T], anywhere: bool) -> Vec<usize>
 }
 
 /// Splits a text into words: runs of letters, digits and `_`, runs of blanks, and every other
-/// character by itself. Single blanks are dropped.
+/// single character. Single blanks are dropped.
 fn words(text: &str) -> Vec<&str> {
     #[derive(PartialEq)]
     enum Class {
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(moved.word_distance, 0.0);
         let far = ["[]", &"\n".repeat(60), "total = price * rate\n"].concat();
         let far = left("total = price * rate", &far);
-        // From 50 characters after its place on nothing is searched, but the text may begin there.
+        // The search ends 50 characters after its place, but the text may begin there.
         assert!(!far.is_still_in_code(), "{far:?}");
     }
 

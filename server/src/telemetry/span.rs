@@ -12,11 +12,11 @@ use crate::text::ByteOffset;
 /// A range of a text, in bytes, that follows edits.
 ///
 /// Text inserted strictly inside belongs to it, text inserted at its edges does not. An edit that
-/// reverts earlier ones, as an undo does, restores the range they found.
+/// reverts earlier ones, as an undo does, restores the range before them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrackedSpan {
     range: Range<usize>,
-    /// The last edits that were not reverted, each with the range before it, newest last.
+    /// The last edits that were not reverted, each with the range before it, the newest last.
     done: VecDeque<(TextChange, Range<usize>)>,
 }
 
@@ -55,8 +55,7 @@ impl TrackedSpan {
             && end >= before.end
             && (start, end) != (before.start, before.end);
         if beyond && !before.is_empty() && !change.inserted.is_empty() {
-            // More than the range was replaced, as when a formatter rewrites the file. A diff
-            // finds the parts that stayed.
+            // A formatter may replace the whole file. A diff finds the unchanged parts.
             for piece in split_change(change) {
                 self.range = move_range(&self.range, &piece);
             }
@@ -70,7 +69,7 @@ impl TrackedSpan {
     }
 
     /// Restores the range before the last edits, one or several, if the change reverts them.
-    /// Returns whether it does.
+    /// Returns true if it does.
     fn revert(&mut self, change: &TextChange) -> bool {
         let mut whole: Option<TextChange> = None;
         for (index, (earlier, before)) in self.done.iter().enumerate().rev().take(MAX_JOINED) {
@@ -98,7 +97,7 @@ fn join(first: &TextChange, second: &TextChange) -> Option<TextChange> {
     if taken.end < place.start || taken.start > place.end {
         return None;
     }
-    // What the second removed before and after the text the first inserted.
+    // Text that the second change removed before and after the text inserted by the first.
     let before = second
         .removed
         .get(..place.start.saturating_sub(taken.start))?;
@@ -106,7 +105,7 @@ fn join(first: &TextChange, second: &TextChange) -> Option<TextChange> {
         Some(length) => second.removed.get(second.removed.len() - length..)?,
         None => "",
     };
-    // What it kept of that text.
+    // Text inserted by the first change that the second one kept.
     let head = first
         .inserted
         .get(..taken.start.saturating_sub(place.start))?;
@@ -121,7 +120,7 @@ fn join(first: &TextChange, second: &TextChange) -> Option<TextChange> {
     })
 }
 
-/// Moves an offset by a change; text inserted exactly there comes after it.
+/// Moves an offset by a change; text inserted exactly there is after it.
 pub(super) fn move_offset(offset: usize, change: &TextChange) -> usize {
     move_range(&(offset..offset), change).start
 }
@@ -149,7 +148,7 @@ fn move_range(range: &Range<usize>, change: &TextChange) -> Range<usize> {
     }
 }
 
-/// Splits a change by words into smaller ones, each relative to the text the previous one leaves.
+/// Splits a change by words into smaller ones, each relative to the text after the previous one.
 fn split_change(change: &TextChange) -> Vec<TextChange> {
     let diff = TextDiff::configure()
         .deadline(Instant::now() + DIFF_TIMEOUT)
@@ -190,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// A text with a flag per character that says whether the span holds it.
+    /// A text with a flag per character that is true if the span contains it.
     #[derive(Clone, Debug)]
     struct Model {
         text: Vec<(char, bool)>,
@@ -221,8 +220,8 @@ mod tests {
                 && self.text.iter().filter(|(_, inside)| *inside).count() == range.len();
             let before = range.start > 0 && self.text[range.start - 1].1;
             let after = self.text.get(range.end).is_some_and(|(_, inside)| *inside);
-            // At an edge something belongs to it if some of it stands on both sides, or, in place
-            // of its own end, nothing but its own is replaced.
+            // At an edge, inserted text belongs to the span if the span has characters on both
+            // sides, or if it replaces only characters of the span's end.
             let own_only = self.text[range.clone()].iter().all(|(_, inside)| *inside);
             let inside =
                 whole || (own_only && (before || after) && (before && after || !range.is_empty()));
@@ -238,7 +237,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// Where, how much, and how much instead, as shares of what there is.
+        /// Position, removed length and inserted length, as shares of the text's length.
         Replace(usize, usize, usize),
         Undo,
     }
@@ -252,8 +251,7 @@ mod tests {
     proptest! {
         #[test]
         fn span_agrees_with_character_model(steps in steps(), from in 0..10usize, to in 1..10usize) {
-            // No character comes twice, so that nothing comes back by chance; some have several
-            // bytes.
+            // Characters are unique, so that no text reappears by chance; some have several bytes.
             let mut fresh = (0x2200u32..).filter_map(char::from_u32).flat_map(|wide| {
                 [wide, char::from_u32(wide as u32 - 0x2200 + 0x100).expect("it is one")]
             });
@@ -275,7 +273,7 @@ mod tests {
                         let at = at % (model.text.len() + 1);
                         let end = (at + removed).min(model.text.len());
                         let text = next(inserted);
-                        // An edit that replaces more than all of it is compared word by word.
+                        // An edit that replaces more than the span is compared word by word.
                         let range = span.range();
                         let bytes = offset(&model, at)..offset(&model, end);
                         let beyond = bytes.start <= range.start && bytes.end >= range.end
@@ -330,13 +328,13 @@ mod tests {
             from in 0..12usize,
             to in 0..12usize,
         ) {
-            // No character comes twice: where some do, one change has several descriptions.
+            // Characters are unique: with repeated ones, a change has several descriptions.
             let mut fresh = 'A'..;
             let before = "abcdefghijkl";
             let mut text = before.to_owned();
             let mut span = TrackedSpan::new(from.min(to)..from.max(to));
             let range = span.range();
-            // As with keys: all of them at one place, up to the end of what the one before left.
+            // Like keys: all edits at one place, up to the end of the previous one's text.
             let mut place = 5..5;
             for (at, removed, inserted) in edits {
                 let inserted: String = fresh.by_ref().filter(|one| !before.contains(*one)).take(inserted).collect();
@@ -371,7 +369,7 @@ mod tests {
         }
     }
 
-    /// The span's text after each of these edits of a text whose span stands between `[` and `]`.
+    /// The span's text after each of these edits of a text whose span is between `[` and `]`.
     fn followed(marked: &str, edits: &[(&str, &str)]) -> Vec<String> {
         let start = marked.find('[').expect("it is marked");
         let end = marked.find(']').expect("it is marked") - 1;
@@ -380,7 +378,7 @@ mod tests {
         edits
             .iter()
             .map(|(removed, inserted)| {
-                let at = text.find(removed).expect("it stands there");
+                let at = text.find(removed).expect("the text contains it");
                 span.follow(&TextChange::between(ByteOffset(at), removed, inserted));
                 text.replace_range(at..at + removed.len(), inserted);
                 text[span.range()].to_owned()

@@ -7,9 +7,9 @@
 //! | `events` | events by id, as JSON ([`CompletionEvent`]) |
 //! | `entered` | counts of inserted characters, as JSON ([`EnteredCharacters`]) |
 //!
-//! Rows are only added, except by a purge, which removes all of them. Transactions go to SQLite's
-//! write-ahead log, so a killed server leaves each row complete or absent; a power loss may lose the
-//! last rows.
+//! Rows are only added, except by a purge, which removes all of them. Transactions use SQLite's
+//! write-ahead log, so a killed server leaves each row complete or absent. A power loss may lose
+//! the last rows.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -28,7 +28,7 @@ use crate::folders::create_private_folder;
 /// Format version of the store and of its export.
 pub const SCHEMA: u32 = 1;
 
-/// How long to wait for another writer.
+/// Timeout for waiting for another writer.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A store, open for reading and appending.
@@ -68,7 +68,7 @@ pub enum ExportLine {
     Entered(EnteredCharacters),
 }
 
-/// Why telemetry can't be read or written.
+/// Error when reading or writing telemetry.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
     /// The user's data folder is unknown.
@@ -78,7 +78,9 @@ pub enum TelemetryError {
     )]
     NoFolder,
     /// The store does not exist.
-    #[error("{0}: no telemetry; the first completion in an editor creates it")]
+    #[error(
+        "{0}: the telemetry store does not exist; the first completion in an editor creates it"
+    )]
     Missing(PathBuf),
     /// A file operation failed.
     #[error("{path}: {source}")]
@@ -109,7 +111,7 @@ pub enum TelemetryError {
     Content {
         /// The store or export.
         path: PathBuf,
-        /// What is wrong, with the line.
+        /// Description of the error, with the line.
         reason: String,
     },
 }
@@ -118,7 +120,7 @@ impl TelemetryStore {
     /// Opens a store for appending, or creates one that only its owner can read.
     ///
     /// # Errors
-    /// The file or its folder can't be made or written, or is no store of this version.
+    /// The file or its folder can't be created or written, or is not a store of this version.
     pub fn open(path: &Path) -> Result<Self, TelemetryError> {
         create_file(path).map_err(|source| TelemetryError::File {
             path: path.to_owned(),
@@ -132,7 +134,8 @@ impl TelemetryStore {
         loop {
             match store.prepare() {
                 Ok(()) => break,
-                // SQLite does not wait while another process switches a new file to its log.
+                // SQLite does not wait while another process switches a new file to the write-ahead
+                // log.
                 Err(error) if is_busy(&error) && Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
@@ -156,7 +159,8 @@ impl TelemetryStore {
 
     fn prepare(&self) -> rusqlite::Result<()> {
         self.database.busy_timeout(BUSY_TIMEOUT)?;
-        // One of several processes that open a new file creates its tables.
+        // Several processes may open a new file at once: the immediate transaction lets one create
+        // its tables.
         self.database.pragma_update(None, "journal_mode", "wal")?;
         self.database.pragma_update(None, "synchronous", "normal")?;
         self.database.execute_batch(&format!(
@@ -260,13 +264,13 @@ impl TelemetryStore {
         })
     }
 
-    /// All completions with their events, in the order they were recorded.
+    /// Returns all completions with their events, in the order in which they were recorded.
     ///
     /// # Errors
     /// As [`TelemetryStore::contents`].
     pub fn completions(&self) -> Result<Vec<RecordedCompletion>, TelemetryError> {
-        // Events first: a completion added meanwhile then lacks events, but no event lacks its
-        // completion.
+        // Events are read first: a completion added meanwhile then lacks events, but no event lacks
+        // its completion.
         let events: Vec<CompletionEvent> =
             self.rows("SELECT record FROM events ORDER BY number")?;
         let mut by_completion: HashMap<String, Vec<CompletionEvent>> = HashMap::new();
@@ -302,8 +306,8 @@ impl TelemetryStore {
             .collect()
     }
 
-    /// Removes all rows and the salt, overwrites them in the file, and returns the number of
-    /// completions removed.
+    /// Removes all rows and the salt, and overwrites them in the file. Returns the number of
+    /// removed completions.
     ///
     /// # Errors
     /// The store can't be written.
@@ -321,7 +325,7 @@ impl TelemetryStore {
         transaction.execute("DELETE FROM entered", [])?;
         transaction.execute("DELETE FROM meta WHERE key = 'salt'", [])?;
         transaction.commit()?;
-        // The log holds the old rows until the checkpoint, which readers may delay.
+        // The log keeps the old rows until the checkpoint, which readers may delay.
         self.database.execute_batch("VACUUM")?;
         self.database
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
@@ -386,7 +390,7 @@ impl ExportLine {
     }
 }
 
-/// The default path of the store: `fillrate/telemetry.db` in the user's data folder,
+/// Returns the default path of the store: `fillrate/telemetry.db` in the user's data folder,
 /// <https://specifications.freedesktop.org/basedir-spec/latest/>.
 ///
 /// # Errors
@@ -446,7 +450,7 @@ fn create_file(path: &Path) -> std::io::Result<()> {
             }
         })?;
     }
-    // A file that exists must not be opened here: closing it would take the locks from every other
+    // An existing file must not be opened here: closing it would release the locks of every other
     // connection of this process. <https://www.sqlite.org/howtocorrupt.html>, §2.2
     match file.append(true).create_new(true).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
@@ -575,7 +579,7 @@ mod tests {
         for file in std::fs::read_dir(path.parent().expect("it has one")).expect("it is there") {
             let bytes = std::fs::read(file.expect("it is there").path()).expect("it is readable");
             let found = bytes.windows(7).any(|window| window == b"canary-" as &[u8]);
-            // Nor does any file name the completion of the later event.
+            // The database file does not contain the completion of the later event either.
             assert!(!found);
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of the recorder as the server uses it.
+//! Tests of the recorder through its public methods.
 
 use super::*;
 use crate::completion::Trace;
@@ -46,7 +46,7 @@ impl RecordedSession {
         self.edit_at_once(line, &[(characters, text)]);
     }
 
-    /// Replaces characters of a line several times, which the editor sends together.
+    /// Replaces characters of a line several times, sent in one notification.
     fn edit_at_once(&mut self, line: u32, edits: &[(Range<u32>, &str)]) {
         self.version += 1;
         let at = |character| Position { line, character };
@@ -88,7 +88,7 @@ impl RecordedSession {
     }
 }
 
-/// Long enough for the horizon of these tests.
+/// Waits past the horizon of these tests.
 async fn horizon() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
 }
@@ -97,13 +97,13 @@ async fn horizon() {
 async fn repeated_offer_at_same_cursor_keeps_id() {
     let mut session = RecordedSession::new("a = 1\nb = \n");
     let first = session.offer(RequestKind::Inline, 10, &["foo()"]);
-    // The cursor moved with the edit, so it is the same place.
+    // The cursor moved with the edit, so it is still the same place.
     session.edit(0, 4..5, "1000");
     assert_eq!(session.offer(RequestKind::Inline, 13, &["foo()"]), first);
-    // The other request method is another display.
+    // Another request method means another display.
     assert_ne!(session.offer(RequestKind::List, 13, &["foo()"]), first);
     assert_eq!(session.offer(RequestKind::Inline, 13, &["foo()"]), first);
-    // An offer of another text in between breaks the row.
+    // Another text offered in between starts a new completion.
     let second = session.offer(RequestKind::Inline, 13, &["bar()"]);
     let third = session.offer(RequestKind::Inline, 13, &["foo()"]);
     assert!(second != first && third != first && third != second);
@@ -138,7 +138,8 @@ async fn list_item_replaces_word_before_cursor() {
     horizon().await;
     let completions = session.finish().await;
     let left = completions[0].retention[&1].expect("it was found");
-    // `ce * rate` is `ce * tax` now: `r` and `te` went, and `t` and `x` came around the `a`.
+    // `ce * rate` is now `ce * tax`: `r` and `te` were removed, and `t` and `x` inserted around the
+    // `a`.
     assert!((left.distance - 3.0 / 9.0).abs() < 1e-9, "{left:?}");
 }
 
@@ -165,7 +166,7 @@ async fn accepted_parts_are_tracked_together_without_typed_text() {
         };
         session.recorder.record_client_event(&id, 0, None, event);
     };
-    // `fo` by hand, then `o.` and `bar` taken.
+    // `fo` is typed, then `o.` and `bar` are accepted.
     session.edit(0, 4..4, "fo");
     session.edit(0, 6..6, "o.");
     take(&session, 2);
@@ -192,7 +193,7 @@ async fn insertions_of_candidates_are_accepts_and_typing_is_not() {
             .sum();
         session.offer(RequestKind::List, end - 1, &["no such", text])
     };
-    // An item replaces the word before it, and what the editor inserted of it before.
+    // An item replaces the word before it and earlier text inserted by the editor.
     let replaced = id(0, &session, "ce * rate");
     let edits = [(11..11, "ce"), (8..13, "pri"), (8..11, "price * rate")];
     session.edit_at_once(0, &edits);
@@ -200,12 +201,12 @@ async fn insertions_of_candidates_are_accepts_and_typing_is_not() {
     let continued = id(1, &session, "größe(1)");
     session.edit(1, 4..4, "g");
     session.edit(1, 5..5, "röße(1)");
-    // Editors may send keys together, and close pairs.
+    // Editors may send several keys together, and insert closing brackets.
     let typed = id(2, &session, "ab()");
     session.edit_at_once(2, &[(4..4, "a"), (5..5, "b"), (6..6, "()")]);
     let paired = id(3, &session, "()");
     session.edit(3, 4..4, "()");
-    // A later edit doesn't matter, if the accept was inferred.
+    // Later edits don't matter once the accept was inferred.
     session.edit(0, 8..9, "P");
     let completions = session.finish().await;
     let accepted = |id: &str| {

@@ -9,18 +9,18 @@ use tokio::sync::{mpsc, oneshot};
 use super::metrics::MetricsExporter;
 use super::store::{StoreEntry, TelemetryError, TelemetryStore};
 
-/// Sends rows to the thread that writes them. When the last clone is dropped, the thread writes the
+/// Handle to the thread that writes rows. When the last clone is dropped, the thread writes the
 /// remaining rows and ends.
 #[derive(Clone, Debug)]
 pub(super) struct StoreWriter {
     messages: Sender<Message>,
-    /// Counts every row, if a collector is set.
+    /// Exporter that counts every row, if a collector is set.
     metrics: Option<MetricsExporter>,
 }
 
 enum Message {
     Entry(StoreEntry),
-    /// Answered when everything before it is written or has failed.
+    /// Answered when all earlier messages are written or have failed.
     Flush(oneshot::Sender<()>),
     Purge(oneshot::Sender<Result<usize, TelemetryError>>),
 }
@@ -28,7 +28,7 @@ enum Message {
 /// Maximum number of rows in one transaction.
 const MAX_ROWS: usize = 1000;
 
-/// Delay before a store that could not be opened is retried.
+/// Delay before opening the store is retried.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 impl StoreWriter {
@@ -78,7 +78,7 @@ impl StoreWriter {
         }
     }
 
-    /// Empties the store and returns the number of completions it had; `None` if the thread is gone.
+    /// Empties the store and returns the number of its completions; `None` if the thread has ended.
     pub(super) async fn purge(&self) -> Option<Result<usize, TelemetryError>> {
         let (done, wait) = oneshot::channel();
         self.messages.send(Message::Purge(done)).ok()?;
@@ -90,7 +90,7 @@ impl StoreWriter {
 struct WriterThread {
     path: PathBuf,
     store: Option<TelemetryStore>,
-    /// Last failed attempt to open the store.
+    /// Time of the last failed attempt to open the store.
     tried: Option<Instant>,
     /// `None` after the first warning.
     warnings: Option<mpsc::UnboundedSender<String>>,

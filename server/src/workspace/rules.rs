@@ -272,7 +272,7 @@ fn read(folder: &Path, files: &[PathBuf]) -> Gitignore {
     })
 }
 
-/// Whether a file is an ignore file, whose changes may hide or show other files.
+/// True if a file is an ignore file, whose changes may hide or show other files.
 pub fn is_ignore_file(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| IGNORE_FILES.iter().any(|known| name == *known))

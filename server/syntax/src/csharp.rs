@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{ImportedModule, Language, Quote};
 
-/// C#. The compiler only warns of a statement that no path leads to.
+/// C#. The compiler only warns about unreachable statements.
 pub(super) static CSHARP: Language = Language {
     id: "csharp",
     name: "csharp",
@@ -218,9 +218,9 @@ pub(super) static CSHARP: Language = Language {
     grammar: || tree_sitter_c_sharp::LANGUAGE.into(),
 };
 
-/// The namespace of `using A.B`, and the class of `using static A.B.C` and `using C = A.B.C`. A
-/// namespace is a folder by convention only, which may leave out its first parts, those of the
-/// project, or write them as one name with dots.
+/// Returns the namespace of `using A.B`, and the class of `using static A.B.C` and `using C =
+/// A.B.C`. A namespace maps to a folder by convention only. The folder may omit the leading parts
+/// of the namespace (the project's), or spell them as one name with dots.
 fn imports(node: Node<'_>, text: &str, _: &str) -> Option<Vec<ImportedModule>> {
     if node.kind() != "using_directive" {
         return None;
@@ -233,6 +233,7 @@ fn imports(node: Node<'_>, text: &str, _: &str) -> Option<Vec<ImportedModule>> {
     let named = children.iter().rfind(|child| child.is_named());
     let name = named.and_then(|name| text.get(name.byte_range()))?;
     let parts: Vec<&str> = name.split('.').map(str::trim).collect();
+    // Parts may be omitted down to the last one only if the import is of the file's own project.
     let own = namespace(text).split('.').next();
     let folders = parts.len() - usize::from(is_class);
     let shortest = if own == Some(parts[0]) { folders } else { 1 };
@@ -249,7 +250,7 @@ fn imports(node: Node<'_>, text: &str, _: &str) -> Option<Vec<ImportedModule>> {
     })
 }
 
-/// The first namespace that a file declares; empty if there is none.
+/// Returns the first namespace that a file declares; empty if it declares none.
 fn namespace(text: &str) -> &str {
     let declaration = text
         .lines()

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Limit of how far a completion may go.
+/// Limit on the length of a completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompletionExtent {
@@ -16,6 +16,7 @@ pub enum CompletionExtent {
     /// To the end of the function, method or class that the cursor is in, or else of the first
     /// one that begins in the completion.
     Definition,
-    /// To the end of the raw completion, whose shape is kept: only what is no code is removed.
+    /// To the end of the raw completion, whose layout is kept: only text that is not code is
+    /// removed.
     Anything,
 }

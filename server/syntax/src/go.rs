@@ -129,8 +129,8 @@ pub(super) static GO: Language = Language {
     grammar: || tree_sitter_go::LANGUAGE.into(),
 };
 
-/// The packages of `import "a/b"` and of a group of these. A package is a folder, and its files may
-/// have any names.
+/// Returns the packages of `import "a/b"` and of a group of imports. A package is a folder, and its
+/// files may have any names.
 fn imports(node: Node<'_>, text: &str, _: &str) -> Option<Vec<ImportedModule>> {
     if node.kind() != "import_declaration" {
         return None;

@@ -1,25 +1,25 @@
-//! What imports say about the paths of the files they mean.
+//! Imported modules, matched against the paths of files.
 
 use tree_sitter::Node;
 
 use super::{LANGUAGES, Language};
 
-/// What an import says about the path of the file it means, as [`module_path()`] has it.
+/// Constraint of an import on the path of the imported file, as [`module_path()`] returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportedModule {
-    /// It is this path.
+    /// The path is this one.
     Exact(String),
-    /// It ends with these segments.
+    /// The path ends with these segments.
     Tail(String),
-    /// It stands in a folder whose path this ends with: the path of a package, which begins with
-    /// that of its repository.
+    /// The file is in a folder whose path is a suffix of this package path, which begins with the
+    /// repository's own path.
     Folder(String),
-    /// It stands in a folder whose path ends with these segments.
+    /// The file is in a folder whose path ends with these segments.
     FolderTail(String),
 }
 
 impl ImportedModule {
-    /// Whether it means the file with this [`module_path()`].
+    /// True if the file with this [`module_path()`] may be the imported one.
     pub fn matches(&self, module_path: &str) -> bool {
         match self {
             Self::Exact(path) => module_path == path,
@@ -27,6 +27,8 @@ impl ImportedModule {
             Self::FolderTail(tail) => ends_with_segments(folder_of(module_path), tail),
             Self::Folder(package) => {
                 let folder = folder_of(module_path);
+                // A `__init__`-style module may be the package itself, so its own path is tried
+                // too.
                 [folder, module_path].into_iter().any(|folder| {
                     package
                         .strip_suffix(folder)
@@ -46,9 +48,9 @@ fn ends_with_segments(path: &str, tail: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
-/// A path without what an import leaves out: the file's ending, and the name of a file that
-/// stands for its folder. The endings of every language count, as a file of one may import a file
-/// of another.
+/// Returns a path without the parts that imports omit: the file's ending, and the file name if
+/// imports name the file by its folder. Applies the endings of every language, as a file of one may
+/// import a file of another.
 pub fn module_path(path: &str) -> &str {
     let name = path.rfind('/').map_or(0, |slash| slash + 1);
     let module = LANGUAGES
@@ -65,10 +67,10 @@ pub fn module_path(path: &str) -> &str {
         .unwrap_or(module)
 }
 
-/// How many statements and blocks deep imports are looked for.
-const DEEPEST: usize = 8;
+/// Maximum nesting depth, in statements and blocks, at which imports are searched.
+const MAX_DEPTH: usize = 8;
 
-/// The modules that the imports in a node name, in order.
+/// Returns the modules that the imports below a node name, in order.
 pub(super) fn find(
     language: &Language,
     root: Node<'_>,
@@ -114,7 +116,7 @@ fn add(
         }
         if let Some(modules) = imports(child) {
             found.extend(modules);
-        } else if depth < DEEPEST
+        } else if depth < MAX_DEPTH
             && (language.is_statement(child)
                 || language.is_block(child)
                 || language.is_clause(child))

@@ -166,8 +166,8 @@ pub(super) static JAVA: Language = Language {
     grammar: || tree_sitter_java::LANGUAGE.into(),
 };
 
-/// The class of `import a.b.C` and of `import static a.b.C.member`, and the package of
-/// `import a.b.*`. The folders before a package have any names.
+/// Returns the class of `import a.b.C` and of `import static a.b.C.member`, and the package of
+/// `import a.b.*`. The source root above the package can be any folder.
 fn imports(node: Node<'_>, text: &str, _: &str) -> Option<Vec<ImportedModule>> {
     if node.kind() != "import_declaration" {
         return None;

@@ -8,6 +8,7 @@ mod go;
 mod imports;
 mod java;
 mod python;
+pub mod spelling;
 pub mod text;
 mod typescript;
 
@@ -20,7 +21,7 @@ use crate::text::{ByteOffset, Text};
 pub use extent::CompletionExtent;
 pub use imports::{ImportedModule, module_path};
 
-/// What the rest of the product needs to know of a language. Node kinds are tree-sitter's.
+/// Description of a language: its grammar and its node kinds, as tree-sitter names them.
 pub struct Language {
     /// The protocol's language identifier, e.g. `typescriptreact`.
     pub id: &'static str,
@@ -28,7 +29,7 @@ pub struct Language {
     pub name: &'static str,
     /// File endings without the dot.
     pub extensions: &'static [&'static str],
-    /// What starts a comment that runs to the end of its line.
+    /// Mark that starts a comment up to the end of the line.
     pub line_comment: &'static str,
     /// Reserved words, which are no identifiers.
     pub keywords: &'static [&'static str],
@@ -40,25 +41,25 @@ pub struct Language {
     pub clauses: &'static [&'static str],
     /// Kinds of a function or method, whose `body` field is its body.
     pub functions: &'static [&'static str],
-    /// Kinds of a function, class, interface or the like: what a reader calls one thing.
+    /// Kinds of a function, class, interface or similar.
     pub definitions: &'static [&'static str],
     /// Kinds of a string literal.
     pub strings: &'static [&'static str],
     /// Kinds of a comment.
     pub comments: &'static [&'static str],
-    /// What begins and ends string literals, a longer mark before those it begins with.
+    /// Marks of string literals. A longer mark precedes those that are its prefixes.
     pub quotes: &'static [Quote],
-    /// Tokens that open a bracket which one of `)`, `]` and `}` closes.
+    /// Tokens that open a bracket closed by `)`, `]` or `}`.
     pub opening_brackets: &'static [&'static str],
-    /// Whether indentation, rather than braces, delimits a block.
+    /// True if indentation, rather than braces, delimits a block.
     pub indented_blocks: bool,
-    /// A statement that fails whenever it runs. Tests that let it pass do not reach the hole.
+    /// A statement that fails whenever it runs. A test that passes with it does not reach the hole.
     pub raising_statement: &'static str,
-    /// What an import leaves out at the end of a file's name, a longer ending before those it
-    /// ends with.
+    /// Endings of file names that imports omit. A longer ending precedes those that are its
+    /// suffixes.
     module_endings: &'static [&'static str],
-    /// The name, without its ending, of the file that stands for its folder in imports; empty if
-    /// there is none.
+    /// Name, without its ending, of the file that imports name by its folder, such as `index`;
+    /// empty if the language has none.
     folder_module: &'static str,
     /// Words of which every import has at least one.
     import_words: &'static [&'static str],
@@ -68,19 +69,19 @@ pub struct Language {
     grammar: fn() -> tree_sitter::Language,
 }
 
-/// What begins and ends a string literal.
+/// Delimiter of a string literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote {
     /// The mark on both sides.
     pub mark: &'static str,
-    /// Whether the literal may go on over line ends.
+    /// True if the literal may continue over line ends.
     pub spans_lines: bool,
 }
 
-/// The line comment where the language is unknown.
+/// Line comment of an unknown language.
 const DEFAULT_LINE_COMMENT: &str = "#";
 
-/// Every language there is.
+/// All supported languages.
 pub static LANGUAGES: [&Language; 7] = [
     &python::PYTHON,
     &typescript::TYPESCRIPT,
@@ -92,12 +93,12 @@ pub static LANGUAGES: [&Language; 7] = [
 ];
 
 impl Language {
-    /// The language with this protocol identifier.
+    /// Returns the language with this protocol identifier.
     pub fn by_id(id: &str) -> Option<&'static Self> {
         LANGUAGES.into_iter().find(|language| language.id == id)
     }
 
-    /// The language of a file, by its ending.
+    /// Returns the language of a file, by its ending.
     pub fn for_path(path: &Path) -> Option<&'static Self> {
         let extension = path.extension()?.to_str()?;
         LANGUAGES
@@ -105,8 +106,8 @@ impl Language {
             .find(|language| language.extensions.contains(&extension))
     }
 
-    /// The protocol identifier of a file's language, for clients that know only its path: an unknown
-    /// ending names its language itself.
+    /// Returns the protocol identifier of a file's language, for clients that know only its path.
+    /// For an unknown ending, it is the ending itself.
     pub fn protocol_id(path: &Path) -> String {
         if let Some(language) = Self::for_path(path) {
             return language.id.to_owned();
@@ -115,7 +116,8 @@ impl Language {
         ending.to_string_lossy().to_lowercase()
     }
 
-    /// What starts a line comment in a file of this language, `#` if the language is unknown.
+    /// Returns the mark that starts a line comment in this language; `#` if the language is
+    /// unknown.
     pub fn line_comment_of(language: Option<&Self>) -> &'static str {
         language.map_or(DEFAULT_LINE_COMMENT, |language| language.line_comment)
     }
@@ -125,7 +127,7 @@ impl Language {
         (self.grammar)()
     }
 
-    /// A parser for this language.
+    /// Creates a parser for this language.
     pub fn parser(&self) -> Parser {
         let mut parser = Parser::new();
         parser
@@ -134,16 +136,15 @@ impl Language {
         parser
     }
 
-    /// The syntax tree of a text. Faulty text gives a tree too, with ERROR nodes.
+    /// Parses a text. A faulty text gives a tree with ERROR nodes.
     pub fn parse(&self, text: &str) -> Tree {
         self.parser()
             .parse(text, None)
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
-    /// The syntax tree of a text that was edited, from the earlier tree, to which the edit has
-    /// been applied.
-    pub fn parse_again(&self, text: &str, earlier: &Tree) -> Tree {
+    /// Parses an edited text incrementally. The edit has been applied to `earlier`.
+    pub fn reparse(&self, text: &str, earlier: &Tree) -> Tree {
         self.parser()
             .parse(text, Some(earlier))
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
@@ -188,37 +189,37 @@ impl Language {
         !self.parse(text).root_node().has_error()
     }
 
-    /// Whether a node is a statement.
+    /// True if a node is a statement.
     pub fn is_statement(&self, node: Node<'_>) -> bool {
         self.statements.contains(&node.kind())
     }
 
-    /// Whether a node's named children are statements or members.
+    /// True if a node's named children are statements or members.
     pub fn is_block(&self, node: Node<'_>) -> bool {
         self.blocks.contains(&node.kind())
     }
 
-    /// Whether a node is a function or method.
+    /// True if a node is a function or method.
     pub fn is_function(&self, node: Node<'_>) -> bool {
         self.functions.contains(&node.kind())
     }
 
-    /// Whether a node is a definition.
+    /// True if a node is a definition.
     pub fn is_definition(&self, node: Node<'_>) -> bool {
         self.definitions.contains(&node.kind())
     }
 
-    /// Whether a node is a comment.
+    /// True if a node is a comment.
     pub fn is_comment(&self, node: Node<'_>) -> bool {
         self.comments.contains(&node.kind())
     }
 
-    /// Whether a node is a string literal.
+    /// True if a node is a string literal.
     pub fn is_string(&self, node: Node<'_>) -> bool {
         self.strings.contains(&node.kind())
     }
 
-    /// Whether a node is a part of a statement that holds a block.
+    /// True if a node is a part of a statement that holds a block.
     pub fn is_clause(&self, node: Node<'_>) -> bool {
         self.clauses.contains(&node.kind())
     }

@@ -81,7 +81,7 @@ pub(super) static PYTHON: Language = Language {
     grammar: || tree_sitter_python::LANGUAGE.into(),
 };
 
-/// The modules of `import a.b` and `from a.b import c`, where `c` may be a module of the package.
+/// Returns the modules of `import a.b` and `from a.b import c`. `c` may be a module of the package.
 fn imports(node: Node<'_>, text: &str, folder: &str) -> Option<Vec<ImportedModule>> {
     if !matches!(node.kind(), "import_statement" | "import_from_statement") {
         return None;
@@ -102,7 +102,7 @@ fn imports(node: Node<'_>, text: &str, folder: &str) -> Option<Vec<ImportedModul
     Some(modules)
 }
 
-/// The module a dotted name means, or a name imported from it if that is a module.
+/// Returns the module that a dotted name means, or the name imported from it if that is a module.
 fn dotted_module(module: &str, name: Option<&str>, folder: &str) -> Option<ImportedModule> {
     let inner = module.trim_start_matches('.');
     let dots = module.len() - inner.len();
@@ -111,6 +111,7 @@ fn dotted_module(module: &str, name: Option<&str>, folder: &str) -> Option<Impor
     if dots == 0 {
         return (!segments.is_empty()).then(|| ImportedModule::Tail(segments.join("/")));
     }
+    // One dot is the file's own folder; each further dot is one folder up.
     let mut path: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     path.truncate(path.len().checked_sub(dots - 1)?);
     path.extend(segments);

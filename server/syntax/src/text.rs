@@ -7,13 +7,13 @@ use std::ops::Range;
 use ropey::Rope;
 use serde::{Deserialize, Serialize};
 
-/// A document's text. Cloning is cheap: the tree behind it is shared until an edit.
+/// A document's text. Cloning is cheap: the rope is shared until an edit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(Rope);
 
-/// The lines of a text that does not change: line numbers of byte offsets and back.
+/// Converts between byte offsets and line numbers of a text that does not change.
 ///
-/// LF, CRLF and a lone CR end a line, as for [`Position`]; a text that ends with a line break has
+/// LF, CRLF and a lone CR end a line, as for [`Position`]. A text that ends with a line break has
 /// an empty last line. Lines are counted from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineIndex {
@@ -31,9 +31,9 @@ pub struct ByteOffset(pub usize);
 /// A zero-based line and a zero-based column in code units of some [`Encoding`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// Zero-based line. CR, LF and CRLF end a line, nothing else does.
+    /// Zero-based line. Only CR, LF and CRLF end a line.
     pub line: u32,
-    /// Zero-based column, in code units of the encoding the peers agreed on.
+    /// Zero-based column, in code units of the negotiated encoding.
     pub character: u32,
 }
 
@@ -51,7 +51,7 @@ pub enum Encoding {
 }
 
 impl Text {
-    /// A text with these contents.
+    /// Creates a text with these contents.
     pub fn new(contents: &str) -> Self {
         Self(Rope::from_str(contents))
     }
@@ -61,13 +61,13 @@ impl Text {
         ByteOffset(self.0.len_bytes())
     }
 
-    /// Whether there is no text at all.
+    /// True if the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.len_bytes() == 0
     }
 
-    /// The text between two offsets. Offsets past the end, or inside a character, move back to
-    /// the nearest boundary, and an inverted range is empty.
+    /// Returns the text between two offsets. An offset past the end, or inside a character, is
+    /// moved back to the nearest boundary. An inverted range is empty.
     pub fn slice(&self, range: Range<ByteOffset>) -> String {
         let start = self.char_index(range.start);
         let end = self.char_index(range.end);
@@ -157,7 +157,7 @@ impl Text {
         ByteOffset(offset)
     }
 
-    /// The position of an offset; an offset past the end means the end.
+    /// Converts an offset to a position. An offset past the end is the end.
     pub fn position(&self, offset: ByteOffset, encoding: Encoding) -> Position {
         let index = self.char_index(offset);
         let line = self.0.char_to_line(index);
@@ -174,8 +174,8 @@ impl Text {
         }
     }
 
-    /// Replaces a range with new text, as one content change of `textDocument/didChange` does.
-    /// An inverted range counts as its two ends swapped.
+    /// Replaces a range with new text, as one content change of `textDocument/didChange` does. The
+    /// ends of an inverted range are swapped.
     pub fn replace(&mut self, range: Range<Position>, encoding: Encoding, new_text: &str) {
         let a = self.char_index(self.offset(range.start, encoding));
         let b = self.char_index(self.offset(range.end, encoding));
@@ -184,7 +184,7 @@ impl Text {
         self.0.insert(start, new_text);
     }
 
-    /// The rope's character index of a byte offset, moved back to a character's start.
+    /// Returns the rope's character index of a byte offset, moved back to a character's start.
     fn char_index(&self, offset: ByteOffset) -> usize {
         self.0.byte_to_char(offset.0.min(self.0.len_bytes()))
     }
@@ -219,29 +219,29 @@ impl LineIndex {
         Self { lines }
     }
 
-    /// How many lines the text has, at least 1: one more than it has line breaks.
+    /// Number of lines, at least 1: one more than the number of line breaks.
     pub fn count(&self) -> usize {
         self.lines.len()
     }
 
-    /// The line of a byte offset. A line break belongs to the line it ends, and an offset past the
-    /// text's end to the last line.
+    /// Returns the line of a byte offset. A line break belongs to the line it ends. An offset past
+    /// the text's end is on the last line.
     pub fn line(&self, offset: usize) -> usize {
         // The first line starts at 0, so at least one line starts at or before any offset.
         self.lines.partition_point(|line| line.start <= offset) - 1
     }
 
-    /// The line of a byte offset counted from 1, as people and test tools count.
+    /// Returns the line number of a byte offset, counted from 1 as people and test tools count.
     pub fn number(&self, offset: usize) -> usize {
         self.line(offset) + 1
     }
 
-    /// The bytes of a line without its line break; `None` past the last line.
+    /// Returns the bytes of a line without its line break; `None` past the last line.
     pub fn range(&self, line: usize) -> Option<Range<usize>> {
         self.lines.get(line).cloned()
     }
 
-    /// The lines that hold at least one byte of a range; none for an empty range.
+    /// Returns the lines that hold at least one byte of a range; none for an empty range.
     pub fn lines(&self, bytes: Range<usize>) -> Range<usize> {
         let first = self.line(bytes.start);
         match bytes.end.checked_sub(1) {
@@ -251,8 +251,8 @@ impl LineIndex {
     }
 }
 
-/// The offset at which the line of a byte offset begins, as [`LineIndex`] has it, found without
-/// looking at more than that line.
+/// Returns the offset at which the line of a byte offset begins, as [`LineIndex`] defines lines.
+/// Reads only that line.
 pub fn line_start(text: &str, offset: usize) -> usize {
     let bytes = text.as_bytes();
     // Between CR and LF there is no line: the LF belongs to the line that the CR ends.
@@ -265,7 +265,7 @@ pub fn line_start(text: &str, offset: usize) -> usize {
 }
 
 impl Encoding {
-    /// How many code units a character takes.
+    /// Number of code units of a character.
     fn units(self, character: char) -> usize {
         match self {
             Self::Utf8 => character.len_utf8(),
@@ -274,7 +274,7 @@ impl Encoding {
         }
     }
 
-    /// The protocol's name of the encoding.
+    /// Returns the protocol's name of the encoding.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
@@ -283,7 +283,7 @@ impl Encoding {
         }
     }
 
-    /// The encoding with this protocol name.
+    /// Returns the encoding with this protocol name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Utf8, Self::Utf16, Self::Utf32]
             .into_iter()
@@ -299,8 +299,8 @@ mod tests {
 
     const ENCODINGS: [Encoding; 3] = [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32];
 
-    /// Splits a text into lines without their ends and the byte offset each starts at, the plain
-    /// way, to hold the rope against.
+    /// Splits a text into lines without their ends, each with its start offset: a naive reference
+    /// for the rope.
     fn reference_lines(text: &str) -> Vec<(usize, &str)> {
         let mut lines = Vec::new();
         let (mut start, mut index) = (0, 0);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn clamps_as_the_protocol_asks() {
+    fn offset_clamps_as_the_protocol_requires() {
         let text = Text::new("a😀b\r\nc\u{2028}d");
         let at = |line, character| Position { line, character };
         assert_eq!(text.offset(at(0, 2), Encoding::Utf16), ByteOffset(1));
@@ -400,7 +400,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-        /// Ten thousand sequences, each played in all three encodings.
+        /// Runs each of ten thousand edit sequences in all three encodings.
         #[test]
         fn edits_equal_those_of_a_plain_string(
             start in piece(),

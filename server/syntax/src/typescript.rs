@@ -20,7 +20,8 @@ pub(super) static TYPESCRIPT_REACT: Language = Language {
     ..COMMON
 };
 
-/// JavaScript, which may hold JSX. TypeScript is a superset of it, so its grammar and its words do.
+/// JavaScript, optionally with JSX. TypeScript is a superset of it, so its grammar and keywords
+/// apply.
 pub(super) static JAVASCRIPT: Language = Language {
     id: "javascript",
     name: "javascript",
@@ -196,7 +197,7 @@ fn imports(node: Node<'_>, text: &str, folder: &str) -> Option<Vec<ImportedModul
     matches!(node.kind(), "import_statement" | "import_alias").then(Vec::new)
 }
 
-/// The module a quoted path means.
+/// Returns the module that a quoted path means.
 fn path_module(quoted: &str, folder: &str) -> Option<ImportedModule> {
     let path = quoted.trim_matches(['"', '\'', '`']);
     let module = module_path(path);
@@ -211,7 +212,7 @@ fn path_module(quoted: &str, folder: &str) -> Option<ImportedModule> {
         }
         Some(ImportedModule::Exact(segments.join("/")))
     } else {
-        // What stands first is often an alias: `@/parts/x`, `~/parts/x`, `#parts/x`.
+        // The first character is often that of an alias: `@/parts/x`, `~/parts/x`, `#parts/x`.
         let tail = module.trim_start_matches(['@', '~', '#', '/']);
         (!tail.is_empty()).then(|| ImportedModule::Tail(tail.to_owned()))
     }

@@ -14,11 +14,11 @@ use super::policy::{
 /// A completion that was shown, and whether it was accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShownObservation {
-    /// What tells the completion from others.
+    /// Globally unique id of the completion.
     pub completion: String,
     /// The session it was shown in.
     pub session: String,
-    /// When, in milliseconds since 1970 (UTC).
+    /// Time in milliseconds since 1970 (UTC).
     pub at_ms: i64,
     /// Its characters.
     pub characters: usize,
@@ -26,15 +26,15 @@ pub struct ShownObservation {
     pub lines: usize,
     /// From the request to the answer, in milliseconds.
     pub latency_ms: f64,
-    /// Where the cursor was.
+    /// Position of the cursor in its line.
     pub place: LinePosition,
-    /// Whether it was accepted as a whole.
+    /// True if it was accepted as a whole.
     pub accepted: bool,
-    /// Whether no person was there.
+    /// True if no person was there.
     pub simulated: bool,
 }
 
-/// Why a policy can't be fitted.
+/// Reason for which a policy can't be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Simulated completions and people's are never mixed.
@@ -44,7 +44,7 @@ pub enum FitError {
          completions alone"
     )]
     Simulated {
-        /// How many.
+        /// Number of them.
         simulated: usize,
         /// Of how many.
         all: usize,
@@ -65,7 +65,7 @@ pub enum FitError {
         accepted: usize,
         /// Sessions.
         sessions: usize,
-        /// How many of either there must be.
+        /// Number that either needs.
         needed: usize,
     },
     /// One feature follows from others.
@@ -86,8 +86,8 @@ pub enum FitError {
     Regression(#[from] LogisticError),
 }
 
-/// How many accepts, and how many completions that were not accepted, there must be for each
-/// coefficient: Peduzzi et al. 1996, <https://doi.org/10.1016/S0895-4356(96)00236-3>.
+/// Number of accepts, and of completions that were not accepted, that each coefficient needs:
+/// Peduzzi et al. 1996, <https://doi.org/10.1016/S0895-4356(96)00236-3>.
 pub const EVENTS_PER_COEFFICIENT: usize = 10;
 
 /// The fewest sessions: errors are clustered by session, and with fewer clusters they are too
@@ -211,7 +211,7 @@ fn value(feature: Feature, one: &ShownObservation) -> f64 {
     feature.value(one.characters, one.lines, one.latency_ms, one.place)
 }
 
-/// How well a fit does on sessions that it was not fitted to.
+/// Calibration of a fit on sessions that it was not fitted to.
 fn calibration(samples: &[LogisticSample<&str>]) -> Result<Calibration, LogisticError> {
     let sessions: BTreeSet<&str> = samples.iter().map(|(session, ..)| *session).collect();
     // By their hashes, so that neither time nor a person's habits decide over a fold.
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
     use crate::developer::policy::{DisplayedCompletion, Policy, Rule};
 
-    /// Completions whose acceptance follows a known law, in so many sessions.
+    /// Completions whose acceptance follows a known law, in the given number of sessions.
     fn observations(count: usize, sessions: usize) -> Vec<ShownObservation> {
         (0..count)
             .map(|index| {

@@ -17,11 +17,11 @@ use super::fit::{EVENTS_PER_COEFFICIENT, LEAST_SESSIONS};
 pub struct GateObservation {
     /// The session it was shown in.
     pub session: String,
-    /// What the server knew.
+    /// Signals that the server had.
     pub signals: GateSignals,
-    /// How many of its characters were accepted; `None` if it was not.
+    /// Number of its characters that were accepted; `None` if it was not.
     pub accepted_characters: Option<usize>,
-    /// Whether no person was there.
+    /// True if no person was there.
     pub simulated: bool,
 }
 
@@ -34,7 +34,7 @@ pub struct GateFit {
     pub frontier: Vec<FrontierPoint>,
 }
 
-/// What a threshold does on sessions left out of the fit.
+/// Effect of a threshold on sessions left out of the fit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FrontierPoint {
     /// Completions less likely to be accepted are held back.
@@ -45,7 +45,7 @@ pub struct FrontierPoint {
     pub characters_lost: f64,
 }
 
-/// Why a gate can't be fitted.
+/// Reason for which a gate can't be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GateFitError {
     /// Simulated completions and people's are never mixed.
@@ -54,7 +54,7 @@ pub enum GateFitError {
          --simulated to fit a gate to simulated completions alone"
     )]
     Simulated {
-        /// How many.
+        /// Number of them.
         simulated: usize,
         /// Of how many.
         all: usize,
@@ -72,7 +72,7 @@ pub enum GateFitError {
         accepted: usize,
         /// Sessions.
         sessions: usize,
-        /// How many of either there must be.
+        /// Number that either needs.
         needed: usize,
     },
     /// There is no best fit.
@@ -181,8 +181,8 @@ impl GateFit {
 }
 
 impl GateObservation {
-    /// What a gate learns of a completion that was shown or accepted and that typing triggered;
-    /// `None` of another.
+    /// Observation of a completion that was shown or accepted and that typing triggered; `None` of
+    /// another.
     pub fn from_recorded(recorded: &RecordedCompletion) -> Option<Self> {
         let accepted = recorded.accepted.as_ref();
         if recorded.shown.is_none() && accepted.is_none() {
@@ -212,9 +212,9 @@ fn usable_features(taken: &[&GateObservation], simulated: bool) -> Vec<GateFeatu
     GateFeature::ALL.iter().copied().filter(usable).collect()
 }
 
-/// Whether a feature is known of nearly every completion, and two sessions at least have completions with
-/// more and with less of it, accepted ones and others: otherwise its best coefficient is infinite,
-/// or is without the one session.
+/// True if a feature is known of nearly every completion, and two sessions at least have
+/// completions with more and with less of it, accepted ones and others: otherwise its best
+/// coefficient is infinite, or is without the one session.
 fn is_usable(feature: GateFeature, taken: &[&GateObservation]) -> bool {
     let known: Vec<(&GateObservation, f64)> = taken
         .iter()
@@ -276,7 +276,7 @@ fn judged_by_the_others(
     Ok(judged)
 }
 
-/// What each threshold between two probabilities holds back and loses.
+/// Returns the completions that each threshold between two probabilities holds back and loses.
 fn frontier(judged: &[(f64, usize)]) -> Vec<FrontierPoint> {
     let mut sorted = judged.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -1,4 +1,4 @@
-//! What a simulated developer accepts of what is on display: pure functions, each with a name
+//! Policies by which a simulated developer accepts completions: pure functions, each with a name
 //! and a version.
 //!
 //! The policies are those of the table in the evaluator's reference page. Each may have the rule
@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 /// A developer's rule, and whether a late answer is seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
-    /// What is accepted.
+    /// The rule.
     pub rule: Rule,
-    /// Whether the developer types on and does not see what comes later than the next key.
+    /// True if the developer types on and does not see what comes later than the next key.
     pub latency: bool,
 }
 
-/// What is accepted.
+/// Rule by which completions are accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
@@ -29,24 +29,24 @@ pub enum Rule {
     /// The longest candidate that is a prefix of what remains to be typed and ends at a token's
     /// end: see [`oracle_prefix`].
     OraclePrefix,
-    /// What begins with the right token.
+    /// Completions that begin with the right token.
     FirstToken,
-    /// What begins with the right line.
+    /// Completions that begin with the right line.
     Line,
     /// By a probability that was fitted to what people did.
     Probabilistic(Box<FittedPolicy>),
 }
 
-/// What is on display, and what the developer was about to type.
+/// A completion on display, with the text that the developer was about to type.
 #[derive(Clone, Copy, Debug)]
 pub struct DisplayedCompletion<'a> {
-    /// What remains to be typed.
+    /// Text that remains to be typed.
     pub remaining: &'a str,
-    /// What the server offered, best first; the first is on display.
+    /// Candidates that the server offered, best first; the first is on display.
     pub candidates: &'a [String],
     /// From the request to the answer, in milliseconds.
     pub latency_ms: f64,
-    /// Where the cursor is.
+    /// Position of the cursor in its line.
     pub place: LinePosition,
 }
 
@@ -54,9 +54,9 @@ pub struct DisplayedCompletion<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinePosition {
-    /// Something stands after the cursor in its line.
+    /// There is text after the cursor in its line.
     MidLine,
-    /// Something stands before the cursor in its line, and nothing after it.
+    /// There is text before the cursor in its line, and none after it.
     LineEnd,
     /// The cursor's line is blank.
     NewBlock,
@@ -76,19 +76,19 @@ pub struct FittedPolicy {
     pub schema: u32,
     /// The policy's name in figures.
     pub name: String,
-    /// Whether the accepts were no person's: then no figure of it says anything of people.
+    /// True if the accepts were no person's: then no figure of it says anything of people.
     pub simulated: bool,
-    /// What it was fitted to.
+    /// Data that it was fitted to.
     pub data: FittedData,
-    /// How well it does on data that it was not fitted to.
+    /// Calibration on data that it was not fitted to.
     pub calibration: Calibration,
     /// The log odds where every feature is 0.
     pub intercept: PolicyCoefficient,
-    /// What each feature adds to the log odds.
+    /// Addend of each feature to the log odds.
     pub coefficients: Vec<FeatureCoefficient>,
 }
 
-/// What a policy was fitted to.
+/// Data that a policy was fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FittedData {
@@ -108,7 +108,7 @@ pub struct FittedData {
     pub program: String,
 }
 
-/// How well a fitted policy predicts, by cross-validation with folds of whole sessions.
+/// Calibration of a fitted policy, by cross-validation with folds of whole sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
@@ -134,7 +134,7 @@ pub struct PolicyCoefficient {
     pub se: f64,
 }
 
-/// What a feature adds to the log odds.
+/// Addend of a feature to the log odds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureCoefficient {
@@ -146,7 +146,8 @@ pub struct FeatureCoefficient {
     pub se: f64,
 }
 
-/// What is known of a shown completion both online and in a replay, in the order of coefficients.
+/// Features of a shown completion that are known both online and in a replay, in the order of
+/// coefficients.
 #[derive(
     Clone,
     Copy,
@@ -181,7 +182,7 @@ impl Feature {
         self.into()
     }
 
-    /// Its value at a completion of so many characters and lines.
+    /// Its value at a completion with the given numbers of characters and lines.
     pub fn value(
         self,
         characters: usize,
@@ -200,7 +201,7 @@ impl Feature {
     }
 }
 
-/// Why there is no policy.
+/// Reason for which there is no policy.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// There is none of this name.
@@ -215,7 +216,7 @@ pub enum PolicyError {
     File {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// Reason, for people.
         reason: String,
     },
 }
@@ -286,7 +287,7 @@ impl Policy {
     }
 
     /// The index of the candidate that is accepted; `None` is a dismissal. `oracle-prefix` considers
-    /// all candidates, the other policies the displayed one. `draw` lies between 0 and 1: random
+    /// all candidates, the other policies the displayed one. `draw` is between 0 and 1: random
     /// choices depend on it alone.
     pub fn choose(&self, view: DisplayedCompletion<'_>, draw: f64) -> Option<usize> {
         let shown = view.candidates.first()?;

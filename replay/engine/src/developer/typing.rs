@@ -23,12 +23,12 @@ use serde::{Deserialize, Serialize};
 use super::policy::{DisplayedCompletion, LinePosition, Policy};
 use super::typist::{KeyPosition, Typist, draw};
 
-/// How long an editor waits after a key until it asks: VS Code's
+/// Delay of an editor from a key to its request, in milliseconds: VS Code's
 /// (<https://github.com/microsoft/vscode/pull/152747>), which asks at once where a completion was
 /// just accepted (<https://github.com/microsoft/vscode/pull/240239>).
 pub const EDITOR_DELAY_MS: f64 = 50.0;
 
-/// How a developer types.
+/// Settings of a developer's typing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypistSettings {
     /// The rhythm.
@@ -37,8 +37,7 @@ pub struct TypistSettings {
     pub seed: u64,
     /// Whose clock counts.
     pub pace: Pace,
-    /// How long every answer takes from the request on, in milliseconds, where that is not
-    /// measured.
+    /// Scripted latency of every response, in milliseconds; `None` measures it.
     pub latency_ms: Option<f64>,
 }
 
@@ -100,11 +99,11 @@ pub struct TypingSession {
     pub requests: Vec<TypingRequest>,
     /// The keys that were pressed.
     pub keys: KeyCounts,
-    /// How long it took on the typist's clock, in milliseconds.
+    /// Duration on the typist's clock, in milliseconds.
     pub duration_ms: f64,
 }
 
-/// How many keys were pressed.
+/// Number of keys by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyCounts {
     /// Those that put a character in.
@@ -125,33 +124,32 @@ impl KeyCounts {
 /// A completion that was requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TypingRequest {
-    /// When the key before it came, in milliseconds since the file was opened.
+    /// Time of the key before it, in milliseconds since the file was opened.
     pub at_ms: f64,
-    /// How many bytes of the reference were in the hole.
+    /// Number of bytes of the reference in the hole.
     pub written: usize,
-    /// How long the developer paused before the next key, in milliseconds.
+    /// Pause of the developer before the next key, in milliseconds.
     pub pause_ms: f64,
     /// From the key to the answer, in milliseconds: the editor's wait, the server's wait for the
     /// next key, and the answer itself. `None` if no answer came before the request was
     /// cancelled.
     pub latency_ms: Option<f64>,
-    /// What the server offered, best first.
+    /// Candidates that the server offered, best first.
     pub candidates: Vec<String>,
-    /// How it ended.
-    #[serde(rename = "fate")]
+    /// Result of the request.
     pub result: RequestResult,
-    /// How long it was on display, in milliseconds: typing what it says leaves it there.
+    /// Time on display, in milliseconds: a completion whose beginning is typed stays.
     pub shown_ms: f64,
-    /// What was accepted; `None` if nothing was.
+    /// The accepted candidate; `None` if nothing was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<TypedAcceptance>,
-    /// What the tests say of the file in which the completion stands for the rest of the hole:
-    /// of the one accepted, and of the first one that is shown where nothing is written yet.
+    /// Outcome of the tests on the file in which the completion replaces the rest of the hole: of
+    /// the one accepted, and of the first one that is shown where nothing is written yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
 }
 
-/// How a request ended.
+/// Result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestResult {
@@ -164,18 +162,18 @@ pub enum RequestResult {
     Nothing,
     /// The answer came when the next key had been typed.
     Late,
-    /// No answer came before the next key, or while the developer had patience.
+    /// No answer came before the next key, or before the timeout.
     Cancelled,
 }
 
 /// A candidate that was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypedAcceptance {
-    /// Which of the candidates.
+    /// Index of the candidate.
     pub candidate: usize,
-    /// How many of its characters stayed.
+    /// Number of its characters that stayed.
     pub kept: usize,
-    /// How many were deleted.
+    /// Number of its characters that were deleted.
     pub removed: usize,
 }
 
@@ -196,22 +194,22 @@ pub(crate) struct HoleText<'a> {
     pub(crate) prefix: &'a str,
     /// The open file after it.
     pub(crate) suffix: &'a str,
-    /// What is to be typed.
+    /// Text to type.
     pub(crate) reference: &'a str,
     /// The longest wait of the server for the next key, in milliseconds.
     pub(crate) wait_ms: u64,
-    /// How long a developer who waits for answers waits for one.
-    pub(crate) patience: Duration,
+    /// Timeout for a completion, for a developer who waits for each.
+    pub(crate) timeout: Duration,
 }
 
 /// The editor that a developer types into.
 pub(crate) trait TypingEditor {
-    /// Why typing stops early.
+    /// Reason for which typing stops early.
     type Error;
 
     /// Requests a completion at a cursor, in bytes of the file, as an editor does while a person
-    /// types; cancels the request after `patience`.
-    async fn ask(&mut self, cursor: usize, patience: Duration) -> Result<EditorReply, Self::Error>;
+    /// types; cancels the request after `timeout`.
+    async fn ask(&mut self, cursor: usize, timeout: Duration) -> Result<EditorReply, Self::Error>;
 
     /// Replaces a range of the file, in bytes, and tells the server.
     async fn edit(&mut self, range: Range<usize>, text: &str) -> Result<(), Self::Error>;
@@ -231,14 +229,14 @@ pub(crate) trait TypingEditor {
     async fn sleep(&mut self, time: Duration);
 }
 
-/// What the server answered.
+/// Response of the server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EditorReply {
     /// The candidates, best first.
     pub(crate) candidates: Vec<String>,
     /// From the request to the answer, in milliseconds; `None` if it was cancelled.
     pub(crate) latency_ms: Option<f64>,
-    /// How long the model took, in milliseconds; `None` if it was not called for this answer.
+    /// Time of the model, in milliseconds; `None` if it was not called for this answer.
     pub(crate) model_ms: Option<f64>,
 }
 
@@ -287,7 +285,7 @@ pub(crate) async fn type_hole<E: TypingEditor>(
     Ok(state.session)
 }
 
-/// What the developer did last.
+/// The developer's last action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastAction {
     /// The file was opened and the cursor put in the hole.
@@ -301,19 +299,19 @@ enum LastAction {
     Repaired,
 }
 
-/// What the developer saw before the next key.
+/// Result of looking at the display before the next key.
 struct DisplayCheck {
-    /// When the developer had seen it, where the developer waits for it.
+    /// Time at which the developer had seen it, if the developer waits for it.
     seen_at: f64,
     /// The request and the candidate that is accepted.
     accepted: Option<(usize, usize)>,
 }
 
-/// What is on display.
+/// The completion on display.
 struct Display {
     /// The request that brought it.
     request: usize,
-    /// What is left of it.
+    /// Its rest.
     text: String,
     since: f64,
 }
@@ -324,7 +322,7 @@ struct TypingState<'a, E> {
     settings: &'a TypistSettings,
     policy: &'a Policy,
     session: TypingSession,
-    /// How many bytes of the reference stand in the hole. Nothing else does.
+    /// Number of bytes of the reference in the hole, which holds nothing else.
     written: usize,
     /// Milliseconds since the file was opened.
     now: f64,
@@ -336,7 +334,7 @@ struct TypingState<'a, E> {
 }
 
 impl<'a, E: TypingEditor> TypingState<'a, E> {
-    /// What is still to be typed.
+    /// Returns the text that is still to be typed.
     fn remaining(&self) -> &'a str {
         &self.hole.reference[self.written..]
     }
@@ -346,7 +344,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         [self.hole.prefix, &self.hole.reference[..self.written]].concat()
     }
 
-    /// Where the cursor is, in bytes of the file.
+    /// Returns the cursor, in bytes of the file.
     fn cursor(&self) -> usize {
         self.hole.prefix.len() + self.written
     }
@@ -389,21 +387,21 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
                 accepted: None,
             });
         }
-        let patience = match self.settings.latency_ms {
-            None if hurried => self.hole.patience.min(milliseconds(pause - due)),
-            _ => self.hole.patience,
+        let timeout = match self.settings.latency_ms {
+            None if hurried => self.hole.timeout.min(milliseconds(pause - due)),
+            _ => self.hole.timeout,
         };
         if self.settings.pace == Pace::Real {
             self.editor.sleep(milliseconds(asked_after)).await;
         }
-        let answer = self.editor.ask(self.cursor(), patience).await?;
+        let answer = self.editor.ask(self.cursor(), timeout).await?;
         if let Some(took) = self.settings.latency_ms.or(answer.model_ms) {
             self.model_time.took(took);
         }
         let latency = answer
             .latency_ms
             .map(|measured| due + self.settings.latency_ms.unwrap_or(measured));
-        let took = latency.unwrap_or(due + milliseconds_of(patience));
+        let took = latency.unwrap_or(due + milliseconds_of(timeout));
         if self.settings.pace == Pace::Real {
             // What was slept while the request was under way is not slept again.
             self.now = at + took.max(asked_after);
@@ -486,7 +484,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         Ok(choice.map(|candidate| (index, candidate)))
     }
 
-    /// How long the server would wait for the next key with the typist's clock for its own.
+    /// Returns the server's wait for the next key, by the typist's clock.
     fn server_wait(&self, asked_at: f64) -> f64 {
         if self.model_time.is_short() {
             return 0.0;
@@ -582,7 +580,7 @@ fn keys(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How many bytes of a text agree with what is to be typed, in whole keys.
+/// Returns the number of bytes of a text that agree with the text to type, in whole keys.
 fn agreeing(text: &str, remaining: &str) -> usize {
     keys(text)
         .zip(keys(remaining))
@@ -682,7 +680,7 @@ mod tests {
             suffix: ")\n",
             reference,
             wait_ms: 150,
-            patience: Duration::from_secs(1),
+            timeout: Duration::from_secs(1),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
@@ -697,7 +695,7 @@ mod tests {
         (session, editor.text)
     }
 
-    fn fates(session: &TypingSession) -> Vec<RequestResult> {
+    fn results(session: &TypingSession) -> Vec<RequestResult> {
         session
             .requests
             .iter()
@@ -751,11 +749,11 @@ mod tests {
         let (session, _) = typed(whole, "line", Some(10.0), |before| {
             vec![format!("{}2", &whole[before.len() - 2..])]
         });
-        assert_eq!(fates(&session)[0], RequestResult::Shown);
-        let continued = fates(&session)[1..]
+        assert_eq!(results(&session)[0], RequestResult::Shown);
+        let continued = results(&session)[1..]
             .iter()
-            .all(|fate| *fate == RequestResult::Continued);
-        assert!(continued, "{:?}", fates(&session));
+            .all(|result| *result == RequestResult::Continued);
+        assert!(continued, "{:?}", results(&session));
         // From its arrival to the end: `2` is still there when all is typed.
         let shown = session.requests[0].shown_ms;
         assert!(
@@ -770,9 +768,9 @@ mod tests {
         let (session, _) = typed("alpha_beta", "oracle-prefix+latency", Some(1e6), offers);
         assert_eq!(session.keys.typed, 10);
         assert!(
-            fates(&session)
+            results(&session)
                 .iter()
-                .all(|fate| *fate == RequestResult::Late)
+                .all(|result| *result == RequestResult::Late)
         );
         // Who waits sees it.
         let (session, _) = typed("alpha_beta", "oracle-prefix", Some(1e6), offers);
@@ -796,7 +794,7 @@ mod tests {
         /// Whatever is offered and accepted: the hole holds the reference in the end, every
         /// key is accounted for by the requests alone, and it is the same a second time.
         #[test]
-        fn the_reference_stands_there_in_the_end(
+        fn typing_ends_with_the_reference(
             reference in "[ab_ .\n]{1,12}",
             offered in prop::collection::vec("[ab_ .\n]{0,6}", 1..5),
             policy in 0..4_usize,

@@ -1,8 +1,8 @@
-//! How fast a person types: a keystroke model, seeded, pure.
+//! Typing speed of a person: a keystroke model, seeded, pure.
 //!
 //! The time before a key is log-normal, the shape of the times between keys in typed text
 //! (Roeser, De Maeyer, Leijten and Van Waes 2021, <https://doi.org/10.1007/s11145-021-10203-z>).
-//! Its mean depends on what stands around the key:
+//! Its mean depends on the text around the key:
 //!
 //! | pause | before | mean of the default | from |
 //! | --- | --- | --- | --- |
@@ -41,7 +41,7 @@ pub struct Typist {
     pub schema: u32,
     /// The name in records.
     pub name: String,
-    /// Where the numbers are from.
+    /// Source of the numbers.
     pub source: String,
     /// Pause before any other key.
     pub key: Pause,
@@ -61,7 +61,7 @@ pub struct Pause {
     pub sigma: f64,
 }
 
-/// Where a key stands.
+/// Position of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPosition {
     /// Within a word, a space, a sign; a Backspace.
@@ -72,7 +72,7 @@ pub enum KeyPosition {
     Line,
 }
 
-/// Why a typist's file is invalid.
+/// Reason for which a typist's file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum TypistError {
     /// The file is none of this format.
@@ -130,8 +130,8 @@ impl Typist {
         Ok(typist)
     }
 
-    /// How long this person pauses before a key, in milliseconds. `draw` is the pause's place
-    /// among all that are possible, between 0 and 1, exclusive.
+    /// Pause of this person before a key, in milliseconds. `draw` is the pause's place among all
+    /// that are possible, between 0 and 1, exclusive.
     pub fn pause_ms(&self, before: KeyPosition, draw: f64) -> f64 {
         let Pause { mean_ms, sigma } = match before {
             KeyPosition::Key => self.key,
@@ -144,7 +144,7 @@ impl Typist {
 }
 
 impl KeyPosition {
-    /// Where a key stands that is typed after `text`.
+    /// Position of a key that is typed after `text`.
     pub fn after(text: &str, key: &str) -> Self {
         let is_word = |character: char| character.is_alphanumeric() || character == '_';
         let last = text.chars().next_back();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_stands_where_the_text_says() {
+    fn key_position_follows_from_the_text() {
         for (text, key, before) in [
             ("", "x", KeyPosition::Line),
             ("x = 1\n", " ", KeyPosition::Line),

@@ -18,7 +18,7 @@ const LAST_WORDS: usize = 5;
 /// Number of bytes read at once.
 const CHUNK: usize = 16 * 1024;
 
-/// One end of the conversation. Whoever waits for one message puts the others aside.
+/// One end of the connection. A caller that waits for one message keeps the others for later.
 pub(super) struct Wire {
     input: ChildStdin,
     output: ChildStdout,

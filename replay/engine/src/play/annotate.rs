@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::PlayError;
 use crate::store::{Attempt, Run, context_title};
 
-/// What to annotate, and by whom.
+/// Attempts to annotate, and the judges.
 #[derive(Clone, Debug)]
 pub struct AnnotationPlan {
     /// The run's folder.
@@ -30,7 +30,7 @@ pub struct AnnotationPlan {
     pub prompt: Option<PathBuf>,
     /// Files of labels that people or other programs gave.
     pub labels: Vec<PathBuf>,
-    /// How many requests run at once.
+    /// Number of requests that run at once.
     pub threads: usize,
 }
 
@@ -39,9 +39,9 @@ pub struct AnnotationPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureLabel {
-    /// What the code is to do.
+    /// Purpose of the code.
     What,
-    /// How to do it.
+    /// Implementation of the purpose.
     How,
 }
 
@@ -72,7 +72,7 @@ pub struct GivenLabel {
     pub judge: String,
     /// The label.
     pub label: FailureLabel,
-    /// Why, in words.
+    /// Reason, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -86,7 +86,7 @@ pub struct AnnotatedAttempt {
     pub hole: String,
     /// The hole's language.
     pub language: String,
-    /// What the model was shown.
+    /// Context that the model was shown.
     pub context: String,
     /// The labels, by judge.
     pub labels: Vec<GivenLabel>,
@@ -94,7 +94,7 @@ pub struct AnnotatedAttempt {
     pub majority: Option<FailureLabel>,
 }
 
-/// What annotating came to.
+/// Result of annotating.
 #[derive(Debug)]
 pub struct AnnotationOutcome {
     /// Every failed answer.
@@ -103,7 +103,7 @@ pub struct AnnotationOutcome {
     pub judges: Vec<String>,
     /// Fleiss' kappa over the answers that all judges labelled.
     pub kappa: Option<Estimate>,
-    /// Why requests failed.
+    /// Reason for which requests failed.
     pub failures: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::projects::{ExecutionPlan, ProjectLoader, TestedProject, none_ready};
 use crate::store::{Attempt, AuditRecord, Partition, Run};
 
-/// What to audit.
+/// Run to audit, and the sample.
 #[derive(Clone, Debug)]
 pub struct AuditPlan {
     /// The run's folder.
@@ -28,18 +28,18 @@ pub struct AuditPlan {
     pub corpus: Option<PathBuf>,
     /// The folder of added tests; `None` for where it was when the run was made.
     pub tests: Option<PathBuf>,
-    /// How many jobs run at once.
+    /// Number of jobs that run at once.
     pub threads: usize,
 }
 
-/// What an audit came to.
+/// Result of an audit.
 #[derive(Debug)]
 pub struct AuditOutcome {
     /// The verdicts that were reached again, by hole and attempt.
     pub records: Vec<AuditRecord>,
-    /// How many verdicts the run has.
+    /// Number of verdicts the run has.
     pub verdicts: usize,
-    /// How many of the sample are of projects that are absent.
+    /// Number of verdicts in the sample whose projects are absent.
     pub left_out: usize,
 }
 
@@ -143,7 +143,7 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
     })
 }
 
-/// Whether the verdict with this key is in a sample. One that is in a sample is in every larger
+/// True if the verdict with this key is in a sample. One that is in a sample is in every larger
 /// sample of the same seed.
 pub(super) fn is_sampled(key: &str, share: f64, seed: u64) -> bool {
     let hash = sha256_hex(format!("audit\0{seed}\0{key}").as_bytes());
@@ -162,20 +162,20 @@ pub(super) fn audit_attempt(
     filled: &str,
     listener: &dyn Listener,
 ) -> Result<AuditRecord, PlayError> {
-    let again = judge.judge_with(Engine::Naive, &hole.path, filled, &hole.tests)?;
+    let rejudged = judge.judge_with(Engine::Naive, &hole.path, filled, &hole.tests)?;
     let record = AuditRecord {
         attempt: attempt.key.clone(),
         hole: attempt.hole.clone(),
         outcome: attempt.verdict.outcome,
-        again: again.outcome,
-        reason: again.reason,
+        rejudged: rejudged.outcome,
+        reason: rejudged.reason,
     };
     listener.receive(&Event::VerdictAudited {
         hole: record.hole.clone(),
         attempt: Some(record.attempt.clone()),
         fault: None,
         outcome: record.outcome,
-        again: record.again,
+        rejudged: record.rejudged,
         agrees: !record.differs(),
         reason: record.reason.clone(),
     });
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sample_has_its_share_and_lies_in_every_larger_sample() {
+    fn sample_has_its_share_and_is_in_every_larger_sample() {
         let keys: Vec<String> = (0..2000).map(|number| format!("key{number}")).collect();
         let sample = |share, seed| -> Vec<&String> {
             keys.iter()

@@ -31,12 +31,12 @@ use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::mutate::whole_lines;
 use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects};
 
-/// What to write tests for.
+/// Holes to write tests for, and the model.
 #[derive(Clone, Debug)]
 pub struct AugmentationPlan {
     /// The tasks file; for faults, with survivors.
     pub tasks: PathBuf,
-    /// What the tests are for.
+    /// Goal of the tests.
     pub goal: TestGoal,
     /// The manifest of the corpus that the holes were mined from.
     pub corpus: PathBuf,
@@ -46,13 +46,13 @@ pub struct AugmentationPlan {
     pub output: PathBuf,
     /// The most requests for each hole, at least 1.
     pub requests: u32,
-    /// How many candidates each request asks for.
+    /// Number of candidates that each request asks for.
     pub candidates: u16,
-    /// How tests are run.
+    /// Settings for running tests.
     pub execution: ExecutionPlan,
 }
 
-/// What tests are written for.
+/// Goal of written tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestGoal {
     /// To notice survivors of mutation.
@@ -62,7 +62,7 @@ pub enum TestGoal {
     Coverage,
 }
 
-/// How many lines of the holes tests run.
+/// Number of lines of the holes, and of those that tests run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoverageCounts {
     /// The lines on which statements begin.
@@ -80,24 +80,24 @@ pub struct CoverageCounts {
 /// The least share of lines that a hole's tests must run, as RepoExec has it.
 pub const LEAST_COVERAGE: f64 = 0.4;
 
-/// What writing tests came to.
+/// Result of writing tests.
 #[derive(Debug)]
 pub struct AugmentationOutcome {
     /// The tests that were kept.
     pub kept: Vec<TestProvenance>,
-    /// How many tests were rejected, by reason.
+    /// Number of tests that were rejected, by reason.
     pub rejected: BTreeMap<TestRejection, usize>,
-    /// How many survivors or lines there were.
+    /// Number of survivors or lines that tests were wanted for.
     pub wanted: usize,
-    /// How many of them no test notices or runs yet.
+    /// Number of them that no test notices or runs yet.
     pub left: usize,
     /// The coverage of the holes, if that is the goal.
     pub coverage: Option<CoverageCounts>,
-    /// What failed, for people.
+    /// Failures, in sentences.
     pub failures: Vec<String>,
 }
 
-/// How often a test must pass.
+/// Number of runs in which a test must pass.
 const PASSES: usize = 10;
 /// The least that a model may write, in tokens: the settings are those for a completion.
 const LEAST_TOKENS: u32 = 2048;
@@ -108,7 +108,7 @@ const PROVENANCE: &str = "provenance.jsonl";
 /// The version of its records.
 const PROVENANCE_SCHEMA: u32 = 1;
 
-/// Where a kept test comes from: a line of `provenance.jsonl`.
+/// Provenance of a kept test: a line of `provenance.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestProvenance {
@@ -134,7 +134,7 @@ pub struct TestProvenance {
     pub lines: Vec<usize>,
 }
 
-/// What a hole's tests lack.
+/// Gaps in the tests of a hole.
 enum MissingTests<'a> {
     /// The survivors that no kept test notices yet, with the files they are.
     Faults(Vec<(&'a Survivor, String)>),
@@ -151,7 +151,7 @@ impl MissingTests<'_> {
     }
 }
 
-/// What a proposed test adds to a project's tests.
+/// Gain of a project's tests by a proposed test.
 #[derive(Default)]
 struct TestGain {
     /// The diffs of the survivors that it notices.
@@ -170,15 +170,15 @@ struct AugmentedHole<'a> {
     example: (String, String),
     /// The prefix of paths in the project that test ids lack: usually empty.
     root: String,
-    /// What no kept test notices or runs yet.
+    /// Gaps that no kept test closes yet.
     left: MissingTests<'a>,
     /// The lines of the hole on which statements begin, where coverage is the goal.
     statements: usize,
-    /// Whether to ask about it again.
+    /// True if the model is to be asked about it again.
     open: bool,
 }
 
-/// Why a test is not kept.
+/// Reason for which a test is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TestRejection {
     /// The answer has no test that can be tried.
@@ -595,7 +595,7 @@ fn find_example(
     )))
 }
 
-/// What separates a file from a test in the ids of the project's framework.
+/// Separator between a file and a test in the ids of the project's framework.
 fn separator(project: &TestedProject) -> &'static str {
     match project
         .prepared
@@ -655,7 +655,7 @@ struct TestAuthor {
     model: Arc<dyn Model>,
     parameters: model::ModelParameters,
     runtime: tokio::runtime::Runtime,
-    /// How many holes are asked about at once.
+    /// Number of holes that the model is asked about at once.
     threads: usize,
 }
 
@@ -802,7 +802,7 @@ type ModelAnswer = Result<Vec<String>, String>;
 /// A test that a model proposed, or why its answer has none.
 type ProposedTest = Result<TestCandidate, TestRejection>;
 
-/// What a test adds, or why it is not kept.
+/// Gain by a test, or the reason of its rejection.
 type JudgedTest = Result<TestGain, TestRejection>;
 
 fn judge_one(
@@ -899,7 +899,7 @@ fn noticed_faults(
     Ok(kills)
 }
 
-/// Whether a test failed by itself, with all the evidence there that a pass would need.
+/// True if a test failed by itself, with all the evidence that a pass needs.
 fn notices(verdict: &Verdict, id: &str) -> bool {
     verdict.outcome == Outcome::Failed
         && verdict.missing.is_empty()

@@ -26,7 +26,7 @@ pub enum ReplayContext {
 }
 
 impl ReplayContext {
-    /// How the server retrieves windows.
+    /// Returns the server's context profile.
     pub(super) fn profile(self) -> Profile {
         match self {
             Self::Profile(profile) => profile,

@@ -18,16 +18,16 @@ use super::PlayError;
 use super::events::Listener;
 use super::projects::{AbsentProject, check_projects, load_sources, prepare, visible_sources};
 
-/// What to measure.
+/// Corpora to measure, and the part of functions.
 #[derive(Clone, Debug)]
 pub struct DistancePlan {
     /// The tasks.
     pub tasks: PathBuf,
     /// The manifest of their projects.
     pub corpus: PathBuf,
-    /// The manifest of the projects that stand for real code.
+    /// The manifest of the projects of real code.
     pub real: PathBuf,
-    /// What of a function is compared.
+    /// Part of a function that is compared.
     pub part: FunctionPart,
     /// The most functions of real code, by language.
     pub samples: usize,
@@ -37,7 +37,7 @@ pub struct DistancePlan {
     pub embeddings: Option<PathBuf>,
 }
 
-/// What of a function is compared.
+/// Part of a function that is compared.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray, Serialize,
 )]
@@ -75,7 +75,7 @@ pub struct TaskDistance {
     pub random: Option<Estimate>,
 }
 
-/// What measuring came to.
+/// Result of measuring.
 #[derive(Debug)]
 pub struct DistanceOutcome {
     /// By language.

@@ -16,7 +16,7 @@ use crate::developer::{Developer, DeveloperError, OpenFile};
 pub(super) struct ServerEditor<'a> {
     pub(super) developer: &'a mut Developer,
     pub(super) file: OpenFile,
-    /// What the server gets beside what an editor sends.
+    /// Context for the server that an editor does not send.
     pub(super) given: Option<GivenContext>,
     /// The fingerprint of the settings, once a completion was requested.
     pub(super) configuration: String,
@@ -24,11 +24,11 @@ pub(super) struct ServerEditor<'a> {
     pub(super) accept_commands: Option<Vec<Vec<Command>>>,
 }
 
-/// Why typing stops early.
+/// Reason for which typing stops early.
 pub(super) enum TypingFailure {
     /// The model failed: an infrastructure failure.
     Model(String),
-    /// The conversation with the server failed.
+    /// The session with the server failed.
     Conversation(DeveloperError),
 }
 
@@ -38,12 +38,12 @@ impl TypingEditor for ServerEditor<'_> {
     async fn ask(
         &mut self,
         cursor: usize,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<EditorReply, TypingFailure> {
         let asked = self.developer.request_while_typing(
             &self.file,
             ByteOffset(cursor),
-            patience,
+            timeout,
             self.given.clone(),
         );
         let reply = asked.await.map_err(TypingFailure::Conversation)?;

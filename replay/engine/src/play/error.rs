@@ -1,4 +1,4 @@
-//! Why the engine stops.
+//! Errors that stop the engine.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use fillrate_verdict::corpus::pack::PackError;
 use crate::developer::DeveloperError;
 use crate::store::StoreError;
 
-/// Why the engine stops.
+/// Reason for which the engine stops.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
     /// A corpus's manifest is invalid.
@@ -34,7 +34,7 @@ pub enum PlayError {
     /// A project's tests or the sandbox fail.
     #[error(transparent)]
     Verdict(#[from] VerdictError),
-    /// The conversation with the language server fails.
+    /// The session with the language server fails.
     #[error(transparent)]
     Developer(#[from] DeveloperError),
     /// The server's settings are invalid.

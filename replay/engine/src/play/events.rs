@@ -1,4 +1,4 @@
-//! What a command reports while it works.
+//! Events that a command reports while it works.
 //!
 //! The engine sends each [`Event`] to one [`Listener`]. The command line has three: a progress bar
 //! on a terminal, plain lines elsewhere, and JSON lines for other programs. Their format, event by
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::store::{ProjectStatus, TimeSpent};
 
 /// The version of the events' format.
-pub const EVENT_SCHEMA: u32 = 1;
+pub const EVENT_SCHEMA: u32 = 2;
 
 /// Receives the events of one command, from several threads.
 pub trait Listener: Sync {
@@ -60,9 +60,9 @@ pub enum Event {
         phase: Phase,
         /// As in `phase-started`.
         subject: Option<String>,
-        /// How many units are completed.
+        /// Number of units that are completed.
         done: usize,
-        /// How many units the phase has. It may grow.
+        /// Number of units the phase has. It may grow.
         total: usize,
     },
     /// A phase ends, completed or not.
@@ -76,14 +76,14 @@ pub enum Event {
     ProjectDetected {
         /// The project's name.
         project: String,
-        /// What was found and what follows, a sentence each.
+        /// Findings and their consequences, a sentence each.
         findings: Vec<String>,
     },
     /// The preparation of a project takes time.
     ProjectPreparing {
         /// The project's name.
         project: String,
-        /// What takes time.
+        /// The step that takes time.
         step: PreparationStep,
     },
     /// A project takes part: its own tests pass, or it has none.
@@ -92,7 +92,7 @@ pub enum Event {
         project: String,
         /// The language's name.
         language: String,
-        /// How many tests are stable; `null` if the project has no tests.
+        /// Number of tests that are stable; `null` if the project has no tests.
         tests: Option<usize>,
         /// Tests that always fail and files of tests that can't be collected, which take no part,
         /// with the reasons.
@@ -103,10 +103,10 @@ pub enum Event {
         left_out_packages: Vec<String>,
         /// Options of the project's test runner that can't be honoured and had no effect.
         neutralised: Vec<String>,
-        /// How far a warm worker gets: `collected`, `loaded`, or `cold` if the tests can't be run
-        /// by one; `null` if the project has no tests.
+        /// State that a warm worker reaches: `collected`, `loaded`, or `cold` if the tests can't be
+        /// run by one; `null` if the project has no tests.
         readiness: Option<String>,
-        /// Why every run of the tests starts from scratch; `null` unless `readiness` is `cold`.
+        /// Reason for which every run of the tests starts from scratch; `null` unless `readiness` is `cold`.
         cold_reason: Option<String>,
     },
     /// A project takes no part.
@@ -117,18 +117,18 @@ pub enum Event {
         language: String,
         /// `failed`, or `left-out` if this machine lacks what the language needs.
         status: ProjectStatus,
-        /// What failed and what to do.
+        /// Cause of the failure, and the remedy.
         reason: String,
     },
     /// The holes of a project are chosen.
     HolesMined {
         /// The project's name.
         project: String,
-        /// How many candidates there were.
+        /// Number of candidates.
         candidates: usize,
-        /// How many holes were admitted.
+        /// Number of holes that were admitted.
         admitted: usize,
-        /// How many candidates were tried and rejected, by reason.
+        /// Number of candidates that were tried and rejected, by reason.
         rejected: BTreeMap<Rejection, usize>,
     },
     /// A run is opened: attempts are added to it from now on.
@@ -139,7 +139,7 @@ pub enum Event {
         model: String,
         /// The name of the context that the model is given.
         context: String,
-        /// How many attempts earlier commands left in it.
+        /// Number of attempts earlier commands left in it.
         attempts: usize,
     },
     /// An attempt has its verdict and is stored in the run.
@@ -152,11 +152,11 @@ pub enum Event {
         hole: String,
         /// The model's name.
         model: String,
-        /// Which of the samples for this hole, from 0.
+        /// Index of the sample for this hole, from 0.
         sample: u32,
         /// The number of the repair round; 0 is the first answer.
         repair_round: u32,
-        /// Whether the server answered in time.
+        /// True if the server answered in time.
         answered: bool,
         /// Milliseconds from request to answer.
         latency_ms: f64,
@@ -175,7 +175,7 @@ pub enum Event {
         model: String,
         /// The policy's name.
         policy: String,
-        /// How many completions were accepted.
+        /// Number of completions that were accepted.
         accepts: usize,
     },
     /// The model gave no answer. After several in a row the command stops.
@@ -184,9 +184,9 @@ pub enum Event {
         hole: String,
         /// The model's name.
         model: String,
-        /// What the server reported.
+        /// Message of the server.
         reason: String,
-        /// How many requests in a row have failed.
+        /// Number of successive requests that failed.
         in_a_row: usize,
     },
     /// A model's server has too much to do, and is asked again after the time that it asks for. Until
@@ -203,7 +203,7 @@ pub enum Event {
     SlowPath {
         /// The project's name.
         project: String,
-        /// What failed and why.
+        /// Failed operation and its cause.
         reason: String,
     },
     /// Everything that was missing of a run was made.
@@ -212,9 +212,9 @@ pub enum Event {
         model: String,
         /// The context that it was given.
         context: String,
-        /// How many workers there were.
+        /// Number of workers.
         workers: usize,
-        /// Where their time went, in seconds of all together: `asking` models, in `servers` that
+        /// Time of the workers, in seconds of all together: `models` were asked, in `servers` that
         /// start or read, in `tests`, in `twins` of these, in the `sandbox` and the rest of
         /// verdicts, in the `audit` of some, or `idle`; and `wall`, the time on the clock.
         #[serde(flatten)]
@@ -241,9 +241,9 @@ pub enum Event {
         hole: String,
         /// The test's file, relative to the project.
         path: String,
-        /// How many survivors the test notices; 0 if it is rejected.
+        /// Number of survivors the test notices; 0 if it is rejected.
         kills: usize,
-        /// Why it is rejected; `null` if it notices a survivor.
+        /// Reason for which it is rejected; `null` if it notices a survivor.
         rejection: Option<String>,
     },
     /// A verdict was reached again by the naive engine.
@@ -257,20 +257,20 @@ pub enum Event {
         /// The outcome that is checked.
         outcome: Outcome,
         /// The outcome of the naive engine.
-        again: Outcome,
-        /// Whether the two agree.
+        rejudged: Outcome,
+        /// True if the two agree.
         agrees: bool,
-        /// What decided the second verdict.
+        /// Reason of the second verdict.
         reason: String,
     },
     /// The command was interrupted by a signal and ends at once, with status 130: the last event.
     CommandInterrupted {
-        /// How to continue.
+        /// Way to continue.
         advice: String,
     },
     /// The command ends: the last event.
     CommandFinished {
-        /// How it ends.
+        /// Status at its end.
         status: CommandStatus,
         /// The error message if it failed.
         message: Option<String>,
@@ -307,7 +307,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// What people read beside a progress bar.
+    /// Returns the title beside a progress bar.
     pub fn title(self) -> &'static str {
         match self {
             Self::Prepare => "preparing projects",
@@ -325,7 +325,7 @@ impl Phase {
     }
 }
 
-/// What takes time in the preparation of a project.
+/// Step of the preparation of a project that takes time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(strum::EnumIter))]
 #[serde(rename_all = "kebab-case")]
@@ -336,7 +336,7 @@ pub enum PreparationStep {
     Waiting,
 }
 
-/// How a command ends.
+/// Status of a command at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(strum::EnumIter))]
 #[serde(rename_all = "kebab-case")]
@@ -554,7 +554,7 @@ mod tests {
                 attempt: None,
                 fault: None,
                 outcome,
-                again: outcome,
+                rejudged: outcome,
                 agrees: true,
                 reason: text(),
             },

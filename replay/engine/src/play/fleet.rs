@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::PlayError;
 
-/// What a fleet replays, and what each of its parts may use.
+/// A replay by a fleet, and the resources of each part.
 #[derive(Clone, Debug)]
 pub struct FleetPlan {
     /// This program on the workers.
@@ -27,11 +27,11 @@ pub struct FleetPlan {
     pub run: PathBuf,
     /// The cache that all parts share.
     pub cache: PathBuf,
-    /// How many parts there are.
+    /// Number of parts.
     pub parts: u32,
-    /// How many processors a part has.
+    /// Number of processors of a part.
     pub processors: u16,
-    /// How long a part may take, in minutes.
+    /// Time limit of a part, in minutes.
     pub minutes: u32,
     /// Further options of `replay`.
     pub options: Vec<String>,

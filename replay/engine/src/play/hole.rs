@@ -1,4 +1,4 @@
-//! Replays one hole at a time: the conversation with the server, the verdict, the record.
+//! Replays one hole at a time: the session with the server, the verdict, the record.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,12 @@ use serde_json::{Map, Value, json};
 
 use super::editor::{ServerEditor, TypingFailure, requests_to_judge};
 use super::events::{Event, Listener, Phase, PhaseProgress};
+use super::permits::WorkerPermits;
 use super::projects::{PlayableProject, UNTESTED};
 use super::schedule::{
     CompletionSource, HoleJob, MissingSample, ReplayParameters, earlier_attempt,
 };
 use super::subject::SERVER_SETTINGS;
-use super::turns::WorkerTurns;
 use super::worker::ReplayWorker;
 use super::{PlayError, audit};
 use crate::developer::policy::Policy;
@@ -36,22 +36,21 @@ pub(super) struct SubjectReplay<'a> {
     listener: &'a dyn Listener,
     /// Requests in a row that the model failed.
     failures: AtomicUsize,
-    turns: WorkerTurns,
+    permits: WorkerPermits,
     /// The most workers.
     workers: usize,
 }
 
-/// How many requests in a row a model may fail before the run is stopped.
+/// Number of successive requests that a model may fail before the run is stopped.
 const MOST_FAILURES_IN_A_ROW: usize = 4;
 
-/// How long a language server may take to read a repository.
-const SERVER_PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout for a language server to start and to index a repository.
+const SERVER_START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The longest time for which a model's server is left alone at its own wish, before it is asked
-/// again.
-const LONGEST_WISH: Duration = Duration::from_secs(600);
+/// Longest wait before a request is repeated, whatever the server's `Retry-After` says.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(600);
 
-/// What a job works on.
+/// A hole with the file and project that a job works on.
 struct HoleSite<'a> {
     hole: &'a Hole,
     project: &'a PlayableProject,
@@ -60,7 +59,7 @@ struct HoleSite<'a> {
 }
 
 impl<'a> SubjectReplay<'a> {
-    /// A replay into a run with so many jobs, and, if they are apart from these, so many connections.
+    /// A replay into a run, with the given numbers of jobs and, if they are apart, connections.
     pub(super) fn new(
         parameters: ReplayParameters<'a>,
         run: Run,
@@ -70,8 +69,8 @@ impl<'a> SubjectReplay<'a> {
         let is_asked = matches!(parameters.source, CompletionSource::Server(_));
         let connections = connections.filter(|_| is_asked);
         Self {
-            turns: WorkerTurns::new(connections.unwrap_or(jobs), jobs),
-            // As many as ask, beside those that judge meanwhile.
+            permits: WorkerPermits::new(connections.unwrap_or(jobs), jobs),
+            // One worker per connection, plus those that are judging.
             workers: connections.map_or(jobs, |connections| connections + jobs),
             parameters,
             run: Mutex::new(run),
@@ -106,7 +105,7 @@ impl<'a> SubjectReplay<'a> {
             |_| {},
         );
         drop(progress);
-        let told = self
+        let recorded = self
             .report_slow_paths()
             .and_then(|()| self.tell_time(self.workers.min(jobs.len())));
         drop(jobs);
@@ -115,7 +114,7 @@ impl<'a> SubjectReplay<'a> {
             self.run.lock().write_segment()?;
         }
         played?;
-        told?;
+        recorded?;
         Ok(self.run.into_inner())
     }
 
@@ -138,12 +137,12 @@ impl<'a> SubjectReplay<'a> {
         Ok(())
     }
 
-    /// Records where the time of so many workers went, and tells it.
+    /// Records the time spent by the given number of workers, and reports it.
     fn tell_time(&self, workers: usize) -> Result<(), PlayError> {
         if workers == 0 {
             return Ok(());
         }
-        let spent = self.turns.spent(workers);
+        let spent = self.permits.spent(workers);
         let run = self.run.lock();
         run.add_time_spent(&spent)?;
         self.listener.receive(&Event::TimeSpent {
@@ -221,7 +220,8 @@ impl<'a> SubjectReplay<'a> {
         if !job.samples.is_empty() {
             let began = Instant::now();
             worker.converse(&command, workspace, &path, async |developer| {
-                self.turns.add(|spent| &mut spent.servers, began.elapsed());
+                self.permits
+                    .add(|spent| &mut spent.servers, began.elapsed());
                 self.fill(developer, site, &job.samples, &path, shown, progress)
                     .await
             })?;
@@ -229,7 +229,8 @@ impl<'a> SubjectReplay<'a> {
         for policy in &job.policies {
             let began = Instant::now();
             worker.converse(&command, workspace, &path, async |developer| {
-                self.turns.add(|spent| &mut spent.servers, began.elapsed());
+                self.permits
+                    .add(|spent| &mut spent.servers, began.elapsed());
                 self.type_in(developer, site, policy, &path, shown).await
             })?;
             progress.advance(1);
@@ -238,7 +239,7 @@ impl<'a> SubjectReplay<'a> {
     }
 
     /// Requests the missing samples of a hole, each with its repair rounds. The tests run between
-    /// the requests of a conversation.
+    /// the requests of a session.
     async fn fill(
         &self,
         developer: &mut Developer,
@@ -276,8 +277,8 @@ impl<'a> SubjectReplay<'a> {
         Ok(())
     }
 
-    /// Requests a completion when it is this worker's turn, again after the time for which the
-    /// model's server wishes to be left alone.
+    /// Requests a completion once a permit is free, and repeats the request after the server's
+    /// `Retry-After`, if it sends one.
     async fn ask(
         &self,
         developer: &mut Developer,
@@ -287,24 +288,25 @@ impl<'a> SubjectReplay<'a> {
         earlier: Option<EarlierAttempt>,
     ) -> Result<CompletionReply, PlayError> {
         loop {
-            let turn = self.turns.asking.take();
+            let permit = self.permits.asking.take();
             let began = Instant::now();
             let reply = self
                 .request_completion(developer, hole, path, shown, earlier.clone())
                 .await?;
-            drop(turn);
-            self.turns.add(|spent| &mut spent.asking, began.elapsed());
-            let wish = reply.trace.as_ref().and_then(|trace| trace.retry_after_ms);
-            let Some(wish) = wish else {
+            drop(permit);
+            self.permits.add(|spent| &mut spent.models, began.elapsed());
+            let retry_after = reply.trace.as_ref().and_then(|trace| trace.retry_after_ms);
+            let Some(retry_after) = retry_after else {
                 return Ok(reply);
             };
             self.listener.receive(&Event::ModelBusy {
                 model: self.parameters.subject.name.clone(),
                 hole: hole.id.clone(),
-                seconds: wish / 1000.0,
+                seconds: retry_after / 1000.0,
             });
-            let wish = Duration::try_from_secs_f64(wish / 1000.0).unwrap_or(LONGEST_WISH);
-            self.turns.asking.pause(wish.min(LONGEST_WISH));
+            let pause =
+                Duration::try_from_secs_f64(retry_after / 1000.0).unwrap_or(LONGEST_RETRY_AFTER);
+            self.permits.asking.pause(pause.min(LONGEST_RETRY_AFTER));
         }
     }
 
@@ -323,7 +325,7 @@ impl<'a> SubjectReplay<'a> {
         let cut = [prefix.as_str(), suffix].concat();
         let mut file = developer.open(path, language_id(hole), &cut).await?;
         let reply = developer
-            .request_completion(&file, cursor, self.parameters.patience, given)
+            .request_completion(&file, cursor, self.parameters.request_timeout, given)
             .await?;
         if let Some(text) = reply.candidates.first() {
             developer.accept(&mut file, cursor, text).await?;
@@ -377,13 +379,13 @@ impl<'a> SubjectReplay<'a> {
             suffix,
             reference: &hole.reference,
             wait_ms: subject.configuration.typing.wait_ms,
-            patience: self.parameters.patience,
+            timeout: self.parameters.request_timeout,
         };
-        let turn = self.turns.asking.take();
+        let permit = self.permits.asking.take();
         let began = Instant::now();
         let typed = type_hole(&mut editor, text, &settings.typing, policy).await;
-        drop(turn);
-        self.turns.add(|spent| &mut spent.asking, began.elapsed());
+        drop(permit);
+        self.permits.add(|spent| &mut spent.models, began.elapsed());
         let mut session = match typed {
             Ok(session) => session,
             Err(TypingFailure::Conversation(error)) => return Err(error.into()),
@@ -483,13 +485,13 @@ impl<'a> SubjectReplay<'a> {
         self.judge(site, completion)
     }
 
-    /// Judges a completion when it is this worker's turn.
+    /// Judges a completion once a permit is free.
     fn judge(&self, site: &HoleSite<'_>, completion: &str) -> Result<Verdict, PlayError> {
-        let turn = self.turns.judging.take();
+        let permit = self.permits.judging.take();
         let began = Instant::now();
         let verdict = site.judge(completion)?;
-        drop(turn);
-        self.turns
+        drop(permit);
+        self.permits
             .add_verdict(began.elapsed(), verdict.seconds, verdict.twin_seconds);
         Ok(verdict)
     }
@@ -503,10 +505,10 @@ impl<'a> SubjectReplay<'a> {
         }
         if let Some(judge) = &site.project.judge {
             let filled = site.hole.filled(site.contents, attempt.completion())?;
-            let _turn = self.turns.judging.take();
+            let _permit = self.permits.judging.take();
             let began = Instant::now();
             let record = audit::audit_attempt(judge, attempt, site.hole, &filled, self.listener)?;
-            self.turns.add(|spent| &mut spent.audit, began.elapsed());
+            self.permits.add(|spent| &mut spent.audit, began.elapsed());
             self.run.lock().add_audit(&record)?;
         }
         Ok(())
@@ -547,7 +549,7 @@ impl<'a> SubjectReplay<'a> {
             .collect()
     }
 
-    /// How the language server is started.
+    /// Returns the command that starts the language server.
     fn server_command(&self) -> Result<ServerCommand, PlayError> {
         let folder = self.run.lock().folder().to_owned();
         let settings =
@@ -560,7 +562,7 @@ impl<'a> SubjectReplay<'a> {
                 "--config".to_owned(),
                 settings.display().to_string(),
             ],
-            patience: SERVER_PATIENCE,
+            start_timeout: SERVER_START_TIMEOUT,
             telemetry: self.parameters.telemetry.clone(),
             // Its workspace is a copy that is gone afterwards.
             keeps_index: false,

@@ -12,36 +12,36 @@ use super::events::{Listener, Phase, PhaseProgress};
 use super::projects::{ExecutionPlan, ProjectLoader, TestedProject};
 use crate::store::{Attempt, Conflict, MergedParts, MissingPart, Settlement};
 
-/// What to merge.
+/// Parts to merge, and the run.
 #[derive(Clone, Debug)]
 pub struct MergePlan {
     /// The folders of the parts.
     pub parts: Vec<PathBuf>,
     /// The run's folder.
     pub out: PathBuf,
-    /// How conflicts are settled; `None` refuses to merge parts with conflicts.
+    /// Settings for settling conflicts; `None` refuses to merge parts with conflicts.
     pub settling: Option<SettlingPlan>,
 }
 
-/// How verdicts are reached again where parts differ.
+/// Settings for judging attempts again whose verdicts differ between parts.
 #[derive(Clone, Debug)]
 pub struct SettlingPlan {
     /// The corpus's manifest; `None` for where it was when the parts were made.
     pub corpus: Option<PathBuf>,
     /// The folder of added tests; `None` for where it was when the parts were made.
     pub tests: Option<PathBuf>,
-    /// How many jobs run at once.
+    /// Number of jobs that run at once.
     pub threads: usize,
 }
 
-/// What merging came to.
+/// Result of merging.
 #[derive(Debug)]
 pub struct MergeOutcome {
-    /// How many attempts the run has.
+    /// Number of attempts the run has.
     pub attempts: usize,
-    /// How many segments it was made of.
+    /// Number of segments that it was made of.
     pub segments: usize,
-    /// How many attempts were in several segments.
+    /// Number of attempts in several segments.
     pub repeated: usize,
     /// The conflicts and how they were settled, by hole.
     pub settlements: Vec<Settlement>,
@@ -72,7 +72,7 @@ pub fn run(plan: &MergePlan, listener: &dyn Listener) -> Result<MergeOutcome, Pl
     })
 }
 
-/// How many conflicts an error names one by one.
+/// Number of conflicts that an error names one by one.
 const NAMED: usize = 10;
 
 fn describe(conflicts: &[Conflict]) -> String {
@@ -197,7 +197,7 @@ fn settle_one(
             .iter()
             .map(|one| one.verdict.outcome)
             .collect(),
-        again: chosen.verdict.outcome,
+        rejudged: chosen.verdict.outcome,
     };
     Ok((settlement, chosen))
 }

@@ -23,7 +23,7 @@ use super::projects::{
 };
 use crate::store::{MiningCounts, ProjectState, ProjectStatus};
 
-/// Which holes are wanted.
+/// Selection of holes.
 #[derive(Clone, Debug)]
 pub struct HoleSelection {
     /// The most holes, spread evenly over the projects of the corpus.
@@ -36,20 +36,20 @@ pub struct HoleSelection {
     pub min_mutation_score: Option<f64>,
 }
 
-/// What to mine.
+/// Corpus to mine, and the selection of holes.
 #[derive(Clone, Debug)]
 pub struct MiningPlan {
     /// The corpus's manifest.
     pub corpus: PathBuf,
-    /// Which holes.
+    /// The selection of holes.
     pub selection: HoleSelection,
     /// The ids of holes that are left out because a model wrote the reference without other files.
     pub solved: BTreeSet<String>,
-    /// How tests are run.
+    /// Settings for running tests.
     pub execution: ExecutionPlan,
 }
 
-/// What mining a corpus came to.
+/// Result of mining a corpus.
 #[derive(Debug)]
 pub struct MiningOutcome {
     /// By project, in the manifest's order.
@@ -267,7 +267,7 @@ fn store(mined: &MinedHoles, folder: &Path, path: &Path) -> Result<(), PlayError
     Ok(())
 }
 
-/// How many holes each project of a corpus gets. It depends on the manifest alone, so a project
+/// Number of holes each project of a corpus gets. It depends on the manifest alone, so a project
 /// that is absent on one machine does not change the others' holes.
 pub(super) fn quota(selection: &HoleSelection, manifest: &Manifest, name: &str) -> usize {
     let all = manifest.projects.len().max(1);
@@ -279,7 +279,7 @@ pub(super) fn quota(selection: &HoleSelection, manifest: &Manifest, name: &str) 
     selection.holes / all + usize::from(index < selection.holes % all)
 }
 
-/// What a run records of a project that takes part.
+/// Record of a project that takes part in a run.
 pub(super) fn project_state(
     prepared: &Prepared,
     judge: Option<&Judge>,

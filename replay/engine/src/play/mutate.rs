@@ -19,7 +19,7 @@ use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects};
 use crate::store::Partition;
 
-/// What to mutate.
+/// Holes to mutate, and the sample to audit.
 #[derive(Clone, Debug)]
 pub struct MutationPlan {
     /// The tasks file.
@@ -28,19 +28,19 @@ pub struct MutationPlan {
     pub corpus: PathBuf,
     /// The share of the verdicts that is audited, from 0 to 1.
     pub audit: f64,
-    /// Which holes are mutated; the others are left out. `None` for all.
+    /// Part of the holes that is mutated; `None` for all.
     pub partition: Option<Partition>,
-    /// How tests are run.
+    /// Settings for running tests.
     pub execution: ExecutionPlan,
 }
 
-/// What mutating holes came to.
+/// Result of mutating holes.
 #[derive(Debug)]
 pub struct MutationOutcome {
     /// All holes of the tasks file; those that were judged have new scores, or none if a canary
     /// failed.
     pub holes: Vec<Hole>,
-    /// How many holes have a score.
+    /// Number of holes that have a score.
     pub scored: usize,
     /// The mutants of the scored holes by operator, each with one count for each hole.
     pub by_operator: Vec<(MutationOperator, Mutation)>,
@@ -48,8 +48,8 @@ pub struct MutationOutcome {
     pub void: Vec<(String, String)>,
     /// The verdicts that were audited.
     pub audits: Vec<MutantAudit>,
-    /// How many mutants got their verdict from a process that they shared with others.
-    pub in_turn: usize,
+    /// Number of mutants that got their verdict from a process that they shared with others.
+    pub in_shared_process: usize,
     /// The projects that take no part.
     pub absent: Vec<AbsentProject>,
 }
@@ -64,15 +64,15 @@ pub struct MutantAudit {
     /// The outcome of the chosen engine.
     pub outcome: Outcome,
     /// The outcome of the naive engine.
-    pub again: Outcome,
-    /// What decided the second verdict.
+    pub rejudged: Outcome,
+    /// Reason of the second verdict.
     pub reason: String,
 }
 
 impl MutantAudit {
-    /// Whether the two outcomes differ.
+    /// True if the two outcomes differ.
     pub fn differs(&self) -> bool {
-        self.outcome != self.again
+        self.outcome != self.rejudged
     }
 }
 
@@ -82,13 +82,13 @@ impl std::fmt::Display for MutantAudit {
             hole,
             fault,
             outcome,
-            again,
+            rejudged,
             reason,
         } = self;
-        let (outcome, again) = (outcome.name(), again.name());
+        let (outcome, rejudged) = (outcome.name(), rejudged.name());
         write!(
             formatter,
-            "{hole}: {fault}: {outcome}, and {again} by the naive engine ({reason})"
+            "{hole}: {fault}: {outcome}, and {rejudged} by the naive engine ({reason})"
         )
     }
 }
@@ -114,7 +114,7 @@ struct MutantJob<'a> {
     changes: Vec<Change>,
 }
 
-/// How the file of a [`MutantJob`] is changed.
+/// Change of the file of a [`MutantJob`].
 #[derive(Clone, Copy)]
 enum Change {
     /// Not at all: the tests must pass.
@@ -125,7 +125,7 @@ enum Change {
     Mutant(usize),
 }
 
-/// What judging a version came to.
+/// Result of judging a version.
 struct JudgedMutant {
     change: Change,
     /// `None` if there was no file to judge.
@@ -161,7 +161,10 @@ pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutco
             by_operator: Vec::new(),
             void: Vec::new(),
             audits,
-            in_turn: judges.values().map(|judge| judge.judged_in_turn()).sum(),
+            in_shared_process: judges
+                .values()
+                .map(|judge| judge.judged_in_shared_process())
+                .sum(),
             absent,
         };
         for (index, score) in scores {
@@ -258,8 +261,8 @@ fn with_mutants<T>(
     function(holes.to_vec(), mutated, absent)
 }
 
-/// What a hole's tests make of its mutants, one after the other. Once so many survived that the
-/// score must be below `least`, the others are left out.
+/// Verdicts on a hole's mutants, one after the other. Once enough survived that the score must be
+/// below `least`, the others are left out.
 ///
 /// # Errors
 /// The sandbox is unavailable.
@@ -475,22 +478,22 @@ impl MutatedHole<'_> {
             return Ok(None);
         }
         let judge = &project.judge;
-        let again = judge.judge_own_with(Engine::Naive, &hole.path, text, &hole.tests)?;
+        let rejudged = judge.judge_own_with(Engine::Naive, &hole.path, text, &hole.tests)?;
         listener.receive(&Event::VerdictAudited {
             hole: hole.id.clone(),
             attempt: None,
             fault: Some(fault.clone()),
             outcome,
-            again: again.outcome,
-            agrees: outcome == again.outcome,
-            reason: again.reason.clone(),
+            rejudged: rejudged.outcome,
+            agrees: outcome == rejudged.outcome,
+            reason: rejudged.reason.clone(),
         });
         Ok(Some(MutantAudit {
             hole: hole.id.clone(),
             fault,
             outcome,
-            again: again.outcome,
-            reason: again.reason,
+            rejudged: rejudged.outcome,
+            reason: rejudged.reason,
         }))
     }
 }

@@ -16,7 +16,7 @@ use super::projects::{
     none_ready,
 };
 
-/// What to pack.
+/// Contents of a pack.
 #[derive(Clone, Debug)]
 pub struct PackPlan {
     /// The corpus: a manifest file, a folder or an address.
@@ -25,16 +25,16 @@ pub struct PackPlan {
     pub tasks: Option<PathBuf>,
     /// The pack's file.
     pub out: PathBuf,
-    /// How many jobs run at once, to make what the cache lacks.
+    /// Number of jobs that run at once to make what the cache lacks.
     pub threads: usize,
 }
 
-/// What packing came to.
+/// Result of packing.
 #[derive(Debug)]
 pub struct PackOutcome {
-    /// How many projects are in the pack.
+    /// Number of projects that are in the pack.
     pub projects: usize,
-    /// How much the pack holds.
+    /// Size of the contents.
     pub size: PackSize,
     /// The projects that are not in it.
     pub absent: Vec<AbsentProject>,

@@ -15,16 +15,16 @@ use super::projects::ExecutionPlan;
 use super::subject::{ModelUnderTest, SubjectSelection};
 use crate::store::{DeveloperSettings, Partition, Run};
 
-/// What to replay.
+/// Plan of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplayPlan {
     /// The corpus's manifest.
     pub corpus: PathBuf,
     /// The tasks file; `None` mines holes.
     pub tasks: Option<PathBuf>,
-    /// Which holes are mined.
+    /// Selection of holes to mine.
     pub selection: HoleSelection,
-    /// How many completions are requested at each hole; `None` for 1, or all of a predictions
+    /// Number of completions that are requested at each hole; `None` for 1, or all of a predictions
     /// file.
     pub samples: Option<u32>,
     /// `embedded`, `reference`, `empty`, `predictions`, or the path of a settings file (.toml) or
@@ -32,32 +32,32 @@ pub struct ReplayPlan {
     pub model: String,
     /// The file whose predictions are judged unchanged by the model `predictions`.
     pub predictions: Option<PathBuf>,
-    /// Whether predictions are indented as DevEval's script does it.
+    /// True if predictions are indented as DevEval's script does it.
     pub deveval: bool,
     /// The contexts, each a run of its own; if there are none, the one of the settings.
     pub contexts: Vec<ReplayContext>,
     /// The states in which files are shown, each a run of its own; if there are none, finished.
     pub views: Vec<CodeView>,
-    /// How many repair rounds follow a completion that fails.
+    /// Number of repair rounds after a completion that fails.
     pub repair_rounds: u32,
-    /// How long the developer waits for a completion.
-    pub patience: Duration,
+    /// Timeout for a completion.
+    pub request_timeout: Duration,
     /// The policies and the typist; `None` if the completions are only requested.
     pub developer: Option<DeveloperSettings>,
-    /// Whether the developer types the holes, too.
+    /// True if the developer types the holes, too.
     pub types: bool,
-    /// Whether TypeScript's checker looks at the completions.
+    /// True if TypeScript's checker looks at the completions.
     pub type_check: bool,
     /// The telemetry store; `None` disables recording.
     pub telemetry: Option<PathBuf>,
     /// The run's folder, or that of all parts; `None` for one in `runs/`.
     pub out: Option<PathBuf>,
-    /// Which holes are replayed; `None` for all.
+    /// Part of the holes that is replayed; `None` for all.
     pub partition: Option<Partition>,
-    /// How tests are run.
+    /// Settings for running tests.
     pub execution: ExecutionPlan,
-    /// How many models are asked at once, apart from the jobs; `None` where each job asks and judges
-    /// in turn.
+    /// Number of concurrent model requests, apart from the jobs; `None` if each job requests a
+    /// completion and then judges it.
     pub connections: Option<usize>,
 }
 
@@ -107,7 +107,7 @@ impl ReplayPlan {
             "model": subject.name,
             "configuration": subject.configuration,
             "predictions": predictions,
-            "patience": self.patience.as_secs(),
+            "request_timeout": self.request_timeout.as_secs(),
         });
         if self.type_check {
             identity["types"] = json!(true);
@@ -122,7 +122,7 @@ impl ReplayPlan {
             identity["deveval"] = true.into();
         }
         if self.repair_rounds > 0 {
-            identity["debug_rounds"] = self.repair_rounds.into();
+            identity["repair_rounds"] = self.repair_rounds.into();
         }
         // Policies that are only compared with the completions afterwards make no other run.
         if let Some(developer) = self.typing_developer() {

@@ -398,9 +398,9 @@ mod tests {
                 "p, line 1, column 9: EOF while parsing a value",
             ),
         ];
-        for (bytes, told) in faults {
+        for (bytes, message) in faults {
             let read = read(bytes);
-            assert!(read.starts_with(told), "{read}");
+            assert!(read.starts_with(message), "{read}");
         }
     }
 

@@ -15,14 +15,14 @@ use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress, PreparationStep};
 use crate::store::{ProjectState, ProjectStatus};
 
-/// How tests are run.
+/// Settings for running tests.
 #[derive(Clone, Debug)]
 pub struct ExecutionPlan {
-    /// How many jobs run at once, at least 1.
+    /// Number of jobs that run at once, at least 1.
     pub threads: usize,
-    /// How verdicts are reached.
+    /// Engine that reaches verdicts.
     pub engine: Engine,
-    /// Whether verdicts of earlier runs are ignored.
+    /// True if verdicts of earlier runs are ignored.
     pub anew: bool,
     /// The folder of tests that are added to the projects' own: files in `PROJECT/`.
     pub tests: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub struct PlayProject<J> {
 pub struct AbsentProject {
     /// Its name.
     pub name: String,
-    /// Why it takes no part.
+    /// Reason for which it takes no part.
     pub state: ProjectState,
 }
 
@@ -94,9 +94,9 @@ fn source_file<'a>(files: &'a [SourceFile], hole: &Hole) -> Result<&'a SourceFil
 
 /// Prepares the projects of a corpus and runs their own tests.
 pub struct ProjectLoader<'a> {
-    /// Where sources and environments come from.
+    /// Corpus that sources and environments come from.
     pub corpus: &'a Corpus,
-    /// How tests are run.
+    /// Settings for running tests.
     pub execution: &'a ExecutionPlan,
     /// Receives events.
     pub listener: &'a dyn Listener,
@@ -252,7 +252,7 @@ impl ProjectLoader<'_> {
     }
 }
 
-/// Why nothing can be said of changes to a project.
+/// Reason for which nothing can be said of changes to a project.
 pub(super) const UNTESTED: &str = "it has no tests (`[project.test]` in the manifest)";
 
 /// Prepares the sources and environments of all projects, and lays tests over them from a folder.

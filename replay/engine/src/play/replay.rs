@@ -27,7 +27,7 @@ use super::schedule::{CompletionSource, ReplayParameters};
 use super::subject::ModelUnderTest;
 use crate::store::{Machine, ProjectState, Run};
 
-/// What a replay came to.
+/// Result of a replay.
 pub struct ReplayOutcome {
     /// The runs, one for each context and view.
     pub runs: Vec<ReplayedRun>,
@@ -41,7 +41,7 @@ pub struct ReplayedRun {
     pub title: String,
     /// The run.
     pub run: Run,
-    /// Whether every attempt was made; else some ended in an infrastructure failure.
+    /// True if every attempt was made; otherwise some ended in an infrastructure failure.
     pub is_complete: bool,
 }
 
@@ -161,7 +161,7 @@ fn play_subject(
     let parameters = ReplayParameters {
         samples: plan.samples,
         repair_rounds: plan.repair_rounds,
-        patience: plan.patience,
+        request_timeout: plan.request_timeout,
         subject,
         source,
         developer: plan.typing_developer(),
@@ -197,7 +197,7 @@ fn check_not_empty(tasks: &[Hole], path: Option<&Path>) -> Result<(), PlayError>
     }
 }
 
-/// What the sources and environments are, by project.
+/// Digests of the sources and environments, by project.
 fn digests(prepared: &[Prepared]) -> BTreeMap<String, Value> {
     let digest = |prepared: &Prepared| {
         let state = json!([prepared.digest, prepared.environment.key]);
@@ -206,7 +206,7 @@ fn digests(prepared: &[Prepared]) -> BTreeMap<String, Value> {
     prepared.iter().map(digest).collect()
 }
 
-/// What a run records of projects, by name.
+/// Records of projects in a run, by name.
 type ProjectStates = Vec<(String, ProjectState)>;
 
 /// The holes of the tasks file or else of mining, with what the run records of each project.
@@ -243,7 +243,7 @@ fn choose_holes(
     Ok((holes, states))
 }
 
-/// Where a subject's completions come from, and the answers of its server if they are known.
+/// Source of a subject's completions, and the answers of its server if they are known.
 type PreparedSubject<'a> = (CompletionSource<'a>, Option<Vec<RecordedCompletions>>);
 
 /// Prepares each subject for the holes as they are presented.
@@ -286,7 +286,8 @@ fn describe_run(
     Ok(())
 }
 
-/// Whether a run has all its attempts and so many typings without an infrastructure failure.
+/// True if a run has all its attempts and the given number of typings without an infrastructure
+/// failure.
 ///
 /// # Errors
 /// All attempts ended in one, so there is nothing to report.

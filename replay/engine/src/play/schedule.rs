@@ -1,4 +1,4 @@
-//! Which attempts of a run are missing, by their keys.
+//! Attempts of a run that are missing, by their keys.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ use super::subject::{ModelUnderTest, VerbatimCompletions};
 use crate::developer::policy::Policy;
 use crate::store::{Attempt, DeveloperSettings, TypingAttempt};
 
-/// What the attempts of one subject depend on.
+/// Parameters that the attempts of one subject depend on.
 pub(super) struct ReplayParameters<'a> {
-    /// How many completions are requested at each hole; `None` for as many as are predicted.
+    /// Number of completions that are requested at each hole; `None` for the number of predictions.
     pub(super) samples: Option<u32>,
-    /// How many repair rounds follow a completion that fails.
+    /// Number of repair rounds after a completion that fails.
     pub(super) repair_rounds: u32,
-    /// How long the developer waits for a completion.
-    pub(super) patience: Duration,
+    /// Timeout for a completion.
+    pub(super) request_timeout: Duration,
     /// The model under test.
     pub(super) subject: &'a ModelUnderTest,
-    /// Where completions come from.
+    /// Source of completions.
     pub(super) source: CompletionSource<'a>,
-    /// How the holes are typed; `None` if they are only filled.
+    /// Settings for typing the holes; `None` if they are only filled.
     pub(super) developer: Option<&'a DeveloperSettings>,
     /// The telemetry store; `None` disables recording.
     pub(super) telemetry: Option<PathBuf>,
@@ -36,7 +36,7 @@ pub(super) struct ReplayParameters<'a> {
     pub(super) projects: BTreeMap<&'a str, &'a PlayableProject>,
 }
 
-/// Where the completions of a replay come from.
+/// Source of the completions of a replay.
 pub(super) enum CompletionSource<'a> {
     /// They are given and judged unchanged; no server is started.
     Verbatim(VerbatimCompletions),
@@ -44,7 +44,7 @@ pub(super) enum CompletionSource<'a> {
     Server(&'a HashMap<String, HoleView>),
 }
 
-/// What is missing at one hole.
+/// Samples and typings that are missing at one hole.
 pub(super) struct HoleJob<'a> {
     /// The hole.
     pub(super) hole: &'a Hole,
@@ -56,7 +56,7 @@ pub(super) struct HoleJob<'a> {
 
 /// A sample that is not complete.
 pub(super) struct MissingSample {
-    /// Which of the samples, from 0.
+    /// Index of the sample, from 0.
     pub(super) number: u32,
     /// The repair round that is missing, from 0.
     pub(super) repair_round: u32,
@@ -65,7 +65,7 @@ pub(super) struct MissingSample {
 }
 
 impl<'a> ReplayParameters<'a> {
-    /// How many samples a hole gets.
+    /// Returns the number of samples of a hole.
     pub(super) fn samples_at(&self, hole: &Hole) -> u32 {
         let given = match &self.source {
             CompletionSource::Verbatim(texts) => texts.get(&hole.id),
@@ -79,7 +79,7 @@ impl<'a> ReplayParameters<'a> {
         }
     }
 
-    /// How many samples and typings all holes get.
+    /// Returns the number of samples and typings of all holes.
     pub(super) fn total(&self, holes: &[Hole]) -> usize {
         let policies = self
             .developer
@@ -90,7 +90,8 @@ impl<'a> ReplayParameters<'a> {
             .sum()
     }
 
-    /// What is missing at each hole, given what a run has. Infrastructure failures are repeated.
+    /// Returns the samples and typings that a run lacks at each hole. Infrastructure failures are
+    /// repeated.
     pub(super) fn missing_jobs<'h>(
         &'h self,
         holes: &'h [Hole],
@@ -156,7 +157,7 @@ impl<'a> ReplayParameters<'a> {
             parts.push(json!({"latency": latency}));
         }
         if repair_round > 0 {
-            parts.push(json!({"round": repair_round}));
+            parts.push(json!({"repair_round": repair_round}));
         }
         hash(parts)
     }
@@ -167,7 +168,7 @@ impl<'a> ReplayParameters<'a> {
         parts.push(json!({
             "policy": policy,
             "version": policy.version(),
-            "hands": self.developer.map(|developer| &developer.typing),
+            "typing": self.developer.map(|developer| &developer.typing),
         }));
         hash(parts)
     }
@@ -177,7 +178,7 @@ impl<'a> ReplayParameters<'a> {
         self.developer?.typing.latency_ms
     }
 
-    /// What everything that is done at a hole depends on. Runs are resumed by these values: a
+    /// Values that attempts and typings at a hole depend on. Runs are resumed by these values: a
     /// change of them makes a run start over.
     fn key_parts(&self, hole: &Hole, sample: u32) -> Vec<Value> {
         let judge = self
@@ -191,7 +192,7 @@ impl<'a> ReplayParameters<'a> {
             json!(self.subject.configuration),
             json!(sample),
             json!(judge),
-            json!(self.patience.as_secs()),
+            json!(self.request_timeout.as_secs()),
         ];
         if let Some(paper) = self.subject.paper {
             parts.push(json!(paper.to_string()));
@@ -203,7 +204,7 @@ impl<'a> ReplayParameters<'a> {
     }
 }
 
-/// What a model gets of its attempt that failed.
+/// Returns the failed attempt as the model receives it.
 pub(super) fn earlier_attempt(attempt: &Attempt) -> EarlierAttempt {
     EarlierAttempt {
         completion: attempt.completion().to_owned(),

@@ -30,11 +30,11 @@ pub(super) struct ModelUnderTest {
     pub(super) view: CodeView,
     /// Recorded predictions that answer in place of a model; `None` if a model answers.
     pub(super) predictions: Option<Arc<HolePredictions>>,
-    /// Whether these are indented as DevEval's script does it.
+    /// True if these are indented as DevEval's script does it.
     deveval: bool,
-    /// Whether predictions are judged unchanged: no server cleans them up.
+    /// True if predictions are judged unchanged: no server cleans them up.
     verbatim: bool,
-    /// Whether the completion is the reference.
+    /// True if the completion is the reference.
     reference: bool,
 }
 
@@ -46,14 +46,14 @@ pub(super) const SERVER_SETTINGS: &str = "server.toml";
 /// The file of a recorded model's answers in a run's folder.
 const RECORDING: &str = "recording.jsonl";
 
-/// Which models are under test.
+/// Choice of the models under test.
 pub(super) struct SubjectSelection<'a> {
     /// `embedded`, `reference`, `empty`, `predictions`, or the path of a settings file (.toml) or
     /// of predictions (.jsonl).
     pub(super) model: &'a str,
     /// The file for `predictions`.
     pub(super) predictions: Option<&'a Path>,
-    /// Whether these are indented as DevEval's script does it.
+    /// True if these are indented as DevEval's script does it.
     pub(super) deveval: bool,
     /// The contexts, each a subject of its own; if there are none, the one of the settings.
     pub(super) contexts: &'a [ReplayContext],
@@ -149,7 +149,7 @@ impl ModelUnderTest {
         Ok(())
     }
 
-    /// Whether predictions are judged unchanged.
+    /// True if predictions are judged unchanged.
     pub(super) fn is_verbatim(&self) -> bool {
         self.verbatim
     }
@@ -309,8 +309,8 @@ impl ModelUnderTest {
         std::fs::write(&path, text).map_err(PlayError::file(&path))
     }
 
-    /// What the server gets in addition to what an editor sends: the reference, under the profile
-    /// that retrieves windows by it; the windows, in the context of a paper; in a repair round the
+    /// Context for the server that an editor does not send: the reference, under the profile that
+    /// retrieves windows by it; the windows, in the context of a paper; in a repair round the
     /// model's earlier completion; and the hole's id, for recorded completions.
     pub(super) fn given(
         &self,
@@ -394,14 +394,14 @@ fn read_settings(file: &str) -> Result<Configuration, PlayError> {
 fn check_repairable(name: &str, verbatim: bool, chats: bool) -> Result<(), PlayError> {
     if verbatim {
         return Err(PlayError::Refused(
-            "--debug-rounds asks a model to repair its completion, and `--model predictions` asks \
+            "--repair-rounds asks a model to repair its completion, and `--model predictions` asks \
              none; leave the option out"
                 .to_owned(),
         ));
     }
     if !chats {
         return Err(PlayError::Refused(format!(
-            "--debug-rounds asks a model to repair its completion, which needs a chat protocol \
+            "--repair-rounds asks a model to repair its completion, which needs a chat protocol \
              (openai-chat or anthropic-messages); {name} has none, so leave the option out"
         )));
     }

@@ -27,14 +27,14 @@ const SCHEMA: u32 = 1;
 /// functions whose bodies they resemble.
 const TELLING_TOKENS: usize = 10;
 
-/// What to make.
+/// Options of the tuning data.
 #[derive(Clone, Debug)]
 pub struct TuningPlan {
     /// The corpus's manifest.
     pub corpus: PathBuf,
     /// The file for the rows.
     pub output: PathBuf,
-    /// How much of dependencies is shown; a row for each.
+    /// Levels of context that show dependencies; a row for each.
     pub levels: Vec<ContextLevel>,
     /// The forms of prompts; a row for each.
     pub forms: Vec<PromptForm>,
@@ -48,14 +48,14 @@ pub struct TuningPlan {
     pub seed: u64,
 }
 
-/// What a project gave.
+/// Counts of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TuningCounts {
     /// The project's name.
     pub project: String,
     /// Its licence, if it says one.
     pub license: Option<String>,
-    /// Which part of the data it is.
+    /// Part of the data.
     pub split: &'static str,
     /// Its functions with documentation.
     pub documented: usize,
@@ -69,12 +69,12 @@ pub struct TuningCounts {
     pub functions: usize,
 }
 
-/// What making it came to.
+/// Result of making the data.
 #[derive(Debug)]
 pub struct TuningOutcome {
     /// By project, in the manifest's order.
     pub projects: Vec<TuningCounts>,
-    /// How many rows were written.
+    /// Number of rows that were written.
     pub rows: usize,
     /// References of evaluation sets that are too short to be looked for within functions of other
     /// files than their own.
@@ -304,7 +304,7 @@ impl EvaluationSet {
         Ok(set)
     }
 
-    /// Whether a function of a file has a reference in it that is of that file or long enough, or
+    /// True if a function of a file has a reference in it that is of that file or long enough, or
     /// resembles one, with its head or without.
     fn has(&self, project: &str, path: &str, function: &str, body: &str) -> bool {
         let place = (project.to_owned(), path.to_owned());

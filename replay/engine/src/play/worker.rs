@@ -10,7 +10,7 @@ use super::projects::PlayableProject;
 use crate::developer::{Developer, ServerCommand};
 
 /// A worker's own state: a copy of each project it works on, the server of the last one, and what
-/// runs its conversations.
+/// runs its sessions.
 #[derive(Default)]
 pub(super) struct ReplayWorker {
     copies: HashMap<String, tempfile::TempDir>,
@@ -27,7 +27,7 @@ struct IdleServer {
 }
 
 impl ReplayWorker {
-    /// Runs a conversation with a server that has seen nothing but the workspace, in which one file
+    /// Runs a session with a server that has seen nothing but the workspace, in which one file
     /// is cut. A server that is idle afterwards serves the next hole of the workspace, so that a
     /// repository is read once: see [`Developer::begin_session`].
     pub(super) fn converse<T>(
@@ -35,7 +35,7 @@ impl ReplayWorker {
         command: &ServerCommand,
         workspace: &Path,
         cut: &Path,
-        conversation: impl AsyncFnOnce(&mut Developer) -> Result<T, PlayError>,
+        session: impl AsyncFnOnce(&mut Developer) -> Result<T, PlayError>,
     ) -> Result<T, PlayError> {
         let earlier = self.server.take();
         let (result, developer) = self.block_on(async {
@@ -52,7 +52,7 @@ impl ReplayWorker {
                     Developer::start(command, workspace).await?
                 }
             };
-            let result = conversation(&mut developer).await?;
+            let result = session(&mut developer).await?;
             Ok((result, developer))
         })?;
         if developer.is_idle() {
@@ -65,10 +65,10 @@ impl ReplayWorker {
         Ok(result)
     }
 
-    /// Runs a conversation with a server to its end.
+    /// Runs a session with a server to its end.
     fn block_on<T>(
         &mut self,
-        conversation: impl Future<Output = Result<T, PlayError>>,
+        session: impl Future<Output = Result<T, PlayError>>,
     ) -> Result<T, PlayError> {
         let runtime = match self.runtime.take() {
             Some(runtime) => runtime,
@@ -77,7 +77,7 @@ impl ReplayWorker {
                 .build()
                 .map_err(PlayError::file("the runtime"))?,
         };
-        let result = runtime.block_on(conversation);
+        let result = runtime.block_on(session);
         self.runtime = Some(runtime);
         result
     }

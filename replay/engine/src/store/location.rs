@@ -1,4 +1,4 @@
-//! Where the parts of a run are: a folder, or a prefix of an object store.
+//! Location of the parts of a run: a folder, or a prefix of an object store.
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +17,12 @@ pub(super) const PARTS: &str = "parts";
 /// The folder of the files that holes were cut into.
 pub(super) const SOURCES: &str = "sources";
 
-/// Whether what a person names is an address, as those of object stores are, and not a folder.
+/// True if the location is an address, such as that of an object store, and not a folder.
 pub fn is_object_address(location: &Path) -> bool {
     location.to_string_lossy().contains("://")
 }
 
-/// Where the parts of a run are.
+/// Location of the parts of a run.
 pub(super) enum PartsLocation {
     /// A folder.
     Folder(PathBuf),
@@ -110,7 +110,7 @@ impl PartsLocation {
         }
     }
 
-    /// Where the segments of a part are, for people.
+    /// Returns the location of a part's segments, for messages.
     pub(super) fn part_place(&self, partition: Partition) -> PathBuf {
         let folder = part_folder(partition);
         match self {
@@ -128,7 +128,7 @@ fn part_folder(partition: Partition) -> String {
 /// Folders with parts: those that people name, and copies of what is in object stores.
 pub(super) struct LocalFolders {
     pub(super) folders: Vec<PathBuf>,
-    /// What is removed once the parts are merged.
+    /// Folders that are removed once the parts are merged.
     pub(super) copies: Vec<TempDir>,
 }
 

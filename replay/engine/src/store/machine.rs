@@ -12,9 +12,9 @@ pub struct Machine {
     pub kernel: String,
     /// The processor's instruction set, as in `x86_64`.
     pub architecture: String,
-    /// What the processor calls itself, where it does.
+    /// Name of the processor, if it has one.
     pub processor: Option<String>,
-    /// How many processors this program may use.
+    /// Number of processors that this program may use.
     pub processors: usize,
     /// All memory, in bytes, where it is known.
     pub memory_bytes: Option<u64>,

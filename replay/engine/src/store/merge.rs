@@ -1,7 +1,7 @@
 //! Makes one run of its parts: the union of their attempts by key.
 //!
-//! What is written depends on the parts' contents alone, not on their number, their order or where
-//! they are. Only places in segments are kept in memory.
+//! The result depends on the parts' contents alone, not on their number, their order or where they
+//! are. Only places in segments are kept in memory.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -33,7 +33,7 @@ pub struct MergedParts {
     identity: Value,
     corpus: BTreeSet<PathBuf>,
     tests: BTreeSet<PathBuf>,
-    behaviour: Option<DeveloperSettings>,
+    developer_settings: Option<DeveloperSettings>,
     /// By their JSON, which orders them.
     machines: BTreeMap<String, Machine>,
     projects: BTreeMap<String, ProjectState>,
@@ -42,13 +42,13 @@ pub struct MergedParts {
     attempts: HashMap<String, AttemptVariants>,
     audits: BTreeMap<String, RecordLocation>,
     typings: HashMap<String, TypingVariant>,
-    /// How many attempts were found, those that are there twice included.
+    /// Number of attempts found, repeated ones included.
     found: usize,
-    /// What was copied from object stores.
+    /// Copies of objects.
     _copies: Vec<TempDir>,
 }
 
-/// Where a record is.
+/// Location of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RecordLocation {
     segment: u32,
@@ -58,7 +58,7 @@ struct RecordLocation {
     digest: u64,
 }
 
-/// What the parts have under one attempt's key.
+/// Attempts of the parts under one key.
 struct AttemptVariants {
     hole: String,
     sample: u32,
@@ -67,7 +67,7 @@ struct AttemptVariants {
     by_outcome: BTreeMap<Outcome, RecordLocation>,
 }
 
-/// What the parts have under one typing's key.
+/// Typing of the parts under one key.
 struct TypingVariant {
     hole: String,
     policy: String,
@@ -88,7 +88,7 @@ pub struct Conflict {
     pub attempts: Vec<Attempt>,
 }
 
-/// How a conflict was settled.
+/// Result of settling a conflict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settlement {
     /// The attempt's key.
@@ -98,15 +98,15 @@ pub struct Settlement {
     /// The outcomes that parts have.
     pub outcomes: Vec<Outcome>,
     /// The outcome of judging again.
-    pub again: Outcome,
+    pub rejudged: Outcome,
 }
 
 /// A part that is not, or not wholly, there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingPart {
-    /// Which.
+    /// Number of the part.
     pub partition: Partition,
-    /// Why it counts as missing.
+    /// Reason for which it counts as missing.
     pub reason: String,
 }
 
@@ -116,18 +116,18 @@ impl fmt::Display for MissingPart {
     }
 }
 
-/// Which parts say that they are finished.
+/// Parts that are recorded as finished.
 #[derive(Default)]
 struct FinishedParts {
     /// By how many parts there are, those that left anything.
     begun: BTreeMap<u32, BTreeSet<u32>>,
-    /// What each part's last segment says.
+    /// Endings in each part's last segment.
     ends: BTreeMap<Partition, Vec<PartEnd>>,
     /// The names of all segments.
     names: HashSet<String>,
 }
 
-/// What the last segment of a part says.
+/// Ending in the last segment of a part.
 struct PartEnd {
     /// The names of the others.
     others: Vec<String>,
@@ -166,7 +166,7 @@ impl FinishedParts {
         divisions.min_by_key(Vec::len).unwrap_or_default()
     }
 
-    /// Why a part counts as missing; `None` if it is whole.
+    /// Reason for which a part counts as missing; `None` if it is whole.
     fn fault(
         &self,
         partition: Partition,
@@ -247,7 +247,7 @@ impl MergedParts {
             identity: header.identity.clone(),
             corpus: BTreeSet::new(),
             tests: BTreeSet::new(),
-            behaviour: None,
+            developer_settings: None,
             machines: BTreeMap::new(),
             projects: BTreeMap::new(),
             finished: FinishedParts::default(),
@@ -354,7 +354,7 @@ impl MergedParts {
     fn describe(&mut self, header: SegmentHeader) {
         self.corpus.extend(header.corpus);
         self.tests.extend(header.tests);
-        self.behaviour = self.behaviour.take().or(header.behaviour);
+        self.developer_settings = self.developer_settings.take().or(header.developer_settings);
         for machine in header.machines {
             self.machines.insert(json(&machine), machine);
         }
@@ -374,22 +374,22 @@ impl MergedParts {
         }
     }
 
-    /// How many attempts the merged run has.
+    /// Returns the number of attempts of the merged run.
     pub fn attempts(&self) -> usize {
         self.attempts.len()
     }
 
-    /// How many attempts are in more than one segment.
+    /// Returns the number of attempts in more than one segment.
     pub fn repeated(&self) -> usize {
         self.found - self.attempts.len()
     }
 
-    /// How many segments there are.
+    /// Returns the number of segments.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
 
-    /// Where the corpus's manifest was when the parts were made.
+    /// Returns the path of the corpus's manifest when the parts were made.
     pub fn corpus(&self) -> Option<&Path> {
         self.corpus.first().map(PathBuf::as_path)
     }
@@ -517,7 +517,10 @@ impl MergedParts {
             ("identity", Some(self.identity.to_string())),
             ("corpus", self.corpus.first().map(text)),
             ("tests", self.tests.first().map(text)),
-            ("behaviour", self.behaviour.as_ref().map(json)),
+            (
+                "developer_settings",
+                self.developer_settings.as_ref().map(json),
+            ),
             ("machines", Some(json(&machines))),
             (
                 "conflicts",
@@ -742,7 +745,7 @@ fn digest(record: &str) -> u64 {
     u64::from_str_radix(&sha256_hex(record.as_bytes())[..16], 16).unwrap_or_default()
 }
 
-/// What is plain data is always JSON.
+/// Returns plain data as JSON, which can't fail.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

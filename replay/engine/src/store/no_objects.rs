@@ -1,4 +1,4 @@
-//! What stands for object stores in a program that is built without them.
+//! Replacement of object stores in a program that is built without them.
 
 use std::path::PathBuf;
 

@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use super::StoreError;
 use super::segment::ObjectReceiver;
 
-/// How many objects are read at once.
+/// Number of objects that are read at once.
 const READS: usize = 16;
 
 /// A prefix of an object store. Names are relative to it.

@@ -21,7 +21,7 @@ use super::{
 /// what it made since its last segment.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Where the segments of a part go.
+/// Folder of a part's segments.
 pub(super) struct PartFolder {
     partition: Partition,
     location: PartsLocation,
@@ -54,7 +54,7 @@ pub(super) struct AttemptIndex {
     pub(super) key: String,
     pub(super) hole: String,
     pub(super) sample: u32,
-    #[serde(rename = "round", default)]
+    #[serde(default)]
     pub(super) repair_round: u32,
     verdict: VerdictIndex,
 }
@@ -213,7 +213,7 @@ impl Run {
             identity: self.identity()?,
             corpus: self.corpus()?,
             tests: self.tests()?,
-            behaviour: self.developer_settings()?,
+            developer_settings: self.developer_settings()?,
             machines: self.machines()?,
             projects,
         };

@@ -9,9 +9,9 @@ use fillrate_language::task::sha256_hex;
 /// is independent of their order and of the other parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Partition {
-    /// How many parts there are, at least 1.
+    /// Number of parts, at least 1.
     parts: u32,
-    /// Which of them, from 1.
+    /// Number of the part, from 1.
     part: u32,
 }
 
@@ -19,22 +19,22 @@ pub struct Partition {
 pub const PARTITIONS_VARIABLE: &str = "FILLRATE_PARTITIONS";
 
 impl Partition {
-    /// One of so many parts, from 1; `None` if there is no such part.
+    /// Part number `part` of `parts`, from 1; `None` if there is no such part.
     pub fn new(part: u32, parts: u32) -> Option<Self> {
         (1..=parts).contains(&part).then_some(Self { parts, part })
     }
 
-    /// Which of the parts, from 1.
+    /// Returns the number of the part, from 1.
     pub fn part(self) -> u32 {
         self.part
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn parts(self) -> u32 {
         self.parts
     }
 
-    /// Whether the hole with this id is in the part.
+    /// True if the hole with this id is in the part.
     pub fn includes(self, hole: &str) -> bool {
         let hash = sha256_hex(format!("partition\0{hole}").as_bytes());
         let number = u64::from_str_radix(&hash[..16], 16).unwrap_or_default();

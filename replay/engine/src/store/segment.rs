@@ -12,7 +12,7 @@
 //! | `audit` | what judging an attempt again came to ([`AuditRecord`](super::AuditRecord)) |
 //! | `typing` | a session of typing ([`TypingAttempt`](super::TypingAttempt)) |
 //!
-//! A hole stands in one segment of its part. Attempts that ended in an infrastructure failure may be
+//! A hole is in one segment of its part. Attempts that ended in an infrastructure failure may be
 //! in another segment with another outcome, which counts then.
 //!
 //! Below the folder that parts share, the segments of one are in `parts/K-of-N/`. The files that
@@ -32,7 +32,7 @@ use super::{DeveloperSettings, Machine, Partition, ProjectState, StoreError};
 pub(super) type ObjectReceiver<'a> = dyn FnMut(&str, Vec<u8>) -> Result<(), StoreError> + Send + 'a;
 
 /// The version of the format.
-pub const SEGMENT_SCHEMA: u32 = 1;
+pub const SEGMENT_SCHEMA: u32 = 2;
 
 /// The ending of a segment's name.
 const ENDING: &str = "jsonl";
@@ -42,29 +42,29 @@ const ENDING: &str = "jsonl";
 pub struct SegmentHeader {
     /// The version of the format: [`SEGMENT_SCHEMA`].
     pub segment: u32,
-    /// Which part of the run it belongs to, as `k/n`.
+    /// Part of the run that it belongs to, as `k/n`.
     pub partition: Partition,
     /// Once every attempt of the part has been made, the names of the part's other segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Vec<String>>,
-    /// What the run is of.
+    /// Identity of the run.
     pub identity: Value,
-    /// Where the corpus's manifest is.
+    /// Path of the corpus's manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corpus: Option<PathBuf>,
-    /// Where the tests are that were added to the corpus's projects.
+    /// Folder of the tests that were added to the corpus's projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<PathBuf>,
     /// The policies of the run and how its developer types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub behaviour: Option<DeveloperSettings>,
+    pub developer_settings: Option<DeveloperSettings>,
     /// The machines that the part was made on.
     pub machines: Vec<Machine>,
     /// The state of each project.
     pub projects: BTreeMap<String, ProjectState>,
 }
 
-/// What a line after the header holds.
+/// Contents of a line after the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SegmentRow {
     Hole,
@@ -213,7 +213,7 @@ pub(super) fn segments_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-/// Whether this is the name of a segment, or the path of a file of that name.
+/// True if this is the name of a segment, or the path of a file of that name.
 pub(super) fn is_segment(name: &str) -> bool {
     Path::new(name)
         .extension()

@@ -1,17 +1,16 @@
-//! Where the time of a run went.
+//! Time spent by a run's workers.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where the time of a run's workers went, in seconds of all of them together. What is resumed is
-/// added up.
+/// Time spent by a run's workers, in seconds of all of them together. Resumed runs add to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpent {
     /// By the clock on the wall, whatever the number of workers.
     pub wall: f64,
-    /// Models were asked: from the request to the answer.
-    pub asking: f64,
+    /// Workers waited for completions: from the request to the response.
+    pub models: f64,
     /// Servers started, read repositories or changed holes.
     pub servers: f64,
     /// Tests ran.
@@ -24,8 +23,8 @@ pub struct TimeSpent {
     /// The audit of one in a hundred attempts.
     #[serde(default)]
     pub audit: f64,
-    /// Workers waited for their turn, for a model that asked to be left alone, or for the last of
-    /// the others.
+    /// Workers waited for a permit, for the end of a model's `Retry-After`, or for the last of the
+    /// others.
     pub idle: f64,
 }
 
@@ -33,7 +32,7 @@ impl TimeSpent {
     /// Adds further time.
     pub fn add(&mut self, more: &Self) {
         self.wall += more.wall;
-        self.asking += more.asking;
+        self.models += more.models;
         self.servers += more.servers;
         self.tests += more.tests;
         self.twins += more.twins;
@@ -42,9 +41,9 @@ impl TimeSpent {
         self.idle += more.idle;
     }
 
-    /// What workers did other than to be idle.
+    /// Returns the time in which workers were not idle.
     pub fn busy(&self) -> f64 {
-        self.asking + self.servers + self.tests + self.twins + self.sandbox + self.audit
+        self.models + self.servers + self.tests + self.twins + self.sandbox + self.audit
     }
 }
 
@@ -57,7 +56,7 @@ impl fmt::Display for TimeSpent {
             return Ok(());
         }
         let shares = [
-            ("asking", self.asking),
+            ("models", self.models),
             ("servers", self.servers),
             ("tests", self.tests),
             ("twins", self.twins),
@@ -81,7 +80,7 @@ mod tests {
     fn shares_are_those_of_all_workers_time() {
         let mut spent = TimeSpent {
             wall: 5.0,
-            asking: 2.0,
+            models: 2.0,
             servers: 1.0,
             tests: 3.0,
             twins: 0.5,
@@ -89,7 +88,7 @@ mod tests {
             audit: 0.5,
             idle: 1.5,
         };
-        let line = "5.0 s: asking 20 %, servers 10 %, tests 30 %, twins 5 %, sandbox 15 %, \
+        let line = "5.0 s: models 20 %, servers 10 %, tests 30 %, twins 5 %, sandbox 15 %, \
                     audit 5 %, idle 15 %";
         assert_eq!(spent.to_string(), line);
         spent.add(&spent.clone());

@@ -20,7 +20,7 @@ use crate::scored::{ScoredAttempt, load_scored, without_repairs};
 /// The version of the schema.
 const SCHEMA_VERSION: &str = "0.3.0";
 
-/// What stands for the hole in a row's input.
+/// Placeholder of the hole in a row's input.
 const HOLE: &str = "<|hole|>";
 
 /// The result that rows belong to.
@@ -32,7 +32,7 @@ pub struct EvaluationRecord<'a> {
     identity: Value,
     figures: ReportRow,
     scored: Vec<ScoredAttempt>,
-    /// When the record was made, in seconds since 1970.
+    /// Time of the record, in seconds since 1970.
     made_at: u64,
 }
 
@@ -54,7 +54,7 @@ impl<'a> EvaluationRecord<'a> {
         })
     }
 
-    /// What is evaluated: the corpus under the context and view.
+    /// Name of the evaluation: the corpus under the context and view.
     fn name(&self) -> String {
         let context = context_title(&self.identity).unwrap_or_else(|| "unknown".to_owned());
         format!("{}.{context}", self.corpus())

@@ -25,7 +25,7 @@ impl TypingRow<'_> {
         &self.typing.session.requests
     }
 
-    /// How many requests ended so.
+    /// Number of requests with this result.
     fn ended(&self, result: RequestResult) -> usize {
         let requests = self.requests().iter();
         requests.filter(|request| request.result == result).count()

@@ -23,14 +23,16 @@
   /** Grows with each drawing of the page, so that an older one stops. */
   let turn = 0;
 
+  /** Numbers that the search compares, as in `ms>300`. @type {Record<string, string>} */
+  const compared = { ms: 'latency', chars: 'characters', p: 'probability', es: 'similarity', seconds: 'seconds' };
   const whole = ['run', 'hole', 'sample', 'round', 'outcome', 'offered', 'characters'];
-  const real = ['latency', 'accepted', 'exact', 'similarity', 'probability', 'seconds'];
+  const real = ['proof', 'latency', 'accepted', 'exact', 'similarity', 'probability', 'seconds'];
 
   /** What is asked for; the part after `#` says it, so that it can be kept as a bookmark. */
-  const filters = ['run', 'language', 'kind', 'project', 'category', 'outcome'];
+  const filters = ['run', 'language', 'kind', 'project', 'category', 'outcome', 'proof'];
   /** @type {Map<string, HTMLSelectElement>} */
   const selects = new Map();
-  const search = /** @type {HTMLInputElement} */ (el('input', { type: 'search', id: 'search', placeholder: 'words', autocomplete: 'off', spellcheck: 'false' }));
+  const search = /** @type {HTMLInputElement} */ (el('input', { type: 'search', id: 'search', placeholder: 'words, ms>300, chars<20', autocomplete: 'off', spellcheck: 'false' }));
   const inTexts = /** @type {HTMLInputElement} */ (el('input', { type: 'checkbox', id: 'in-texts' }));
   const found = el('output', { for: 'search', id: 'found' });
 
@@ -52,7 +54,20 @@
   /** The attempts that are asked for. @returns {Uint32Array} */
   function matching() {
     const chosen = (/** @type {string} */ name) => selects.get(name)?.value ?? '';
-    const words = search.value.toLowerCase().split(/\s+/).filter((word) => word !== '');
+    /** @type {string[]} */
+    const words = [];
+    /** @type {((at: number) => boolean)[]} */
+    const ranges = [];
+    for (const word of search.value.toLowerCase().split(/\s+/).filter((word) => word !== '')) {
+      const range = /^(ms|chars|p|es|seconds)([<>])(=?)(-?[0-9.]+)$/.exec(word);
+      if (range) {
+        const [column, sign, bound] = [columns[compared[range[1]]], range[2] === '>' ? 1 : -1, Number(range[4])];
+        ranges.push((at) => sign * (column[at] - bound) > 0 || (range[3] === '=' && column[at] === bound));
+      } else {
+        words.push(word);
+      }
+    }
+    const proof = chosen('proof') === '' ? -1 : summary.proofs.indexOf(chosen('proof'));
     const run = chosen('run') === '' ? -1 : Number(chosen('run'));
     const outcome = chosen('outcome') === '' ? -1 : summary.outcomes.indexOf(chosen('outcome'));
     const ofHole = ['language', 'kind', 'project', 'category'].filter((name) => chosen(name) !== '');
@@ -65,7 +80,8 @@
     let length = 0;
     for (let at = 0; at < loaded; at += 1) {
       const hole = columns.hole[at];
-      if (!wanted[hole] || (run >= 0 && columns.run[at] !== run) || (outcome >= 0 && columns.outcome[at] !== outcome)) {
+      if (!wanted[hole] || (run >= 0 && columns.run[at] !== run) || (outcome >= 0 && columns.outcome[at] !== outcome)
+        || (proof >= 0 && columns.proof[at] !== proof) || !ranges.every((holds) => holds(at))) {
         continue;
       }
       if (!named[hole]) {
@@ -177,6 +193,7 @@
         const outcome = summary.outcomes[columns.outcome[item]];
         return el('span', { class: `outcome ${outcome}` }, outcome);
       }, compare: byNumber('outcome') },
+      { name: 'proof', width: 9, about: 'Of a pass: how well the tests prove that the code computes its answers', cell: (item) => Number.isNaN(columns.proof[item]) ? '–' : summary.proofs[columns.proof[item]], compare: byNumber('proof') },
       { name: 'EM', width: 6, numeric: true, about: 'em/cceval: exact match', cell: value('exact', 0), compare: byNumber('exact') },
       { name: 'ES', width: 7, numeric: true, about: 'es/cceval-levenshtein: edit similarity, from 0 to 100', cell: value('similarity', 0), compare: byNumber('similarity') },
       { name: 'accepted', width: 9, about: 'By a simulated developer: acceptance/oracle-prefix', cell: (item) => Number.isNaN(columns.accepted[item]) ? '–' : columns.accepted[item] ? 'yes' : 'no', compare: byNumber('accepted') },
@@ -247,6 +264,13 @@
         el('label', {}, inTexts, ' also in completions and verdicts'),
         ...filters.map((name) => el('label', { for: `filter-${name}` }, `${name} `, selects.get(name) ?? '')),
         clear,
+        fillrate.csvButton('attempts.csv', () => [
+          ['hole', ...layout().slice(1).map(({ name }) => name)],
+          ...[...(table?.items ?? [])].map((item) => [holes.id[columns.hole[item]], ...layout().slice(1).map(({ cell }) => {
+            const shown = cell(item);
+            return typeof shown === 'string' ? shown : shown.textContent ?? '';
+          })]),
+        ]),
         found),
       columnChoice(),
       table.element,
@@ -275,6 +299,7 @@
     texts = [];
     textsLoaded = 0;
     select('run', summary.runs.map((/** @type {any} */ run, /** @type {number} */ index) => [String(index), run.name]));
+    select('proof', summary.proofs.map((/** @type {string} */ name) => [name, name]));
     select('outcome', summary.outcomes.map((/** @type {string} */ name) => [name, name]));
     for (const name of ['language', 'kind', 'project', 'category']) {
       select(name, distinct(name));

@@ -65,7 +65,7 @@ const fillrate = (() => {
     return element;
   }
 
-  /** A number with so many places, and a minus sign. @param {number} value @param {number} places */
+  /** A number with the given number of decimal places, and a minus sign. @param {number} value @param {number} places */
   function number(value, places) {
     const text = value.toFixed(places);
     return (Number(text) === 0 ? text.replace('-', '') : text).replace('-', '−');
@@ -161,6 +161,49 @@ const fillrate = (() => {
   function row(name, ...cells) {
     return el('tr', {}, el('th', { scope: 'row' }, name), ...cells.map((cell) =>
       cell instanceof HTMLTableCellElement ? cell : el('td', {}, cell)));
+  }
+
+  /** Text in a box, with a button that copies it. @param {string} text @param {string} label */
+  function code(text, label) {
+    const box = el('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': label }, text);
+    const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy: ${label}`, onclick: () => {
+      copy(text, box);
+      button.textContent = 'Copied';
+      setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+    } }, 'Copy');
+    return el('div', { class: 'copied' }, button, box);
+  }
+
+  /** Puts a text into the clipboard. @param {string} text @param {Element} box where it is */
+  function copy(text, box) {
+    // A page from the disk may have no clipboard of the newer kind.
+    const old = () => {
+      getSelection()?.selectAllChildren(box);
+      document.execCommand('copy');
+      getSelection()?.removeAllRanges();
+    };
+    if (navigator.clipboard) {
+      navigator.clipboard.writeText(text).catch(old);
+    } else {
+      old();
+    }
+  }
+
+  /** A cell of CSV, which no spreadsheet takes for a formula. @param {string|number} value */
+  function csvCell(value) {
+    const text = String(value);
+    const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+  }
+
+  /** A button that saves rows as CSV. @param {string} name @param {() => (string|number)[][]} rows */
+  function csvButton(name, rows) {
+    return el('button', { type: 'button', onclick: () => {
+      const text = rows().map((row) => `${row.map(csvCell).join(',')}\r\n`).join('');
+      const address = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+      el('a', { href: address, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    } }, 'Save as CSV');
   }
 
   const root = document.documentElement;
@@ -272,5 +315,5 @@ const fillrate = (() => {
     return new URLSearchParams(location.hash.slice(1));
   }
 
-  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, table, row, page, state };
+  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, code, csvButton, table, row, page, state };
 })();

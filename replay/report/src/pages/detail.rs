@@ -18,10 +18,10 @@ use crate::scored::ScoredAttempt;
 /// The most lines that are shown before a hole and after it.
 const LINES_AROUND: usize = 200;
 
-/// The longest that a comparison looks for the smallest difference; then it takes what it has.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// Timeout for finding the smallest difference; after it, a larger one is shown.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What `data/hole-N.js` holds.
+/// Contents of `data/hole-N.js`.
 #[derive(Serialize)]
 pub(super) struct Details<'a> {
     /// The number of the first of these holes among all.
@@ -40,10 +40,10 @@ struct Detail<'a> {
     after: Vec<SyntaxPiece>,
     /// Lines of the file that are left out above and below.
     left_out: (usize, usize),
-    /// What attempts were told of the repository; attempts name theirs by its number.
+    /// The contexts that models received; an attempt has the index of its own.
     prompts: Vec<ModelInput>,
     attempts: Vec<AttemptDetail>,
-    /// What simulated developers did, each with its run's number.
+    /// Typings of simulated developers, each with its run's number.
     typings: Vec<(usize, &'a TypingAttempt)>,
 }
 
@@ -69,8 +69,8 @@ struct AttemptDetail {
     /// what only the completion has.
     difference: Vec<(i8, String)>,
     /// The index of the context that the model received.
-    told: Option<usize>,
-    /// How the candidates came about.
+    input: Option<usize>,
+    /// Origin of the candidates.
     steps: Vec<CandidateStep>,
     audit: Option<AuditRecord>,
 }
@@ -155,7 +155,7 @@ fn attempt_detail(
     let mut attempt = scored.attempt;
     attempt.offered = attempt.offered.into_iter().map(cut).collect();
     let difference = difference(&hole.reference, attempt.completion());
-    let mut told = None;
+    let mut input = None;
     let mut steps = Vec::new();
     if let Some(trace) = &mut attempt.trace {
         steps = std::mem::take(&mut trace.steps);
@@ -172,8 +172,8 @@ fn attempt_detail(
             windows: std::mem::take(windows),
             prompt: std::mem::take(prompt),
         };
-        let known = prompts.iter().position(|told| *told == this);
-        told = Some(known.unwrap_or_else(|| {
+        let known = prompts.iter().position(|known| *known == this);
+        input = Some(known.unwrap_or_else(|| {
             prompts.push(this);
             prompts.len() - 1
         }));
@@ -186,19 +186,19 @@ fn attempt_detail(
         invocation: scored.invocation.repository,
         text: scored.text,
         difference,
-        told,
+        input,
         steps,
         audit,
     }
 }
 
-/// What changes from the reference to the completion, token by token, in as few pieces as there
-/// are.
+/// Returns the changes from the reference to the completion, token by token, in as few pieces as
+/// there are.
 fn difference(reference: &str, completion: &str) -> Vec<(i8, String)> {
     let (old, new) = (tokens(reference), tokens(completion));
     let diff = TextDiff::configure()
         .algorithm(Algorithm::Myers)
-        .deadline(Instant::now() + PATIENCE)
+        .deadline(Instant::now() + DIFF_TIMEOUT)
         .diff_slices(&old, &new);
     let mut pieces: Vec<(i8, String)> = Vec::new();
     for change in diff.iter_all_changes() {
@@ -241,7 +241,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The last of a text's lines, and how many stand before them.
+/// The last of a text's lines, and the number of lines before them.
 fn last_lines(text: &str) -> (&str, usize) {
     let index = LineIndex::new(text);
     let above = (index.count() - 1).saturating_sub(LINES_AROUND);
@@ -249,7 +249,7 @@ fn last_lines(text: &str) -> (&str, usize) {
     (&text[from..], above)
 }
 
-/// The first of a text's lines, and how many stand after them.
+/// The first of a text's lines, and the number of lines after them.
 fn first_lines(text: &str) -> (&str, usize) {
     let index = LineIndex::new(text);
     let to = index
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_in_words() {
+    fn difference_is_a_list_of_whole_words() {
         insta::assert_debug_snapshot!(difference("total = a + 1", "total = b + 1"), @r#"
         [
             (

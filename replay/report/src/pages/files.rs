@@ -20,7 +20,7 @@ pub(super) struct MarkedFile {
     holes: Vec<usize>,
 }
 
-/// What `data/files.js` holds: all files, column by column.
+/// Contents of `data/files.js`: all files, column by column.
 #[derive(Serialize)]
 pub(super) struct FileColumns<'a> {
     name: Vec<&'a str>,
@@ -31,7 +31,7 @@ pub(super) struct FileColumns<'a> {
     judged: Vec<usize>,
 }
 
-/// What `data/file-N.js` holds.
+/// Contents of `data/file-N.js`.
 #[derive(Serialize)]
 pub(super) struct FileView {
     pieces: Vec<FilePiece>,

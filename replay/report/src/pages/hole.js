@@ -1,6 +1,6 @@
 'use strict';
 (() => {
-  const { el, count, number } = fillrate;
+  const { el, code, count, number } = fillrate;
   /** @type {any} */
   let holes = null;
   /** @type {any} */
@@ -14,11 +14,6 @@
     const id = state.get('hole') ?? decodeURIComponent(location.hash.slice(1));
     const numbered = (/** @type {string} */ name) => state.has(name) ? Number(state.get(name)) : null;
     return { id, run: numbered('run'), sample: numbered('sample'), round: numbered('round') ?? 0 };
-  }
-
-  /** @param {string} text @param {string} label */
-  function code(text, label) {
-    return el('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': label }, text);
   }
 
   /** Source with its lines' numbers and the hole marked. @param {any} hole */
@@ -73,26 +68,26 @@
       ['came from', trace && trace.source],
       ['how the model is asked', trace && trace.about],
       ['configuration', trace && trace.configuration],
-      ['tests run', `${count(verdict.executed)} in ${number(verdict.seconds, 2)} s${verdict.again ? ', some again' : ''}`],
+      ['tests run', `${count(verdict.executed)} in ${number(verdict.seconds, 2)} s${verdict.rerun ? ', some rerun' : ''}`],
       ['sandbox', verdict.sandbox],
       ['missing evidence', (verdict.missing ?? []).join(', ')],
       ['evidence its runner can’t show', (verdict.unchecked ?? []).join(', ')],
       ['type errors it adds', verdict.types && `${verdict.types.own.count} in the file, ${verdict.types.others.count} in others`],
-      ['judged again by the naive engine', attempt.audit && `${attempt.audit.again}: ${attempt.audit.reason}`],
+      ['judged again by the naive engine', attempt.audit && `${attempt.audit.rejudged}: ${attempt.audit.reason}`],
     ];
     return el('dl', { class: 'facts' }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, String(value))]));
   }
 
-  /** @param {any} told @param {any} trace */
-  function context(told, trace) {
-    if (!told) {
+  /** @param {any} input @param {any} trace */
+  function context(input, trace) {
+    if (!input) {
       return '';
     }
-    const windows = told.windows.map((/** @type {any} */ window) => fold(`${window.path}:${window.first_line + 1}, score ${number(window.score, 3)}`, code(window.text, window.path)));
+    const windows = input.windows.map((/** @type {any} */ window) => fold(`${window.path}:${window.first_line + 1}, score ${number(window.score, 3)}`, code(window.text, window.path)));
     return [
       windows.length > 0 && fold(`Context: ${windows.length} windows`, ...windows),
       trace.first_round && fold('First round’s completion', code(trace.first_round, 'First round')),
-      told.prompt !== '' && fold('Prompt', code(told.prompt, 'Prompt')),
+      input.prompt !== '' && fold('Prompt', code(input.prompt, 'Prompt')),
     ];
   }
 
@@ -100,13 +95,13 @@
   function show(hole, attempt, open) {
     const verdict = attempt.verdict;
     const run = summary.runs[attempt.run].name;
-    const title = `${run}, sample ${attempt.sample}${attempt.round ? `, round ${attempt.round}` : ''}`;
-    const told = attempt.told === null ? null : hole.prompts[attempt.told];
+    const title = `${run}, sample ${attempt.sample}${attempt.repair_round ? `, round ${attempt.repair_round}` : ''}`;
+    const input = attempt.input === null ? null : hole.prompts[attempt.input];
     const others = attempt.offered.slice(1);
     const traced = attempt.trace ?? {};
     const failure = traced.fault ?? traced.nothing;
     const decided = attempt.steps.filter((/** @type {any} */ step) => step.decisions.length > 0);
-    const details = el('details', { class: 'attempt', id: `attempt-${attempt.run}-${attempt.sample}-${attempt.round ?? 0}`, open },
+    const details = el('details', { class: 'attempt', id: `attempt-${attempt.run}-${attempt.sample}-${attempt.repair_round ?? 0}`, open },
       el('summary', {}, title, ' ', el('span', { class: `outcome ${verdict.outcome}` }, verdict.outcome), ' ', el('span', { class: 'n' }, verdict.reason)));
     /** Made when it is looked at: a hole may have many attempts. */
     const fill = () => {
@@ -116,10 +111,11 @@
       details.append(
         el('h3', {}, 'Reference against completion'),
         attempt.offered.length > 0 ? difference(attempt.difference) : el('p', {}, `There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`),
+        attempt.offered.length > 0 && fold('Completion alone', code(attempt.offered[0], 'Completion')),
         ...(others.length > 0 ? [fold(`${others.length} more candidates`, ...others.map((/** @type {string} */ text) => code(text, 'Candidate')))] : []),
         facts(attempt),
         ...(decided.length > 0 ? [fold('Clean-up', ...decided.flatMap((/** @type {any} */ step) => [el('h4', {}, 'As the model gave it'), code(step.raw, 'As the model gave it'), ...step.decisions.flatMap((/** @type {any} */ decision) => [el('h4', {}, `${decision.rewritten ? 'Rewritten' : 'Removed'} by ${decision.rule}`), code(decision.removed, decision.rule)])]))] : []),
-        ...[context(told, traced)].flat().filter(Boolean),
+        ...[context(input, traced)].flat().filter(Boolean),
         ...(verdict.failed.length > 0 ? [fold(`Failed tests: ${verdict.failed.length}`, el('ul', {}, ...verdict.failed.map((/** @type {string} */ test) => el('li', { class: 'code' }, test))))] : []),
         ...(verdict.types ? [fold('Type errors', code([...verdict.types.own.first, ...verdict.types.others.first].join('\n'), 'Type errors'))] : []),
         ...(verdict.output !== '' ? [fold('Test output', code(verdict.output, 'Test output'))] : []),
@@ -134,14 +130,14 @@
   function typed(typings) {
     const rows = typings.map(([run, typing]) => {
       const { requests, keys, duration_ms } = typing.session;
-      const cells = [requests.length, requests.filter((/** @type {any} */ one) => one.fate === 'shown').length, requests.filter((/** @type {any} */ one) => one.accepted).length, keys.typed, keys.accepts, keys.deletes, Math.round(duration_ms)];
+      const cells = [requests.length, requests.filter((/** @type {any} */ one) => one.result === 'shown').length, requests.filter((/** @type {any} */ one) => one.accepted).length, keys.typed, keys.accepts, keys.deletes, Math.round(duration_ms)];
       return fillrate.row(summary.runs[run].name, typing.policy, ...cells.map((value) => el('td', { class: 'numeric' }, count(value))));
     });
     const steps = typings.map(([run, typing]) => {
       const lines = typing.session.requests.map((/** @type {any} */ one) => {
         const taken = one.accepted ? `, accepted: ${one.accepted.kept} characters kept, ${one.accepted.removed} taken back` : '';
         const outcome = one.outcome ? `, ${one.outcome}` : '';
-        return `${number(one.at_ms, 0)} ms, ${one.written} bytes written: ${one.fate}${taken}${outcome}${one.candidates.length > 0 ? `\n    ${JSON.stringify(one.candidates[0])}` : ''}`;
+        return `${number(one.at_ms, 0)} ms, ${one.written} bytes written: ${one.result}${taken}${outcome}${one.candidates.length > 0 ? `\n    ${JSON.stringify(one.candidates[0])}` : ''}`;
       });
       return fold(`${summary.runs[run].name}, ${typing.policy}: each request`, code(lines.join('\n'), 'Requests'));
     });
@@ -200,7 +196,7 @@
     const step = (/** @type {number} */ to, /** @type {string} */ text, /** @type {string} */ key) =>
       holes.id[to] === undefined ? '' : el('a', { href: fillrate.holeAddress(holes.id[to]), 'data-key': key, title: `Key ${key}` }, text);
     const all = hole.attempts;
-    const isAsked = (/** @type {any} */ attempt) => attempt.run === asked.run && attempt.sample === asked.sample && (attempt.round ?? 0) === asked.round;
+    const isAsked = (/** @type {any} */ attempt) => attempt.run === asked.run && attempt.sample === asked.sample && (attempt.repair_round ?? 0) === asked.round;
     const first = asked.run === null ? all[0] : all.find(isAsked);
     const cut = (/** @type {number} */ lines, /** @type {string} */ where) => lines > 0 && el('p', { class: 'n' }, `${count(lines)} lines ${where} are left out.`);
     box.append(

@@ -1,6 +1,6 @@
 'use strict';
 (() => {
-  const { el, count, figureCell } = fillrate;
+  const { el, count, figureCell, number } = fillrate;
 
   /** By what rows are split beside the run. @type {Map<string, boolean>} */
   const split = new Map([['language', false], ['kind', false], ['project', false]]);
@@ -53,12 +53,71 @@
       el('a', { href: `flips.html#first=${best.first}&second=${best.second}` }, 'Where they differ'));
   }
 
+  /** What was run, a row for each run. @param {any} summary */
+  function ran(summary) {
+    const rows = summary.runs.map((/** @type {any} */ run) => {
+      const { identity, machines } = run;
+      const sources = Object.entries(identity.projects ?? {}).map(([name, [hash]]) => `${name} ${String(hash).slice(0, 12)}`);
+      const model = identity.configuration?.model ?? {};
+      const settings = [model.protocol, model.url, run.context, run.view, model.temperature !== undefined && `temperature ${model.temperature}`, identity.samples && `${count(identity.samples)} sample${identity.samples === 1 ? '' : 's'}`];
+      const machine = machines.map((/** @type {any} */ one) => `${one.processor ?? one.architecture}, ${count(one.processors)} processors${one.memory_bytes ? `, ${number(one.memory_bytes / 2 ** 30, 0)} GiB` : ''}`);
+      const date = run.written_ms ? `${new Date(run.written_ms).toISOString().slice(0, 16).replace('T', ' ')} UTC` : '–';
+      return fillrate.row(run.name, sources.length > 4 ? `${count(sources.length)} projects` : sources.join(', ') || '–', settings.filter(Boolean).join(', '), date, [...new Set(machine)].join('; ') || '–', run.time_spent ?? '–');
+    });
+    return fillrate.table('What was run', ['run', 'projects and their sources', 'model and settings', 'last attempt', 'machine', 'time'], rows);
+  }
+
+  /** An element of a drawing. @param {string} name @param {Record<string, any>} properties @param {...(string|Node)} children */
+  function draw(name, properties, ...children) {
+    const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+    for (const [key, value] of Object.entries(properties)) {
+      element.setAttribute(key, String(value));
+    }
+    element.append(...children);
+    return element;
+  }
+
+  /** pass@1 of each run with its interval, on one scale. @param {any} summary */
+  function picture(summary) {
+    const metric = summary.metrics.find((/** @type {any} */ one) => one.name === 'pass@1');
+    const all = summary.rows.filter((/** @type {any} */ row) => row.kind === '*' && row.project === '*' && row.language === '*' && row.metrics['pass@1']);
+    if (!metric || all.length === 0) {
+      return '';
+    }
+    const [left, right, step] = [10, 590, 46];
+    const height = all.length * step + 30;
+    const x = (/** @type {number} */ share) => left + (right - left) * share;
+    const parts = [0, 0.25, 0.5, 0.75, 1].flatMap((share) => [
+      draw('line', { x1: x(share), x2: x(share), y1: 0, y2: height - 22, class: 'grid' }),
+      draw('text', { x: x(share), y: height - 6, 'text-anchor': share === 0 ? 'start' : share === 1 ? 'end' : 'middle', class: 'scale' }, `${100 * share} %`),
+    ]);
+    all.forEach((/** @type {any} */ row, /** @type {number} */ index) => {
+      const estimate = row.metrics['pass@1'];
+      const y = index * step + 32;
+      const text = fillrate.figure(estimate, metric.unit);
+      const group = draw('g', { class: `series-${index % 8}` }, draw('title', {}, `${summary.runs[row.run].name}: ${text.value} % ${text.interval}, ${text.n}`));
+      if (estimate.low !== null && estimate.high !== null) {
+        group.append(draw('line', { x1: x(estimate.low), x2: x(estimate.high), y1: y, y2: y, class: 'whisker' }));
+      }
+      group.append(draw('circle', { cx: x(estimate.value), cy: y, r: 6 }));
+      parts.push(draw('text', { x: left, y: y - 13, class: 'name' }, `${summary.runs[row.run].name}: ${text.value} % ${text.interval}`), group);
+    });
+    const names = all.map((/** @type {any} */ row) => {
+      const text = fillrate.figure(row.metrics['pass@1'], metric.unit);
+      return `${summary.runs[row.run].name} ${text.value} % ${text.interval}`;
+    });
+    return el('figure', { class: 'picture' },
+      draw('svg', { viewBox: `0 0 600 ${height}`, role: 'img', 'aria-label': `pass@1 with its interval: ${names.join('; ')}` }, ...parts),
+      el('figcaption', {}, `pass@1: the share of holes at which a completion makes all tests pass, with its ${Math.round(100 * summary.confidence)} % interval. `,
+        el('a', { href: 'matrix.html#pattern=differ' }, summary.runs.length > 1 ? 'Holes at which the runs differ' : 'All holes')));
+  }
+
   /** @param {any} summary */
   function figures(summary) {
     const place = /** @type {HTMLElement} */ (document.getElementById('figures'));
     const again = () => figures(summary);
-    const head = (/** @type {string} */ key, /** @type {string} */ name, /** @type {string} */ below, /** @type {boolean} */ numeric) => {
-      const button = el('button', { type: 'button', onclick: () => {
+    const head = (/** @type {string} */ key, /** @type {string} */ name, /** @type {string} */ below, /** @type {boolean} */ numeric, /** @type {string} */ about = '') => {
+      const button = el('button', { type: 'button', title: about || null, onclick: () => {
         sorting.descending = sorting.key === key ? !sorting.descending : numeric;
         sorting.key = key;
         again();
@@ -73,7 +132,7 @@
       ...names.map((name) => head(name, name, '', false)),
       head('holes', 'holes', '', true),
       head('completions', 'completions', '', true),
-      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, metric.unit.symbol, true)),
+      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, metric.unit.symbol, true, metric.about)),
     ];
     const rows = rowsOf(summary).map((/** @type {any} */ row) => fillrate.row(
       el('span', {}, summary.runs[row.run].name, names.length === 0 && summary.best?.best === row.run && el('small', { class: 'best' }, 'highest pass@1')),
@@ -86,7 +145,7 @@
     const percent = Math.round(100 * summary.confidence);
     document.getElementById('policies')?.replaceChildren(...policies(summary));
     place.replaceChildren(
-      fillrate.table(`Figures, each with its ${percent} % interval and its n in so many files, its clusters`, heads, rows),
+      fillrate.table(`Figures, each with its ${percent} % interval and its n in a number of files, the clusters`, heads, rows),
     );
   }
 
@@ -170,6 +229,8 @@
       main.append(
         el('div', { id: 'tasks' }),
         el('div', { id: 'answer' }),
+        el('div', { id: 'picture' }),
+        el('div', { id: 'ran' }),
         el('fieldset', { class: 'controls' }, el('legend', {}, 'Split rows'), ...boxes),
         el('div', { id: 'figures' }),
         el('div', { id: 'policies' }),
@@ -187,6 +248,8 @@
       ...others.map((/** @type {any} */ run) => el('p', { class: 'warning', role: 'note' }, `${run.name}: ${count(run.other_files)} holes are in files that differ from an earlier run's.`)),
     );
     document.getElementById('answer')?.replaceChildren(answer(summary));
+    document.getElementById('picture')?.replaceChildren(picture(summary));
+    document.getElementById('ran')?.replaceChildren(ran(summary));
     figures(summary);
     document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...[...summary.metrics, ...summary.policy_metrics].flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.name), el('dd', {}, metric.about)]))));
     document.getElementById('outcomes')?.replaceChildren(outcomes(summary));

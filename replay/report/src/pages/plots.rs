@@ -1,6 +1,6 @@
 //! The plots, as SVG, with the figures they draw.
 //!
-//! Colours in the drawings only stand for what they mean; the style of the pages replaces each by
+//! Colours in the drawings are names of their meanings; the style of the pages replaces each by
 //! one that fits a light or a dark ground.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use super::{HtmlReport, HtmlReportError, ReportedRun};
 use crate::figures::{by_hole, pass_at, pass_probability, passes, report_row};
 use crate::scored::ScoredAttempt;
 
-/// What `data/plots.js` holds.
+/// Contents of `data/plots.js`.
 #[derive(Serialize)]
 pub(super) struct Plots {
     plots: Vec<Plot>,
@@ -28,9 +28,9 @@ struct Plot {
     /// Names it in addresses.
     name: &'static str,
     title: &'static str,
-    /// What it shows, of what, and how sure it is.
+    /// Description: the figures, their n and their intervals.
     about: String,
-    /// What there is to see, where there is something.
+    /// The picture, if there are figures.
     svg: Option<String>,
     /// The names of the runs in it, in the order of their colours.
     series: Vec<String>,
@@ -49,7 +49,7 @@ enum PlotCell {
     Estimate {
         #[serde(flatten)]
         estimate: Estimate,
-        /// How it is written.
+        /// Format of its numbers.
         unit: NumberFormat,
     },
 }
@@ -61,7 +61,7 @@ impl PlotCell {
     }
 }
 
-/// Where something is in a plot, and between where it may truly be.
+/// Position of a figure in a plot, with its interval.
 #[derive(Clone, Copy)]
 struct Point {
     x: f64,
@@ -94,15 +94,15 @@ struct Series {
     points: Vec<Point>,
 }
 
-/// What a plot looks like.
+/// Look of a plot.
 struct Frame {
     x: Axis,
     y: Axis,
-    /// Whether points are joined by a line.
+    /// True if points are joined by a line.
     lines: bool,
-    /// Whether points have a mark.
+    /// True if points have a mark.
     marks: bool,
-    /// Whether the line is drawn on which both axes are equal.
+    /// True if the line on which both axes are equal is drawn.
     diagonal: bool,
 }
 
@@ -148,10 +148,10 @@ impl Scale {
 const INK: RGBColor = RGBColor(1, 1, 1);
 const GRID: RGBColor = RGBColor(2, 2, 2);
 const MUTED: RGBColor = RGBColor(3, 3, 3);
-/// How many colours there are for runs; then they begin again, with other marks.
+/// Number of colours for runs; further runs repeat them with other marks.
 const COLOURS: usize = 8;
 
-/// The colour that stands for a run.
+/// The colour of a run.
 fn colour(series: usize) -> RGBColor {
     RGBColor(10, 0, (series % COLOURS) as u8)
 }
@@ -475,7 +475,7 @@ impl HtmlReport {
     }
 }
 
-/// Which of so many equal parts of the scale from 0 to 1 a value is in.
+/// Returns the index of the bin of a value between 0 and 1, of the given number of equal bins.
 fn bin(value: f64, bins: usize) -> usize {
     ((value * bins as f64) as usize).min(bins - 1)
 }
@@ -609,10 +609,10 @@ where
     Ok(())
 }
 
-/// How many marks there are for runs: ●, ▲ and ✕.
+/// Number of marks for runs: ●, ▲ and ✕.
 const MARKS: usize = 3;
 
-/// How many labels an axis has.
+/// Returns the number of an axis's labels.
 fn labels(axis: &Axis) -> usize {
     match axis.scale {
         Scale::Count => (axis.range.end as usize).clamp(2, 10),

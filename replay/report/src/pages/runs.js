@@ -30,7 +30,7 @@
     const rows = projects.map(([name, project]) => {
       const mined = project.mined;
       const numeric = (/** @type {number|undefined} */ value) => el('td', { class: 'numeric' }, value === undefined ? '–' : count(value));
-      return fillrate.row(name, project.language, project.state + (project.reason ? `: ${project.reason}` : ''), numeric(mined?.tests), numeric(mined?.quarantined), numeric(mined?.candidates), ...reasons.map((reason) => numeric(mined ? mined.rejected[reason] ?? 0 : undefined)), numeric(mined?.admitted));
+      return fillrate.row(name, project.language, project.status + (project.reason ? `: ${project.reason}` : ''), numeric(mined?.tests), numeric(mined?.quarantined), numeric(mined?.candidates), ...reasons.map((reason) => numeric(mined ? mined.rejected[reason] ?? 0 : undefined)), numeric(mined?.admitted));
     });
     return fillrate.table('Admission: the stretches of code that could be a hole, those that were tried and left out, by reason, and the holes admitted', ['project', 'language', 'state', 'tests', 'tests put aside as flaky', 'candidates', ...reasons, 'admitted'], rows);
   }
@@ -38,11 +38,11 @@
   /** @param {any} run */
   function trust(run) {
     const parts = [
-      el('p', {}, `Verdicts that hung on tests which run no line of the completion, so that these were run again: ${count(run.again)}.`),
+      el('p', {}, `Verdicts that hung on tests which run no line of the completion, so that these were run again: ${count(run.reruns)}.`),
       el('p', {}, run.audited === 0 ? 'No verdict was judged again by the naive engine (fillrate audit).' : `Verdicts judged again by the naive engine: ${count(run.audited)}; of these differ: ${count(run.differing.length)}.`),
     ];
     if (run.differing.length > 0) {
-      parts.push(fillrate.table('Verdicts that differ', ['hole', 'outcome', 'again', 'why'], run.differing.map((/** @type {any} */ audit) => fillrate.row(el('a', { href: fillrate.holeAddress(audit.hole) }, audit.hole), audit.outcome, audit.again, audit.reason))));
+      parts.push(fillrate.table('Verdicts that differ', ['hole', 'outcome', 'rejudged', 'reason'], run.differing.map((/** @type {any} */ audit) => fillrate.row(el('a', { href: fillrate.holeAddress(audit.hole) }, audit.hole), audit.outcome, audit.rejudged, audit.reason))));
     }
     return parts;
   }

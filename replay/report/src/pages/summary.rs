@@ -1,12 +1,15 @@
 //! Figures, counts and the runs' manifests: all of the first page.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use fillrate_engine::developer::gate::{FrontierPoint, GateFit};
 use fillrate_engine::store::{AuditRecord, Machine, ProjectState};
 use fillrate_language::task::HoleKind;
 use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, INVOCATION, KEYSTROKES_SAVED, PASS_AT_1};
 use fillrate_metrics::{CONFIDENCE, METRICS, Metric, NumberFormat, hole_metrics};
+use fillrate_verdict::Proof;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -18,22 +21,24 @@ use crate::rounds::{RepairRound, rounds};
 use crate::scored::ScoredAttempt;
 use crate::sensitivity::Sensitivity;
 
-/// What `data/summary.js` holds.
+/// Contents of `data/summary.js`.
 #[derive(Serialize)]
 pub(super) struct SummaryData<'a> {
     /// The version of the program that wrote it.
     program: &'static str,
-    /// Whether the pages ask for what is new.
+    /// True if the pages poll for updates.
     live: bool,
     progress: ReportProgress,
     /// The probability with which an interval's method covers the true value.
     confidence: f64,
     outcomes: [&'static str; 10],
-    /// How many attempts a shard holds, and how many shards there are.
+    /// Kinds of proof, the strongest first.
+    proofs: Vec<&'static str>,
+    /// Number of attempts of a shard, and of shards.
     shard: usize,
     shards: usize,
     holes: usize,
-    /// How many of them are in all runs.
+    /// Number of holes that are in all runs.
     shared: usize,
     holes_in_detail: usize,
     runs: Vec<RunSummary<'a>>,
@@ -45,21 +50,21 @@ pub(super) struct SummaryData<'a> {
     rows: Vec<Cell>,
     /// The two best runs; `None` for one run, or without verdicts.
     best: Option<BestRuns>,
-    /// How the runs rank under every policy, a text for each metric that ranks them.
+    /// Ranks of the runs under every policy, a text for each metric that ranks them.
     rankings: Vec<String>,
-    /// What a gate would hold back, if the report is given telemetry to fit one to.
+    /// Completions that a gate would hold back, if the report is given telemetry to fit one to.
     gate: Option<&'a GateFrontier>,
 }
 
 /// A gate fitted to shown completions, and what its threshold and others do.
 #[derive(Serialize)]
 pub(super) struct GateFrontier {
-    /// Whether no person was there.
+    /// True if no person was there.
     simulated: bool,
     shown: usize,
     accepted: usize,
     sessions: usize,
-    /// What each threshold does on sessions left out of the fit.
+    /// Effect of each threshold on sessions left out of the fit.
     points: Vec<FrontierPoint>,
     /// The gate's own; `None` if no threshold loses as little as it may.
     chosen: Option<FrontierPoint>,
@@ -88,19 +93,21 @@ struct RunSummary<'a> {
     folder: String,
     finished: bool,
     holes: usize,
-    /// What the run is of, without what could be a secret.
+    /// Identity of the run, without what could be a secret.
     identity: Value,
     machines: Vec<Machine>,
-    /// Where its time went, in a line, if that is known.
+    /// Time of the last attempt, in milliseconds since 1970-01-01 in UTC, if it is known.
+    written_ms: Option<u64>,
+    /// Time spent by its workers, in a line, if it is known.
     time_spent: Option<String>,
-    /// How many verdicts came about at which level of isolation.
+    /// Number of verdicts by level of isolation.
     sandboxes: BTreeMap<&'a str, usize>,
     projects: BTreeMap<String, ProjectState>,
     funnel: Funnel,
     /// Holes whose file is another one than in an earlier run.
     other_files: usize,
     /// Verdicts for which tests were run again.
-    again: usize,
+    reruns: usize,
     /// Verdicts that the naive engine judged again, and those that differ.
     audited: usize,
     differing: Vec<AuditRecord>,
@@ -136,11 +143,11 @@ struct BestRuns {
     conclusion: PassConclusion,
 }
 
-/// What a metric means, below the table.
+/// Meaning of a metric, below the table.
 #[derive(Serialize)]
 struct Note {
     name: String,
-    /// How its values are written.
+    /// Format of its values.
     unit: NumberFormat,
     about: String,
 }
@@ -157,13 +164,13 @@ struct Cell {
 }
 
 impl Cell {
-    /// Whether it is of all of a run's attempts.
+    /// True if it is of all of a run's attempts.
     fn is_of_all(&self) -> bool {
         [self.kind, &self.row.project, &self.row.language] == ["*"; 3]
     }
 }
 
-/// What `data/flips.js` holds: every two runs, the later held against the earlier.
+/// Contents of `data/flips.js`: every two runs, the later compared with the earlier.
 #[derive(Serialize)]
 pub(super) struct FlipsData {
     pairs: Vec<RunPair>,
@@ -215,6 +222,7 @@ impl HtmlReport {
             progress: self.progress(),
             confidence: CONFIDENCE,
             outcomes: OUTCOMES,
+            proofs: Proof::ALL.iter().map(|proof| proof.name()).collect(),
             shard: SHARD,
             shards: self.shards(),
             holes: self.holes.len(),
@@ -290,7 +298,7 @@ impl HtmlReport {
         })
     }
 
-    /// How the runs rank under every policy.
+    /// Returns the ranks of the runs under every policy.
     fn rankings(&self, rows: &[Cell]) -> Vec<String> {
         let metrics = [ACCEPTANCE_SHOWN, KEYSTROKES_SAVED].into_iter();
         let rankings = metrics.filter_map(|metric| {
@@ -379,10 +387,11 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         other_files: reported.other_files.len(),
         identity: without_secrets(&reported.identity),
         machines: run.machines()?,
+        written_ms: written_ms(&run.folder().join("run.db")),
         time_spent: run.time_spent()?.map(|spent| spent.to_string()),
         sandboxes,
         projects: run.projects()?,
-        again: first.iter().filter(|one| one.attempt.verdict.rerun).count(),
+        reruns: first.iter().filter(|one| one.attempt.verdict.rerun).count(),
         audited: audits.len(),
         differing: audits
             .values()
@@ -394,8 +403,15 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
     })
 }
 
+/// Time of a file's last change, in milliseconds since 1970-01-01 in UTC.
+fn written_ms(file: &Path) -> Option<u64> {
+    let changed = file.metadata().and_then(|it| it.modified()).ok()?;
+    let since = changed.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
+}
+
 /// Settings without what could be a secret: the values of headers, commands that print keys, and
-/// what stands in an address beside its host and path.
+/// everything in an address but its host and path.
 fn without_secrets(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -429,8 +445,8 @@ fn bare_address(address: &str) -> String {
     url.to_string()
 }
 
-/// Where a metric stands among the columns: by its family's place in [`METRICS`], then by its
-/// parameter.
+/// Returns the order of a metric among the columns: by its family's place in [`METRICS`], then by
+/// its parameter.
 fn order(name: &str) -> (usize, u64) {
     let found = Metric::find(name);
     let place = METRICS.iter().position(|metric| Some(*metric) == found);
@@ -441,7 +457,7 @@ fn order(name: &str) -> (usize, u64) {
 }
 
 impl Note {
-    /// What a metric measures and what its n counts; `name` may be that of a family's member.
+    /// Note on what a metric measures and its n counts; `name` may be that of a family's member.
     fn new(name: &str, metric: Metric) -> Self {
         let Metric {
             unit,

@@ -7,7 +7,7 @@
  * @property {string} [about] What it means.
  * @property {number} width In characters.
  * @property {boolean} [numeric]
- * @property {(item: number) => (string|Node)} cell What stands in a row.
+ * @property {(item: number) => (string|Node)} cell Content of a row.
  * @property {((a: number, b: number) => number)} [compare]
  */
 
@@ -16,7 +16,7 @@ class LongTable {
    * @param {string} caption
    * @param {Column[]} columns
    * @param {(item: number) => void} open Called when a row is chosen.
-   * @param {string} [nothing] What stands in a table without rows.
+   * @param {string} [nothing] Text of a table without rows.
    */
   constructor(caption, columns, open, nothing = 'There is nothing to show.') {
     const { el } = fillrate;

@@ -45,8 +45,8 @@ const HOLES: [ProbeHole; 3] = [
     },
 ];
 
-/// How long the model may take for one hole.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout for the completion of one hole.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Probes the model of a settings file.
 pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
@@ -59,12 +59,12 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
         let (prefix, suffix) = hole.sides();
         let (file, contents) = (folder.path().join(hole.file), [prefix, suffix].concat());
         let place = (file.as_path(), contents.as_str(), ByteOffset(prefix.len()));
-        let asked = complete_once(flags.clone(), PATIENCE, folder.path(), place);
+        let asked = complete_once(flags.clone(), COMPLETION_TIMEOUT, folder.path(), place);
         let reply = runtime.block_on(asked)?;
         let Some(trace) = &reply.trace else {
             return Err(CliError::Refused(format!(
                 "the model did not answer within {} s",
-                PATIENCE.as_secs()
+                COMPLETION_TIMEOUT.as_secs()
             )));
         };
         if let Some(fault) = &trace.fault {

@@ -10,7 +10,7 @@ use fillrate_engine::store::DeveloperSettings;
 
 use super::super::CliError;
 
-/// What the developer does at a hole.
+/// Action of the developer at a hole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum ReplayMode {
     /// Asks once, as in the papers
@@ -21,10 +21,10 @@ pub(super) enum ReplayMode {
     Type,
 }
 
-/// How a simulated developer types and accepts.
+/// Arguments for simulated developers.
 #[derive(Args)]
 pub(super) struct TypingArguments {
-    /// What the developer does at a hole
+    /// Action of the developer at a hole
     ///
     /// fill: asks once. type: also opens the file anew for each policy, types what stood in the hole
     /// with a typist's rhythm, and takes completions as the policy says; what is then wrong is
@@ -37,16 +37,16 @@ pub(super) struct TypingArguments {
         value_name = "fill|type"
     )]
     mode: ReplayMode,
-    /// What the developer accepts: accept-all, oracle-prefix, first-token, line or
-    /// probabilistic=FILE, each also as NAME+latency [default: oracle-prefix when typing]
+    /// Policies by which the developer accepts completions: accept-all, oracle-prefix, first-token,
+    /// line or probabilistic=FILE, each also as NAME+latency [default: oracle-prefix when typing]
     ///
     /// With `+latency` the developer types on and does not see what comes later than the next key.
     /// FILE is one that `fillrate fit` wrote. When filling, all are held against the same
     /// completions.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     policy: Vec<String>,
-    /// How fast the developer types: a file, see the evaluator's reference page [default: a skilled
-    /// typist of 55 words a minute]
+    /// Typing rhythm of the developer: a file, see the evaluator's reference page [default: a
+    /// skilled typist of 55 words a minute]
     #[arg(long, value_name = "FILE")]
     typist: Option<PathBuf>,
     /// Another seed gives other pauses
@@ -55,8 +55,8 @@ pub(super) struct TypingArguments {
     /// Whose clock counts: virtual, on which pauses take no time; or real, on which they are slept
     #[arg(long, default_value_t, value_name = "CLOCK")]
     pace: Pace,
-    /// How long every answer takes, in milliseconds, in place of what was measured: a run with it
-    /// can be repeated to the byte
+    /// Latency of every response in milliseconds, in place of the measured one: a run with it is
+    /// reproducible to the byte
     #[arg(long, value_name = "MS", value_parser = latency)]
     latency: Option<f64>,
 }
@@ -70,7 +70,7 @@ fn latency(text: &str) -> Result<f64, String> {
 }
 
 impl TypingArguments {
-    /// Whether the developer types.
+    /// True if the developer types.
     pub(super) fn types(&self) -> bool {
         self.mode == ReplayMode::Type
     }

@@ -18,16 +18,16 @@ use fillrate_report::pages::{HtmlReport, HtmlReportError};
 
 use super::super::CliError;
 
-/// How long what was read of the runs is taken for what they are.
+/// Time after which the runs are read again.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What the server answers from.
+/// The report that the server answers from.
 struct LoadedReport {
     report: HtmlReport,
     read: Instant,
 }
 
-/// What every request is given.
+/// State that all requests share.
 #[derive(Clone)]
 struct LiveReport {
     shown: Arc<Mutex<LoadedReport>>,
@@ -110,7 +110,7 @@ async fn answer(State(live): State<LiveReport>, request: Request) -> Response {
     response
 }
 
-/// Why a request is not answered, if it is not.
+/// Reason for which a request is not answered, if it is not.
 fn refusal(
     address: SocketAddr,
     method: &Method,
@@ -140,7 +140,7 @@ fn refusal(
 
 type PageContents = Option<(&'static str, Body)>;
 
-/// What stands at a path.
+/// Returns the contents at a path.
 fn found(shown: &Mutex<LoadedReport>, path: &str) -> Result<PageContents, HtmlReportError> {
     let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
     if path == "progress.json" {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fillrate_language::task::{self, Hole, json_fault, open_lines};
 use serde::Deserialize;
 use serde_json::Value;
-/// Why files can't be scored.
+/// Reason for which files can't be scored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
     /// A file can't be read or written.
@@ -22,7 +22,7 @@ pub(crate) enum InputError {
         path: PathBuf,
         /// One-based.
         line: usize,
-        /// What is wrong, with the field's name.
+        /// Reason, with the field's name.
         reason: String,
     },
     /// A task occurs twice in a file.
@@ -63,11 +63,11 @@ fn list_ids(ids: &[String], what: &str) -> String {
     format!("{} {what}{plural}: {shown}{more}", ids.len())
 }
 
-/// What a prediction is compared with.
+/// Example that a prediction is compared with.
 #[derive(Debug, PartialEq)]
 pub(super) struct Example {
     pub(super) task_id: String,
-    /// What the benchmark calls an imported hole.
+    /// Id of an imported hole in its benchmark.
     pub(super) benchmark_id: Option<String>,
     pub(super) repository: Option<String>,
     /// The file's path in its repository.
@@ -79,7 +79,7 @@ pub(super) struct Example {
     pub(super) reference: String,
 }
 
-/// Where the text before the hole is.
+/// Source of the text before the hole.
 #[derive(Debug, PartialEq)]
 pub(super) enum HoleContext {
     /// In the record.

@@ -39,7 +39,7 @@ pub(super) struct TelemetryStatsArguments {
 pub(super) fn run(arguments: &TelemetryStatsArguments) -> Result<Success, CliError> {
     let contents = match read(&arguments.store.path()?) {
         // Before the first completion there is no store, which is no error.
-        Err(TelemetryError::Missing(_)) => StoreContents::default(),
+        Err(TelemetryError::Missing(_)) if !arguments.store.is_named() => StoreContents::default(),
         read => read?,
     };
     let groupings = match (arguments.by.as_slice(), arguments.json) {
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &TelemetryStatsArguments) -> Result<Success, CliErr
     Ok(Success::Whole)
 }
 
-/// The moment so many days ago, in milliseconds since 1970.
+/// The time the given number of days ago, in milliseconds since 1970.
 fn days_ago(days: u32) -> i64 {
     const MS_A_DAY: i64 = 86_400_000;
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

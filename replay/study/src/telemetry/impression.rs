@@ -16,7 +16,7 @@ pub(super) const FEW: usize = 30;
 pub(super) struct Impression<'a> {
     /// The completion as it was first offered.
     pub(super) answered: &'a CompletionRow,
-    /// How surely and for how long at most it was displayed: the times of repeated offers add up.
+    /// Certainty and longest time of its display: the times of repeated offers add up.
     pub(super) shown: Option<Displayed>,
     /// The candidate that was accepted whole, and its characters.
     pub(super) accepted: Option<(usize, usize)>,
@@ -26,7 +26,7 @@ pub(super) struct Impression<'a> {
     pub(super) retention: &'a BTreeMap<u64, Option<Remainder>>,
 }
 
-/// What samples are clustered by: the session and the file.
+/// Cluster of samples: the session and the file.
 pub(super) type Cluster = (String, String);
 
 /// Collects the impressions of recorded completions, in the order in which they were offered.
@@ -95,7 +95,7 @@ impl Impression<'_> {
         }
     }
 
-    /// Whether a later completion in the same session and file is the rest of this one, whose
+    /// True if a later completion in the same session and file is the rest of this one, whose
     /// beginning the person typed.
     fn continues_as(&self, later: &CompletionRow) -> bool {
         let characters = |answered: &CompletionRow| {
@@ -147,12 +147,12 @@ impl Impression<'_> {
         self.accepted.map_or(0, |(_, characters)| characters) + self.partly
     }
 
-    /// Whether it was shown and accepted whole.
+    /// True if it was shown and accepted whole.
     pub(super) fn is_accepted(&self) -> bool {
         self.shown.is_some() && self.accepted.is_some()
     }
 
-    /// Whether it was displayed for long enough to be read, or accepted.
+    /// True if it was displayed for long enough to be read, or accepted.
     pub(super) fn is_read(&self) -> bool {
         let long = |shown: Displayed| shown.ms.is_some_and(|ms| ms >= READ_MS);
         self.is_accepted() || self.shown.is_some_and(long)

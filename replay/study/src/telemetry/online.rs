@@ -12,7 +12,7 @@ use crate::figure::{Figure, FigureUnit};
 use crate::input::{Observation, SampleDimension, Stratum, StudySide};
 use crate::mix::mixes;
 
-/// What the figures of one group have in common: model, configuration, language.
+/// Key of a group of figures: model, configuration, language.
 type GroupKey<'a> = (&'a str, &'a str, &'a str);
 
 /// Calculates the online figures of a store by model, configuration and language. Samples are

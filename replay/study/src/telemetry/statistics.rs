@@ -19,7 +19,7 @@ use super::trial::{BlindTrial, TrialStatistics};
 use super::variant::VariantSamples;
 
 /// The version of the statistics' format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Statistics of a telemetry store.
 #[derive(Clone, Debug, Serialize)]
@@ -40,14 +40,12 @@ pub struct StatisticsRow {
     /// Completions that were offered. The same text at the same position twice in a row counts
     /// once, also if its beginning was typed in between.
     pub offered: usize,
-    /// How many of them were displayed, by how surely the editor knows: `confirmed` and
-    /// `estimated`.
+    /// Number of them that were displayed, by certainty: `confirmed` and `estimated`.
     pub shown: BTreeMap<&'static str, usize>,
-    /// How many of those shown were accepted whole.
+    /// Number of those shown that were accepted whole.
     pub accepted: usize,
-    /// How many more were accepted in editors that never report what they display: only
-    /// `completed-code` and retention count them.
-    #[serde(rename = "untold")]
+    /// Number of further completions that were accepted in editors that never report what they
+    /// display: only `completed-code` and retention count them.
     pub accepted_unreported: usize,
     /// By variant.
     pub figures: VariantEstimates,
@@ -69,7 +67,7 @@ pub const VARIANTS: [&str; 8] = [
     LATENCY_P90.name,
 ];
 
-/// What statistics are grouped by.
+/// Dimension that statistics are grouped by.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::EnumString,
 )]
@@ -91,7 +89,7 @@ fn unknown_dimension(_: &str) -> String {
     "statistics are by model, language and day".to_owned()
 }
 
-/// What statistics count.
+/// Options of the statistics.
 #[derive(Clone, Debug, Default)]
 pub struct StatisticsOptions {
     /// Each grouping has rows of its own.
@@ -186,7 +184,7 @@ fn group_rows(
     rows.collect()
 }
 
-/// How many were displayed, by how surely the editor knows.
+/// Returns the number of displayed completions, by certainty.
 fn count_by_certainty(impressions: &[&Impression<'_>]) -> BTreeMap<&'static str, usize> {
     let mut shown = BTreeMap::from([("confirmed", 0), ("estimated", 0)]);
     for one in impressions.iter().filter_map(|one| one.shown) {

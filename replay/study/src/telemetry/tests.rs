@@ -618,7 +618,7 @@ fn blind_trial_hides_names_while_it_runs() {
 fn empty_store_has_empty_statistics() {
     let acceptance = by_model(Vec::new());
     let json = serde_json::to_value(&acceptance).unwrap();
-    let expected = serde_json::json!({"schema": 1, "rows": [], "trial": null});
+    let expected = serde_json::json!({"schema": 2, "rows": [], "trial": null});
     assert_eq!(json, expected);
     assert!(acceptance.table().starts_with("Nothing was offered"));
 }
@@ -645,7 +645,7 @@ fn every_figure_is_a_documented_variant() {
 
 proptest! {
     #[test]
-    fn every_figure_lies_within_its_interval(
+    fn every_figure_is_within_its_interval(
         outcomes in prop::collection::vec((0usize..4, any::<bool>(), any::<bool>(), 0.0f64..2000.0), 1..60),
     ) {
         let recorded = outcomes.iter().map(|(file, first, taken, ms)| {

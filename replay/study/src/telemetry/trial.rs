@@ -20,14 +20,14 @@ use super::variant::VariantSamples;
 /// The statistics of one trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrialStatistics {
-    /// What a model was drawn for.
+    /// Unit that a model was drawn for.
     pub unit: TrialUnit,
     /// The seed of the draws.
     pub seed: u64,
-    /// Whether the models' names are hidden, as the trial is blind and still running. They appear
-    /// as `A`, `B` and so on, in an order that does not follow from the configuration.
+    /// True if the models' names are hidden, because the trial is blind and still running. They
+    /// appear as `A`, `B` and so on, in an order that does not follow from the configuration.
     pub hidden: bool,
-    /// What shares are clustered by: `session and file`, or what a model was drawn for if that is
+    /// Cluster of shares: `session and file`, or the unit that a model was drawn for if that is
     /// larger.
     pub clusters: &'static str,
     /// One for each model.
@@ -45,9 +45,9 @@ pub struct TrialStatistics {
 pub struct TrialArm {
     /// Its name in the configuration, unless that is hidden.
     pub model: String,
-    /// How many of its completions were shown.
+    /// Number of its completions that were shown.
     pub shown: usize,
-    /// How many of them were accepted.
+    /// Number of them that were accepted.
     pub accepted: usize,
     /// As in [`StatisticsRow`](super::statistics::StatisticsRow). In pairs, `acceptance/pairs`
     /// replaces accepted / shown: accepted / pairs shown with a candidate of each model.
@@ -66,11 +66,11 @@ pub struct ArmDifference {
     pub variant: &'static str,
     /// The first's share minus the second's, clustered.
     pub difference: Estimate,
-    /// Whether the interval excludes 0.
+    /// True if the interval excludes 0.
     pub clear: bool,
-    /// How many more completions of both models together must be shown until a difference as large
-    /// as this one would be found with probability [`POWER`](fillrate_metrics::POWER) at the level of the interval.
-    /// `None` if the difference is clear, or 0.
+    /// Number of further completions of both models together must be shown until a difference as
+    /// large as this one would be found with probability [`POWER`](fillrate_metrics::POWER) at the
+    /// level of the interval. `None` if the difference is clear, or 0.
     ///
     /// For each model it is [`outcomes_per_group`](fillrate_metrics::outcomes_per_group) times the [`design_effect`](fillrate_metrics::design_effect) of the
     /// clusters, and at least 30, minus what was shown of it. In pairs it is [`choices_to_tell`](fillrate_metrics::choices_to_tell), and at least 30, minus the
@@ -318,7 +318,7 @@ impl ArmDifference {
     }
 }
 
-/// How many more outcomes of both groups together it takes to find a difference like theirs, at
+/// Number of further outcomes of both groups together it takes to find a difference like theirs, at
 /// least 1.
 fn more_to_show<K: Ord + Clone>(first: &[(K, bool)], second: &[(K, bool)]) -> Option<u64> {
     let numbers = |outcomes: &[(K, bool)]| -> Vec<(K, f64)> {
@@ -346,7 +346,7 @@ struct CandidatePair<'a> {
     impression: &'a Impression<'a>,
     /// Its models, in the order of their candidates.
     asked: [&'a str; 2],
-    /// Which of them was chosen.
+    /// Index of the chosen one.
     chosen: Option<usize>,
 }
 
@@ -371,7 +371,7 @@ impl<'a> CandidatePair<'a> {
         })
     }
 
-    /// Whether this model was chosen; `None` if it is not part of the pair.
+    /// True if this model was chosen; `None` if it is not part of the pair.
     fn chose(&self, name: &str) -> Option<bool> {
         let part = self.asked.iter().position(|asked| *asked == name)?;
         Some(self.chosen == Some(part))

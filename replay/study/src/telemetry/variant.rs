@@ -22,11 +22,11 @@ pub(super) enum Variant {
     Characters,
     /// Accepted characters / all characters that entered the files, by file.
     CompletedCode,
-    /// Retained / accepted and observed so many seconds later, in one of two measures.
+    /// Retained / accepted and observed the given number of seconds later, in one of two measures.
     AfterAccept(u64, RetentionMeasure),
 }
 
-/// How what remains of an accepted completion is measured.
+/// Measure of the rest of an accepted completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RetentionMeasure {
     /// See [`Remainder::is_retained`](fillrate_server::telemetry::Remainder::is_retained).
@@ -50,7 +50,7 @@ impl Variant {
         }
     }
 
-    /// Whether its samples have weights, so that it is no proportion of counts.
+    /// True if its samples have weights, so that it is no proportion of counts.
     fn is_weighted(self) -> bool {
         matches!(self, Self::Characters | Self::CompletedCode)
     }

@@ -1,12 +1,12 @@
-//! Files as they are written: each is cut at a cursor, shown as an editor may have it, and
-//! continued by models that are right but do not stop where they should.
+//! Unfinished files: each is cut at a cursor, combined with suffixes as in an editor, and continued
+//! by models whose text is right but does not stop at the right place.
 
 use crate::cleanup::{Cleaner, CompletionExtent, CursorSite};
 use crate::model::Finish;
 use crate::syntax::Language;
 
-/// Finished files. `$0` is the cursor, `$1` the end of what is missing in the finished file, and
-/// `$2` that of the definition or block that is being written.
+/// Finished files. `$0` is the cursor, `$1` the end of the missing text in the finished file, and
+/// `$2` that of the enclosing definition or block.
 const FILES: &[(&str, &str)] = &[
     (
         "python",
@@ -113,7 +113,8 @@ impl File {
         &self.source[..self.cursor]
     }
 
-    /// What follows the cursor: the rest of the finished file, nothing, and what an editor closes.
+    /// Suffixes of the cursor: the rest of the finished file, nothing, and the brackets that an
+    /// editor inserts.
     fn suffixes(&self) -> [(&'static str, String); 3] {
         [
             ("finished", self.source[self.missing..].to_owned()),
@@ -122,18 +123,18 @@ impl File {
         ]
     }
 
-    /// What models answer, and why they stop.
+    /// Answers of models, with the reason for their end.
     fn answers(&self) -> Vec<(String, Finish)> {
         let reference = &self.source[self.cursor..self.missing];
         let rest = &self.source[self.cursor..];
         let mut answers = vec![(rest.to_owned(), Finish::Length)];
-        // Cut anywhere.
+        // Cut at any character.
         for end in (0..rest.len()).step_by(5) {
             if rest.is_char_boundary(end) {
                 answers.push((rest[..end].to_owned(), Finish::Length));
             }
         }
-        // It goes on with a new definition, or with the statement behind a whole one.
+        // Continues with another definition, or with another statement.
         let written = &self.source[self.cursor..self.extent];
         let further = match self.language.id {
             "python" => "\n\n\ndef further(a, b):\n    return a + b.val",
@@ -142,11 +143,11 @@ impl File {
             _ => "\n\nfunction further(a) {\n  return a.val",
         };
         answers.push(([written, further].concat(), Finish::Length));
-        // It repeats what follows.
+        // Repeats the suffix.
         let following = self.source[self.missing..].split_inclusive('\n').take(4);
         let repeated: String = following.collect();
         answers.push(([reference, repeated.trim_end()].concat(), Finish::Stop));
-        // It stops a token early.
+        // Stops one token early.
         let ink = reference.trim_end();
         let word = |c: char| c.is_alphanumeric() || c == '_';
         let early = match ink.trim_end_matches(word) {
@@ -159,7 +160,7 @@ impl File {
     }
 }
 
-/// The quote and brackets that an editor has closed behind a cursor.
+/// The quote and brackets that an editor has inserted after a cursor.
 fn closed_by_editor(prefix: &str) -> String {
     let quote = prefix
         .chars()
@@ -202,7 +203,7 @@ fn dense(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// What is left of an answer, with what an editor would have closed if nothing follows.
+/// The cleaned answer, with the brackets that an editor would have inserted if nothing follows.
 fn accepted(file: &File, suffix: &str, answer: &str, finish: Finish) -> String {
     let cleaner = Cleaner::new(CursorSite {
         prefix: file.prefix(),
@@ -214,7 +215,7 @@ fn accepted(file: &File, suffix: &str, answer: &str, finish: Finish) -> String {
         chat: false,
     });
     let (text, _) = cleaner.clean(answer, finish);
-    // A stream gives the same.
+    // Streaming gives the same result.
     let mut detector = cleaner.end_detector();
     let ends = (0..=answer.len()).filter(|end| answer.is_char_boundary(*end));
     let stopped = ends
@@ -227,14 +228,14 @@ fn accepted(file: &File, suffix: &str, answer: &str, finish: Finish) -> String {
 }
 
 #[test]
-fn completions_end_with_what_is_being_written() {
+fn completions_end_with_the_enclosing_definition_or_block() {
     let (mut shown, mut whole, mut faults) = (0, 0, Vec::new());
     for (id, marked) in FILES {
         let file = File::new(id, marked);
         let wanted = dense(&file.source[file.cursor..file.extent]);
         let reference = dense(&file.source[file.cursor..file.missing]);
         for (view, suffix) in file.suffixes() {
-            // An editor closes no semicolon, without which some languages are not correct.
+            // Editors insert no semicolon, without which some languages report an error.
             let fits = |text: &str| {
                 let suffix = match view {
                     "as written" => closed_by_editor(&[file.prefix(), text].concat()),

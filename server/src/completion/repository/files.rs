@@ -1,4 +1,4 @@
-//! Files as they are read, and whether they are as they were known.
+//! Files as they were read, compared with their known versions.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::workspace::{Workspace, WorkspaceError, WorkspaceFile};
 #[derive(Debug)]
 pub(super) struct ReadFile {
     pub(super) contents: String,
-    /// The contents, and the stamp before they were read.
+    /// The digest of the contents, and the stamp before they were read.
     known: KnownFile,
 }
 
@@ -36,7 +36,7 @@ impl ReadFile {
     }
 }
 
-/// A file's contents, and how it is known by them.
+/// A file's contents, with digest and stamp.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileVersion<'a> {
     pub(super) contents: &'a str,
@@ -44,7 +44,7 @@ pub(super) struct FileVersion<'a> {
 }
 
 impl<'a> FileVersion<'a> {
-    /// These contents; `stamp` is that of the file if it has them on disk.
+    /// Creates a version; `stamp` is that of the file if it has these contents on disk.
     pub(super) fn new(contents: &'a str, stamp: Option<FileStamp>) -> Self {
         let known = KnownFile {
             contents: ContentsDigest::of(contents),
@@ -61,8 +61,8 @@ impl<'a> FileVersion<'a> {
     }
 }
 
-/// Notes that a file's version is known, or with `None` that the file is gone, and says whether that
-/// differs from what was known.
+/// Records that a file's version is known; `None` means that the file was removed. Returns true if
+/// this differs from the known version.
 pub(super) fn note_version(
     known: &mut KnownFiles,
     path: &str,
@@ -77,13 +77,13 @@ pub(super) fn note_version(
         && version.known.stamp.is_none()
         && let Some(file) = known.get_mut(path)
     {
-        // A buffer with the contents of the disk says nothing new of that.
+        // A buffer equal to the disk's contents does not change the file's stamp.
         file.stamp = before.stamp;
     }
     same.is_none()
 }
 
-/// Those of some known files that are not in the workspace as they were.
+/// Returns those known files that the workspace no longer has, or has with other stamps.
 pub(super) fn stale(known: &KnownFiles, files: &[WorkspaceFile]) -> Vec<String> {
     let now: BTreeMap<&str, &WorkspaceFile> = files
         .iter()

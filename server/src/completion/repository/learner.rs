@@ -1,4 +1,4 @@
-//! A model that learns from the repository's files, and what it has learnt of them.
+//! A model that learns from the repository's files, and what it has learnt from them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,20 +19,20 @@ pub(super) struct Learner {
     model: Arc<dyn Model>,
     /// The files that it has learnt.
     known: Mutex<KnownFiles>,
-    /// Where that is kept between two starts; `None` if it isn't.
+    /// Location of the kept state; `None` disables keeping.
     kept: Option<KeptIndex>,
-    /// How many files it has learnt or forgotten since that was written.
+    /// Number of files learnt or forgotten since the state was written.
     changed: AtomicUsize,
-    /// While it learns many files at once.
+    /// State of learning many files at once, if in progress.
     bulk: Mutex<Option<Bulk>>,
 }
 
 /// Many files that a model learns at once.
 struct Bulk {
-    /// `None` while what was learnt is put in order.
+    /// `None` while the learnt files are sorted.
     learning: Option<Box<dyn BulkLearning>>,
     known: KnownFiles,
-    /// Changes of files meanwhile, which the model learns afterwards.
+    /// Changes during this time, which the model learns afterwards.
     later: BTreeMap<String, Option<ReadFile>>,
 }
 
@@ -44,12 +44,12 @@ impl fmt::Debug for Bulk {
     }
 }
 
-/// What a model has learnt is written again once more than one file in so many has changed: the
-/// next start learns the others again.
+/// Divisor of the minimum share of changed files for which the state is written again: the next
+/// start learns the others.
 const WORTH_KEEPING: usize = 20;
 
 impl Learner {
-    /// A learner that knows nothing yet.
+    /// Creates a learner that knows nothing yet.
     pub(super) fn new(model: &Arc<dyn Model>, kept: Option<KeptIndex>) -> Self {
         Self {
             model: Arc::clone(model),
@@ -65,12 +65,12 @@ impl Learner {
         self.model.name()
     }
 
-    /// Whether it has learnt a file.
+    /// True if it has learnt a file.
     pub(super) fn knows(&self, path: &str) -> bool {
         self.known.lock().contains_key(path)
     }
 
-    /// Has the model learn a file's version, unless it has, or forget the file.
+    /// Lets the model learn a file's version, unless it is known, or forget the file.
     pub(super) fn observe(&self, path: &str, version: Option<FileVersion<'_>>) {
         if note_version(&mut self.known.lock(), path, version) {
             self.model
@@ -79,7 +79,7 @@ impl Learner {
         }
     }
 
-    /// As [`Learner::observe`], but after the files that it learns at once.
+    /// As [`Learner::observe`], but deferred until the files being learnt at once are finished.
     pub(super) fn change(&self, path: &str, version: Option<FileVersion<'_>>) {
         match &mut *self.bulk.lock() {
             Some(bulk) => {
@@ -90,7 +90,7 @@ impl Learner {
         }
     }
 
-    /// Begins to learn many files at once, if the model can and knows none.
+    /// Starts to learn many files at once, if the model supports this and knows none.
     pub(super) fn begin_bulk(&self) {
         if self.known.lock().is_empty() {
             *self.bulk.lock() = self.model.learn_many().map(|learning| Bulk {
@@ -101,7 +101,7 @@ impl Learner {
         }
     }
 
-    /// Learns one of many files; returns whether it learns many.
+    /// Learns one of many files. Returns true if it is learning many.
     pub(super) fn learn(&self, path: &str, read: &ReadFile) -> bool {
         let mut bulk = self.bulk.lock();
         let Some(bulk) = &mut *bulk else {
@@ -114,14 +114,15 @@ impl Learner {
         true
     }
 
-    /// Puts what was learnt of many files in order; `None` if it does not learn many.
+    /// Finishes learning many files; `None` if it is not learning many.
     pub(super) fn finish_bulk(&self) -> Option<Vec<u8>> {
         let learning = self.bulk.lock().as_mut()?.learning.take();
-        // Without the lock: it takes seconds.
+        // The lock is released, as this takes seconds.
         Some(learning?.finish())
     }
 
-    /// Has the model take what was learnt of many files, and then the changes since.
+    /// Replaces the model's state by that learnt from many files, and then applies the changes
+    /// since.
     pub(super) fn take_bulk(&self, learnt: Vec<u8>) {
         let Some(bulk) = self.bulk.lock().take() else {
             return;
@@ -137,8 +138,8 @@ impl Learner {
         }
     }
 
-    /// Has the model learn what was kept, less the files that changed since and those for which a
-    /// newer change is known.
+    /// Loads the model's kept state, without the files that changed since and those with a newer
+    /// change.
     pub(super) fn relearn(&self, files: &[WorkspaceFile], is_overtaken: impl Fn(&str) -> bool) {
         let mut known = self.known.lock();
         let Some(kept) = self.kept.as_ref().filter(|_| known.is_empty()) else {
@@ -162,7 +163,7 @@ impl Learner {
         }
     }
 
-    /// Writes what the model has learnt, if enough of it is new.
+    /// Writes the model's state, if enough of it is new.
     pub(super) fn keep(&self, catching_up: &Mutex<()>) -> Result<(), KeptIndexError> {
         let Some(kept) = &self.kept else {
             return Ok(());
@@ -182,7 +183,7 @@ impl Learner {
         let learnt = write();
         let parts = IndexParts::from([(PathBuf::from("learnt"), Arc::clone(&learnt))]);
         kept.save(&parts, known)?;
-        // What is kept takes less memory than what it was made from.
+        // The kept form uses less memory than the one it was made from.
         let _order = catching_up.lock();
         if self.changed.load(Ordering::Relaxed) == 0 {
             self.model.relearn(learnt, &[]);

@@ -4,7 +4,7 @@ use super::*;
 use crate::context::FileStamp;
 use crate::model::{BulkLearning, ModelError, ModelOutput, ModelRequest, TextListener};
 
-/// Writes down what it is to learn.
+/// A model that records what it observes.
 #[derive(Clone, Debug, Default)]
 struct Pupil {
     notes: Arc<Mutex<Vec<String>>>,
@@ -17,7 +17,7 @@ impl Pupil {
         self.notes.lock().push(format!("{what} {path} {contents}"));
     }
 
-    /// What it wrote down since it was last asked, sorted: files come in no certain order.
+    /// Returns the records since the last call, sorted, as files come in no certain order.
     fn notes(&self) -> Vec<String> {
         let mut notes = std::mem::take(&mut *self.notes.lock());
         notes.sort();
@@ -68,7 +68,7 @@ impl BulkLearning for Pupil {
     }
 }
 
-/// A folder with two files, and the state of it that teaches a pupil.
+/// Creates a folder with two files, and a repository state that teaches a pupil.
 fn taught(pupil: &Pupil) -> (tempfile::TempDir, RepositoryState) {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["a.py", "b.py"] {
@@ -88,7 +88,7 @@ fn open(state: &RepositoryState, path: &Path, contents: &str) {
 }
 
 #[test]
-fn only_other_contents_of_other_files_are_indexed() {
+fn only_changed_contents_of_other_files_are_indexed() {
     let pupil = Pupil::default();
     let (folder, state) = taught(&pupil);
     assert_eq!(pupil.notes(), ["observe a.py a.py", "observe b.py b.py"]);
@@ -99,7 +99,7 @@ fn only_other_contents_of_other_files_are_indexed() {
     open(&state, &b, "b.py");
     state.settle();
     assert_eq!(pupil.notes(), ["observe a.py edited"]);
-    // Closed: the disk counts again.
+    // After closing, the disk's contents count again.
     state.file_changed(&a);
     state.settle();
     assert_eq!(pupil.notes(), ["observe a.py a.py"]);

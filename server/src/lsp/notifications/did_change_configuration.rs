@@ -30,8 +30,8 @@ pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeCon
     }
 }
 
-/// Puts settings in force: at once if every model they name is open, and returns the engines; else
-/// in the background. Returns the engines as well if settings that can't be used were withdrawn.
+/// Applies settings: without waiting if every model they name is open, and returns the engines;
+/// otherwise in the background. Also returns the engines if unusable settings were withdrawn.
 fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<Engines>> {
     let (tuned, replaced) = {
         let mut state = session.state()?;
@@ -46,7 +46,7 @@ fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<E
         let same_models = current
             .as_ref()
             .is_some_and(|engines| engines.has_models_of(configuration));
-        // Until a chosen model is open, no other one gets the code.
+        // Until the chosen model is open, no other model gets the code.
         state.suspended = tuned.is_none() && (state.suspended || !same_models);
         if !same_models {
             state.cancel_asking();

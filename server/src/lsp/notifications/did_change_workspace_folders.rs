@@ -8,7 +8,7 @@ use crate::documents::file_path;
 use crate::lsp::broad_folders::{broad_folder_notice, is_too_broad};
 use crate::lsp::session::{BackgroundJob, EditorSession};
 
-/// Changes the folders and has the repository indexed again.
+/// Changes the folders and queues indexing.
 pub(in crate::lsp) async fn handle(
     session: &EditorSession,
     params: &DidChangeWorkspaceFoldersParams,
@@ -24,7 +24,7 @@ pub(in crate::lsp) async fn handle(
         state.folders.extend(added);
         state.revision += 1;
     }
-    // A folder's own settings may name another model.
+    // A folder's own settings may name another model, which then must be opened first.
     let chosen = session.configuration();
     if let Some(mut state) = session.state() {
         let engines = state.engines.clone();

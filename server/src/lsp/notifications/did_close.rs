@@ -19,6 +19,6 @@ pub(in crate::lsp) fn handle(session: &EditorSession, params: &DidCloseTextDocum
     if let Some(engines) = engines {
         engines.document_closed(uri);
     }
-    // The file on disk counts again.
+    // From now on the file's contents on disk count.
     session.uri_changed(uri);
 }

@@ -22,7 +22,7 @@ pub(in crate::lsp) fn handle(session: &EditorSession, params: DidOpenTextDocumen
     recorder.document_opened(&document);
     if let Some(engines) = engines {
         engines.document_opened(&document);
-        // The file that the person comes from was edited, perhaps.
+        // The previously edited file may have unindexed changes.
         engines.settle_soon();
     }
 }

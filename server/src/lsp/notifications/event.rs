@@ -1,4 +1,4 @@
-//! `fillrate/event`: what happened to a completion, which the protocol has no notification for.
+//! `fillrate/event`: an event of a completion, for which the protocol has no notification.
 
 use serde::Deserialize;
 
@@ -17,13 +17,13 @@ pub(in crate::lsp) struct EventParams {
     /// The candidate's index, from 0.
     #[serde(default)]
     candidate: usize,
-    /// What happened.
+    /// The event.
     event: EventName,
-    /// How certain the client is that it displayed the completion. Needed with `shown`; with the
-    /// others, if it was displayed.
+    /// Certainty of the client that it displayed the completion. Required with `shown`; with the
+    /// others, present if it was displayed.
     #[serde(default)]
     certainty: Option<Certainty>,
-    /// How long it was displayed, in milliseconds.
+    /// Display time in milliseconds.
     #[serde(default)]
     shown_ms: Option<f64>,
     /// With `partlyAccepted`: the number of characters this step accepted.
@@ -34,7 +34,7 @@ pub(in crate::lsp) struct EventParams {
     unit: Option<PartialAcceptUnit>,
 }
 
-/// What can happen to a completion, besides being accepted in full.
+/// Event of a completion, except its acceptance in full.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum EventName {
@@ -71,7 +71,7 @@ pub(in crate::lsp) fn handle(session: &EditorSession, params: &EventParams) {
 }
 
 impl EventParams {
-    /// How the completion was displayed, if the client says so.
+    /// Returns the display of the completion, if the client reports it.
     fn displayed(&self) -> Option<Displayed> {
         let displayed = Displayed::from_report(self.certainty, self.shown_ms);
         let estimated = Displayed {

@@ -22,13 +22,13 @@ pub(in crate::lsp) const DID_CHANGE: &str = "notebookDocument/didChange";
 /// The method of [`DidCloseNotebookParams`].
 pub(in crate::lsp) const DID_CLOSE: &str = "notebookDocument/didClose";
 
-/// The method that a client sends when it saves a notebook, which changes nothing here.
+/// The method that a client sends when it saves a notebook. It has no effect.
 pub(in crate::lsp) const DID_SAVE: &str = "notebookDocument/didSave";
 
-/// The kind of a cell that holds code; the other kind holds text in Markdown.
+/// Kind of a cell with code; the other kind has Markdown.
 const CODE: u8 = 2;
 
-/// The capability: cells in Python, in notebooks of every kind.
+/// Returns the capability: cells in Python, in notebooks of every kind.
 pub(in crate::lsp) fn capability() -> Value {
     json!({"notebookSelector": [{"notebook": "*", "cells": [{"language": "python"}]}]})
 }
@@ -158,7 +158,7 @@ pub(in crate::lsp) fn handle_close(session: &EditorSession, params: DidCloseNote
     }
 }
 
-/// The code cells' URIs, in order.
+/// Returns the code cells' URIs, in order.
 fn uris(cells: Vec<NotebookCell>) -> Vec<String> {
     cells
         .into_iter()

@@ -1,4 +1,4 @@
-//! What both completion requests share.
+//! Common part of both completion requests.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +40,8 @@ pub(super) async fn complete(
     trigger: Trigger,
     given: GivenContext,
 ) -> Option<CompletionAnswer> {
-    // Everything up to the first await runs in the order of arrival.
+    // Runs up to the first await before the next message is read, so the document is the current
+    // one.
     let started = Instant::now();
     let (document, view, encoding, pending, mut replaced) = {
         let mut state = session.state()?;
@@ -61,6 +62,8 @@ pub(super) async fn complete(
     let mut model_cursor = view.offset(cursor);
     let mut model_document = Arc::clone(&view.document);
     let mut document = document;
+    // The text that the list would insert is completed, both in the document and in the models'
+    // view.
     if let Some((range, text)) = selection {
         let start = document.text.offset(range.start, encoding).min(cursor);
         let end = document.text.offset(range.end, encoding).max(cursor);
@@ -86,6 +89,7 @@ pub(super) async fn complete(
     {
         let mut state = session.state()?;
         state.completions.insert(uri.to_owned(), completion.clone());
+        // The text changed while the model was generating, so the completion does not fit.
         if state.documents.snapshot(uri)?.version != document.version {
             return None;
         }
@@ -162,7 +166,7 @@ impl PendingRequest {
         }
     }
 
-    /// Records the answer and returns the completion's id.
+    /// Records the completion and returns its id.
     fn record_answer(mut self, request: CompletionRequest<'_>, completion: &Completion) -> String {
         self.answered = true;
         self.recorder.record_answer(request, completion)

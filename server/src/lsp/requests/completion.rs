@@ -37,10 +37,11 @@ pub(in crate::lsp) async fn handle(
     Some(response(&answer, session.encoding()))
 }
 
-/// The candidates as a completion list, which the client requests again with each keystroke.
+/// Returns the candidates as a completion list, which the client requests again with each
+/// keystroke.
 fn response(answer: &CompletionAnswer, encoding: Encoding) -> CompletionResponse {
-    // Clients drop an item that does not match the word before the cursor. Therefore the item
-    // contains that word and replaces it by itself.
+    // Clients drop an item that does not match the word before the cursor. So the item contains
+    // that word and replaces it by itself.
     let before = answer.document.text.slice(ByteOffset(0)..answer.cursor);
     let word = word_before(&before);
     let start = ByteOffset(before.len() - word.len());
@@ -64,7 +65,7 @@ fn response(answer: &CompletionAnswer, encoding: Encoding) -> CompletionResponse
                 filter_text: Some(text.clone()),
                 sort_text: Some(format!("{rank:04}")),
                 insert_text_format: Some(InsertTextFormat::PLAIN_TEXT),
-                // Otherwise clients indent the lines of the text once more.
+                // Without this, clients indent the lines of the text again.
                 insert_text_mode: Some(InsertTextMode::AS_IS),
                 text_edit: Some(CompletionTextEdit::Edit(TextEdit::new(range, text))),
                 command: Some(accept_command(&answer.id, rank)),
@@ -78,7 +79,7 @@ fn response(answer: &CompletionAnswer, encoding: Encoding) -> CompletionResponse
     })
 }
 
-/// The identifier that ends at the cursor, or an empty string.
+/// Returns the identifier that ends at the cursor; empty if there is none.
 fn word_before(before: &str) -> &str {
     let start = before
         .char_indices()

@@ -18,10 +18,10 @@ struct AcceptArgument {
     /// The candidate's index, from 0.
     #[serde(default)]
     candidate: usize,
-    /// How certain the client is that it displayed the completion, if it says.
+    /// Certainty of the client that it displayed the completion, if reported.
     #[serde(default)]
     certainty: Option<Certainty>,
-    /// How long it was displayed, in milliseconds, if the client says.
+    /// Display time in milliseconds, if reported.
     #[serde(default)]
     shown_ms: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! `fillrate/explain`: every step of the last completion in a document, or of a new one.
+//! `fillrate/explain`: the trace of the last completion in a document, or of a new one.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub const EXPLAIN: &str = "fillrate/explain";
 #[serde(rename_all = "camelCase")]
 pub(in crate::lsp) struct ExplainParams {
     text_document: TextDocumentIdentifier,
-    /// Where to complete; `None` explains the last completion.
+    /// Position to complete at; `None` explains the last completion.
     #[serde(default)]
     position: Option<Position>,
     /// As in an inline completion's request.
@@ -27,15 +27,15 @@ pub(in crate::lsp) struct ExplainParams {
     fillrate: Option<GivenContext>,
 }
 
-/// The response to [`EXPLAIN`]; `null` if the document is not open or, without a position, has had
-/// no completion.
+/// The response to [`EXPLAIN`]; `null` if the document is not open or, without a position, has no
+/// completion yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The candidates, best first.
     #[serde(default)]
     pub candidates: Vec<String>,
-    /// Every step.
+    /// The trace of its steps.
     pub trace: Trace,
 }
 

@@ -25,22 +25,22 @@ pub struct InlineCompletionParams {
     pub text_document: TextDocumentIdentifier,
     /// The cursor.
     pub position: Position,
-    /// What triggered the request.
+    /// Trigger of the request.
     #[serde(default)]
     pub context: InlineCompletionContext,
-    /// What an evaluator provides for this cursor: a member of Fillrate's own, used by the context
-    /// profiles made for it and ignored by all others.
+    /// Context that an evaluator provides for this cursor: a member of Fillrate's own, used by the
+    /// context profiles made for it and ignored by all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fillrate: Option<GivenContext>,
 }
 
-/// What triggered a request.
+/// Trigger of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineCompletionContext {
     /// [`TRIGGER_INVOKED`] or [`TRIGGER_AUTOMATIC`].
     pub trigger_kind: u8,
-    /// The suggestion that is selected in the client's list, which completions extend.
+    /// The suggestion that is selected in the client's list; completions extend it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected_completion_info: Option<SelectedCompletion>,
 }
@@ -57,7 +57,7 @@ pub struct SelectedCompletion {
 /// The person invoked it.
 pub const TRIGGER_INVOKED: u8 = 1;
 
-/// Typing triggered it, and may go on.
+/// Typing triggered it, and may continue.
 pub const TRIGGER_AUTOMATIC: u8 = 2;
 
 /// The response.
@@ -74,9 +74,9 @@ pub struct InlineCompletionList {
 pub struct InlineCompletionItem {
     /// The text to insert.
     pub insert_text: String,
-    /// The range it replaces: always given, since clients disagree about a missing range.
+    /// The range it replaces: always set, since clients interpret a missing range differently.
     pub range: Option<Range>,
-    /// What the client runs once the text is inserted: `fillrate.accept`.
+    /// The command that the client runs once the text is inserted: `fillrate.accept`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
 }
@@ -120,7 +120,7 @@ impl InlineCompletionContext {
 }
 
 impl InlineCompletionList {
-    /// The candidates of a completion, each after the selected suggestion and in its range.
+    /// Returns the candidates of a completion, each after the selected suggestion and in its range.
     fn from_answer(answer: &CompletionAnswer, selected: &SelectedCompletion) -> Self {
         let items = answer
             .completion

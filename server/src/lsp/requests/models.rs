@@ -1,4 +1,4 @@
-//! `fillrate/models`: the configured models, and which of them answer. Parameters are ignored.
+//! `fillrate/models`: the configured models, and which of them are in use. Parameters are ignored.
 
 use serde::Serialize;
 use tower_lsp::jsonrpc::{Error, Result};
@@ -14,21 +14,21 @@ pub(in crate::lsp) const MODELS: &str = "fillrate/models";
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::lsp) struct ModelList {
-    /// `default` first, which is `[model]`; then the others by name.
+    /// The models: `default`, which is `[model]`, first, then the others by name.
     models: Vec<NamedModel>,
     /// The trial, if there is one.
     trial: Option<TrialInfo>,
-    /// What is recorded on this machine.
+    /// Settings of telemetry.
     telemetry: TelemetryInfo,
 }
 
-/// Telemetry settings.
+/// Settings of telemetry.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TelemetryInfo {
-    /// Whether it is enabled.
+    /// True if it is enabled.
     enabled: bool,
-    /// Whether the store keeps the texts of completions.
+    /// True if the store keeps the texts of completions.
     content: bool,
     /// Path of the store, for `fillrate telemetry stats --store`.
     path: String,
@@ -42,8 +42,8 @@ struct NamedModel {
     name: String,
     /// A short description for people.
     about: String,
-    /// Whether it answers or takes part in the trial; always false in a blind trial, and while the
-    /// settings can't be used.
+    /// True if it is in use or takes part in the trial; always false in a blind trial, and while
+    /// the settings can't be used.
     active: bool,
 }
 
@@ -51,18 +51,18 @@ struct NamedModel {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TrialInfo {
-    /// The names of the models that take turns.
+    /// The names of the models in the trial.
     models: Vec<String>,
-    /// What each draw of a model applies to.
+    /// Unit for which a model is drawn.
     unit: TrialUnit,
-    /// Whether the person does not learn which model answers.
+    /// True if the person does not learn which model answers.
     blind: bool,
     /// The seed of the draws.
     seed: u64,
 }
 
 pub(in crate::lsp) fn handle(session: &EditorSession) -> Result<ModelList> {
-    // The settings in force: invalid ones that the client sent since are not.
+    // The settings in force, without invalid ones that the client sent since.
     let configuration = match session.engines() {
         Some(engines) => engines.configuration().clone(),
         None => session

@@ -1,4 +1,4 @@
-//! `fillrate/newSession`: begins another session over the same index and models.
+//! `fillrate/newSession`: starts another session over the same index and models.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use crate::lsp::reporting::suspend;
 use crate::lsp::session::{BackgroundJob, EditorSession, random_id};
 
-/// The request's method. The response is `null`, once the session's telemetry is stored.
+/// The request's method. The response is `null`, once the previous session's telemetry is stored.
 pub const NEW_SESSION: &str = "fillrate/newSession";
 
 /// The parameters of [`NEW_SESSION`].
 #[derive(Debug, Deserialize)]
 pub(in crate::lsp) struct NewSessionParams {}
 
-/// Forgets what the session has left: settings of the client, completions, the rhythm of typing,
-/// recent files. What follows is as after a start of the server.
+/// Resets the session: the client's settings, completions, the typing rhythm, recent files.
+/// Afterwards the server behaves as after a start.
 pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
     let Some((id, ended)) = session.state().map(|mut state| {
         state.id = random_id();
@@ -30,6 +30,7 @@ pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
         for document in state.documents.all() {
             next.document_opened(&document);
         }
+        // Telemetry of the ended session is finished below, outside of the lock.
         let ended = std::mem::replace(&mut state.recorder, next);
         (state.id.clone(), ended)
     }) else {

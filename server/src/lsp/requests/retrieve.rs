@@ -1,4 +1,4 @@
-//! `fillrate/retrieve`: the windows of other files for a cursor, without a completion.
+//! `fillrate/retrieve`: the windows of other files for a cursor, without completing.
 
 use std::sync::Arc;
 

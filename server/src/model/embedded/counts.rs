@@ -1,7 +1,8 @@
-//! What followed what. Contexts of up to three tokens have count tables; for longer ones there is
-//! a list of the places where their last four tokens stand, and the texts themselves: how far a
-//! place agrees with the request is read off there. Counts of all longer orders come from one
-//! pass over those places, and a token costs four table entries to learn, not one per order.
+//! Counts of the tokens that followed a context. Contexts of up to three tokens have count tables.
+//! For longer ones there is a list of the positions of their last four tokens, and the texts
+//! themselves: the length of the common context is read from the text. Counts of all longer orders
+//! come from one pass over those positions, so a token costs four table entries to learn, not one
+//! per order.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -28,26 +29,26 @@ pub(super) struct Sequence {
     short: OnceLock<Box<Counts>>,
 }
 
-/// Texts and what followed what in them.
+/// Texts and the counts over them.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// What was learnt before the last start. Its texts come first.
+    /// The state kept by an earlier start. Its texts have the first numbers.
     kept: Arc<KeptTables>,
-    /// Those of its texts that are forgotten.
+    /// Numbers of its forgotten texts.
     gone: HashSet<u32>,
-    /// What followed what in these.
+    /// Counts of the forgotten texts, to be subtracted.
     taken: ShortCounts,
-    /// The other texts, by their number less those that were kept.
+    /// The other texts, by their number minus the number of kept texts.
     sequences: Vec<Option<Sequence>>,
     free: Vec<u32>,
     followers: ShortCounts,
     places: HashMap<u64, Places, Keyed>,
 }
 
-/// What followed short contexts, by their order less one.
+/// Followers of short contexts, by their order minus one.
 type ShortCounts = [HashMap<u64, Followers, Keyed>; SHORTEST - 1];
 
-/// How often each symbol followed a context.
+/// Number of times that each symbol followed a context.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Followers {
     /// The sum of all counts.
@@ -56,17 +57,17 @@ pub(super) struct Followers {
     pub(super) counts: SmallVec<[(Symbol, u32); 2]>,
 }
 
-/// A place in a text: the sequence and the index of the token that followed.
+/// A position in a text: the sequence and the index of the following token.
 type Place = (u32, u32);
 
-/// Most contexts stand in one place only, which then needs no list of its own.
+/// Positions of a context. Most contexts occur only once and then need no list.
 #[derive(Debug)]
 enum Places {
     One(Place),
     Many(Vec<Place>),
 }
 
-/// A hasher for keys that are mixed already.
+/// A hasher for keys that are already mixed.
 #[derive(Default)]
 pub(super) struct KeyHasher(u64);
 
@@ -88,7 +89,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// Spreads a key's bits: the finaliser of MurmurHash3's 64-bit form.
+/// Mixes a key's bits: the finaliser of MurmurHash3's 64-bit form.
 pub(super) fn mix(mut key: u64) -> u64 {
     key ^= key >> 33;
     key = key.wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -97,7 +98,7 @@ pub(super) fn mix(mut key: u64) -> u64 {
     key ^ (key >> 33)
 }
 
-/// The key of a context.
+/// Returns the key of a context.
 pub(super) fn key(classes: &[Class]) -> u64 {
     classes
         .iter()
@@ -105,7 +106,7 @@ pub(super) fn key(classes: &[Class]) -> u64 {
 }
 
 impl Sequence {
-    /// A text of these symbols, with their classes.
+    /// Creates a text of these symbols and their classes.
     pub(super) fn new(symbols: Vec<Symbol>, classes: Vec<Class>) -> Self {
         Self {
             symbols,
@@ -114,7 +115,7 @@ impl Sequence {
         }
     }
 
-    /// Reads a text. `start` stands for what is before it.
+    /// Reads a text. `start` represents the text before it.
     pub(super) fn read(text: &str, start: Symbol, vocabulary: &mut impl Intern) -> Self {
         let mut sequence = Self {
             symbols: vec![start],
@@ -134,8 +135,8 @@ impl Sequence {
         sequence
     }
 
-    /// What followed short contexts, to take it away from larger counts. Made when first asked
-    /// for, as only files that are open in an editor are.
+    /// Returns the counts of short contexts, to subtract from larger counts. Computed on first use,
+    /// as only files that are open in an editor need it.
     pub(super) fn short(&self) -> &Counts {
         self.short.get_or_init(|| {
             let mut counts = Counts::default();
@@ -144,7 +145,7 @@ impl Sequence {
         })
     }
 
-    /// Its symbols.
+    /// Returns its symbols.
     pub(super) fn symbols(&self) -> &[Symbol] {
         &self.symbols
     }
@@ -180,7 +181,7 @@ impl Followers {
         }
     }
 
-    /// These counts less some of them, which were counted here too.
+    /// Returns these counts minus a part of them.
     pub(super) fn without(&self, less: &Self) -> Self {
         let mut less_counts = less.counts.iter().peekable();
         let mut counts = SmallVec::with_capacity(self.counts.len());
@@ -199,7 +200,7 @@ impl Followers {
     }
 }
 
-/// Changes the counts of what follows short contexts by those of a text.
+/// Applies a text's followers of short contexts to counts.
 fn count(counts: &mut ShortCounts, sequence: &Sequence, change: fn(&mut Followers, Symbol)) {
     let Sequence {
         symbols, classes, ..
@@ -215,7 +216,7 @@ fn count(counts: &mut ShortCounts, sequence: &Sequence, change: fn(&mut Follower
 }
 
 impl Counts {
-    /// What was kept.
+    /// Creates counts from a kept state.
     pub(super) fn of_kept(kept: Arc<KeptTables>) -> Self {
         Self {
             kept,
@@ -223,13 +224,13 @@ impl Counts {
         }
     }
 
-    /// What was kept, if nothing was learnt or forgotten since.
+    /// Returns the kept state, if nothing was learnt or forgotten since.
     pub(super) fn unchanged(&self) -> Option<&KeptTables> {
         let same = self.gone.is_empty() && self.sequences.iter().all(Option::is_none);
         same.then_some(&*self.kept)
     }
 
-    /// Learns a text and gives the number to forget it by.
+    /// Learns a text and returns its number.
     pub(super) fn learn(&mut self, sequence: Sequence) -> u32 {
         count(&mut self.followers, &sequence, Followers::add);
         let next = (self.kept.texts() + self.sequences.len()) as u32;
@@ -250,7 +251,7 @@ impl Counts {
         number
     }
 
-    /// Forgets a text. Afterwards everything is as if it had never been learnt.
+    /// Forgets a text. Afterwards the counts are as if it had never been learnt.
     pub(super) fn forget(&mut self, number: u32) {
         let Some(index) = (number as usize).checked_sub(self.kept.texts()) else {
             if self.gone.insert(number)
@@ -286,7 +287,7 @@ impl Counts {
         self.free.push(number);
     }
 
-    /// Whether nothing is counted.
+    /// True if nothing is counted.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.gone.len() == self.kept.texts()
@@ -295,7 +296,7 @@ impl Counts {
             && self.sequences.iter().all(Option::is_none)
     }
 
-    /// A learnt text.
+    /// Returns a learnt text.
     pub(super) fn sequence(&self, number: u32) -> Option<&Sequence> {
         match (number as usize).checked_sub(self.kept.texts()) {
             Some(index) => self.sequences.get(index)?.as_ref(),
@@ -304,18 +305,19 @@ impl Counts {
         }
     }
 
-    /// The symbols of a learnt text.
+    /// Returns the symbols of a learnt text.
     pub(super) fn symbols(&self, number: u32) -> Vec<Symbol> {
         match (number as usize).checked_sub(self.kept.texts()) {
             Some(_) => self
                 .sequence(number)
                 .map_or_else(Vec::new, |sequence| sequence.symbols().to_vec()),
-            // Not by the sequence, which would stay in memory.
+            // The sequence is not used, as it would stay in memory.
             None => self.kept.tokens(number).collect(),
         }
     }
 
-    /// What followed the last `order` tokens of a context, for orders below [`SHORTEST`].
+    /// Returns the followers of the last `order` tokens of a context, for orders below
+    /// [`SHORTEST`].
     pub(super) fn followers(&self, context: &[Class], order: usize) -> Option<Cow<'_, Followers>> {
         let last = context.get(context.len().checked_sub(order)?..)?;
         let (table, key) = (order.checked_sub(1)?, key(last));
@@ -335,8 +337,9 @@ impl Counts {
         (followers.total > 0).then_some(followers)
     }
 
-    /// Visits every place where the last [`SHORTEST`] tokens of a context stand: the text's number, how
-    /// many of the context's last tokens stand there, at most [`LONGEST`], and what followed.
+    /// Visits every position at which the last [`SHORTEST`] tokens of a context occur, with the
+    /// text's number, the number of the context's last tokens that agree there, at most
+    /// [`LONGEST`], and the following symbol.
     pub(super) fn visit(&self, context: &[Class], mut visitor: impl FnMut(u32, usize, Symbol)) {
         let Some(start) = context.len().checked_sub(SHORTEST) else {
             return;
@@ -379,7 +382,7 @@ impl Places {
         }
     }
 
-    /// Removes a text's places and says whether none is left.
+    /// Removes a text's positions. Returns true if none remain.
     fn remove_all(&mut self, number: u32) -> bool {
         match self {
             Self::One(place) => place.0 == number,

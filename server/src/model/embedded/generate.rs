@@ -1,4 +1,4 @@
-//! From counts to text.
+//! Generates text from counts.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -11,46 +11,47 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::counts::{Counts, Followers, Keyed, LONGEST, SHORTEST, Sequence};
-use super::lexer::{Indents, Turn, is_word, lex};
+use super::lexer::{Indents, LineBreak, is_word, lex};
 use super::vocabulary::{CUT, Class, Extended, Intern, START, Symbol, UNKNOWN};
 use crate::model::{Finish, ModelRequest, RawCandidate};
 
-/// What shorter contexts may still add once this little probability is left is not looked up.
+/// Minimum remaining probability for which shorter contexts are looked up.
 const LEFT_OVER: f64 = 1e-2;
 
-/// How much weight a different symbol after a context has for passing probability on, in
-/// occurrences. Witten & Bell's 1 trusts contexts seen once too much: 2 got about a point more
-/// of rests of lines exactly right (the bench on three Python repositories, 1500 holes).
+/// Weight, in occurrences, of each distinct symbol after a context, for the probability passed on
+/// to shorter contexts. Witten & Bell's 1 trusts contexts seen once too much: 2 got about one
+/// percentage point more of the rests of lines exactly right (the bench on three Python
+/// repositories, 1500 holes).
 const ESCAPE: f64 = 2.0;
 
-/// A further line is written while the probability of all that is written is at least this. About
-/// half of the lines written at this level are right, a fifth at 0.3 (the same bench).
+/// Minimum probability of the whole text for which another line is added. About half of the lines
+/// added at this level are right, at 0.3 a fifth (the same bench).
 const CONFIDENT: f64 = 0.7;
 
-/// How many lines the beam search follows at once.
+/// Number of lines that the beam search extends at once.
 const BEAM: usize = 6;
 
-/// How many tokens after the cursor tell one line from another.
+/// Number of tokens after the cursor by which lines are ranked.
 const LOOK_AHEAD: usize = 10;
 
-/// How many ways to end what is begun before the cursor are looked at.
+/// Maximum number of ways to complete a token begun before the cursor.
 const MOST_ENDINGS: usize = 64;
 
-/// The weight of what stands after the cursor. It is below 1, as a person may be about to write
-/// more lines before it.
+/// Weight of the tokens after the cursor. It is below 1, as a person may be about to write more
+/// lines before them.
 const AHEAD: f64 = 0.5;
 
-/// The least probability of a token after the cursor.
+/// Minimum probability of a token after the cursor.
 const UNSEEN: f64 = 1e-4;
 
-/// The most bytes of the file's own text, before and after the cursor each, that a request learns
-/// from. Larger files are data mostly, and a request has to be quick.
+/// Maximum number of bytes of the file's own text, before and after the cursor each, that a request
+/// learns from. Larger files are mostly data, and a request must be fast.
 const OWN_TEXT: usize = 65_536;
 
-/// The most tokens of one line.
+/// Maximum number of tokens of a line.
 const LONGEST_LINE: usize = 80;
 
-/// What generation knows: the caches, from the nearest to the farthest.
+/// Counts used for generation, from the nearest cache to the farthest.
 pub(super) struct Knowledge<'a> {
     /// Numbers of all tokens.
     pub(super) vocabulary: Extended<'a>,
@@ -60,21 +61,21 @@ pub(super) struct Knowledge<'a> {
     pub(super) windows: Counts,
     /// The repository.
     pub(super) repository: &'a Counts,
-    /// By text number: whether it lies in the file's folder.
+    /// True if the text of this number is in the file's folder.
     pub(super) in_folder: &'a dyn Fn(u32) -> bool,
-    /// The text that is left out, which is the file as it was last observed.
+    /// The text that is excluded: the file as it was last observed.
     pub(super) left_out: Option<u32>,
-    /// Its short counts.
+    /// Its counts of short contexts.
     pub(super) left_out_counts: Option<&'a Counts>,
-    /// The repository's short counts by context, where it has any: generation comes to the same few
-    /// contexts again and again.
+    /// Cache of the repository's counts by short context: generation looks up the same few contexts
+    /// repeatedly.
     pub(super) short: RefCell<HashMap<Vec<Class>, Option<Rc<Followers>>>>,
 }
 
 /// A symbol and its probability.
 type Choice = (Symbol, f64);
 
-/// Where the writing has come to.
+/// State of the text written so far.
 #[derive(Clone)]
 struct Pen {
     context: Vec<Class>,
@@ -82,38 +83,38 @@ struct Pen {
     text: String,
     log_probability: f64,
     tokens: usize,
-    /// Brackets opened less brackets closed since the cursor.
+    /// Number of brackets opened since the cursor minus those closed.
     depth: i32,
 }
 
-/// How a symbol is drawn.
+/// Parameters of drawing a symbol.
 struct Sampling {
     random: ChaCha8Rng,
     temperature: f64,
     top_p: f64,
 }
 
-/// A line that was written, and how it ended.
+/// A completed line.
 struct Line {
     pen: Pen,
     end: LineEnd,
-    /// Its log-probability, with that of what follows.
+    /// Its log-probability, plus a share of that of the tokens after the cursor.
     score: f64,
 }
 
-/// How a line ended.
+/// End of a line.
 #[derive(Clone, Copy)]
 enum LineEnd {
     /// With this line break.
     Break(Choice),
-    /// Before what stands after the cursor, or as nothing was known.
+    /// Before the text after the cursor, or no symbol was known.
     Stop,
-    /// The tokens are used up.
+    /// The token limit was reached.
     Length,
 }
 
 impl Knowledge<'_> {
-    /// The symbols that may follow a context with their probabilities, in no order of meaning.
+    /// Returns the symbols that may follow a context with their probabilities, in arbitrary order.
     fn next(&self, context: &[Class]) -> Vec<Choice> {
         let mut choices: Vec<Choice> = Vec::new();
         let mut places: HashMap<u64, usize, Keyed> = HashMap::default();
@@ -130,7 +131,7 @@ impl Knowledge<'_> {
         choices
     }
 
-    /// The probability of a class after a context.
+    /// Returns the probability of a class after a context.
     fn probability(&self, context: &[Class], class: Class) -> f64 {
         let mut sum = 0.0;
         self.share_out(context, |share, counts| {
@@ -144,15 +145,14 @@ impl Knowledge<'_> {
         sum
     }
 
-    /// Shares the probability out among what followed a context. The receiver gets counts and
-    /// the probability that each unit of them is worth.
+    /// Distributes the probability among the symbols that followed a context. `receive` gets
+    /// counts, and the probability of each unit of them.
     ///
     /// From the longest context to the shortest, and for each from the nearest cache to the
-    /// farthest, what followed gets its share of the probability that is left: with *n* the
-    /// number of times the context was seen and *t* the number of different symbols after it,
-    /// *n* / (*n* + 2*t*) is given out and the rest passed on. With 1*t* this is the interpolation
-    /// of Witten & Bell (1991); see [`ESCAPE`]. The caches are nested as in Hellendoorn & Devanbu
-    /// (2017), §4.
+    /// farthest, the followers get a share of the remaining probability. With *n* the number of
+    /// times the context was seen and *t* the number of distinct symbols after it, *n* / (*n* +
+    /// 2*t*) is distributed and the rest passed on. With 1*t* this is the interpolation of Witten &
+    /// Bell (1991); see [`ESCAPE`]. The caches are nested as in Hellendoorn & Devanbu (2017), §4.
     fn share_out(&self, context: &[Class], mut receive: impl FnMut(f64, &[(Symbol, u32)])) {
         let mut left = 1.0;
         let mut give = |total: u32, counts: &[(Symbol, u32)]| {
@@ -205,7 +205,7 @@ impl Knowledge<'_> {
         }
     }
 
-    /// The repository's short counts less those of the text that is left out.
+    /// Returns the repository's counts of a short context, minus those of the excluded text.
     fn short(&self, context: &[Class], order: usize) -> Option<Rc<Followers>> {
         let last = context.get(context.len().checked_sub(order)?..)?;
         if let Some(known) = self.short.borrow().get(last) {
@@ -225,7 +225,7 @@ impl Knowledge<'_> {
         counted
     }
 
-    /// Likeliest first, ties by text.
+    /// Orders the likeliest first, ties by text.
     fn compare(&self, a: &Choice, b: &Choice) -> Ordering {
         b.1.total_cmp(&a.1)
             .then_with(|| self.text(a.0).cmp(self.text(b.0)))
@@ -240,7 +240,7 @@ impl Knowledge<'_> {
     }
 }
 
-/// The symbols that followed where a context stands, by how many of its tokens agree there.
+/// Symbols that followed a context, by the number of its tokens that agree there.
 #[derive(Default)]
 struct Hits([Vec<Symbol>; LONGEST - SHORTEST + 1]);
 
@@ -254,7 +254,7 @@ impl Hits {
     }
 }
 
-/// Symbols and how often each was seen.
+/// Symbols with their counts.
 #[derive(Default)]
 struct Tally {
     total: u32,
@@ -340,7 +340,7 @@ impl Sampling {
                 break;
             }
         }
-        // 53 random bits give every fraction a double can tell apart in [0, 1).
+        // 53 random bits give every fraction that a double represents evenly in [0, 1).
         let fraction = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let mut rest = fraction * nucleus;
         for (choice, weight) in choices.iter().zip(&weights).take(kept) {
@@ -353,30 +353,30 @@ impl Sampling {
     }
 }
 
-/// What the cursor stands behind.
+/// State at the cursor.
 struct Start {
     context: Vec<Class>,
     indents: Indents,
-    /// What is begun before the cursor, in the order it is tried.
+    /// Tokens begun before the cursor, in the order in which they are tried.
     begun: Vec<Begun>,
 }
 
-/// A token that the text before the cursor may be the beginning of.
+/// A token of which the text before the cursor may be the beginning.
 struct Begun {
-    /// The context before it.
+    /// Context before the token.
     context: Vec<Class>,
-    /// Indentations open before it.
+    /// Indentations open before the token.
     indents: Indents,
-    /// What stands there, blanks before it included; of a break only the indentation.
+    /// Its text so far, including the blanks before it; for a line break only the indentation.
     text: String,
-    /// Whether it is a line break.
+    /// True if it is a line break.
     is_break: bool,
-    /// Whether it may be whole as it stands.
+    /// True if it may be complete already.
     may_be_whole: bool,
 }
 
 impl Start {
-    /// A pen at the cursor.
+    /// Creates a pen at the cursor.
     fn pen(&self) -> Pen {
         Pen {
             context: self.context.clone(),
@@ -393,7 +393,7 @@ impl Start {
         let prefix = near_end(prefix);
         let tokens = lex(prefix, &mut indents);
         let mut context = vec![START];
-        // Only the tail matters: the longest context and the line that is being written.
+        // Only the tail matters: the longest context and the current line.
         let tail = tokens.len().saturating_sub(4 * LONGEST);
         let mut at: usize = tokens[..tail]
             .iter()
@@ -412,14 +412,14 @@ impl Start {
         let mut begun = Vec::new();
         if let (Some(last), Some(&(start, length))) = (tokens.last(), starts.last()) {
             let before = |length: usize| context[..length].to_vec();
-            // A string literal without blanks that has not been closed.
+            // An unclosed string literal without blanks.
             let open = tokens[tail..]
                 .iter()
                 .zip(&starts)
                 .rev()
                 .enumerate()
                 .take_while(|(index, (token, _))| {
-                    token.turn.is_none() && (*index == 0 || !token.text.is_empty())
+                    token.line_break.is_none() && (*index == 0 || !token.text.is_empty())
                 })
                 .scan(false, |spaced, (_, (token, place))| {
                     if *spaced {
@@ -438,7 +438,7 @@ impl Start {
                     may_be_whole: false,
                 });
             }
-            if last.turn.is_some() {
+            if last.line_break.is_some() {
                 let mut outer = Indents::default();
                 lex(&prefix[..start], &mut outer);
                 begun.push(Begun {
@@ -466,13 +466,13 @@ impl Start {
     }
 }
 
-/// What stands after the cursor.
+/// The text after the cursor.
 struct After {
-    /// The class of the first token on the cursor's line, if the line goes on.
+    /// The class of the first token on the cursor's line; `None` if the rest of the line is blank.
     on_line: Option<Class>,
     /// The first tokens after the cursor: their classes, and the indentation after a break.
     tokens: Vec<(Class, Option<String>)>,
-    /// The next line with more than blanks, trimmed.
+    /// The next nonblank line, trimmed.
     next_line: String,
 }
 
@@ -494,7 +494,7 @@ impl After {
                 continue;
             }
             let (_, class) = knowledge.vocabulary.token(token, token.text);
-            let indentation = token.turn.is_some().then(|| {
+            let indentation = token.line_break.is_some().then(|| {
                 token
                     .text
                     .rsplit(['\n', '\r'])
@@ -504,7 +504,7 @@ impl After {
             });
             tokens.push((class, indentation));
         }
-        // A break at the very end leads nowhere that could be told.
+        // A final line break says nothing about the line before it.
         if next_line.is_empty() && rest.trim().is_empty() {
             tokens.clear();
         }
@@ -520,7 +520,7 @@ impl After {
     }
 }
 
-/// Writes one candidate.
+/// Writer of candidates.
 struct Writer<'a, 'b> {
     knowledge: &'a Knowledge<'b>,
     after: &'a After,
@@ -529,13 +529,14 @@ struct Writer<'a, 'b> {
 }
 
 impl Writer<'_, '_> {
-    /// The best first lines, by beam search. A line's score is its log-probability with that of
-    /// its end, and a part of that of what stands after the cursor, given the line.
+    /// Returns the best first lines, by beam search. A line's score is its log-probability, plus
+    /// that of its end, plus a share of that of the tokens after the cursor given the line.
     fn lines(&self, start: &Start, wanted: usize) -> Vec<Line> {
         let width = BEAM.max(wanted);
         let mut active = self.begin(start, width);
         let mut lines: Vec<Line> = Vec::new();
-        // The score of the worst line that is wanted: a line can only lose by getting longer.
+        // Score of the worst line that is still among the wanted ones: longer lines only lose
+        // score.
         let mut beaten = f64::NEG_INFINITY;
         for _ in 0..LONGEST_LINE {
             let mut grown: Vec<(usize, Choice, f64)> = Vec::new();
@@ -607,19 +608,19 @@ impl Writer<'_, '_> {
         lines
     }
 
-    /// Whether a symbol ends the line: a break, or what stands after the cursor on its line.
+    /// True if a symbol ends the line: a line break, or the token after the cursor on its line.
     fn ends(&self, pen: &Pen, symbol: Symbol) -> bool {
         let (text, class) = self.knowledge.vocabulary.entry(symbol);
         text.starts_with('\n') || (pen.depth <= 0 && self.after.on_line == Some(class))
     }
 
-    /// How a line may end here, and how probably.
+    /// Returns the likeliest end of a line here, and the probability of any end.
     fn end(&self, pen: &Pen, choices: &[Choice]) -> Option<(LineEnd, f64)> {
         let mut ends: Vec<&Choice> = choices
             .iter()
             .filter(|choice| self.ends(pen, choice.0))
             .collect();
-        // Sums of fractions depend on their order, and the choices come in no certain one.
+        // Floating-point sums depend on their order, and the choices are unordered.
         ends.sort_by(|a, b| self.knowledge.compare(a, b));
         let likeliest = ends.first()?;
         let probability = ends.iter().map(|choice| choice.1).sum();
@@ -630,7 +631,7 @@ impl Writer<'_, '_> {
         Some((end, probability))
     }
 
-    /// The log-probability of what stands after the cursor, given a line.
+    /// Returns the log-probability of the tokens after the cursor, given a line.
     fn ahead(&self, pen: &Pen) -> f64 {
         let mut context = pen.context.clone();
         let mut indents = pen.indents.clone();
@@ -638,7 +639,7 @@ impl Writer<'_, '_> {
         for (class, indentation) in &self.after.tokens {
             let class = match indentation {
                 Some(indentation) => {
-                    let form = indents.turn_to(1, indentation).form(false);
+                    let form = indents.move_to(1, indentation).form(false);
                     self.knowledge.vocabulary.find(&form).unwrap_or(UNKNOWN)
                 }
                 None => *class,
@@ -687,7 +688,7 @@ impl Writer<'_, '_> {
         self.go_on(Line { pen, end, score })
     }
 
-    /// Adds further lines while the whole stays probable enough and inside the block, and gives
+    /// Adds further lines while the whole text stays probable enough and inside the block. Returns
     /// the candidate.
     fn go_on(&self, line: Line) -> RawCandidate {
         let Line {
@@ -750,8 +751,8 @@ impl Writer<'_, '_> {
         LineEnd::Length
     }
 
-    /// Pens at the cursor, likeliest first: what is begun before it ended in different ways,
-    /// where the counts tell how, else just at the cursor.
+    /// Returns pens at the cursor, likeliest first: one for each known completion of the token
+    /// begun before it, or else one just at the cursor.
     fn begin(&self, start: &Start, most: usize) -> Vec<Pen> {
         start
             .begun
@@ -769,7 +770,7 @@ impl Writer<'_, '_> {
                 return text.strip_prefix(&begun.text).map(str::to_owned);
             }
             let mut indents = begun.indents.clone();
-            indents.take(&Turn::from_form(text)?);
+            indents.take(&LineBreak::from_form(text)?);
             indents
                 .current()
                 .strip_prefix(&begun.text)
@@ -784,7 +785,7 @@ impl Writer<'_, '_> {
         fitting.sort_by(|a, b| known.compare(&a.0, &b.0));
         let all: f64 = fitting.iter().map(|(choice, _)| choice.1).sum();
         fitting.truncate(MOST_ENDINGS);
-        // Breaks with and without blank lines end alike.
+        // Breaks with and without blank lines end the same way, so they are merged.
         let mut pens: Vec<Pen> = Vec::new();
         for ((symbol, probability), rest) in fitting {
             let mut pen = Pen {
@@ -815,10 +816,11 @@ impl Writer<'_, '_> {
 
     fn put(&self, pen: &mut Pen, (symbol, probability): Choice) {
         let (text, class) = self.knowledge.vocabulary.entry(symbol);
-        match Turn::from_form(text) {
-            Some(turn) => {
-                pen.text.push_str(&turn.text(&pen.indents, self.line_break));
-                pen.indents.take(&turn);
+        match LineBreak::from_form(text) {
+            Some(line_break) => {
+                pen.text
+                    .push_str(&line_break.text(&pen.indents, self.line_break));
+                pen.indents.take(&line_break);
             }
             None => pen.text.push_str(text),
         }
@@ -833,7 +835,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Counts over texts of a request, each with what stands for the text before it.
+/// Counts over texts of a request, each with the symbol that represents the text before it.
 fn cache<'a>(
     texts: impl Iterator<Item = (&'a str, Symbol)>,
     vocabulary: &mut Extended<'_>,
@@ -845,7 +847,7 @@ fn cache<'a>(
     counts
 }
 
-/// The counts of a file whose cursor is between two texts.
+/// Returns the counts of a file whose cursor is between two texts.
 pub(super) fn file_cache(request: &ModelRequest, vocabulary: &mut Extended<'_>) -> Counts {
     let prefix = near_end(&request.prefix);
     let start = if prefix.len() < request.prefix.len() {
@@ -857,7 +859,7 @@ pub(super) fn file_cache(request: &ModelRequest, vocabulary: &mut Extended<'_>) 
     cache(texts.into_iter(), vocabulary)
 }
 
-/// The last [`OWN_TEXT`] bytes of a text, by whole lines where it has such.
+/// Returns the last [`OWN_TEXT`] bytes of a text, in whole lines if possible.
 fn near_end(text: &str) -> &str {
     let Some(least) = text.len().checked_sub(OWN_TEXT) else {
         return text;
@@ -869,12 +871,12 @@ fn near_end(text: &str) -> &str {
     }
 }
 
-/// The first [`OWN_TEXT`] bytes of a text.
+/// Returns the first [`OWN_TEXT`] bytes of a text.
 fn near_start(text: &str) -> &str {
     &text[..text.floor_char_boundary(OWN_TEXT)]
 }
 
-/// The counts of a request's windows.
+/// Returns the counts of a request's windows.
 pub(super) fn window_cache(request: &ModelRequest, vocabulary: &mut Extended<'_>) -> Counts {
     let texts = request
         .windows

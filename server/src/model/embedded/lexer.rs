@@ -1,15 +1,15 @@
-//! A lossless lexer for any language, made for counting: what matters is that equal code gives
-//! equal tokens, and that code can be written from them again.
+//! A lossless lexer for any language, made for counting: equal code gives equal tokens, and the
+//! code can be reconstructed from them.
 //!
-//! A token is a word, a number, an operator, a short string literal as a whole, or a line break.
-//! A break covers the blank lines after it and the next line's indentation, told relative to the
-//! lines before, so that code counted at one depth can be written at another. Spaces before a
-//! token belong to it.
+//! A token is a word, a number, an operator, a whole short string literal, or a line break. A line
+//! break includes the blank lines after it and the next line's indentation, relative to the lines
+//! before, so that code counted at one depth can be written at another. Spaces before a token
+//! belong to it.
 
 use std::fmt::Write;
 
-/// The longest string literal that is one token, in bytes with its quotes. Longer ones, and those
-/// with blanks, are text: quotes and words apart.
+/// Maximum length of a string literal that is one token, in bytes with its quotes. Longer ones, and
+/// those with blanks, are split into quotes and words.
 const LONGEST_STRING: usize = 40;
 
 /// Operators of more than one character, longest first. Others are single characters.
@@ -20,40 +20,40 @@ const OPERATORS: &[&str] = &[
     "/>",
 ];
 
-/// A piece of a text. All pieces of a text, each `gap` then `text`, are that text.
+/// A piece of a text. The concatenation of all pieces, each `gap` then `text`, is the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     /// Blanks before the token on its line.
     pub(super) gap: &'a str,
-    /// The token as it stands. Empty only at the end, after blanks.
+    /// The token's text. Empty only at the end, after blanks.
     pub(super) text: &'a str,
-    /// What a line break does to the indentation; nothing for other tokens.
-    pub(super) turn: Option<Turn>,
+    /// Effect of a line break on the indentation; `None` for other tokens.
+    pub(super) line_break: Option<LineBreak>,
 }
 
 /// A line break's effect on the indentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
-    /// Line breaks it consists of, at least 1.
+pub(super) struct LineBreak {
+    /// Number of line breaks, at least 1.
     breaks: usize,
-    /// How many open indentations end.
+    /// Number of open indentations that end.
     closes: usize,
-    /// What is indented beyond the innermost indentation that stays open.
+    /// Indentation beyond the innermost indentation that stays open.
     opens: String,
 }
 
-/// The open indentations, from the margin inwards. Each begins with the one before.
+/// The open indentations, from the outermost. Each begins with the one before.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Indents(Vec<String>);
 
 impl Indents {
-    /// The current line's indentation.
+    /// Returns the current line's indentation.
     pub(super) fn current(&self) -> &str {
         self.0.last().map_or("", String::as_str)
     }
 
-    /// Turns to a line with this indentation, and says how.
-    pub(super) fn turn_to(&mut self, breaks: usize, indentation: &str) -> Turn {
+    /// Moves to a line with this indentation. Returns the line break that leads there.
+    pub(super) fn move_to(&mut self, breaks: usize, indentation: &str) -> LineBreak {
         let before = self.0.len();
         while self
             .0
@@ -67,34 +67,34 @@ impl Indents {
         if !opens.is_empty() {
             self.0.push(indentation.to_owned());
         }
-        Turn {
+        LineBreak {
             breaks,
             closes,
             opens,
         }
     }
 
-    /// Takes a turn.
-    pub(super) fn take(&mut self, turn: &Turn) {
-        for _ in 0..turn.closes {
+    /// Applies a line break.
+    pub(super) fn take(&mut self, line_break: &LineBreak) {
+        for _ in 0..line_break.closes {
             self.0.pop();
         }
-        if !turn.opens.is_empty() {
-            let indentation = format!("{}{}", self.current(), turn.opens);
+        if !line_break.opens.is_empty() {
+            let indentation = format!("{}{}", self.current(), line_break.opens);
             self.0.push(indentation);
         }
     }
 }
 
-impl Turn {
-    /// The form a turn is counted under, which no other token has.
+impl LineBreak {
+    /// Returns the form under which a line break is counted, which no other token has.
     pub(super) fn form(&self, with_blank_lines: bool) -> String {
         let mut form = "\n".repeat(if with_blank_lines { self.breaks } else { 1 });
         let _ = write!(form, "<{}>{}", self.closes, self.opens);
         form
     }
 
-    /// The turn of a form.
+    /// Parses the form of a line break.
     pub(super) fn from_form(form: &str) -> Option<Self> {
         let rest = form.trim_start_matches('\n');
         let (closes, opens) = rest.strip_prefix('<')?.split_once('>')?;
@@ -105,7 +105,7 @@ impl Turn {
         })
     }
 
-    /// The text of the turn, with this line break.
+    /// Returns the text of the line break, with the given line end.
     pub(super) fn text(&self, indents: &Indents, line_break: &str) -> String {
         let mut after = indents.clone();
         after.take(self);
@@ -113,7 +113,7 @@ impl Turn {
     }
 }
 
-/// Splits a text into tokens. `indents` holds what is open at its start, and then at its end.
+/// Splits a text into tokens. `indents` is the state at its start, and afterwards at its end.
 pub(super) fn lex<'a>(text: &'a str, indents: &mut Indents) -> Vec<Token<'a>> {
     let mut tokens = Vec::with_capacity(text.len() / 4);
     let bytes = text.as_bytes();
@@ -131,33 +131,33 @@ pub(super) fn lex<'a>(text: &'a str, indents: &mut Indents) -> Vec<Token<'a>> {
                 tokens.push(Token {
                     gap,
                     text: &text[at..at + length],
-                    turn: Some(indents.turn_to(breaks, indentation)),
+                    line_break: Some(indents.move_to(breaks, indentation)),
                 });
                 at += length;
                 continue;
             }
             Some(_) => token_length(&text[at..]),
         };
-        // A first line has no break before it that could open its indentation.
+        // A first line has no line break before it, so its indentation is opened here.
         if start == 0 && !gap.is_empty() && indents.current().is_empty() && length > 0 {
-            indents.turn_to(1, gap);
+            indents.move_to(1, gap);
         }
         tokens.push(Token {
             gap,
             text: &text[at..at + length],
-            turn: None,
+            line_break: None,
         });
         at += length;
     }
     tokens
 }
 
-/// Whether a character belongs to words.
+/// True if a character belongs to words.
 pub(super) fn is_word(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '$')
 }
 
-/// The length of the break that a text begins with, how many line ends it has, and the
+/// Returns the length of the line break at a text's start, its number of line ends, and the
 /// indentation it ends with. Blank lines in between belong to it.
 fn line_break(text: &str) -> (usize, usize, &str) {
     let bytes = text.as_bytes();
@@ -184,7 +184,7 @@ fn line_break(text: &str) -> (usize, usize, &str) {
     }
 }
 
-/// The length of the token that a text begins with. The text begins with no blank.
+/// Returns the length of the token at a text's start, which is not a blank.
 fn token_length(text: &str) -> usize {
     let Some(first) = text.chars().next() else {
         return 0;
@@ -224,8 +224,8 @@ mod tests {
     fn forms(text: &str) -> String {
         lex(text, &mut Indents::default())
             .iter()
-            .map(|token| match &token.turn {
-                Some(turn) => format!("{:?}\n", turn.form(true)),
+            .map(|token| match &token.line_break {
+                Some(line_break) => format!("{:?}\n", line_break.form(true)),
                 None => format!("{}|{}| ", token.gap, token.text),
             })
             .collect()
@@ -253,7 +253,7 @@ mod tests {
             lex(&text, &mut indents)
                 .into_iter()
                 .skip(2)
-                .map(|token| (token.text.trim().to_owned(), token.turn))
+                .map(|token| (token.text.trim().to_owned(), token.line_break))
                 .collect::<Vec<_>>()
         };
         assert_eq!(block(""), block("        "));
@@ -261,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost(
+        fn tokens_reproduce_the_text(
             pieces in prop::collection::vec(
                 prop::sample::select(vec![
                     "a", "_b1", " ", "  ", "\t", "\n", "\r\n", "\r", "\"", "'s'", "é", "😀", "===",
@@ -280,7 +280,7 @@ mod tests {
         }
 
         #[test]
-        fn code_can_be_written_from_its_turns(
+        fn code_is_reconstructed_from_line_breaks(
             depths in prop::collection::vec((0usize..5, 0usize..3), 1..20),
         ) {
             let text: String = depths
@@ -290,11 +290,11 @@ mod tests {
             let mut indents = Indents::default();
             let mut written = String::new();
             for token in lex(&text, &mut Indents::default()) {
-                match &token.turn {
-                    Some(turn) => {
-                        let turn = Turn::from_form(&turn.form(true)).expect("its own form");
-                        written.push_str(&turn.text(&indents, "\n"));
-                        indents.take(&turn);
+                match &token.line_break {
+                    Some(line_break) => {
+                        let line_break = LineBreak::from_form(&line_break.form(true)).expect("its own form");
+                        written.push_str(&line_break.text(&indents, "\n"));
+                        indents.take(&line_break);
                     }
                     None => written.push_str(token.text),
                 }

@@ -1,8 +1,8 @@
-//! What was learnt in the form in which it is kept between two starts: flat tables, which are
-//! searched where they lie, so that a start reads one file and builds nothing.
+//! Learnt state as it is kept between two starts: flat tables that are searched in place, so that a
+//! start reads one file and builds nothing.
 //!
-//! Numbers are little-endian. The sections follow each other; behind them stand the paths of the texts
-//! with the sections' lengths in bytes, and the length of that as eight bytes.
+//! Numbers are little-endian. The sections follow each other. After them come the footer (the paths
+//! of the texts and the sections' lengths in bytes) and the length of the footer as eight bytes.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -14,42 +14,42 @@ use smallvec::SmallVec;
 use super::counts::{Followers, LONGEST, SHORTEST, Sequence, key, mix};
 use super::vocabulary::{Class, Intern, Symbol, Vocabulary};
 
-/// What was kept. By default nothing.
+/// A kept state. Empty by default.
 #[derive(Debug, Default)]
 pub(super) struct KeptTables {
     bytes: Arc<Vec<u8>>,
-    /// The symbols' texts, as in their section: here they were checked once to be text.
+    /// The symbols' texts, as in their section, validated once as UTF-8.
     symbols: String,
     paths: Vec<String>,
     sections: Vec<Range<usize>>,
-    /// Texts that were asked for whole.
+    /// Texts that were requested as a whole.
     sequences: Vec<OnceLock<Box<Sequence>>>,
 }
 
-/// What stands behind the sections.
+/// Content of the footer.
 #[derive(Serialize, Deserialize)]
 struct Footer {
     paths: Vec<String>,
     sections: Vec<usize>,
 }
 
-/// What is to be kept, taken at one moment.
+/// A state to be kept.
 #[derive(Debug, Default)]
 pub(super) struct LearntTexts {
-    /// The texts of symbols, by number, one behind the other, and where each ends.
+    /// The texts of the symbols by number, concatenated, and the end of each.
     symbols: String,
     symbol_ends: Vec<u32>,
     /// The symbols' classes.
     classes: Vec<Class>,
     /// The texts' paths.
     paths: Vec<String>,
-    /// Their symbols, one text behind the other, and where each ends.
+    /// Their symbols, concatenated, and the end of each text.
     tokens: Vec<Symbol>,
     text_ends: Vec<u32>,
 }
 
-/// The sections, in their order. Each table has four: keys, the bounds of its buckets, where the
-/// values of each key end, and the values.
+/// The sections, in their order. Each table has four: keys, the bounds of its buckets, the end of
+/// each key's values, and the values.
 const SYMBOLS: usize = 0;
 const SYMBOL_ENDS: usize = 1;
 const CLASSES: usize = 2;
@@ -58,19 +58,20 @@ const SYMBOL_ORDER: usize = 3;
 const SYMBOL_BUCKETS: usize = 4;
 const TOKENS: usize = 5;
 const TEXT_ENDS: usize = 6;
-/// The tables of what followed one token, two and three, and of the places of the shortest context
-/// that is looked up in the texts.
+/// The tables of the followers of one token, two and three, and of the positions of the shortest
+/// context that is looked up in the texts.
 const TABLES: usize = 7;
 const KEYS: usize = 0;
 const BUCKETS: usize = 1;
 const ENDS: usize = 2;
 const VALUES: usize = 3;
 
-/// All sections.
+/// Number of sections.
 const SECTIONS: usize = TABLES + 4 * SHORTEST;
 
 impl KeptTables {
-    /// The tables that [`LearntTexts::encode`] made; `None` if these are others.
+    /// Opens the tables that [`LearntTexts::encode`] wrote; `None` if the bytes are not of this
+    /// format.
     pub(super) fn read(bytes: Arc<Vec<u8>>) -> Option<Self> {
         let (rest, length) = bytes.split_last_chunk()?;
         let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
@@ -99,27 +100,27 @@ impl KeptTables {
         })
     }
 
-    /// The bytes that it was read from.
+    /// Returns the bytes that it was read from.
     pub(super) fn bytes(&self) -> Arc<Vec<u8>> {
         Arc::clone(&self.bytes)
     }
 
-    /// The texts' paths, by number.
+    /// Returns the texts' paths, by number.
     pub(super) fn paths(&self) -> &[String] {
         &self.paths
     }
 
-    /// How many texts there are.
+    /// Number of texts.
     pub(super) fn texts(&self) -> usize {
         self.paths.len()
     }
 
-    /// How many symbols there are.
+    /// Number of symbols.
     pub(super) fn symbols(&self) -> usize {
         self.count(CLASSES)
     }
 
-    /// The text and class of a symbol.
+    /// Returns the text and class of a symbol.
     pub(super) fn entry(&self, symbol: Symbol) -> (&str, Class) {
         let index = symbol as usize;
         let start = self.end_before(SYMBOL_ENDS, index);
@@ -127,19 +128,19 @@ impl KeptTables {
         (&self.symbols[start..end], self.class(symbol))
     }
 
-    /// The class of a symbol.
+    /// Returns the class of a symbol.
     pub(super) fn class(&self, symbol: Symbol) -> Class {
         self.number(CLASSES, symbol as usize)
     }
 
-    /// The symbol of a text.
+    /// Returns the symbol of a text.
     pub(super) fn find(&self, text: &str) -> Option<Symbol> {
         self.bucket(SYMBOL_BUCKETS, text_key(text))
             .map(|index| self.number(SYMBOL_ORDER, index))
             .find(|symbol| self.entry(*symbol).0 == text)
     }
 
-    /// What followed contexts of an order below [`SHORTEST`] that have this key.
+    /// Returns the followers of the contexts of an order below [`SHORTEST`] with this key.
     pub(super) fn followers(&self, order: usize, key: u64) -> Option<Followers> {
         let values = self.values(order - 1, key)?;
         let section = TABLES + 4 * (order - 1) + VALUES;
@@ -155,7 +156,7 @@ impl KeptTables {
         })
     }
 
-    /// Visits the places where the last tokens of a context stand that have this key: see
+    /// Visits the positions with this key at which the last tokens of a context occur: see
     /// [`Counts::visit`](super::counts::Counts::visit).
     pub(super) fn visit(
         &self,
@@ -169,12 +170,13 @@ impl KeptTables {
         let mut bounds = 0..0;
         for value in self.values(table, key).into_iter().flatten() {
             let place = self.number(section, value) as usize;
-            // Places come in order, so most are in the text of the one before.
+            // Positions are sorted, so most are in the text of the previous one.
             if place >= bounds.end {
                 text = self.text_at(place);
                 bounds = self.bounds(text);
             }
             let before = context.iter().rev().take(LONGEST.min(place - bounds.start));
+            // Different contexts may share a key, so the tokens are compared.
             let agreeing = (1..)
                 .zip(before)
                 .take_while(|(back, class)| self.class_at(place - back) == **class)
@@ -185,13 +187,13 @@ impl KeptTables {
         }
     }
 
-    /// The tokens of a text.
+    /// Returns the tokens of a text.
     pub(super) fn tokens(&self, text: u32) -> impl Iterator<Item = Symbol> {
         self.bounds(text as usize)
             .map(|place| self.number(TOKENS, place))
     }
 
-    /// A text, by its number.
+    /// Returns a text, by its number.
     pub(super) fn sequence(&self, text: u32) -> Option<&Sequence> {
         let sequence = self.sequences.get(text as usize)?;
         let make = || {
@@ -206,7 +208,7 @@ impl KeptTables {
         self.class(self.number(TOKENS, place))
     }
 
-    /// The text that a place is in.
+    /// Returns the text that contains a position.
     fn text_at(&self, place: usize) -> usize {
         let (mut low, mut high) = (0, self.texts());
         while low < high {
@@ -224,7 +226,7 @@ impl KeptTables {
         self.end_before(TEXT_ENDS, text)..self.number(TEXT_ENDS, text) as usize
     }
 
-    /// The places of a key's values in a table.
+    /// Returns the range of a key's values in a table.
     fn values(&self, table: usize, key: u64) -> Option<Range<usize>> {
         let first = TABLES + 4 * table;
         let wanted = mix(key);
@@ -235,7 +237,7 @@ impl KeptTables {
         Some(self.end_before(first + ENDS, index)..end)
     }
 
-    /// What may have a key that is mixed.
+    /// Returns the range of the keys that share a bucket with a mixed key.
     fn bucket(&self, section: usize, key: u64) -> Range<usize> {
         let Some(buckets) = self.count(section).checked_sub(1) else {
             return 0..0;
@@ -245,7 +247,7 @@ impl KeptTables {
         bound(bucket)..bound(bucket + 1)
     }
 
-    /// Where what is before an item of a list of ends ends.
+    /// Returns the end of the item before this one in a section of ends.
     fn end_before(&self, section: usize, index: usize) -> usize {
         index
             .checked_sub(1)
@@ -257,7 +259,7 @@ impl KeptTables {
         &self.bytes[range.unwrap_or_default()]
     }
 
-    /// How many numbers a section has.
+    /// Number of numbers in a section.
     fn count(&self, section: usize) -> usize {
         self.sections
             .get(section)
@@ -292,7 +294,7 @@ impl LearntTexts {
         }
     }
 
-    /// The bytes that [`KeptTables::read`] reads.
+    /// Serialises the state for [`KeptTables::read`].
     pub(super) fn encode(self) -> Vec<u8> {
         let mut order: Vec<(u64, u32)> = Vec::new();
         let mut start = 0;
@@ -304,8 +306,8 @@ impl LearntTexts {
         order.par_sort_unstable();
         let order_keys: Vec<u64> = order.iter().map(|(key, _)| *key).collect();
         let mut written = Sections {
-            // More than it takes, so that it need not move; what is not written takes no memory.
-            bytes: Vec::with_capacity(MOST_BYTES_PER_TOKEN * self.tokens.len()),
+            // Larger than necessary, to avoid a reallocation; unwritten pages use no memory.
+            bytes: Vec::with_capacity(MAX_BYTES_PER_TOKEN * self.tokens.len()),
             lengths: Vec::new(),
         };
         written.section(self.symbols.bytes());
@@ -324,7 +326,7 @@ impl LearntTexts {
                 .collect(),
             ends: self.text_ends,
         };
-        // What is written already need not be in memory twice.
+        // Written data is dropped to save memory.
         drop((self.symbols, self.symbol_ends, self.classes, self.tokens));
         for order in 1..=SHORTEST {
             let table = texts.table(order, written.written(TOKENS));
@@ -339,7 +341,7 @@ impl LearntTexts {
         };
         let mut bytes = written.bytes;
         let start = bytes.len();
-        // Texts and numbers make JSON that cannot fail.
+        // Serialising texts and numbers never fails.
         bytes.extend(serde_json::to_vec(&footer).unwrap_or_default());
         let length = (bytes.len() - start) as u64;
         bytes.extend(length.to_le_bytes());
@@ -348,22 +350,22 @@ impl LearntTexts {
     }
 }
 
-/// The classes of all tokens, and where each text ends.
+/// The classes of all tokens, and the end of each text.
 struct TextClasses {
     classes: Vec<Class>,
     ends: Vec<u32>,
 }
 
-/// More than all sections take together: 21 in sympy 1.14.0, of 7.6 million tokens.
-const MOST_BYTES_PER_TOKEN: usize = 32;
+/// Upper bound on the size of all sections: 21 in sympy 1.14.0 with 7.6 million tokens.
+const MAX_BYTES_PER_TOKEN: usize = 32;
 
-/// A table's entries are sorted in so many parts, as a power of two, by the first bits of their
-/// keys: all cores sort, and few entries are in memory at once.
+/// Number of parts, as a power of two, in which a table's entries are sorted, split by the first
+/// bits of their keys. So all cores sort, and few entries are in memory at once.
 const PART_BITS: u32 = 3;
 
 impl TextClasses {
-    /// What followed all contexts of an order, or, for the shortest context that is looked up in the
-    /// texts, where that stands. `tokens` has the symbols, as a section does.
+    /// Returns the followers of all contexts of an order, or, for the shortest context that is
+    /// looked up in the texts, its positions. `tokens` has the symbols, as a section does.
     fn table(&self, order: usize, tokens: &[u8]) -> Table {
         let mut table = Table::default();
         let parts: Vec<usize> = (0..1 << PART_BITS).collect();
@@ -380,8 +382,8 @@ impl TextClasses {
         table
     }
 
-    /// The mixed keys in one part of all contexts of an order, with what followed or where that
-    /// stands.
+    /// Returns the mixed keys in one part of all contexts of an order, each with its follower or
+    /// position.
     fn entries(&self, order: usize, tokens: &[u8], part: usize) -> Vec<(u64, u32)> {
         let mut entries = Vec::with_capacity(self.classes.len() >> PART_BITS);
         let mut start = 0;
@@ -403,17 +405,17 @@ impl TextClasses {
     }
 }
 
-/// A table, by rising keys.
+/// A table, sorted by ascending keys.
 #[derive(Default)]
 struct Table {
     keys: Vec<u64>,
-    /// Where the values of each key end.
+    /// End of each key's values.
     ends: Vec<u32>,
     values: Vec<u32>,
 }
 
 impl Table {
-    /// A table of sorted entries, whose values are counted or listed.
+    /// Builds a table from sorted entries, whose values are counted or listed.
     fn of_sorted(entries: &[(u64, u32)], counted: bool) -> Self {
         let mut table = Self::default();
         for of_key in entries.chunk_by(|a, b| a.0 == b.0) {
@@ -431,7 +433,7 @@ impl Table {
         table
     }
 
-    /// Adds a table of greater keys.
+    /// Appends a table with greater keys.
     fn append(&mut self, more: Self) {
         let before = self.ends.last().copied().unwrap_or(0);
         self.keys.extend(more.keys);
@@ -440,7 +442,7 @@ impl Table {
     }
 }
 
-/// Sections, one behind the other, and their lengths.
+/// Concatenated sections, and their lengths.
 #[derive(Default)]
 struct Sections {
     bytes: Vec<u8>,
@@ -458,15 +460,15 @@ impl Sections {
         self.section(numbers.into_iter().flat_map(u32::to_le_bytes));
     }
 
-    /// A section that was written.
+    /// Returns a section that was written.
     fn written(&self, section: usize) -> &[u8] {
         let start = self.lengths[..section].iter().sum();
         &self.bytes[start..start + self.lengths[section]]
     }
 }
 
-/// Where each of so many buckets of sorted keys that about four share one begins, and where the
-/// last ends.
+/// Returns the start of each bucket of sorted keys, and the end of the last. A bucket has about
+/// four keys.
 fn bucket_bounds(keys: &[u64]) -> Vec<u32> {
     let bits = (keys.len() / 4).max(2).ilog2();
     let mut bounds = vec![0; (1 << bits) + 1];
@@ -479,18 +481,18 @@ fn bucket_bounds(keys: &[u64]) -> Vec<u32> {
     bounds
 }
 
-/// The bucket of a key, by its first bits.
+/// Returns the bucket of a key, by its first bits.
 fn bucket_of(key: u64, bits: u32) -> usize {
     (key >> (64 - bits)) as usize
 }
 
-/// The key of a symbol's text.
+/// Returns the key of a symbol's text.
 fn text_key(text: &str) -> u64 {
     let fold = |key, byte: &u8| mix(key ^ u64::from(*byte)).wrapping_add(1);
     mix(text.as_bytes().iter().fold(0, fold))
 }
 
-/// A number of a section of numbers.
+/// Reads a number from a section of numbers.
 fn number(section: &[u8], index: usize) -> u32 {
     let bytes = section[4 * index..].first_chunk();
     bytes.copied().map_or(0, u32::from_le_bytes)

@@ -56,7 +56,7 @@ class Cart:
 ";
 
 #[test]
-fn a_line_seen_elsewhere_is_written_again() {
+fn known_line_is_completed() {
     let line = complete(
         &[("shop/cart.py", CART)],
         "def f(self):\n    result = 0\n    for item in $0\n",
@@ -65,7 +65,7 @@ fn a_line_seen_elsewhere_is_written_again() {
 }
 
 #[test]
-fn further_lines_come_at_the_cursors_depth_and_stay_in_the_block() {
+fn further_lines_are_indented_and_stay_in_the_block() {
     let twice = [("a.py", CART), ("b.py", CART), ("c.py", CART)];
     let text = complete(
         &twice,
@@ -79,7 +79,7 @@ fn further_lines_come_at_the_cursors_depth_and_stay_in_the_block() {
 }
 
 #[test]
-fn lines_that_stand_after_the_cursor_are_not_written() {
+fn lines_after_the_cursor_are_not_repeated() {
     let twice = [("a.py", CART), ("b.py", CART), ("c.py", CART)];
     let text = complete(
         &twice,
@@ -89,7 +89,7 @@ fn lines_that_stand_after_the_cursor_are_not_written() {
 }
 
 #[test]
-fn within_a_line_it_stops_before_what_follows() {
+fn completion_within_a_line_stops_before_its_rest() {
     let files = [(
         "a.py",
         "x = load(path, mode)\ny = load(path, mode)\nz = load(path, f(mode))\n",
@@ -101,7 +101,7 @@ fn within_a_line_it_stops_before_what_follows() {
 }
 
 #[test]
-fn what_is_begun_is_ended() {
+fn begun_token_is_completed() {
     let files = [(
         "a.py",
         "self.items = config['items']\nself.index = config['index']\n",
@@ -113,7 +113,7 @@ fn what_is_begun_is_ended() {
 }
 
 #[test]
-fn an_indentation_that_is_missing_is_written() {
+fn missing_indentation_is_written() {
     let files = [(
         "a.py",
         "def f(x):\n    return x\n\n\ndef g(x):\n    return x\n",
@@ -132,7 +132,7 @@ fn line_breaks_are_those_of_the_file() {
 }
 
 #[test]
-fn the_file_itself_counts_only_as_the_request_has_it() {
+fn own_file_counts_only_as_in_the_request() {
     let mut learnt = learnt(&[("shop/here.py", "alpha(beta, gamma)\n")]);
     let mut request = request("alpha($0)\n");
     assert_eq!(texts(&learnt.complete(&request)), [""]);
@@ -143,7 +143,7 @@ fn the_file_itself_counts_only_as_the_request_has_it() {
 }
 
 #[test]
-fn the_nearest_cache_wins() {
+fn nearest_cache_has_precedence() {
     let files = [
         ("far/a.py", "x = io.open(far)\ny = io.open(far)\n"),
         ("shop/b.py", "z = io.open(folder)\n"),
@@ -163,7 +163,7 @@ fn the_nearest_cache_wins() {
 }
 
 #[test]
-fn a_line_is_not_written_over_and_over() {
+fn line_is_not_repeated() {
     let files = [("a.py", "step()\n".repeat(50))];
     let files = [(files[0].0, files[0].1.as_str())];
     assert_eq!(complete(&files, "step()\nstep()\n$0"), "step()");
@@ -189,7 +189,7 @@ fn candidates_differ_and_the_best_comes_first() {
 }
 
 #[test]
-fn drawing_is_told_by_the_seed() {
+fn drawing_depends_on_the_seed() {
     let files = [(
         "a.py",
         "open(one)\nopen(two)\nopen(three)\nopen(four)\nopen(five)\n",
@@ -223,7 +223,7 @@ fn drawing_is_told_by_the_seed() {
 }
 
 #[test]
-fn tokens_run_out() {
+fn max_tokens_limits_completion() {
     let mut request = request("for item $0");
     request.parameters.max_tokens = 2;
     let answer = learnt(&[("a.py", CART)]).complete(&request);
@@ -232,14 +232,14 @@ fn tokens_run_out() {
 }
 
 #[test]
-fn nothing_known_is_nothing_said() {
+fn empty_model_returns_empty_completion() {
     let answer = Learnt::default().complete(&request("$0"));
     assert_eq!(texts(&answer), [""]);
     assert_eq!(answer.candidates[0].mean_log_probability, None);
 }
 
 #[tokio::test]
-async fn it_answers_through_the_trait() {
+async fn trait_object_completes() {
     let model = EmbeddedModel::new();
     model.observe("a.py", Some("alpha(beta)\n"));
     let answer = Model::complete(
@@ -252,14 +252,14 @@ async fn it_answers_through_the_trait() {
     assert_eq!(texts(&answer), ["beta)"]);
 }
 
-/// What a model knows that was kept and started again.
-fn started_again(learnt: &Learnt) -> Learnt {
+/// A model restored from its kept state.
+fn restored(learnt: &Learnt) -> Learnt {
     let bytes = Arc::new(learnt.texts().encode());
     Learnt::of_kept(KeptTables::read(bytes).expect("it is what was written"))
 }
 
 #[test]
-fn what_is_kept_is_other_than_what_it_is_cut_to() {
+fn truncated_state_is_rejected() {
     let bytes = learnt(&[("a.py", CART), ("b.py", "x = 1\n")])
         .texts()
         .encode();
@@ -269,10 +269,10 @@ fn what_is_kept_is_other_than_what_it_is_cut_to() {
     assert!(KeptTables::read(Arc::new(bytes)).is_some());
 }
 
-/// A turn of indentation that only a forgotten text had differed from one that no text had, which
-/// passed for the beginning of what stands after the cursor.
+/// Regression: a line break that occurred only in a forgotten text had a class, unlike one
+/// that occurred nowhere, which matched the beginning of the text after the cursor.
 #[test]
-fn a_turn_that_no_text_has_is_like_one_of_a_forgotten_text() {
+fn forgotten_line_break_equals_an_unknown_one() {
     let request = request("        if x:\n    if x:\n$0    return x\nreturn x");
     let fresh = learnt(&[("a.py", "")]);
     let mut changed = learnt(&[("a.py", ""), ("gone.py", "x\nx")]);
@@ -300,7 +300,7 @@ fn code() -> impl Strategy<Value = String> {
     prop::collection::vec(line, 0..30).prop_map(|lines| lines.join("\n"))
 }
 
-/// A few lines of few words at all kinds of depths.
+/// A few lines of few words at various depths.
 fn indented() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec!["x", "f(x)", "return x", "if x:", "@f"]);
     let line = (0_usize..4, word).prop_map(|(depth, word)| "    ".repeat(depth) + word);
@@ -323,7 +323,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn what_was_replaced_or_removed_leaves_no_trace(
+    fn replaced_and_removed_files_leave_no_trace(
         texts in prop::collection::vec(code(), 4),
         others in prop::collection::vec(code(), 4),
         prefix in code(),
@@ -350,22 +350,22 @@ proptest! {
                 changed.observe("gone.py", Some(text));
             }
         }
-        // Some of it may be of an earlier start, or of two.
+        // Part of it may be from one or two earlier starts.
         if starts > 0 {
-            changed = started_again(&changed);
+            changed = restored(&changed);
         }
         changed.observe("gone.py", None);
         for (path, text) in paths.iter().zip(&texts).rev().take(learnt_again) {
             changed.observe(path, Some(text));
         }
         if starts > 1 {
-            changed = started_again(&changed);
+            changed = restored(&changed);
         }
         for (path, text) in paths.iter().zip(&texts) {
             changed.observe(path, Some(text));
         }
         if starts > 2 {
-            changed = started_again(&changed);
+            changed = restored(&changed);
         }
         let fresh = learnt(&paths.iter().copied().zip(texts.iter().map(String::as_str)).collect::<Vec<_>>());
         let mut request = request("$0");
@@ -385,9 +385,10 @@ proptest! {
         prop_assert!(changed.counts.is_empty());
     }
 
-    /// Turns of indentation that only a forgotten text had differed from those that none had.
+    /// Regression: line breaks that occurred only in a forgotten text differed from
+    /// unknown ones.
     #[test]
-    fn a_forgotten_text_leaves_no_turns_of_indentation(
+    fn forgotten_text_leaves_no_line_breaks(
         text in indented(),
         forgotten in indented(),
         prefix in indented(),
@@ -403,7 +404,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_fail(
+    fn arbitrary_text_never_fails(
         prefix in "\\PC{0,30}|[ \t\r\n\"'a(\\\\]{0,30}",
         suffix in "\\PC{0,30}|[ \t\r\n\"'a)\\\\]{0,30}",
         parameters in parameters(),

@@ -1,4 +1,4 @@
-//! Numbers for tokens.
+//! Maps tokens to numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,59 +6,60 @@ use std::sync::Arc;
 use super::lexer::Token;
 use super::tables::KeptTables;
 
-/// A token as it is written: its blanks and its text, or a turn's form.
+/// A token with the blanks before it, or the form of a line break.
 pub(super) type Symbol = u32;
 
-/// A token as it is matched: without the blanks before it, a turn without its blank lines.
+/// A token without the blanks before it, or the form of a line break without blank lines. Contexts are
+/// matched by class.
 pub(super) type Class = u32;
 
-/// The symbol and class that stand before a text.
+/// The symbol and class before a text.
 pub(super) const START: Symbol = 0;
 
-/// The symbol and class that stand before a piece cut from a text. Its text is one that the lexer
-/// never gives a token.
+/// The symbol and class before a piece cut from a text. Its text is never a token of the lexer.
 pub(super) const CUT: Symbol = 1;
 
-/// The class of a text that has none: no other token's, so that nothing is counted after it.
+/// The class of an unknown text. No token has it, so nothing is counted after it.
 pub(super) const UNKNOWN: Class = Class::MAX;
 
-/// Numbers for symbols and classes, in order of first sight. Nothing may depend on their values
-/// but equality: they tell the order in which files came.
+/// Numbers of symbols and classes, in order of first occurrence. Code may only compare them for
+/// equality, as they depend on the order of files.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
-    /// What was kept comes first.
+    /// The kept state, whose numbers come first.
     kept: Arc<KeptTables>,
     numbers: HashMap<Box<str>, Symbol>,
     entries: Vec<(Box<str>, Class)>,
 }
 
-/// A vocabulary with additions that last for one request.
+/// A vocabulary with temporary additions for one request.
 #[derive(Debug)]
 pub(super) struct Extended<'a> {
     base: &'a Vocabulary,
     more: Vocabulary,
 }
 
-/// Gives tokens their numbers.
+/// Assigns numbers to tokens.
 pub(super) trait Intern {
-    /// The number of a text; `class` is the number of its class, if that is another text.
+    /// Returns the number of a text, and assigns it if necessary; `class` is the number of its
+    /// class, if that is another text.
     fn intern(&mut self, text: &str, class: Option<Class>) -> Symbol;
 
-    /// The number of a text that is known.
+    /// Returns the number of a known text.
     fn find(&self, text: &str) -> Option<Symbol>;
 
-    /// The text and class of a number.
+    /// Returns the text and class of a number.
     fn entry(&self, symbol: Symbol) -> (&str, Class);
 
-    /// The class of a number.
+    /// Returns the class of a number.
     fn class(&self, symbol: Symbol) -> Class;
 
-    /// The symbol and class of a token. `source` is the token with its gap.
+    /// Returns the symbol and class of a token. `source` is the token with its gap.
     fn token(&mut self, token: &Token<'_>, source: &str) -> (Symbol, Class) {
         let form;
-        let (text, class_text) = match &token.turn {
-            Some(turn) => {
-                form = (turn.form(true), turn.form(false));
+        let (text, class_text) = match &token.line_break {
+            Some(line_break) => {
+                form = (line_break.form(true), line_break.form(false));
                 (form.0.as_str(), form.1.as_str())
             }
             None => (source, token.text),
@@ -84,7 +85,7 @@ impl Default for Vocabulary {
 }
 
 impl Vocabulary {
-    /// What was kept.
+    /// Creates a vocabulary from a kept state.
     pub(super) fn of_kept(kept: Arc<KeptTables>) -> Self {
         Self {
             kept,
@@ -92,7 +93,7 @@ impl Vocabulary {
         }
     }
 
-    /// How many symbols there are.
+    /// Number of symbols.
     pub(super) fn len(&self) -> usize {
         self.kept.symbols() + self.entries.len()
     }
@@ -145,7 +146,7 @@ impl Intern for Vocabulary {
 }
 
 impl<'a> Extended<'a> {
-    /// A vocabulary without additions yet.
+    /// Creates a vocabulary without additions.
     pub(super) fn new(base: &'a Vocabulary) -> Self {
         Self {
             base,

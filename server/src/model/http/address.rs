@@ -1,12 +1,12 @@
-//! Addresses of servers as people have them: a provider's base as its page prints it, with or
-//! without a version, or the whole endpoint.
+//! Resolves addresses of servers as people write them: a provider's base as its page prints it,
+//! with or without a version, or the whole endpoint.
 
 use reqwest::Url;
 
 use crate::model::ModelError;
 
-/// Bases of providers that differ from `/v1`, by host: a host ends in the first, and an address
-/// without this path, or with a part of it, means all of it. Each is from the provider's own page.
+/// Base paths of providers other than `/v1`, by the end of the host. An address without this path,
+/// or with only its beginning, is completed to it. Each is from the provider's own page.
 const PROVIDER_ROOTS: &[(&str, &str)] = &[
     // <https://ai.google.dev/gemini-api/docs/openai>
     ("generativelanguage.googleapis.com", "v1beta/openai"),
@@ -38,8 +38,7 @@ const PROVIDER_ROOTS: &[(&str, &str)] = &[
     ("models.inference.ai.azure.com", ""),
 ];
 
-/// The endpoints that people copy, and the protocols that they belong to; of two that fit, the
-/// longer comes first.
+/// Endpoints that people copy, and their protocols. Of two that match, the longer comes first.
 const ENDPOINTS: &[(&str, &str)] = &[
     ("chat/completions", "openai-chat"),
     ("fim/completions", "mistral-fim` or `inception-fim"),
@@ -53,15 +52,15 @@ const ENDPOINTS: &[(&str, &str)] = &[
     ("api/chat", "ollama-generate"),
 ];
 
-/// Parameters of a query that an address may have. Others could hold a key, which would then
-/// stand in errors and logs.
+/// Allowed query parameters of an address. Others could contain a key, which would then appear in
+/// errors and logs.
 const QUERIES: &[&str] = &["api-version"];
 
-/// The address of a protocol's path (`/` first) under a base of a setting. `name` is the model's,
-/// which Azure's addresses may lack.
+/// Resolves the address of a protocol's path (`/` first) under a base of a setting. `name` is the
+/// model's, which Azure's addresses may lack.
 ///
 /// # Errors
-/// [`ModelError::Settings`] if it is no address, or another protocol's.
+/// [`ModelError::Settings`] if it is not an address, or is another protocol's.
 pub(super) fn resolve(
     setting: &str,
     base: &str,
@@ -73,6 +72,9 @@ pub(super) fn resolve(
             "model: the setting {setting} is not an address of the form http://host:port: {why}."
         ))
     };
+    if !base.contains("://") {
+        return Err(fault("put http:// or https:// before it"));
+    }
     let mut url = Url::parse(base.trim()).map_err(|error| fault(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(fault("the scheme is neither http nor https"));
@@ -127,7 +129,7 @@ pub(super) fn resolve(
     Ok(url)
 }
 
-/// Completes a base's path to the one that a protocol's endpoint is under.
+/// Completes a base's path to the parent of a protocol's endpoint.
 fn complete_root<'a>(
     url: &Url,
     root: &'a str,
@@ -173,7 +175,7 @@ fn complete_root<'a>(
     }
 }
 
-/// True for `v1`, `v4`, `v1beta`, `v1beta3` and their like.
+/// True for `v1`, `v4`, `v1beta`, `v1beta3` and similar.
 fn is_version(part: &str) -> bool {
     let Some(rest) = part.strip_prefix('v') else {
         return false;
@@ -185,14 +187,15 @@ fn is_version(part: &str) -> bool {
             .all(|character| character.is_ascii_lowercase() || character.is_ascii_digit())
 }
 
-/// True for an address of Azure OpenAI, which takes a key in a header of its own.
+/// True for an address of Azure OpenAI, which expects the key in a different header.
 pub(super) fn is_azure(url: &Url) -> bool {
     url.host_str()
         .is_some_and(|host| host.ends_with(".azure.com"))
         || url.path().contains("/openai/deployments/")
 }
 
-/// True for an address of this machine. Servers print `0.0.0.0` and `[::]` for all of its own.
+/// True for an address of this machine. Servers print `0.0.0.0` and `[::]` for all of their own
+/// addresses.
 pub(super) fn is_this_machine(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => {
@@ -213,8 +216,8 @@ pub(super) fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// True for a server of one's own, on this machine or in the same network, which may have to load
-/// the model first.
+/// True for a server on this machine or in the same network, which may have to load the model
+/// first.
 pub(super) fn is_local(url: &Url) -> bool {
     if is_this_machine(url) {
         return true;
@@ -244,8 +247,8 @@ mod tests {
             .map_or_else(|error| error.to_string(), String::from)
     }
 
-    /// Each line: a base as a provider's page or an editor's guide has it, a protocol's path, and
-    /// what has to be requested.
+    /// Each line: a base as a provider's page or an editor's guide prints it, a protocol's path,
+    /// and the expected address.
     #[test]
     fn bases_and_endpoints_are_requested_as_meant() {
         const CHAT: &str = "/v1/chat/completions";
@@ -442,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_many_names() {
+    fn names_of_this_machine_are_recognised() {
         let this = |text: &str| is_this_machine(&Url::parse(text).expect("an address"));
         for text in [
             "http://localhost",

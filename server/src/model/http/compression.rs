@@ -1,4 +1,4 @@
-//! The bytes of a response's body, decompressed where a server compresses them without being asked.
+//! Reads a response's body, and decompresses it if a server compresses it without a request for it.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use reqwest::header::CONTENT_ENCODING;
 pub(super) struct Body {
     response: Response,
     decoder: Decoder,
-    /// A piece that was read before, when the response was waited for.
+    /// A piece that was read while waiting for the response.
     first: Option<Result<Vec<u8>, BodyFault>>,
 }
 
@@ -22,7 +22,7 @@ enum Decoder {
     Plain,
     Gzip(MultiGzDecoder<Vec<u8>>),
     Zlib(ZlibDecoder<Vec<u8>>),
-    /// Compressed in a way that is not read here.
+    /// Compressed with an unsupported method.
     Other(String),
 }
 
@@ -31,7 +31,7 @@ enum Decoder {
 pub(super) enum BodyFault {
     /// The connection failed.
     Broken(reqwest::Error),
-    /// The bytes are compressed and can't be decompressed: why.
+    /// The bytes can't be decompressed; holds the reason.
     Compressed(String),
 }
 
@@ -58,10 +58,10 @@ impl Body {
         }
     }
 
-    /// The next bytes; `None` at the end.
+    /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors
-    /// The connection broke, or the bytes are compressed in a way that is not read here.
+    /// The connection broke, or the compression is unsupported.
     pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, BodyFault> {
         if let Some(first) = self.first.take() {
             return first.map(Some);
@@ -76,7 +76,8 @@ impl Body {
             return self.finish();
         };
         if matches!(self.decoder, Decoder::Unknown) && !bytes.is_empty() {
-            // Some proxies compress and do not say so. No JSON and no event begins like this.
+            // Some proxies compress without declaring it. No JSON and no event starts with these
+            // bytes.
             self.decoder = if bytes.starts_with(&[0x1f, 0x8b]) {
                 Decoder::Gzip(MultiGzDecoder::new(Vec::new()))
             } else {
@@ -107,7 +108,7 @@ impl Body {
         Ok((!rest.is_empty()).then_some(rest))
     }
 
-    /// Waits for the first bytes, which the next [`Body::chunk`] gives.
+    /// Waits for the first bytes, which the next [`Body::chunk`] returns.
     pub(super) async fn begin(&mut self) {
         self.first = self.chunk().await.transpose();
     }

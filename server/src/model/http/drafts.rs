@@ -1,4 +1,4 @@
-//! Candidates while they are streamed: stops, what a listener receives of them, and their ends.
+//! Candidates while they are streamed: their stops, ends, and updates to a listener.
 
 use super::protocol::CandidatePiece;
 use crate::model::{Finish, RawCandidate, TextListener};
@@ -7,18 +7,18 @@ use crate::model::{Finish, RawCandidate, TextListener};
 #[derive(Debug)]
 pub(super) struct Drafts(Vec<Draft>);
 
-/// One candidate as far as it has come.
+/// One candidate so far.
 #[derive(Debug, Default)]
 struct Draft {
     text: String,
-    /// How much of the text, in bytes, can't be the beginning of a stop.
+    /// Number of bytes of the text before any possible beginning of a stop.
     safe: usize,
-    /// Whether the server has named it.
+    /// True if the server has sent a piece of it.
     begun: bool,
-    /// Whether the listener has received any of it.
+    /// True if the listener has received any of it.
     announced: bool,
     finish: Option<Finish>,
-    /// True if the server sent thinking apart from the text.
+    /// True if the server sent reasoning separately from the text.
     thought: bool,
     log_probability: f64,
     tokens: usize,
@@ -29,8 +29,8 @@ impl Drafts {
         Self((0..count).map(|_| Draft::default()).collect())
     }
 
-    /// Adds a piece to a candidate and passes to the listener what is new and can't be the
-    /// beginning of a stop. What comes after a candidate's end is dropped.
+    /// Adds a piece to a candidate. Passes new text to the listener, except an end that may be the
+    /// beginning of a stop. Pieces after a candidate's end are dropped.
     pub(super) fn push(
         &mut self,
         index: usize,
@@ -47,8 +47,8 @@ impl Drafts {
         draft.thought |= piece.thought;
         draft.tokens += piece.log_probabilities.len();
         draft.log_probability += piece.log_probabilities.iter().sum::<f64>();
-        // No stop begins in the safe part, so only what comes after it is searched. The stop that is
-        // whole first counts, as with servers, however the text was cut into pieces.
+        // No stop begins in the safe part, so only the rest is searched. The stop that completes
+        // first counts, as on servers, however the text is split into pieces.
         let rest = &draft.text[draft.safe..];
         let stop = stops
             .iter()
@@ -78,7 +78,7 @@ impl Drafts {
         }
     }
 
-    /// Ends a candidate that has begun and has no end yet.
+    /// Ends a candidate that has begun and not ended.
     pub(super) fn end(&mut self, index: usize, listener: &dyn TextListener) {
         if self.0[index].begun {
             let last = CandidatePiece {
@@ -89,30 +89,30 @@ impl Drafts {
         }
     }
 
-    /// Begins and ends a candidate that the server answered with nothing at all.
+    /// Begins and ends a candidate for which the server sent nothing.
     pub(super) fn end_empty(&mut self, index: usize, listener: &dyn TextListener) {
         self.0[index].begun = true;
         self.end(index, listener);
     }
 
-    /// Whether the server has named this candidate.
+    /// True if the server has sent a piece of this candidate.
     pub(super) fn has_begun(&self, index: usize) -> bool {
         self.0[index].begun
     }
 
-    /// Whether this candidate has come to its end.
+    /// True if this candidate has ended.
     pub(super) fn has_ended(&self, index: usize) -> bool {
         self.0[index].finish.is_some()
     }
 
-    /// Whether a listener has ended some candidate.
+    /// True if a listener has ended some candidate.
     pub(super) fn has_enough(&self) -> bool {
         self.0
             .iter()
             .any(|draft| draft.finish == Some(Finish::Enough))
     }
 
-    /// The candidates that have come to their ends.
+    /// Returns the candidates that have ended.
     pub(super) fn candidates(self) -> Vec<RawCandidate> {
         let ended = self.0.into_iter().filter_map(|draft| {
             Some(RawCandidate {
@@ -127,7 +127,7 @@ impl Drafts {
     }
 }
 
-/// The length of the longest end of a text that is the beginning of a stop, in bytes.
+/// Returns the length in bytes of the longest end of a text that is the beginning of a stop.
 fn open_stop(text: &str, stops: &[String]) -> usize {
     stops
         .iter()
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what it receives, and ends a candidate once its text is this long.
+    /// Records what it receives, and ends a candidate once its text has this length.
     struct Notes {
         streamed: Mutex<Vec<String>>,
         enough: usize,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looked_like_a_stop_is_told_later() {
+    fn partial_stop_is_passed_on_once_refuted() {
         let (streamed, text, _) =
             played(&["a <", "|fil", "e<", "|"], &["<|file_sep|>"], usize::MAX);
         assert_eq!(streamed, ["a ", "a <|file", "a <|file<|"]);
@@ -219,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn enough_ends_a_candidate_where_it_was_heard() {
+    fn candidate_ends_where_the_listener_breaks() {
         let (streamed, text, finish) = played(&["ab", "cd<", "ef", "gh"], &["<|"], 4);
         assert_eq!(streamed, ["ab", "abcd"]);
         assert_eq!((text.as_str(), finish), ("abcd", Finish::Enough));
     }
 
     #[test]
-    fn an_empty_candidate_is_told_once() {
+    fn empty_candidate_is_reported_once() {
         let (streamed, text, finish) = played(&["", ""], &[], usize::MAX);
         assert_eq!(streamed, [""]);
         assert_eq!((text.as_str(), finish), ("", Finish::Stop));
@@ -252,12 +252,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_pieces_do_not_matter(
+        fn text_does_not_depend_on_pieces(
             pieces in prop::collection::vec("[ab<>|é]{0,3}", 0..12),
             stops in prop::collection::vec("[ab<>|é]{1,4}", 0..4),
         ) {
             let whole = pieces.concat();
-            // The stop that is whole first, and of several the longest.
+            // The stop that completes first counts; of several, the longest.
             let expected = stops
                 .iter()
                 .filter_map(|stop| Some((whole.find(stop.as_str())?, stop.len())))

@@ -1,4 +1,4 @@
-//! One server: how it is reached, who asks, and errors that hold no key.
+//! A server's address: how it is reached, with which key, and errors without the key.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -26,10 +26,10 @@ use super::retries::{RequestFault, Retries, retry_after};
 use super::trust::trusting;
 use crate::model::{ModelError, ModelSettings, ReachFault, Secret};
 
-/// The pause before a server that loads the model is asked again.
+/// Pause before the next request to a server that loads the model.
 const LOAD_POLL: Duration = Duration::from_millis(500);
 
-/// Headers that settings can't set.
+/// Headers that settings can't override.
 const OWN_HEADERS: [HeaderName; 5] = [
     ACCEPT_ENCODING,
     CONTENT_LENGTH,
@@ -38,20 +38,20 @@ const OWN_HEADERS: [HeaderName; 5] = [
     TRANSFER_ENCODING,
 ];
 
-/// How many characters of a server's response an error shows.
+/// Maximum number of characters of a server's response in an error.
 const PRINTED_CHARACTERS: usize = 300;
 
-/// The most bytes of a response that are read.
+/// Maximum number of bytes of a response.
 pub(super) const MOST_BYTES: usize = 8 << 20;
 
-/// An address that takes JSON, and those who may ask it.
+/// An address that accepts JSON, with its key and headers.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     client: Client,
     streamed: Url,
     whole: Url,
     headers: HeaderMap,
-    /// Secrets that no error may show: the key, and values of headers from the environment.
+    /// Secrets that must not appear in an error: the key, and header values from the environment.
     secrets: Vec<Secret>,
     retries: u32,
     pacing: Pacing,
@@ -73,17 +73,17 @@ impl From<SendFailure> for ModelError {
     }
 }
 
-/// The answer to one attempt.
+/// Response to one request.
 enum Answer {
     Success(Box<Body>),
     Refused(Response),
 }
 
 impl Endpoint {
-    /// The endpoint of a protocol under the settings' url.
+    /// Creates the endpoint of a protocol under the URL of the settings.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] if the url is missing or can't be, or what belongs to it can't.
+    /// [`ModelError::Settings`] if the URL is missing or invalid, or a related setting is invalid.
     pub(super) fn new(
         settings: &ModelSettings,
         environment: &dyn Fn(&str) -> Option<String>,
@@ -112,7 +112,8 @@ impl Endpoint {
         })
     }
 
-    /// The endpoint at a path that answers as a whole, with the key as OpenAI's servers take it.
+    /// Creates the endpoint of a path with whole responses, with the key as OpenAI's servers expect
+    /// it.
     ///
     /// # Errors
     /// As [`Endpoint::new`].
@@ -126,7 +127,7 @@ impl Endpoint {
         Self::at(settings, environment, [url.clone(), url], &bearer)
     }
 
-    /// The endpoint at these addresses, that of streamed responses first.
+    /// Creates the endpoint of these addresses, that of streamed responses first.
     fn at(
         settings: &ModelSettings,
         environment: &dyn Fn(&str) -> Option<String>,
@@ -136,10 +137,10 @@ impl Endpoint {
         install_crypto();
         let client = client(settings, &streamed)?;
         let (own, mut secrets) = own_headers(&settings.headers, environment)?;
-        // Last, as it may run a command that asks a person for something.
+        // The key comes last, as its command may ask the person for something.
         let key = settings.key(environment)?;
         let mut headers = HeaderMap::new();
-        // Servers compress only what they are asked to, and a compressed stream may be held back.
+        // Asks for no compression, as a proxy may hold a compressed stream back.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         for (name, value) in headers_of(key.as_ref()) {
             let mut value = HeaderValue::try_from(value).map_err(|_| {
@@ -166,7 +167,7 @@ impl Endpoint {
         })
     }
 
-    /// State of the first answer, if the server is one's own.
+    /// State of the first response, if the server may load the model.
     pub(super) fn loading(&self) -> &Loading {
         &self.loading
     }
@@ -176,9 +177,9 @@ impl Endpoint {
         self.pacing.is_refused()
     }
 
-    /// Sends a body and gives the response once its head is there and says success. Faults that
-    /// pass are waited for and tried again: see [`Retries`]; a pause that the server asked for is
-    /// kept: see [`Pacing`]. With a `lead` the first answer is waited for, even if the caller is not.
+    /// Sends a body and returns the response as soon as its head reports success. Temporary faults
+    /// are retried: see [`Retries`]. A pause that the server requested is respected: see
+    /// [`Pacing`]. With a `lead`, the first response is awaited even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ModelError::Unreachable`] and [`ModelError::Status`].
@@ -227,7 +228,7 @@ impl Endpoint {
                     let text = failure.error.to_string().to_lowercase();
                     let loads = lead.is_some() && text.contains("loading");
                     if matches!(fault, RequestFault::Status(503, _)) && loads {
-                        // llama.cpp's server says so while it loads the model.
+                        // llama.cpp's server answers this while it loads the model.
                         let remaining = deadline.saturating_duration_since(Instant::now());
                         if LOAD_POLL < remaining {
                             tokio::time::sleep(LOAD_POLL).await;
@@ -258,8 +259,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends the first request in a task of its own, which a cancelled caller does not end: a server
-    /// that loads the model may abort that when the client hangs up.
+    /// Sends the first request in a separate task, which survives a cancelled caller: a server that
+    /// loads the model may abort the load if the client disconnects.
     async fn first_answer(
         &self,
         request: RequestBuilder,
@@ -278,12 +279,12 @@ impl Endpoint {
         }));
         match task.await {
             Ok(Ok(answer)) => answer,
-            // The caller's own time is over at the same moment.
+            // The caller's own timeout ends at the same moment and reports the error.
             _ => std::future::pending().await,
         }
     }
 
-    /// The fault and the error of a response that is no success.
+    /// Returns the fault and the error of an unsuccessful response.
     async fn refused(&self, response: Response, stream: bool) -> (RequestFault, SendFailure) {
         let url = self.url(stream);
         let header = |name| {
@@ -315,7 +316,7 @@ impl Endpoint {
         (fault, SendFailure { error, refusal })
     }
 
-    /// A response that is not of the documented form.
+    /// Error for a response in an undocumented format.
     pub(super) fn malformed(&self, stream: bool, reason: &str) -> ModelError {
         ModelError::Malformed {
             url: self.url(stream).to_string(),
@@ -323,7 +324,7 @@ impl Endpoint {
         }
     }
 
-    /// A response whose body can't be read.
+    /// Error for a response whose body can't be read.
     pub(super) fn unreadable(&self, stream: bool, fault: BodyFault) -> ModelError {
         let reason = match fault {
             BodyFault::Broken(error) => format!("it breaks off: {}", causes(&error.without_url())),
@@ -332,12 +333,12 @@ impl Endpoint {
         self.malformed(stream, &reason)
     }
 
-    /// The address that streamed or whole responses come from.
+    /// Returns the address of streamed or whole responses.
     pub(super) fn address(&self, stream: bool) -> String {
         self.url(stream).to_string()
     }
 
-    /// An error that a server reports in the body of a successful response.
+    /// Error that a server reports in the body of a successful response.
     pub(super) fn server_error(&self, stream: bool, error: &Value) -> ModelError {
         let message = match (error, &error["message"]) {
             (Value::String(message), _) | (_, Value::String(message)) => message.clone(),
@@ -350,8 +351,8 @@ impl Endpoint {
         if stream { &self.streamed } else { &self.whole }
     }
 
-    /// A text fit for an error: without secrets, on one line, and short. They go first, as
-    /// shortening could leave a part of one.
+    /// Makes a text fit for an error: redacted, on one line, and short. Secrets are redacted first,
+    /// as shortening could leave a part of one.
     fn printable(&self, text: &str) -> String {
         let text = self
             .secrets
@@ -366,7 +367,7 @@ impl Endpoint {
     }
 }
 
-/// One attempt's answer.
+/// Sends one request.
 async fn answer(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
     let response = request.send().await?;
     Ok(if response.status().is_success() {
@@ -376,7 +377,7 @@ async fn answer(request: RequestBuilder) -> Result<Answer, reqwest::Error> {
     })
 }
 
-/// The headers of the settings, and the values in them that came from the environment.
+/// Returns the headers of the settings, and those values in them that came from the environment.
 fn own_headers(
     headers: &BTreeMap<String, String>,
     environment: &dyn Fn(&str) -> Option<String>,
@@ -413,11 +414,11 @@ fn own_headers(
     Ok((own, secrets))
 }
 
-/// The client that the settings ask for.
+/// Creates the HTTP client of the settings.
 fn client(settings: &ModelSettings, url: &Url) -> Result<Client, ModelError> {
     let proxy = settings.proxy.as_deref().map(named_proxy).transpose()?;
     let builder = || {
-        // A redirect could carry the prompt, which is a person's code, somewhere else.
+        // A redirect could send the prompt, which is a person's code, to another host.
         let builder = Client::builder()
             .redirect(Policy::none())
             .user_agent(concat!("fillrate/", env!("CARGO_PKG_VERSION")));
@@ -430,13 +431,13 @@ fn client(settings: &ModelSettings, url: &Url) -> Result<Client, ModelError> {
     let is_direct = url.scheme() == "http" && proxy.is_none() && is_this_machine(url);
     let client = match &settings.ca_file {
         Some(path) => builder().tls_backend_preconfigured(trusting(path)?).build(),
-        // Reading the system's certificates takes a while, and nothing here needs them.
+        // Reading the system's certificates is slow, and an unencrypted address needs none.
         None if is_direct => builder().tls_certs_only([]).build(),
         None => builder().build(),
     };
     client
         .or_else(|error| match url.scheme() {
-            // It needs no certificates, and a slim system has none.
+            // An http address needs no certificates, and a slim system has none.
             "http" => builder().tls_certs_only([]).build(),
             _ => Err(error),
         })
@@ -449,11 +450,11 @@ fn client(settings: &ModelSettings, url: &Url) -> Result<Client, ModelError> {
         })
 }
 
-/// The client for the figures that a collector of OpenTelemetry at a base address takes, and where
-/// they go.
+/// Creates the client for metrics to a collector of OpenTelemetry, and returns it with the address
+/// under `base`.
 ///
 /// # Errors
-/// The base is no address.
+/// The base is not an address.
 pub(crate) fn collector_client(base: &str) -> Result<(Client, Url), ModelError> {
     install_crypto();
     let url = resolve("telemetry.otlp_url", base, "/v1/metrics", None)?;
@@ -483,21 +484,22 @@ fn named_proxy(proxy: &str) -> Result<Proxy, ModelError> {
     Proxy::all(url).map_err(|error| fault(&causes(&error)))
 }
 
-/// The body of an error response, as far as it can be read.
+/// Reads the body of an error response, as far as possible.
 async fn text(response: Response) -> String {
     let mut body = Body::new(response);
     let mut bytes = Vec::new();
     while let Ok(Some(chunk)) = body.chunk().await {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MOST_BYTES {
-            // A part could end within an echoed key, which would then not be seen as one.
+            // A cut text could end within an echoed key, which then would not be redacted.
             return "(more than 8 MiB)".to_owned();
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The fault that may pass, if a request met one. To write a completion twice does no harm.
+/// Returns the temporary fault of a failed request, if it is one. Generating a completion twice
+/// does no harm.
 fn passing(error: &reqwest::Error) -> Option<RequestFault> {
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -508,12 +510,12 @@ fn passing(error: &reqwest::Error) -> Option<RequestFault> {
         }
         cause = inner.source();
     }
-    // Names that can't be resolved and servers that can't be trusted are faults in connecting.
+    // Unknown names and untrusted servers are connection errors that a retry does not fix.
     (error.is_request() && !error.is_connect() && !error.is_timeout())
         .then_some(RequestFault::Closed)
 }
 
-/// An error with all its causes: reqwest's own message leaves out what the socket said.
+/// Formats an error with all its causes: reqwest's own message omits the socket's error.
 fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -524,11 +526,11 @@ fn causes(error: &dyn Error) -> String {
     text
 }
 
-/// reqwest is built without a provider of its own, so the process needs one.
+/// Installs a crypto provider for the process, as reqwest is built without one.
 fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error means that the process already has a provider, which serves as well.
+        // An error means that the process already has a provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }

@@ -1,10 +1,10 @@
-//! From the bytes of a response to JSON values: server-sent events, JSON values one after another,
-//! or one JSON value for all.
+//! Splits the bytes of a response into JSON values: server-sent events, a sequence of JSON values,
+//! or one JSON value.
 
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
-/// How a protocol parts a response that it streams.
+/// Framing of a response that a protocol streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) enum Framing {
     /// Server-sent events, one JSON value each.
@@ -14,25 +14,24 @@ pub(in crate::model) enum Framing {
     Lines,
 }
 
-/// What a response's bytes hold.
+/// A unit of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Frame {
     /// A value.
     Value(Value),
-    /// The mark `[DONE]`: nothing more comes.
+    /// The mark `[DONE]`: the end of the response.
     Done,
-    /// Something that is no value: why, and the text itself.
+    /// Text that is not a value, with the reason.
     Unreadable {
-        /// What the parser said.
+        /// Error of the parser.
         reason: String,
-        /// The text that it could not read.
+        /// The text that is not a value.
         text: String,
     },
 }
 
-/// Reads a response as it comes in, in whatever pieces. Bytes that are no UTF-8 become
-/// replacement characters; a character cut by the end of a piece is no such case, as only whole
-/// lines are decoded.
+/// Reads a response piece by piece. Bytes that are not UTF-8 become replacement characters. A piece
+/// may end within a character, as only whole lines are decoded.
 #[derive(Debug)]
 pub(super) struct Frames {
     framing: Framing,
@@ -43,19 +42,20 @@ pub(super) struct Frames {
     after_return: bool,
     /// The data of the event or value that has not ended yet.
     data: String,
-    /// How long the data of a long value over several lines must be to be read again: twice as
-    /// long as when it last had no end, so that it is not read over and over.
-    worth_reading: usize,
+    /// Minimum length of the data at which an unfinished value over several lines is parsed again:
+    /// twice its length at the last attempt, so that the total time stays linear.
+    reparse_length: usize,
 }
 
-/// What the bytes turn out to be, whatever was asked for: some servers stream nothing.
+/// Detected format of the bytes, which may differ from the requested one: some servers never
+/// stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyForm {
     /// No line has ended yet.
     Unknown,
     /// Frame by frame.
     Streamed,
-    /// One JSON value, or something that is none.
+    /// One JSON value, or text that is not JSON.
     Whole,
 }
 
@@ -65,22 +65,22 @@ impl Frames {
             framing,
             form: match framing {
                 Framing::Events => BodyForm::Unknown,
-                // Whole responses are read as a stream of one value.
+                // A whole response is read as a stream with one value.
                 Framing::Lines => BodyForm::Streamed,
             },
             pending: Vec::new(),
             after_return: false,
             data: String::new(),
-            worth_reading: 0,
+            reparse_length: 0,
         }
     }
 
-    /// Whether the response came as one value where events were awaited.
+    /// True if the response is one value instead of the expected events.
     pub(super) fn is_whole(&self) -> bool {
         self.form == BodyForm::Whole
     }
 
-    /// Takes bytes in and gives the frames that end in them.
+    /// Adds bytes and returns the frames that end in them.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Frame> {
         let mut frames = Vec::new();
         for &byte in bytes {
@@ -103,7 +103,7 @@ impl Frames {
         frames
     }
 
-    /// Takes the end of the response in and gives the frames that it ends.
+    /// Ends the response and returns the remaining frames.
     pub(super) fn end(&mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
         if self.form != BodyForm::Whole && !self.pending.is_empty() {
@@ -120,7 +120,7 @@ impl Frames {
             });
             return frames;
         }
-        // An event at the very end may lack the blank line that ends it.
+        // The last event may lack the blank line that ends it.
         self.end_data(&mut frames);
         frames
     }
@@ -142,15 +142,16 @@ impl Frames {
             Framing::Events => self.event_line(line.trim_start_matches('\u{feff}'), frames),
             Framing::Lines => {
                 self.data.push_str(&line);
+                // An indented value spans lines; short ones are parsed after every line.
                 self.data.push('\n');
-                if self.data.len() < self.worth_reading {
+                if self.data.len() < self.reparse_length {
                     return;
                 }
                 if breaks_off(&self.data) {
                     let long = self.data.len() > 4096;
-                    self.worth_reading = if long { 2 * self.data.len() } else { 0 };
+                    self.reparse_length = if long { 2 * self.data.len() } else { 0 };
                 } else {
-                    self.worth_reading = 0;
+                    self.reparse_length = 0;
                     self.end_data(frames);
                 }
             }
@@ -163,19 +164,19 @@ impl Frames {
             return;
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
-        // llama.cpp's server told errors in a field of that name before 2025.
+        // llama.cpp's server reported errors in a field of that name before 2025.
         if matches!(field, "data" | "error") {
             let value = value.strip_prefix(' ').unwrap_or(value);
             self.data.push_str(value);
             self.data.push('\n');
-            // No JSON value is that mark, so that it needs no blank line after it.
+            // No JSON value contains only this mark, so it needs no blank line after it.
             if value.trim() == DONE {
                 self.end_data(frames);
             }
         }
     }
 
-    /// Gives the values that the data hold.
+    /// Returns the values in the data.
     fn end_data(&mut self, frames: &mut Vec<Frame>) {
         let data = std::mem::take(&mut self.data);
         let (text, done) = match data.trim_end().strip_suffix(DONE) {
@@ -206,17 +207,17 @@ impl Frames {
     }
 }
 
-/// Whether a text is the beginning of a value.
+/// True if a text is the beginning of a value.
 fn breaks_off(text: &str) -> bool {
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
     values.any(|value| value.is_err_and(|error| error.is_eof()))
 }
 
-/// What ends a stream of OpenAI's kind.
+/// Mark that ends a stream in OpenAI's format.
 /// <https://platform.openai.com/docs/api-reference/completions/create>
 const DONE: &str = "[DONE]";
 
-/// Whether a first line is one of server-sent events, a comment included.
+/// True if a first line is that of server-sent events, comments included.
 fn is_event_line(line: &str) -> bool {
     line.split_once(':')
         .is_some_and(|(field, _)| matches!(field, "" | "data" | "event" | "id" | "retry" | "error"))
@@ -275,22 +276,22 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_off_is_told() {
+    fn truncated_values_are_reported() {
         for framing in [Framing::Events, Framing::Lines] {
             let text = match framing {
                 Framing::Events => "data: {\"a\":\n\n",
                 Framing::Lines => "{\"a\":\n",
             };
-            let told = read(framing, &[text.as_bytes()]);
+            let frames = read(framing, &[text.as_bytes()]);
             assert!(
-                matches!(&told[..], [Frame::Unreadable { reason, .. }] if reason == "it breaks off"),
-                "{told:?}"
+                matches!(&frames[..], [Frame::Unreadable { reason, .. }] if reason == "it breaks off"),
+                "{frames:?}"
             );
         }
     }
 
     #[test]
-    fn one_value_is_read_where_a_stream_was_awaited() {
+    fn whole_response_is_read_instead_of_a_stream() {
         let pretty = "\n{\n  \"a\": [\n    1\n  ]\n}\n";
         for framing in [Framing::Events, Framing::Lines] {
             assert_eq!(values(framing, pretty), [json!({"a": [1]})]);
@@ -303,16 +304,16 @@ mod tests {
     }
 
     #[test]
-    fn a_value_over_lines_is_given_before_the_end() {
+    fn value_over_several_lines_is_returned_before_the_end() {
         let mut frames = Frames::new(Framing::Lines);
         assert_eq!(frames.push(b"{\n"), []);
-        let told = frames.push(b"  \"a\": 1\n}\n");
-        assert_eq!(told, [Frame::Value(json!({"a": 1}))]);
+        let read = frames.push(b"  \"a\": 1\n}\n");
+        assert_eq!(read, [Frame::Value(json!({"a": 1}))]);
     }
 
     #[test]
-    fn a_value_over_many_lines_is_not_read_over_and_over() {
-        // Were it read after every line, this would take hours.
+    fn long_value_over_many_lines_is_parsed_in_linear_time() {
+        // Parsing after every line would take hours.
         let text = format!("[\n{}0]\n7\n", "1,\n".repeat(1 << 20));
         let read = values(Framing::Lines, &text);
         assert_eq!(read.len(), 2);
@@ -320,12 +321,12 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_told_with_what_it_was() {
+    fn unreadable_text_is_reported() {
         for framing in [Framing::Events, Framing::Lines] {
-            let told = read(framing, &[b"<html>\n<body>no</body>"]);
+            let frames = read(framing, &[b"<html>\n<body>no</body>"]);
             assert!(
-                matches!(&told[..], [Frame::Unreadable { text, .. }, ..] if text.starts_with("<html>")),
-                "{told:?}"
+                matches!(&frames[..], [Frame::Unreadable { text, .. }, ..] if text.starts_with("<html>")),
+                "{frames:?}"
             );
         }
         assert!(matches!(
@@ -335,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_replaced() {
-        let told = read(Framing::Events, &[b"data: \"a\xf0\x9f", b"b\"\n\n"]);
-        assert_eq!(told, [Frame::Value(json!("a\u{fffd}b"))]);
+    fn invalid_utf8_is_replaced() {
+        let read = read(Framing::Events, &[b"data: \"a\xf0\x9f", b"b\"\n\n"]);
+        assert_eq!(read, [Frame::Value(json!("a\u{fffd}b"))]);
     }
 
     proptest! {
         #[test]
-        fn where_the_bytes_are_cut_does_not_matter(cuts in prop::collection::vec(0..STREAM.len(), 0..12)) {
+        fn frames_do_not_depend_on_chunk_boundaries(cuts in prop::collection::vec(0..STREAM.len(), 0..12)) {
             let mut cuts = cuts;
             cuts.sort_unstable();
             let mut pieces = Vec::new();
@@ -359,7 +360,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for framing in [Framing::Events, Framing::Lines] {
                 let mut stream = b"data: ".to_vec();
                 stream.extend(&bytes);

@@ -1,30 +1,30 @@
-//! The first answer of a server of one's own, which may have to load the model before: some abort
-//! the load when the client hangs up, so the request goes on without the person's.
+//! The first response of a local server, which may have to load the model first. Some servers abort
+//! the load if the client disconnects, so the request continues when the person's is cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// State of a server's first answer.
+/// State of a server's first response.
 #[derive(Debug)]
 pub(super) struct Loading {
-    /// Timeout for the first answer; `None` if the server is not waited for.
+    /// Timeout for the first response; `None` if the server loads no model.
     timeout: Option<Duration>,
     state: Arc<watch::Sender<LoadState>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LoadState {
-    /// No request is under way.
+    /// No request is running.
     Cold,
-    /// A request waits for the first answer; others join it.
+    /// A request waits for the first response; others wait for it.
     Loading,
-    /// The server has answered.
+    /// The server has responded.
     Warm,
 }
 
-/// The right to send the first request. Dropping it passes the right on.
+/// The right to send the first request. Dropping it frees the right for another request.
 #[derive(Debug)]
 pub(super) struct LoadLead(Arc<watch::Sender<LoadState>>);
 
@@ -36,18 +36,19 @@ impl Loading {
         }
     }
 
-    /// Timeout for the first answer, while there has been none.
+    /// Timeout for the first response; `None` once there was one.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.timeout
             .filter(|_| *self.state.borrow() != LoadState::Warm)
     }
 
-    /// True while a request waits for the first answer.
+    /// True while a request waits for the first response.
     pub(super) fn is_under_way(&self) -> bool {
         *self.state.borrow() == LoadState::Loading
     }
 
-    /// Waits while another request waits for the first answer. `None` once there has been one.
+    /// Acquires the right to send the first request, after any other request that has it. `None`
+    /// once there was a response.
     pub(super) async fn lead(&self) -> Option<LoadLead> {
         self.timeout?;
         let mut changes = self.state.subscribe();
@@ -71,7 +72,7 @@ impl Loading {
 }
 
 impl LoadLead {
-    /// Takes note of the first answer.
+    /// Records the first response.
     pub(super) fn answered(self) {
         self.0.send_replace(LoadState::Warm);
     }

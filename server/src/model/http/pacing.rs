@@ -1,4 +1,4 @@
-//! Pacing of requests to one server: its pauses hold for every request, and a refused key is not
+//! Pacing of requests to one server: its pauses apply to every request, and a refused key is not
 //! sent again.
 
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 use crate::model::ModelError;
 
-/// The pause after the first overload without `Retry-After`; each next is twice as long.
+/// Pause after the first overload without `Retry-After`; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest pause that a server did not ask for.
+/// Maximum pause that the server did not request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Pauses and refusals of one server, for all requests to it.
@@ -27,7 +27,7 @@ struct State {
 
 #[derive(Debug)]
 struct Block {
-    /// The end of the pause; `None` until other settings are in force.
+    /// End of the pause; `None` until the settings change.
     until: Option<Instant>,
     url: String,
     status: u16,
@@ -37,14 +37,14 @@ struct Block {
 /// Reason why no request is sent now.
 #[derive(Debug)]
 pub(super) struct Blocked {
-    /// The answer that the block is for, with the rest of its pause.
+    /// The error that caused the block, with the rest of its pause.
     pub(super) error: ModelError,
-    /// The rest of the pause; `None` until other settings are in force.
+    /// Rest of the pause; `None` until the settings change.
     pub(super) rest: Option<Duration>,
 }
 
 impl Pacing {
-    /// The block in force, if any.
+    /// Returns the block in force, if any.
     pub(super) fn blocked(&self, now: Instant) -> Option<Blocked> {
         let state = self.0.lock();
         let block = state.block.as_ref()?;
@@ -67,9 +67,9 @@ impl Pacing {
         })
     }
 
-    /// Takes note of an answer that is an error: after an overload, nothing is sent for as long as
-    /// `retry_after` asks, or else for longer each time; after a refused key, nothing until other
-    /// settings are in force.
+    /// Records an error response. After an overload, nothing is sent for the time in `retry_after`,
+    /// or else for twice the previous pause. After a refused key, nothing is sent until the
+    /// settings change.
     pub(super) fn failed(&self, error: &ModelError, now: Instant) {
         let ModelError::Status {
             url,
@@ -87,7 +87,7 @@ impl Pacing {
                 let doubled = FIRST_PAUSE.saturating_mul(1 << state.overloads.min(16));
                 state.overloads += 1;
                 let pause = retry_after.unwrap_or(doubled.min(LONGEST_PAUSE));
-                // A pause that no clock can express is as good as none that ends.
+                // A pause beyond the clock's range blocks without end.
                 now.checked_add(pause)
             }
             _ => return,
@@ -100,7 +100,7 @@ impl Pacing {
         });
     }
 
-    /// Takes note of a success.
+    /// Records a success.
     pub(super) fn succeeded(&self) {
         *self.0.lock() = State::default();
     }

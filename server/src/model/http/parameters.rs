@@ -1,15 +1,15 @@
-//! The parameters of a request's body: those that a person adds or leaves out, and those that a
-//! model refuses, which are left out from then on.
+//! The parameters of a request's body: those that a person adds or omits, and those that a model
+//! rejects, which are omitted from then on.
 
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::model::{ModelError, ModelSettings};
 
-/// The names of the limit on a completion's tokens. Servers take one of them, and refuse others.
+/// Names of the limit on a completion's tokens. Servers accept one of them, and reject others.
 const LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_new_tokens"];
 
-/// Members that a body can't do without, and the setting that decides each.
+/// Required members of a body, and the setting that decides each.
 const ESSENTIAL: &[(&str, &str)] = &[
     ("model", "model.name"),
     ("messages", "the protocol"),
@@ -23,7 +23,7 @@ const ESSENTIAL: &[(&str, &str)] = &[
     ("stream", "model.stream"),
 ];
 
-/// Changes to every body.
+/// Changes that apply to every body.
 #[derive(Debug)]
 pub(super) struct Parameters {
     omitted: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) struct Parameters {
     refused: Mutex<Refused>,
 }
 
-/// Parameters that the model has refused.
+/// Parameters that the model has rejected.
 #[derive(Debug, Default)]
 struct Refused {
     omitted: Vec<String>,
@@ -64,7 +64,7 @@ impl Parameters {
         })
     }
 
-    /// Changes a body as the settings and the model's refusals say.
+    /// Applies the settings and the model's rejections to a body.
     pub(super) fn apply(&self, body: &mut Value) {
         for name in &self.omitted {
             remove(body, name);
@@ -94,8 +94,8 @@ impl Parameters {
         }
     }
 
-    /// Takes note of an answer of status 400 or 422 to a body. True if the answer names a parameter
-    /// that is left out or renamed from now on, so that the request is worth sending again.
+    /// Records a response of status 400 or 422 to a body. Returns true if the response names a
+    /// parameter that is omitted or renamed from now on, so that the request is worth repeating.
     pub(super) fn refuse(&self, answer: &str, body: &Value) -> bool {
         let Some(name) = named_parameter(answer, body, &self.added) else {
             return false;
@@ -117,7 +117,8 @@ impl Parameters {
                     _ => Some("max_tokens"),
                 })
                 .filter(|other| !tried(other));
-            // A completion without a limit could cost any number of tokens.
+            // A completion without a limit could cost any number of tokens, so the limit is never
+            // omitted.
             let Some(instead) = instead else { return false };
             refused.renamed.push((name, instead));
         } else {
@@ -126,7 +127,7 @@ impl Parameters {
         true
     }
 
-    /// Returns the parameters refused since the last report, as one sentence.
+    /// Returns the parameters rejected since the last report, as one sentence.
     pub(super) fn report(&self, model: &str) -> Option<String> {
         let mut refused = self.refused.lock();
         let count = refused.omitted.len() + refused.renamed.len();
@@ -166,7 +167,7 @@ fn quoted(name: &str) -> String {
     format!("`{name}`")
 }
 
-/// A body's parameters, without the texts in it.
+/// Returns a body's parameters, without the texts in it.
 pub(super) fn without_texts(body: Value) -> Map<String, Value> {
     let Value::Object(mut body) = body else {
         return Map::new();
@@ -178,7 +179,7 @@ pub(super) fn without_texts(body: Value) -> Map<String, Value> {
     body
 }
 
-/// Removes a member of a body, which dots lead to, and returns it.
+/// Removes the member of a body at a dotted path, and returns it.
 fn remove(body: &mut Value, path: &str) -> Option<Value> {
     match path.split_once('.') {
         Some((first, rest)) if body.get(path).is_none() => remove(body.get_mut(first)?, rest),
@@ -186,7 +187,7 @@ fn remove(body: &mut Value, path: &str) -> Option<Value> {
     }
 }
 
-/// Puts a value over another: objects member by member.
+/// Merges a value into another: objects member by member.
 fn merge(base: &mut Value, over: &Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
@@ -198,8 +199,8 @@ fn merge(base: &mut Value, over: &Value) {
     }
 }
 
-/// The parameter of a body that an answer names, of those that may be left out. What a person
-/// added by name is never left out in silence.
+/// Returns the parameter of a body that a response names, if it may be omitted. A parameter that
+/// the person added by name is never omitted silently.
 fn named_parameter(answer: &str, body: &Value, added: &Map<String, Value>) -> Option<String> {
     let mut removable = Vec::new();
     for (name, value) in body.as_object()? {
@@ -225,7 +226,7 @@ fn named_parameter(answer: &str, body: &Value, added: &Map<String, Value>) -> Op
     collect(&value, &mut fields, &mut messages);
     if !fields.is_empty() {
         let found = fields.iter().find_map(|field| {
-            // `body.seed`, `reasoning.effort`, `options[seed]`: the names from outside inwards.
+            // `body.seed`, `reasoning.effort`, `options[seed]`: the outer name comes first.
             let mut names = field.split(|character: char| !is_word(character));
             names.find_map(find)
         });
@@ -244,7 +245,7 @@ fn named_parameter(answer: &str, body: &Value, added: &Map<String, Value>) -> Op
         .filter_map(|(name, path)| Some((position(&text, name)?, name.as_str(), path)))
         .collect();
     named.sort_unstable();
-    // Of two that exclude each other the temperature decides more.
+    // If two parameters exclude each other, keep the temperature, which matters more.
     let excluded = named.len() > 1 && named.iter().any(|(_, name, _)| *name == "temperature");
     let chosen = named
         .iter()
@@ -252,7 +253,7 @@ fn named_parameter(answer: &str, body: &Value, added: &Map<String, Value>) -> Op
     chosen.or(named.first()).map(|(_, _, path)| (*path).clone())
 }
 
-/// The fields that an error names (`param`, `loc`), and its messages.
+/// Collects the fields that an error names (`param`, `loc`), and its messages.
 fn collect(value: &Value, fields: &mut Vec<String>, messages: &mut Vec<String>) {
     match value {
         Value::Array(values) => values
@@ -269,7 +270,7 @@ fn collect(value: &Value, fields: &mut Vec<String>, messages: &mut Vec<String>) 
                         fields.push(parts.join("."));
                     }
                     ("message" | "msg" | "detail" | "error" | "raw", Value::String(text)) => {
-                        // Gateways put the answer of the server behind them into a text.
+                        // Gateways embed the response of the server behind them as text.
                         match serde_json::from_str::<Value>(text) {
                             Ok(inner @ (Value::Object(_) | Value::Array(_))) => {
                                 collect(&inner, fields, messages);
@@ -289,13 +290,13 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// True if a text has a name as a word of its own.
+/// True if a text contains a name as a whole word.
 fn has_word(text: &str, name: &str) -> bool {
     position(text, name).is_some()
 }
 
-/// The first place of a name as a word of its own. Short names, which are words of the language
-/// too, count only in quotes.
+/// Returns the first position of a name as a whole word. Short names, which may be English words,
+/// count only in quotes.
 fn position(text: &str, name: &str) -> Option<usize> {
     let is_clear = name.contains('_') || name.len() >= 4;
     text.match_indices(name).find_map(|(at, _)| {
@@ -324,7 +325,7 @@ mod tests {
         Parameters::new(settings).expect("the settings are sound")
     }
 
-    /// Refusals as providers word them, and what is left out or renamed.
+    /// Rejections as providers word them, and the parameter omitted or renamed.
     #[test]
     fn refusals_name_what_is_left_out() {
         for (answer, expected) in [
@@ -440,7 +441,7 @@ mod tests {
                 "max_completion_tokens": 500,
             })
         );
-        // What a person asks for is not dropped in silence.
+        // A parameter that the person added is not dropped silently.
         let answer = r#"{"error":{"param":"max_completion_tokens"}}"#;
         assert!(!parameters.refuse(answer, &body));
     }

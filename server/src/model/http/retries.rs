@@ -1,27 +1,27 @@
-//! When a request that failed is worth sending again, and after what pause.
+//! Decides if a failed request is retried, and after which pause.
 
 use std::time::{Duration, SystemTime};
 
 use rand::Rng;
 
-/// The pause before the first further request, jitter left out; each next is twice as long.
+/// Pause before the first retry, without jitter; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest pause that a server did not ask for.
+/// Maximum pause that the server did not request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// What kept a request from being answered, as far as it matters here.
+/// Fault that prevented a response, as far as retries depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestFault {
     /// The connection was refused.
     Refused,
-    /// The connection ended before the response began, as one that was idle may at any time.
+    /// The connection closed before the response began, as an idle one may at any time.
     Closed,
-    /// An HTTP status, and how long the server asks to be left alone.
+    /// An HTTP status, and the `Retry-After` of the server.
     Status(u16, Option<Duration>),
 }
 
-/// How many further requests there may be, and a source of jitter.
+/// Number of remaining retries, and a source of jitter.
 #[derive(Debug)]
 pub(super) struct Retries<R> {
     left: u32,
@@ -38,37 +38,38 @@ impl<R: Rng> Retries<R> {
         }
     }
 
-    /// How long to wait before the request is sent again; nothing where it should not be: the
-    /// fault is none that passes, there were enough requests, or `remaining`, the time that the
-    /// whole exchange still has, would be over before.
+    /// Returns the pause before the next request, or `None` if there should be none: the fault is
+    /// not temporary, no retries are left, or the pause would exceed `remaining`, the rest of the
+    /// timeout.
     ///
-    /// Pauses double, with jitter over their upper half, so that many who failed at once don't
-    /// come back at once: <https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>.
-    /// A server's own wish is at least granted.
+    /// Pauses double, with jitter over their upper half, so that many clients that failed at once
+    /// don't return at once:
+    /// <https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter/>. A pause
+    /// is at least the server's `Retry-After`.
     pub(super) fn pause(&mut self, fault: RequestFault, remaining: Duration) -> Option<Duration> {
-        let wish = match fault {
+        let retry_after = match fault {
             RequestFault::Refused | RequestFault::Closed => Duration::ZERO,
-            RequestFault::Status(429 | 500 | 502 | 503 | 504 | 529, wish) => {
-                wish.unwrap_or_default()
+            RequestFault::Status(429 | 500 | 502 | 503 | 504 | 529, retry_after) => {
+                retry_after.unwrap_or_default()
             }
             RequestFault::Status(..) => return None,
         };
         self.left = self.left.checked_sub(1)?;
-        // 53 random bits give every fraction a double can tell apart in [0, 1).
+        // 53 random bits give every fraction that a double represents evenly in [0, 1).
         let fraction = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let jittered = self.pause.mul_f64(0.5 + fraction / 2.0);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        let pause = if wish.is_zero() {
+        let pause = if retry_after.is_zero() {
             jittered
         } else {
-            wish.saturating_add(jittered - jittered / 2)
+            retry_after.saturating_add(jittered - jittered / 2)
         };
         (pause < remaining).then_some(pause)
     }
 }
 
-/// What a `Retry-After` header asks for: seconds, or a date, which gives nothing where it has
-/// passed. <https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>
+/// Parses a `Retry-After` header: seconds, or a date; `None` if the date has passed.
+/// <https://www.rfc-editor.org/rfc/rfc9110#field.retry-after>
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse() {
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_passes_is_tried_again() {
+    fn only_temporary_faults_are_retried() {
         let again: Vec<u16> = (100..600)
             .filter(|&status| {
                 retries(1, 0)
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_than_allowed() {
+    fn retries_are_limited() {
         for most in 0..4 {
             let mut retries = retries(most, 1);
             let count = (0..10)
@@ -119,9 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_beyond_the_remaining_time_ends_it() {
-        let wish = Some(Duration::from_secs(20));
-        let fault = RequestFault::Status(429, wish);
+    fn retry_after_beyond_the_remaining_time_ends_retries() {
+        let retry_after = Some(Duration::from_secs(20));
+        let fault = RequestFault::Status(429, retry_after);
         assert!(
             retries(3, 0)
                 .pause(fault, Duration::from_secs(10))
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_is_seconds_or_a_date() {
+    fn retry_after_is_seconds_or_a_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         assert_eq!(retry_after(" 120 ", now), Some(Duration::from_secs(120)));
         assert_eq!(
@@ -149,18 +150,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pauses_double_within_their_jitter(seed: u64, wish in 0u64..100) {
+        fn pauses_double_within_their_jitter(seed: u64, retry_after in 0u64..100) {
             let mut plain = retries(5, seed);
-            let mut wished = retries(5, seed);
-            let wish = Duration::from_secs(wish);
+            let mut with_retry_after = retries(5, seed);
+            let retry_after = Duration::from_secs(retry_after);
             for nth in 0..5 {
                 let most = FIRST_PAUSE * 2u32.pow(nth);
                 let pause = plain.pause(RequestFault::Refused, LONG).expect("there is time");
                 prop_assert!(pause >= most / 2 && pause <= most, "{pause:?} of {most:?}");
-                let pause = wished
-                    .pause(RequestFault::Status(503, Some(wish)), LONG)
+                let pause = with_retry_after
+                    .pause(RequestFault::Status(503, Some(retry_after)), LONG)
                     .expect("there is time");
-                prop_assert!(pause >= wish && pause <= wish + most, "{pause:?} for {wish:?}");
+                prop_assert!(pause >= retry_after && pause <= retry_after + most, "{pause:?} for {retry_after:?}");
             }
         }
 

@@ -1,4 +1,4 @@
-//! TLS with a person's own certificates: authorities as well as a server's own certificate.
+//! TLS with a person's own certificates: authorities and a server's own certificate.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use rustls_platform_verifier::Verifier;
 
 use crate::model::ModelError;
 
-/// The configuration that trusts the certificates of a file as well as the system's.
+/// Creates a configuration that trusts the certificates of a file as well as the system's.
 ///
 /// # Errors
-/// [`ModelError::Settings`] if the file can't be read or holds no certificates.
+/// [`ModelError::Settings`] if the file can't be read or contains no certificates.
 pub(super) fn trusting(path: &Path) -> Result<ClientConfig, ModelError> {
     let fault = |why: String| {
         ModelError::Settings(format!(
@@ -57,8 +57,8 @@ fn with_provider(
 }
 
 /// Verifies certificates as the system does, and accepts a server's own certificate that a person
-/// named: `openssl req -x509` makes one that is an authority as well, which WebPKI refuses for a
-/// server, and which curl accepts. Name, time and signature count as for any other.
+/// named. `openssl req -x509` makes one that is also an authority: WebPKI rejects it for a server,
+/// but curl accepts it. Name, time and signature are checked as for any other.
 #[derive(Debug)]
 struct NamedCertificateVerifier {
     system: Verifier,
@@ -82,8 +82,8 @@ impl ServerCertVerifier for NamedCertificateVerifier {
             now,
         );
         match verified {
-            // rustls has no name of its own for an authority's certificate of a server. It
-            // is found after the certificate's time is checked, and before its names are.
+            // rustls has no specific error for an authority's certificate used by a server. It is
+            // raised after the certificate's time is checked and before its names are.
             Err(TlsError::InvalidCertificate(CertificateError::Other(_)))
                 if self.named.iter().any(|named| named == end_entity) =>
             {

@@ -1,5 +1,5 @@
-//! Twenty servers and providers, each as its page says: the table of `docs/protocols.md`, one test a
-//! column. Providers are reached over a proxy, which is the scripted server.
+//! Twenty servers and providers, each as its page documents it: the table of `docs/protocols.md`,
+//! one test per column. Providers are reached through a proxy, which is the scripted server.
 
 use serde_json::json;
 
@@ -11,29 +11,29 @@ use super::*;
 struct ProviderRow {
     /// Its name in the table.
     name: &'static str,
-    /// The page that says so.
+    /// The page that documents it.
     page: &'static str,
     protocol: Protocol,
     model: &'static str,
     /// Bases as the page and editors print them; the first is in the table.
     bases: &'static [&'static str],
-    /// The address that each of them means.
+    /// The resulting address for each of them.
     address: &'static str,
-    /// The parameters of a request, without the texts.
+    /// Parameters of a request, without the texts.
     parameters: Value,
-    /// The completion "ab" as it is streamed.
+    /// The completion "ab" as a stream.
     stream: Vec<String>,
-    /// The completion "ab" with thinking apart from it, if the server sends that.
+    /// The completion "ab" with separate reasoning, if the server sends it.
     thinking: Option<Vec<String>>,
-    /// An error: its status line, its body, and the parameter that it refuses, or what is said.
+    /// An error: its status line, its body, and the expected reaction.
     error: (&'static str, Value, Refusal),
-    /// The header of a pause of 0 seconds, if the page has one.
+    /// Header for a pause of 0 seconds, if the page documents one.
     retry: &'static str,
 }
 
-/// What an error leads to.
+/// Reaction to an error.
 enum Refusal {
-    /// This parameter is left out, or renamed.
+    /// This parameter is omitted or renamed.
     Parameter(&'static str),
     /// These words are in the message to the person.
     Message(&'static str),
@@ -50,7 +50,8 @@ fn chat_chunk(delta: Value, reason: Value) -> String {
     }))
 }
 
-/// A chat's stream as OpenAI has it: the role first, the reason alone, and the use at the end.
+/// A chat's stream in OpenAI's format: the role first, the finish reason alone, and the usage at
+/// the end.
 fn chat_stream() -> Vec<String> {
     vec![
         chat_chunk(
@@ -65,7 +66,7 @@ fn chat_stream() -> Vec<String> {
     ]
 }
 
-/// A chat's stream with thinking under this name before the completion.
+/// A chat's stream with reasoning under this name before the completion.
 fn thinking_stream(name: &str) -> Vec<String> {
     let mut stream = chat_stream();
     let thought = json!({ "role": "assistant", "content": null, (name): "A product." });
@@ -88,7 +89,7 @@ fn text_stream() -> Vec<String> {
     ]
 }
 
-/// The parameters of a chat in the form of OpenAI's, with these over them; null leaves one out.
+/// Parameters of a chat in OpenAI's format, overridden by these; null omits one.
 fn chat_parameters(model: &str, over: Value) -> Value {
     let mut parameters = json!({
         "model": model, "temperature": 0.0, "top_p": 1.0, "seed": 0, "n": 1, "stream": true,
@@ -106,7 +107,7 @@ fn chat_parameters(model: &str, over: Value) -> Value {
     parameters
 }
 
-/// The parameters of `/v1/completions` with a prompt of Qwen's.
+/// Parameters of `/v1/completions` with a prompt of Qwen's.
 fn text_parameters(model: &str) -> Value {
     json!({
         "model": model, "max_tokens": 128, "temperature": 0.0, "top_p": 1.0, "seed": 0, "n": 1,
@@ -663,7 +664,7 @@ fn rows() -> Vec<ProviderRow> {
     ]
 }
 
-/// Anthropic's stream, with these thoughts before the completion.
+/// Anthropic's stream, with this reasoning before the completion.
 fn anthropic_stream(thoughts: &[&str]) -> Vec<String> {
     let named = |value: Value| {
         let name = value["type"].as_str().unwrap_or_default().to_owned();
@@ -717,7 +718,7 @@ impl ProviderRow {
         }
     }
 
-    /// Settings that reach a scripted server in the place of this one.
+    /// Settings that reach a scripted server in place of this one.
     fn played_by(&self, server: &Server) -> ModelSettings {
         ModelSettings {
             proxy: Some(server.url.clone()),
@@ -774,7 +775,7 @@ async fn streams_are_read_as_documented() {
 }
 
 #[tokio::test]
-async fn thinking_is_no_part_of_a_completion() {
+async fn reasoning_is_not_part_of_a_completion() {
     for row in rows() {
         let Some(thinking) = &row.thinking else {
             continue;
@@ -819,7 +820,7 @@ async fn errors_name_a_parameter_or_reach_the_person() {
 }
 
 #[tokio::test]
-async fn overloads_are_waited_for() {
+async fn overloaded_server_is_retried() {
     for row in rows() {
         let status = match row.name {
             "llama.cpp" | "Ollama" => "503 Service Unavailable",
@@ -835,7 +836,7 @@ async fn overloads_are_waited_for() {
 }
 
 #[test]
-fn the_page_has_the_table() {
+fn protocols_page_has_the_table() {
     let page = include_str!("../../../docs/protocols.md");
     let (_, section) = page.split_once("\n## Conformance\n").expect("the section");
     let lines = section.lines().filter(|line| line.starts_with("| ["));

@@ -1,4 +1,4 @@
-//! Vectors from a scripted server, and what can go wrong with one.
+//! Embedding vectors from a scripted server, and faults.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn opened(settings: &EmbeddingSettings, cache: Option<&Path>) -> Embeddings {
     Embeddings::open(settings, &environment, cache).expect("the settings are sound")
 }
 
-/// A response in OpenAI's form, the entries in this order.
+/// Builds a response in OpenAI's format, with the entries in this order.
 fn answer(entries: &[(usize, &[f64])]) -> Script {
     let entries: Vec<Value> = entries
         .iter()
@@ -36,7 +36,7 @@ fn numbers(vectors: &[Vector]) -> Vec<Vec<f32>> {
 }
 
 #[tokio::test]
-async fn texts_go_in_batches_each_once_and_vectors_come_in_their_order() {
+async fn texts_are_batched_and_deduplicated_in_order() {
     let server = Server::start(vec![
         answer(&[(1, &[3.0, 4.0]), (0, &[1.0, 2.0])]),
         answer(&[(0, &[0.5, -1.5])]),
@@ -59,7 +59,7 @@ async fn texts_go_in_batches_each_once_and_vectors_come_in_their_order() {
     let request = &server.requests()[0];
     assert!(request.starts_with("POST /v1/embeddings "), "{request}");
     assert!(request.contains(&format!("Bearer {KEY}")), "{request}");
-    // What is known is not asked for again.
+    // Known texts are not requested again.
     let again = embeddings
         .vectors(&texts)
         .await
@@ -73,7 +73,7 @@ async fn vectors_are_kept_on_disk_by_model_and_text() {
     let script = || answer(&[(0, &[0.25, 1.0e-30])]);
     let server = Server::start(vec![script(), script(), script()]).await;
     let settings = settings(&server);
-    // Each call is another process's, as far as memory goes.
+    // A new instance has no vectors in memory, like another process.
     let ask = async |settings: EmbeddingSettings| {
         let embeddings = opened(&settings, Some(cache.path()));
         numbers(&embeddings.vectors(&["text"]).await.expect("an answer"))
@@ -81,14 +81,14 @@ async fn vectors_are_kept_on_disk_by_model_and_text() {
     let first = ask(settings.clone()).await;
     assert_eq!(ask(settings.clone()).await, first);
     assert_eq!(server.requests().len(), 1);
-    // Another model's vectors are others.
+    // Vectors of another model are kept separately.
     let other = EmbeddingSettings {
         name: Some("vectors-2".to_owned()),
         ..settings.clone()
     };
     ask(other).await;
     assert_eq!(server.requests().len(), 2);
-    // A file that was not written to its end is none.
+    // A truncated file is ignored.
     let mut files = Vec::new();
     let mut folders = vec![cache.path().to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -111,7 +111,7 @@ async fn vectors_are_kept_on_disk_by_model_and_text() {
 }
 
 #[tokio::test]
-async fn llama_cpps_own_form_is_read_too() {
+async fn llama_cpp_format_is_parsed() {
     let body = json!([
         {"index": 0, "embedding": [[1.0, 0.0]]},
         {"index": 1, "embedding": [[0.0, 1.0]]},
@@ -126,7 +126,7 @@ async fn llama_cpps_own_form_is_read_too() {
 }
 
 #[tokio::test]
-async fn faults_are_told_in_a_sentence_without_the_key() {
+async fn faults_are_reported_without_the_key() {
     let refused = format!("{{\"error\": {{\"message\": \"{KEY} is no key\"}}}}");
     let cases = [
         Script::ModelOutput("401 Unauthorized", "", refused.clone().into_bytes()),
@@ -138,7 +138,7 @@ async fn faults_are_told_in_a_sentence_without_the_key() {
         answer(&[(0, &[1.0]), (1, &[])]),
         answer(&[(0, &[1.0]), (1, &[1.0, 2.0])]),
     ];
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for script in cases {
         let server = Server::start(vec![script]).await;
         let embeddings = opened(&settings(&server), None);
@@ -146,9 +146,9 @@ async fn faults_are_told_in_a_sentence_without_the_key() {
         let error = error.expect_err("the script is a fault");
         let shown = format!("{error} {error:?} {embeddings:?}");
         assert!(!shown.contains(KEY), "{shown}");
-        told.push(error.to_string().replace(&server.url, "URL"));
+        messages.push(error.to_string().replace(&server.url, "URL"));
     }
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(messages.join("\n"), @r#"
     the model's server answered 401: {"error": {"message": "[key] is no key"}} (URL/v1/embeddings)
     the model failed: URL/v1/embeddings says: [key] is no key
     the answer can't be read: it is no JSON: expected value at line 1 column 1 (URL/v1/embeddings)
@@ -161,7 +161,7 @@ async fn faults_are_told_in_a_sentence_without_the_key() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_up_is_asked_again() {
+async fn closed_connection_is_retried() {
     let good = answer(&[(0, &[1.0])]);
     let server = Server::start(vec![Script::HangUp, good]).await;
     let vectors = opened(&settings(&server), None).vectors(&["a"]).await;
@@ -169,8 +169,8 @@ async fn a_server_that_hangs_up_is_asked_again() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_told() {
-    let told = |settings: EmbeddingSettings| {
+fn invalid_settings_are_reported() {
+    let messages = |settings: EmbeddingSettings| {
         let opened = Embeddings::open(&settings, &environment, None);
         opened.expect_err("it can't be").to_string()
     };
@@ -179,19 +179,19 @@ fn settings_that_cannot_be_are_told() {
         ..EmbeddingSettings::default()
     };
     let faults = [
-        told(EmbeddingSettings::default()),
-        told(with("ftp://host")),
-        told(EmbeddingSettings {
+        messages(EmbeddingSettings::default()),
+        messages(with("ftp://host")),
+        messages(EmbeddingSettings {
             batch: 0,
             ..with("http://host")
         }),
-        told(EmbeddingSettings {
+        messages(EmbeddingSettings {
             key_env: Some("NO_KEY".to_owned()),
             ..with("http://host")
         }),
     ];
     insta::assert_snapshot!(faults.join("\n"), @"
-    context.embeddings: the profile needs `url`, the address of a server of vectors.
+    context.embeddings: the profile needs `url`, the address of an embeddings server.
     context.embeddings: the setting url is not an address of the form http://host:port: the scheme is neither http nor https.
     context.embeddings: batch and timeout_ms must be at least 1.
     context.embeddings: the environment variable NO_KEY, which key_env names, is not set.

@@ -1,5 +1,5 @@
-//! One good answer of each protocol, whole and streamed, in its documented form. A new protocol
-//! is held to all that the tests ask of every protocol once it stands here.
+//! One successful response of each protocol, whole and streamed, in its documented format. The
+//! tests for all protocols apply to each protocol listed here.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ pub(super) fn protocols() -> impl Iterator<Item = Protocol> {
         .filter(|protocol| exchange(*protocol).is_some())
 }
 
-/// A response with one candidate, "ab", that came to its own end.
+/// A response with one candidate, "ab", that ended by itself.
 pub(super) struct RecordedExchange {
     /// The response as one value.
     pub(super) whole: String,
@@ -24,7 +24,7 @@ pub(super) struct RecordedExchange {
 }
 
 impl RecordedExchange {
-    /// The response in the form that is asked for.
+    /// Returns the response in the requested form.
     pub(super) fn script(&self, stream: bool) -> Script {
         if stream {
             streamed(&self.streamed)
@@ -34,7 +34,7 @@ impl RecordedExchange {
     }
 }
 
-/// The exchange of a protocol; nothing for those that send nothing.
+/// Returns the exchange of a protocol; `None` for those that send nothing.
 pub(super) fn exchange(protocol: Protocol) -> Option<RecordedExchange> {
     match protocol {
         Protocol::Embedded | Protocol::Recorded | Protocol::Empty => None,

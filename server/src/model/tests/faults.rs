@@ -1,4 +1,4 @@
-//! What can go wrong with a server, for every protocol.
+//! Faults of a server, for every protocol.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn good(protocol: Protocol, stream: bool) -> Script {
         .script(stream)
 }
 
-/// The beginning of a good answer, up to and with its first text.
+/// The beginning of a successful response, up to and including its first text.
 fn beginning(protocol: Protocol, stream: bool) -> Vec<u8> {
     let exchange = exchange(protocol).expect("it goes over HTTP");
     if stream {
@@ -39,7 +39,7 @@ fn beginning(protocol: Protocol, stream: bool) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_good_answer_is_read_in_both_forms() {
+async fn successful_response_is_parsed_in_both_forms() {
     for (protocol, stream) in cases() {
         let server = Server::start(vec![good(protocol, stream)]).await;
         let settings = case_settings(protocol, stream, &server);
@@ -49,7 +49,7 @@ async fn a_good_answer_is_read_in_both_forms() {
             [("ab", Finish::Stop)],
             "{protocol} {stream}"
         );
-        // What the trace shows is what was sent.
+        // The trace shows the prompt that was sent.
         let body = &server.bodies()[0];
         let shown = serde_json::from_str(&answer.prompt).ok();
         assert!(
@@ -63,7 +63,7 @@ async fn a_good_answer_is_read_in_both_forms() {
 }
 
 #[tokio::test]
-async fn an_answer_in_the_other_form_is_read_as_well() {
+async fn response_in_the_other_form_is_parsed() {
     for (protocol, stream) in cases() {
         let server = Server::start(vec![good(protocol, !stream)]).await;
         let settings = case_settings(protocol, stream, &server);
@@ -77,8 +77,8 @@ async fn an_answer_in_the_other_form_is_read_as_well() {
 }
 
 #[tokio::test]
-async fn faults_are_told_in_their_kind() {
-    let told = join_all(cases().map(|(protocol, stream)| async move {
+async fn faults_are_classified() {
+    let kinds = join_all(cases().map(|(protocol, stream)| async move {
         let long = format!("bad key {KEY} {}", "x".repeat(1000));
         let begun = beginning(protocol, stream);
         let scripts = vec![
@@ -102,11 +102,11 @@ async fn faults_are_told_in_their_kind() {
         let count = scripts.len();
         let server = Server::start(scripts).await;
         let settings = case_settings(protocol, stream, &server);
-        let mut told = Vec::new();
+        let mut kinds = Vec::new();
         for _ in 0..count {
             let error = fails(&settings).await;
             assert!(error.to_string().chars().count() < 400, "{error}");
-            told.push(match error {
+            kinds.push(match error {
                 ModelError::Status { status, body, .. } => {
                     format!(
                         "status {status}: {}",
@@ -122,12 +122,12 @@ async fn faults_are_told_in_their_kind() {
                 other => format!("{other:?}"),
             });
         }
-        (protocol, stream, told)
+        (protocol, stream, kinds)
     }))
     .await;
-    for (protocol, stream, told) in told {
+    for (protocol, stream, kinds) in kinds {
         assert_eq!(
-            told,
+            kinds,
             [
                 "status 401: bad key [key] xxxx",
                 "status 307: it redirects to ht",
@@ -146,7 +146,7 @@ async fn faults_are_told_in_their_kind() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_slow_is_a_timeout() {
+async fn slow_server_times_out() {
     join_all(cases().map(|(protocol, stream)| async move {
         let mut server = Server::start(vec![
             Script::Pieces(Vec::new(), Then::Silence),
@@ -170,7 +170,7 @@ async fn a_server_that_is_slow_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn a_fault_that_passes_is_waited_for() {
+async fn temporary_fault_is_retried() {
     let busy = |status, headers| Script::ModelOutput(status, headers, b"busy".to_vec());
     join_all(cases().map(|(protocol, stream)| async move {
         let server = Server::start(vec![
@@ -192,13 +192,13 @@ async fn a_fault_that_passes_is_waited_for() {
         );
         let bodies = server.bodies();
         assert_eq!(bodies.len(), 4);
-        assert_eq!(bodies[0], bodies[3], "the same is asked again");
+        assert_eq!(bodies[0], bodies[3], "the retry is the same request");
     }))
     .await;
 }
 
 #[tokio::test]
-async fn a_fault_that_does_not_pass_is_told() {
+async fn permanent_fault_is_reported() {
     let busy = Script::ModelOutput("503 Service Unavailable", "", KEY.as_bytes().to_vec());
     join_all(cases().map(|(protocol, stream)| {
         let busy = busy.clone();
@@ -220,7 +220,7 @@ async fn a_fault_that_does_not_pass_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
+async fn retry_after_beyond_the_timeout_fails_at_once() {
     let hour = "retry-after: 3600\r\n";
     let server = Server::start(vec![Script::ModelOutput("429 Wait", hour, Vec::new())]).await;
     let settings = ModelSettings {
@@ -236,7 +236,7 @@ async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn what_was_heard_is_not_asked_for_again() {
+async fn streamed_text_is_not_requested_again() {
     for protocol in protocols() {
         let server = Server::start(vec![
             Script::Pieces(vec![beginning(protocol, true)], Then::HangUp),
@@ -254,7 +254,7 @@ async fn what_was_heard_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_starts_late_is_waited_for() {
+async fn refused_connection_is_retried() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
         .expect("a free port");
@@ -266,7 +266,7 @@ async fn a_server_that_starts_late_is_waited_for() {
     };
     let error = fails(&refused).await;
     assert!(matches!(error, ModelError::Unreachable { .. }), "{error}");
-    // The pauses are 250 ms and 500 ms, less at most their halves.
+    // The pauses are 250 ms and 500 ms, minus at most half of each.
     let patient = ModelSettings {
         retries: 3,
         ..refused
@@ -281,10 +281,10 @@ async fn a_server_that_starts_late_is_waited_for() {
 }
 
 #[tokio::test]
-async fn text_that_is_none_is_replaced() {
+async fn invalid_utf8_is_replaced() {
     for (protocol, stream) in cases() {
         let exchange = exchange(protocol).expect("it goes over HTTP");
-        // The beginning of a character of four bytes, and nothing of its end, in the place of "b".
+        // Replaces "b" by the beginning of a four-byte character without its end.
         let broken = |text: &str, at: usize| {
             let bytes = text.as_bytes();
             [&bytes[..at], b"\xf0\x9f", &bytes[at + 1..]].concat()
@@ -313,7 +313,7 @@ async fn text_that_is_none_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_character_in_two_packets_stays_whole() {
+async fn character_split_across_packets_is_joined() {
     for protocol in protocols() {
         let exchange = exchange(protocol).expect("it goes over HTTP");
         let all = exchange.streamed.concat().replace("\"b\"", "\"😀\"");
@@ -330,7 +330,7 @@ async fn a_character_in_two_packets_stays_whole() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_ended() {
+async fn endless_response_is_cut_off() {
     let server = Server::start(vec![
         Script::ModelOutput("200 OK", "", vec![b' '; 9 << 20]),
         Script::ModelOutput("500 Oops", "", vec![b'x'; 9 << 20]),
@@ -354,7 +354,7 @@ async fn an_answer_without_end_is_ended() {
 }
 
 #[tokio::test]
-async fn a_key_cut_by_shortening_does_not_show() {
+async fn key_at_the_cut_of_a_shortened_error_is_redacted() {
     // The key begins before the 300th character and ends after it.
     let body = format!("{}{KEY}", "x ".repeat(146));
     let server = Server::start(vec![Script::ModelOutput("500 Oops", "", body.into_bytes())]).await;

@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn llama_infill_asks_and_reads() {
+async fn llama_infill_sends_and_parses() {
     let server = Server::start(vec![
         whole(r#"{"content": "x + 1<|endoftext|>", "stop_type": "limit"}"#),
         whole(r#"{"content": "x", "stop_type": "limit"}"#),
@@ -65,7 +65,7 @@ async fn llama_infill_asks_and_reads() {
 }
 
 #[tokio::test]
-async fn llama_completion_asks_and_reads() {
+async fn llama_completion_sends_and_parses() {
     let server = Server::start(vec![
         whole(
             r#"{"content": "x<|file_sep|>y", "stop": true, "stop_type": "word", "completion_probabilities": [
@@ -73,7 +73,7 @@ async fn llama_completion_asks_and_reads() {
                 {"id": 2, "token": "<|file_sep|>", "logprob": -2.0, "top_logprobs": []}
             ]}"#,
         ),
-        // As servers before 2025 said it.
+        // The format of servers before 2025.
         whole(r#"{"content": "y", "stop": true, "stopped_eos": false, "stopped_limit": true}"#),
     ])
     .await;
@@ -86,7 +86,7 @@ async fn llama_completion_asks_and_reads() {
         ..settings(Protocol::LlamaCompletion, &server.url)
     };
     let answer = completes(&settings, &UnlimitedListener).await;
-    // That separator is another family's.
+    // The separator in this text is another family's.
     assert_eq!(
         texts(&answer),
         [("x<|file_sep|>y", Finish::Stop), ("y", Finish::Length)]
@@ -118,7 +118,7 @@ async fn llama_completion_asks_and_reads() {
 }
 
 #[tokio::test]
-async fn several_answers_in_one_are_read() {
+async fn array_of_responses_is_parsed() {
     let server = Server::start(vec![whole(
         r#"[{"index": 0, "content": "x", "stop": true, "stop_type": "eos"},
             {"index": 1, "content": "y", "stop": true, "stop_type": "eos"}]"#,

@@ -1,4 +1,4 @@
-//! Servers of one's own that load the model before their first answer, and overloaded ones.
+//! Local servers that load the model before their first response, and overloaded ones.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn loading(url: &str) -> ModelSettings {
 }
 
 #[tokio::test]
-async fn a_cancelled_request_goes_on_loading_and_others_join_it() {
+async fn cancelled_first_request_continues_and_others_wait() {
     let mut server = Server::start(vec![Script::Pieces(Vec::new(), Then::Silence), good()]).await;
     let settings = loading(&server.url);
     let model = open(&settings, &environment).expect("the settings are sound");
@@ -37,7 +37,7 @@ async fn a_cancelled_request_goes_on_loading_and_others_join_it() {
         }
         assert!(model.is_loading());
     }
-    // The person typed on: the first request was dropped, and its connection stays.
+    // The person typed on: the first request was dropped, but its connection stays.
     let joined = model.complete(&first, &UnlimitedListener);
     tokio::select! {
         answer = joined => panic!("it does not wait: {answer:?}"),
@@ -48,7 +48,7 @@ async fn a_cancelled_request_goes_on_loading_and_others_join_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_it_loads_is_waited_for() {
+async fn loading_server_is_polled() {
     let busy = br#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
     let server = Server::start(vec![
         Script::ModelOutput("503 Service Unavailable", "", busy.to_vec()),
@@ -63,7 +63,7 @@ async fn a_server_that_says_it_loads_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_loaded_server_has_the_usual_timeout() {
+async fn loaded_server_has_the_default_timeout() {
     let mut server = Server::start(vec![good(), Script::Pieces(Vec::new(), Then::Silence)]).await;
     let settings = ModelSettings {
         timeout_ms: 300,
@@ -81,7 +81,7 @@ async fn a_loaded_server_has_the_usual_timeout() {
 }
 
 #[tokio::test]
-async fn a_pause_holds_for_every_request() {
+async fn pause_applies_to_every_request() {
     let pause = "retry-after: 3600\r\n";
     let server = Server::start(vec![
         Script::ModelOutput("429 Wait", pause, b"busy".to_vec()),
@@ -103,7 +103,7 @@ async fn a_pause_holds_for_every_request() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_sent_once() {
+async fn refused_key_is_sent_once() {
     let server = Server::start(vec![
         Script::ModelOutput("401 Unauthorized", "", b"no".to_vec()),
         good(),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn openai_completions_asks_and_reads() {
+async fn openai_completions_sends_and_parses() {
     let server = Server::start(vec![whole(
         r#"{"choices": [
             {"text": "x + 1<|fim_middle|>junk", "finish_reason": "length"},
@@ -68,7 +68,7 @@ async fn openai_completions_asks_and_reads() {
 }
 
 #[tokio::test]
-async fn openai_completions_asks_again_where_the_server_gives_fewer() {
+async fn missing_candidates_are_requested_again() {
     let one = r#"{"choices": [{"text": "x", "finish_reason": "stop"}]}"#;
     let server = Server::start(vec![whole(one), whole(one)]).await;
     let settings = ModelSettings {
@@ -92,10 +92,10 @@ async fn openai_completions_asks_again_where_the_server_gives_fewer() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_a_suffix_writes_the_prompt_itself() {
+async fn infill_suffix_leaves_the_prompt_to_the_server() {
     let server = Server::start(vec![whole(r#"{"choices": [{"text": "x"}]}"#)]).await;
     let settings = ModelSettings {
-        // No family is needed then.
+        // This needs no family.
         name: Some("anything".to_owned()),
         infill: Infill::Suffix,
         ..settings(Protocol::OpenAiCompletions, &server.url)
@@ -122,7 +122,7 @@ async fn a_server_that_takes_a_suffix_writes_the_prompt_itself() {
 }
 
 #[tokio::test]
-async fn a_chat_model_is_told_to_fill_in() {
+async fn chat_model_gets_instructions_to_fill_in() {
     let server = Server::start(vec![whole(
         r#"{"choices": [
             {"message": {"content": "At <<CURSOR>>: x + 1", "reasoning_content": "hm"}},
@@ -171,7 +171,7 @@ async fn a_chat_model_is_told_to_fill_in() {
 }
 
 #[tokio::test]
-async fn openai_itself_is_told_the_limit_by_its_newer_name() {
+async fn openai_gets_max_completion_tokens() {
     let server = Server::start(vec![whole(
         r#"{"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}"#,
     )])
@@ -187,7 +187,7 @@ async fn openai_itself_is_told_the_limit_by_its_newer_name() {
 }
 
 #[tokio::test]
-async fn vllm_is_told_to_keep_the_tokens_that_stop_it() {
+async fn vllm_keeps_special_tokens() {
     let server = Server::start(vec![whole(
         r#"{"choices": [{
             "index": 0,
@@ -245,7 +245,7 @@ async fn vllm_is_told_to_keep_the_tokens_that_stop_it() {
 }
 
 #[test]
-fn a_model_says_which_template_it_uses_and_why() {
+fn description_names_template_and_reason() {
     let about = |settings: &ModelSettings| {
         let model = open(settings, &environment).expect("the settings are sound");
         model.describe()

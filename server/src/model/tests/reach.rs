@@ -1,4 +1,4 @@
-//! How a server is reached: proxies, authorities, keys.
+//! Connections to a server: proxies, authorities, keys.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn good() -> server::Script {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_set_is_gone_through() {
+async fn configured_proxy_is_used() {
     let server = Server::start(vec![good()]).await;
     let settings = ModelSettings {
         proxy: Some(server.url.clone()),
@@ -28,14 +28,14 @@ async fn a_proxy_that_is_set_is_gone_through() {
 }
 
 #[tokio::test]
-async fn a_command_gives_the_key() {
+async fn key_command_provides_the_key() {
     let server = Server::start(vec![good()]).await;
     let settings = ModelSettings {
         key_env: None,
         key_command: Some(vec!["echo".to_owned(), KEY.to_owned()]),
         ..settings(PROTOCOL, &server.url)
     };
-    // The settings are no secret, so this shows what the model and its response keep to themselves.
+    // The settings are no secret, so this checks that the model and its response hide the key.
     completes(&settings, &UnlimitedListener).await;
     let request = server.requests()[0].to_lowercase();
     assert!(
@@ -45,7 +45,7 @@ async fn a_command_gives_the_key() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_told_in_one_sentence() {
+fn unreachable_settings_are_reported_in_one_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str, contents: &str| {
         let path = folder.path().join(name);
@@ -103,16 +103,16 @@ fn what_cannot_be_reached_is_told_in_one_sentence() {
             ..chat.clone()
         },
     ];
-    let told: String = faulty
+    let messages: String = faulty
         .iter()
         .map(|settings| match open(settings, &environment) {
             Err(ModelError::Settings(sentence)) => format!("{sentence}\n"),
             other => format!("{other:?}\n"),
         })
         .collect();
-    let told = told.replace(&folder.path().display().to_string(), "FOLDER");
-    assert!(!told.contains("secret"), "{told}");
-    insta::assert_snapshot!(told, @r"
+    let messages = messages.replace(&folder.path().display().to_string(), "FOLDER");
+    assert!(!messages.contains("secret"), "{messages}");
+    insta::assert_snapshot!(messages, @r"
     model: the setting proxy is not an address of the form http://host:port: the scheme is none of http, https, socks4, socks4a, socks5 and socks5h.
     model: the setting proxy is not an address of the form http://host:port: it holds a user name or password, use the environment variable HTTPS_PROXY.
     model: the setting proxy is not an address of the form http://host:port: the scheme is none of http, https, socks4, socks4a, socks5 and socks5h.
@@ -126,14 +126,15 @@ fn what_cannot_be_reached_is_told_in_one_sentence() {
     ");
 }
 
-/// A server over TLS whose certificate no system trusts, and the file of its authority.
+/// Starts a TLS server whose certificate no system trusts. Returns it with the file of its
+/// authority.
 async fn server_over_tls(folder: &Path) -> (Server, String, std::path::PathBuf) {
     let names = vec!["localhost".to_owned()];
     let parameters = rcgen::CertificateParams::new(names).expect("a name is all it needs");
     server_with_certificate(folder, parameters).await
 }
 
-/// A server over TLS with a certificate of its own, and the file of that certificate.
+/// Starts a TLS server with its own certificate. Returns it with the file of that certificate.
 async fn server_with_certificate(
     folder: &Path,
     parameters: rcgen::CertificateParams,
@@ -163,7 +164,7 @@ async fn server_with_certificate(
     tokio::spawn(async move {
         loop {
             let (outer, _) = listener.accept().await.expect("a connection");
-            // A client that trusts no certificate ends the handshake.
+            // A client that does not trust the certificate ends the handshake.
             let Ok(mut outer) = acceptor.accept(outer).await else {
                 continue;
             };
@@ -177,7 +178,7 @@ async fn server_with_certificate(
 }
 
 #[tokio::test]
-async fn an_authority_of_ones_own_can_be_trusted() {
+async fn own_authority_can_be_trusted() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, url, authority) = server_over_tls(folder.path()).await;
     let stranger = settings(PROTOCOL, &url);
@@ -196,7 +197,7 @@ async fn an_authority_of_ones_own_can_be_trusted() {
     assert_eq!(texts(&answer), [("ab", Finish::Stop)]);
 }
 
-/// A server's own certificate as `openssl req -x509` makes it, which is an authority's as well.
+/// A server's own certificate as `openssl req -x509` makes it, which is also an authority's.
 fn own_certificate(name: &str) -> rcgen::CertificateParams {
     let names = vec![name.to_owned()];
     let mut parameters = rcgen::CertificateParams::new(names).expect("a name is all it needs");
@@ -218,7 +219,7 @@ async fn self_signed_certificate_of_server_can_be_trusted() {
 }
 
 #[tokio::test]
-async fn trusted_certificate_holds_for_its_own_names_and_time_alone() {
+async fn trusted_certificate_needs_matching_name_and_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut expired = own_certificate("localhost");
     expired.not_after = rcgen::date_time_ymd(2001, 1, 1);
@@ -244,7 +245,7 @@ async fn trusted_certificate_holds_for_its_own_names_and_time_alone() {
     }
 }
 
-/// The address over TLS of a server that speaks none, and says so at once.
+/// Returns the https address of a server without TLS that rejects the handshake at once.
 async fn plain_server() -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
@@ -283,7 +284,7 @@ async fn transport_faults_say_what_to_set() {
     }
 }
 
-/// A host's name that no one answers for takes as long as the system's resolver.
+/// Resolving an unknown host may take as long as the system's resolver allows.
 #[test]
 fn unknown_host_says_what_to_check() {
     let reason =
@@ -306,7 +307,7 @@ async fn redirect_names_its_target_without_its_query() {
 }
 
 #[tokio::test]
-async fn socks_proxy_is_gone_through() {
+async fn socks_proxy_is_used() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
@@ -332,7 +333,7 @@ async fn socks_proxy_is_gone_through() {
 }
 
 #[tokio::test]
-async fn headers_of_settings_take_values_from_the_environment() {
+async fn header_values_are_read_from_the_environment() {
     let server = Server::start(vec![
         good(),
         Script::ModelOutput("500 Oops", "", KEY.as_bytes().to_vec()),
@@ -356,7 +357,7 @@ async fn headers_of_settings_take_values_from_the_environment() {
         request.contains(&format!("authorization: Token {KEY}\r\n")),
         "{request}"
     );
-    // A value from the environment is hidden as a key is.
+    // A value from the environment is hidden like a key.
     fails(&settings).await;
     for (name, value, words) in [
         ("x", "${NO_SUCH}", "NO_SUCH is not set"),
@@ -399,7 +400,7 @@ async fn compressed_responses_are_read_or_refused() {
     assert!(said.contains("compressed as br"), "{said}");
     let said = fails(&settings).await.to_string();
     assert!(said.contains("can't be read"), "{said}");
-    // An error's own words are read too.
+    // The body of an error is decompressed too.
     let said = fails(&settings).await.to_string();
     assert!(
         said.contains("\"content\": \"ab\"") || said.contains("\"ab\""),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_recording_answers_by_place_and_seed() {
+async fn recording_is_read_by_key_and_seed() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("recording.jsonl");
     let mut settings = ModelSettings {
@@ -51,7 +51,7 @@ async fn a_recording_answers_by_place_and_seed() {
     assert!(
         error
             .to_string()
-            .contains("has nothing for this place in src/f.py")
+            .contains("has no completion for this place in src/f.py")
     );
 
     std::fs::write(&path, format!("{line}\n{{\"key\": 1}}\n")).expect("a file");
@@ -110,7 +110,7 @@ fn the_key_of_a_place_is_the_hash_of_prefix_nul_suffix() {
 }
 
 #[tokio::test]
-async fn the_empty_model_says_nothing() {
+async fn empty_model_returns_the_empty_text() {
     let settings = ModelSettings {
         protocol: Protocol::Empty,
         ..ModelSettings::default()

@@ -1,4 +1,4 @@
-//! A server that plays scripts.
+//! A scripted HTTP server.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,43 +11,43 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// What the scripted server does with one request.
+/// Reaction of the scripted server to one request.
 #[derive(Clone, Debug)]
 pub(super) enum Script {
-    /// Answers with this status line, these header lines and this body.
+    /// Responds with this status line, these header lines and this body.
     ModelOutput(&'static str, &'static str, Vec<u8>),
-    /// Answers with these pieces, one after another, and then does this.
+    /// Responds with these pieces, one after another, and then does this.
     Pieces(Vec<Vec<u8>>, Then),
     /// Closes the connection.
     HangUp,
 }
 
-/// What comes after the pieces of a response.
+/// End of a response after its pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     /// The response's proper end. The connection stays open for further requests.
     End,
     /// The same, a little later than the last piece.
     EndLater,
-    /// The connection's end in the middle of the response.
+    /// Closes the connection in the middle of the response.
     HangUp,
-    /// Nothing, until the client hangs up, which [`Server::hung_up`] tells.
+    /// Waits until the client disconnects, which [`Server::hung_up`] reports.
     Silence,
 }
 
-/// A response of success with this body.
+/// Returns a successful response with this body.
 pub(super) fn whole(body: &str) -> Script {
     Script::ModelOutput("200 OK", "", body.as_bytes().to_vec())
 }
 
-/// A response of success in pieces, with its proper end.
+/// Returns a successful response in pieces, with its proper end.
 pub(super) fn streamed(pieces: &[String]) -> Script {
     let pieces = pieces.iter().map(|piece| piece.as_bytes().to_vec());
     Script::Pieces(pieces.collect(), Then::End)
 }
 
-/// A server that plays one script per request and keeps what it was sent. Requests beyond the
-/// scripts get nothing.
+/// A server that replays one script per request and records the requests. Further requests get no
+/// response.
 pub(super) struct Server {
     pub(super) url: String,
     played: Arc<Mutex<Played>>,
@@ -55,7 +55,7 @@ pub(super) struct Server {
     task: JoinHandle<()>,
 }
 
-/// What is left to play, and what was seen.
+/// Remaining scripts, and recorded requests.
 #[derive(Default)]
 struct Played {
     scripts: VecDeque<Script>,
@@ -75,15 +75,15 @@ impl Server {
             scripts: scripts.into(),
             ..Played::default()
         }));
-        let (told, hang_ups) = mpsc::unbounded_channel();
+        let (sender, hang_ups) = mpsc::unbounded_channel();
         let shared = Arc::clone(&played);
         let task = tokio::spawn(async move {
-            // They end with the server.
+            // The connections end with the server.
             let mut connections = JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.expect("a connection");
                 shared.lock().connections += 1;
-                connections.spawn(serve(stream, Arc::clone(&shared), told.clone()));
+                connections.spawn(serve(stream, Arc::clone(&shared), sender.clone()));
             }
         });
         Self {
@@ -109,13 +109,13 @@ impl Server {
             .collect()
     }
 
-    /// How many connections clients made.
+    /// Number of connections from clients.
     pub(super) fn connections(&self) -> usize {
         let played = self.played.lock();
         played.connections
     }
 
-    /// Waits until a client hung up on a server that had fallen silent.
+    /// Waits until a client disconnects from a server that stopped responding.
     pub(super) async fn hung_up(&mut self) {
         self.hang_ups.recv().await.expect("the server runs");
     }
@@ -127,7 +127,7 @@ impl Drop for Server {
     }
 }
 
-/// Plays scripts on one connection, request by request.
+/// Replays scripts on one connection, request by request.
 async fn serve(
     mut stream: TcpStream,
     played: Arc<Mutex<Played>>,
@@ -139,7 +139,7 @@ async fn serve(
             played.requests.push(request);
             played.scripts.pop_front()
         };
-        // The client may hang up at any time, so that what is written may go nowhere.
+        // The client may disconnect at any time, so write errors are ignored.
         match script {
             Some(Script::ModelOutput(status, headers, body)) => {
                 let head = format!(
@@ -156,7 +156,7 @@ async fn serve(
                     let size = format!("{:x}\r\n", piece.len());
                     let chunk = [size.as_bytes(), &piece, b"\r\n"].concat();
                     let _ = stream.write_all(&chunk).await;
-                    // So that the client gets each by itself, as far as it goes.
+                    // A pause, so that the client gets each piece separately if possible.
                     tokio::task::yield_now().await;
                 }
                 match then {
@@ -180,7 +180,7 @@ async fn serve(
     }
 }
 
-/// One request with its body; nothing where the connection ends before it begins.
+/// Reads a request with its body; `None` if the connection ends before it.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     loop {

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn faulty_settings_are_told_in_one_sentence() {
+fn invalid_settings_are_reported_in_one_sentence() {
     let openai = settings(Protocol::OpenAiCompletions, "http://127.0.0.1:1");
     let faulty = [
         ModelSettings {
@@ -80,21 +80,21 @@ fn faulty_settings_are_told_in_one_sentence() {
             ..openai.clone()
         },
     ];
-    let told: String = faulty
+    let messages: String = faulty
         .iter()
         .map(|settings| match open(settings, &environment) {
             Err(ModelError::Settings(sentence)) => format!("{sentence}\n"),
             other => format!("{other:?}\n"),
         })
         .collect();
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(messages, @r#"
     model: the protocol "openai-completions" needs the setting url, the address of the model's server.
-    model: the setting url is not an address of the form http://host:port: the scheme is neither http nor https.
+    model: the setting url is not an address of the form http://host:port: put http:// or https:// before it.
     model: the setting url is not an address of the form http://host:port: it holds a user name or password, use key_env.
     model: the protocol "openai-completions" needs the setting name, the model's name as its server knows it.
     model: the model "gpt-4o" is a chat model: set `protocol = "openai-chat"`, or `anthropic-messages` at Anthropic's own address.
     model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right.
-    model: the protocol "llama-completion" needs the setting family, or a name that tells it.
+    model: the protocol "llama-completion" needs the setting family, or a model name that identifies it.
     model: there is no family "gpt": use one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder, codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code, seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b, left-to-right.
     model: the setting url is not an address of the form http://host:port: its query has `key`, and only `api-version` may be there; a key belongs in key_env, other values in headers.
     model: the environment variable OTHER, which key_env names, is not set.
@@ -118,7 +118,7 @@ fn faulty_settings_are_told_in_one_sentence() {
 }
 
 #[test]
-fn every_protocol_opens_and_goes_there_and_back() {
+fn every_protocol_opens_and_round_trips() {
     for protocol in Protocol::ALL {
         let text = serde_json::to_string(&protocol).expect("a name");
         assert_eq!(text, format!("\"{protocol}\""));

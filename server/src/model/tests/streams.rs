@@ -1,4 +1,4 @@
-//! What a listener hears, and what it can end.
+//! Streamed text as a listener receives it, and early ends.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn choice(index: usize, text: &str, finish: Option<&str>) -> String {
 }
 
 #[tokio::test]
-async fn a_stream_is_heard_piece_by_piece_and_a_whole_answer_once() {
+async fn stream_arrives_in_pieces_and_whole_response_once() {
     for protocol in protocols() {
         let exchange = exchange(protocol).expect("it goes over HTTP");
         let server = Server::start(vec![exchange.script(true), exchange.script(false)]).await;
@@ -44,7 +44,7 @@ async fn a_stream_is_heard_piece_by_piece_and_a_whole_answer_once() {
 }
 
 #[tokio::test]
-async fn enough_ends_the_exchange() {
+async fn break_of_the_listener_ends_the_exchange() {
     for protocol in protocols() {
         let exchange = exchange(protocol).expect("it goes over HTTP");
         let first = exchange.streamed[0].clone().into_bytes();
@@ -81,7 +81,7 @@ async fn a_dropped_request_ends_the_exchange() {
 }
 
 #[tokio::test]
-async fn a_stop_is_not_heard() {
+async fn stop_is_not_passed_to_the_listener() {
     let server = Server::start(vec![streamed(&[
         choice(1, "ab", None),
         choice(0, "x <|file", None),
@@ -104,7 +104,7 @@ async fn a_stop_is_not_heard() {
 }
 
 #[tokio::test]
-async fn the_others_go_on_when_one_is_enough() {
+async fn other_candidates_continue_after_one_ends() {
     let mut server = Server::start(vec![Script::Pieces(
         vec![
             choice(0, "enough", None).into_bytes(),
@@ -125,7 +125,7 @@ async fn the_others_go_on_when_one_is_enough() {
 }
 
 #[tokio::test]
-async fn a_fault_after_enough_costs_the_unfinished_alone() {
+async fn fault_after_break_drops_unfinished_candidates() {
     for then in [Then::HangUp, Then::End, Then::Silence] {
         let server = Server::start(vec![Script::Pieces(
             vec![
@@ -145,7 +145,7 @@ async fn a_fault_after_enough_costs_the_unfinished_alone() {
 }
 
 #[tokio::test]
-async fn a_server_that_gives_one_at_a_time_is_asked_for_each() {
+async fn rejected_batch_is_split_into_single_requests() {
     let refusal = Script::ModelOutput(
         "400 Bad Request",
         "",
@@ -171,7 +171,8 @@ async fn a_server_that_gives_one_at_a_time_is_asked_for_each() {
         .iter()
         .map(|body| (body["n"].as_u64(), body["seed"].as_u64()))
         .collect();
-    // Two go out at once, in either order; and the server is not asked twice for what it declined.
+    // Two requests are concurrent, in either order. The server is not asked again for what it
+    // rejected.
     asked[1..3].sort_unstable();
     asked[3..].sort_unstable();
     let each = [(Some(1), Some(0)), (Some(1), Some(1))];
@@ -186,7 +187,7 @@ async fn a_server_that_gives_one_at_a_time_is_asked_for_each() {
 }
 
 #[tokio::test]
-async fn candidates_beyond_those_asked_for_are_left_out() {
+async fn surplus_candidates_are_dropped() {
     let server = Server::start(vec![streamed(&[
         choice(7, "c", Some("stop")),
         choice(1, "b", Some("stop")),
@@ -203,7 +204,7 @@ async fn candidates_beyond_those_asked_for_are_left_out() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again() {
+async fn connection_is_reused() {
     for protocol in protocols() {
         let exchange = exchange(protocol).expect("it goes over HTTP");
         let pieces = exchange.streamed.clone().map(String::into_bytes).to_vec();
@@ -222,10 +223,10 @@ async fn a_connection_is_used_again() {
                     .complete(&request(&settings), &UnlimitedListener)
                     .await;
                 assert!(answer.is_ok(), "{answer:?}");
-                // What ends the response is read in the background.
+                // The end of the response is read in the background.
                 tokio::time::sleep(Duration::from_millis(60)).await;
             }
-            // One, but on a machine that stands still meanwhile.
+            // Usually one; a second if the machine was busy meanwhile.
             let connections = server.connections();
             assert!(
                 connections < 4,
@@ -235,9 +236,9 @@ async fn a_connection_is_used_again() {
     }
 }
 
-/// Chunks that hold nothing, in the forms that servers and gateways send.
+/// Empty chunks, in the forms that servers and gateways send.
 #[tokio::test]
-async fn chunks_that_hold_nothing_cost_nothing() {
+async fn empty_chunks_are_ignored() {
     let nothing = [
         r#"{"choices": null}"#,
         r#"{"choices": []}"#,
@@ -303,7 +304,7 @@ async fn empty_finish_reason_is_none() {
 }
 
 #[tokio::test]
-async fn answer_without_text_is_no_fault() {
+async fn response_without_text_is_valid() {
     for body in [
         r#"{"choices": []}"#,
         r#"{"choices": [{"message": {"content": null}, "finish_reason": "stop"}]}"#,

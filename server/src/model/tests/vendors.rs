@@ -1,7 +1,7 @@
 use super::exchanges::exchange;
 use super::*;
 
-/// What a protocol sends: its first line, the headers that are its own, and its body.
+/// The request of a protocol: its first line, its own headers, and its body.
 async fn sent(protocol: Protocol, changed: impl Fn(&mut ModelSettings)) -> String {
     let good = exchange(protocol).expect("it goes over HTTP");
     let mut settings = settings(protocol, "");
@@ -25,7 +25,7 @@ async fn sent(protocol: Protocol, changed: impl Fn(&mut ModelSettings)) -> Strin
 }
 
 #[tokio::test]
-async fn anthropic_is_asked_as_a_chat() {
+async fn anthropic_gets_a_chat_request() {
     let asked = sent(Protocol::AnthropicMessages, |settings| {
         settings.temperature = 1.5;
     })
@@ -98,7 +98,7 @@ async fn deepseek_writes_the_prompt_itself() {
 }
 
 #[tokio::test]
-async fn ollama_is_asked_raw_or_by_its_own_template() {
+async fn ollama_gets_a_raw_or_a_suffix_request() {
     let asked = sent(Protocol::OllamaGenerate, |settings| settings.seed = 7).await;
     insta::assert_snapshot!(asked, @r##"
     POST /api/generate HTTP/1.1
@@ -148,7 +148,7 @@ async fn ollama_is_asked_raw_or_by_its_own_template() {
 }
 
 #[tokio::test]
-async fn tgi_is_asked_without_what_it_refuses() {
+async fn tgi_request_omits_rejected_values() {
     let asked = sent(Protocol::Tgi, |_| {}).await;
     insta::assert_snapshot!(asked, @r##"
     POST /generate HTTP/1.1
@@ -181,7 +181,7 @@ async fn tgi_is_asked_without_what_it_refuses() {
 }
 
 #[tokio::test]
-async fn thoughts_of_a_chat_are_no_text() {
+async fn reasoning_of_a_chat_is_not_text() {
     let delta = |delta: &str| {
         format!("data: {{\"type\": \"content_block_delta\", \"index\": 0, \"delta\": {delta}}}\n\n")
     };
@@ -201,7 +201,7 @@ async fn thoughts_of_a_chat_are_no_text() {
 }
 
 #[tokio::test]
-async fn a_chat_is_asked_a_question_of_its_own_in_place_of_filling_in() {
+async fn chat_question_replaces_filling_in() {
     for protocol in [Protocol::OpenAiChat, Protocol::AnthropicMessages] {
         let good = exchange(protocol).expect("it goes over HTTP");
         let mut settings = settings(protocol, "");

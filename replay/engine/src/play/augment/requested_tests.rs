@@ -1,5 +1,5 @@
-//! What a model is asked when tests are wanted that notice surviving mutants or run more lines, and
-//! how the tests are read from what it answers. Whether they are any good is the judge's to say.
+//! Prompts that ask a model for tests that notice surviving mutants or run more lines, and how the
+//! tests are read from what it answers. Whether they are any good is the judge's to say.
 
 use std::ops::Range;
 
@@ -24,11 +24,11 @@ pub(super) struct TestRequest<'a> {
     pub range: Range<usize>,
     /// One of the project's files of tests, by its path in the project, to take after.
     pub example: (&'a str, &'a str),
-    /// What no test notices or runs.
+    /// Faults or lines that no test notices or runs.
     pub missing: RequestedTests<'a>,
 }
 
-/// What tests are wanted for.
+/// Goal of the requested tests.
 #[derive(Clone, Debug)]
 pub(super) enum RequestedTests<'a> {
     /// Faults that no test notices.
@@ -40,9 +40,9 @@ pub(super) enum RequestedTests<'a> {
 /// A fault that no test notices.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SurvivingFault<'a> {
-    /// What it is, in a line.
+    /// Description in a line.
     pub description: &'a str,
-    /// What it changes in the file, as a unified diff.
+    /// Change of the file, as a unified diff.
     pub diff: &'a str,
 }
 
@@ -63,7 +63,7 @@ const EXAMPLE_BYTES: usize = 4000;
 /// The most faults that are shown at once.
 const FAULTS: usize = 20;
 
-/// What to ask for tests that notice faults. The same focus gives the same question.
+/// Returns the prompt for tests that notice faults: the same for the same focus.
 pub(super) fn ask_for_tests(focus: &TestRequest<'_>) -> ChatQuestion {
     let conventions = LanguageSupport::for_language(focus.language).tests;
     let (framework, form) = (conventions.framework, conventions.form);
@@ -114,7 +114,7 @@ pub(super) fn ask_for_tests(focus: &TestRequest<'_>) -> ChatQuestion {
 }
 
 /// The tests in an answer, each in a file of its own, so that a bad one takes no other with it.
-/// What is no test, such as imports and fixtures, stands in every file.
+/// Code outside tests, such as imports and fixtures, is in every file.
 ///
 /// The first block of code that parses and has tests counts; an answer without any block is one
 /// as a whole. Tests that stand for several, by `parametrize`, `each` or `describe`, are left out.
@@ -160,8 +160,8 @@ pub(super) fn disguise(language: &'static Language, contents: &str, range: Range
     (LanguageSupport::for_language(language).tests.recompiled)(&text)
 }
 
-/// Whether a test spells the name under which a language keeps a function's compiled code. What
-/// it finds there says how a function is written, not what it does.
+/// True if a test spells the name under which a language keeps a function's compiled code. What it
+/// finds there says how a function is written, not what it does.
 pub(super) fn names_code_objects(contents: &str) -> bool {
     LANGUAGES
         .iter()

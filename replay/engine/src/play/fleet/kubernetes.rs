@@ -7,24 +7,24 @@ use serde_json::json;
 use super::{FleetPlan, shell_word};
 use crate::store::PARTITIONS_VARIABLE;
 
-/// What a cluster needs to know beside the plan.
+/// Settings of a cluster in addition to the plan.
 #[derive(Clone, Debug)]
 pub struct KubernetesCluster {
     /// The image that holds this program.
     pub image: String,
-    /// How many parts run at once.
+    /// Number of parts that run at once.
     pub workers: u32,
-    /// How much memory a part has, in GiB.
+    /// Memory of a part, in GiB.
     pub memory: u16,
     /// The claim of the volume with the corpus, the tasks, the parts and the cache.
     pub claim: String,
-    /// Where the volume is mounted.
+    /// Path at which the volume is mounted.
     pub mount: String,
     /// The secret with the variables of models' keys; `None` if models need none.
     pub secret: Option<String>,
 }
 
-/// How often the machine of a part may fail before the part does.
+/// Number of times that the machine of a part may fail before the part does.
 const TRIES: u32 = 6;
 
 /// The manifest for `kubectl apply`, as YAML. Each value is JSON, which is YAML.

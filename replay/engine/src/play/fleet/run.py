@@ -49,7 +49,7 @@ def parse_arguments():
         "--local",
         type=positive,
         metavar="WORKERS",
-        help="start a server and so many workers here, each of which runs a part at a time",
+        help="start a server and this number of workers here, each of which runs a part at a time",
     )
     where.add_argument(
         "--server-dir",

@@ -87,7 +87,7 @@ fn merge_script(plan: &FleetPlan, memory: u16) -> String {
     )
 }
 
-/// Where a job's output goes. A task that is queued again adds to it.
+/// Path of a job's output. A task that is queued again adds to it.
 fn output(plan: &FleetPlan, name: &str) -> String {
     // In a directive, quotes hold a path together, and `%` of its own folders is doubled.
     let folder = plan
@@ -163,7 +163,7 @@ pub fn follow(
     Ok(())
 }
 
-/// How many tasks of a job wait or run.
+/// Returns the number of a job's tasks that wait or run.
 fn queued(job: &str) -> Result<usize, PlayError> {
     let asked = run(
         "squeue",

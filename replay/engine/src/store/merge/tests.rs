@@ -62,7 +62,7 @@ fn make_part(shared: &Path, part: (u32, u32), outcome: Outcome, status: ProjectS
             attempt: made.key,
             hole: hole.id.clone(),
             outcome,
-            again: outcome,
+            rejudged: outcome,
             reason: String::new(),
         })
         .unwrap();
@@ -295,7 +295,7 @@ fn unequal_verdicts_conflict_and_infrastructure_failures_do_not() {
                 attempt: conflict.key.clone(),
                 hole: conflict.hole.id.clone(),
                 outcomes: outcomes.clone(),
-                again: Outcome::Failed,
+                rejudged: Outcome::Failed,
             };
             (settlement, conflict.attempts[1].clone())
         })

@@ -1,5 +1,4 @@
-//! Whose turn it is: how many workers ask models and reach verdicts at once, and where their time
-//! goes.
+//! Permits that limit concurrent model requests and verdicts, and the time that workers spend.
 
 use std::time::{Duration, Instant};
 
@@ -7,33 +6,33 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::store::TimeSpent;
 
-/// The turns of a replay's workers, and their time.
-pub(super) struct WorkerTurns {
+/// The permits of a replay's workers, and their time.
+pub(super) struct WorkerPermits {
     /// For asking models.
-    pub(super) asking: Turns,
+    pub(super) asking: Permits,
     /// For reaching verdicts.
-    pub(super) judging: Turns,
+    pub(super) judging: Permits,
     spent: Mutex<TimeSpent>,
     began: Instant,
 }
 
-/// A turn that so many may have at once.
-pub(super) struct Turns {
+/// A limit on the number of concurrent holders.
+pub(super) struct Permits {
     free: Mutex<usize>,
     given_back: Condvar,
-    /// None is given before this.
+    /// No permit is issued before this time.
     paused_until: Mutex<Instant>,
 }
 
-/// A turn, until it is dropped.
-pub(super) struct TakenTurn<'a>(&'a Turns);
+/// A permit, which is returned when it is dropped.
+pub(super) struct TakenPermit<'a>(&'a Permits);
 
-impl WorkerTurns {
-    /// So many ask at once, and so many judge.
+impl WorkerPermits {
+    /// Limits concurrent model requests to `asking`, and verdicts to `judging`.
     pub(super) fn new(asking: usize, judging: usize) -> Self {
         Self {
-            asking: Turns::new(asking),
-            judging: Turns::new(judging),
+            asking: Permits::new(asking),
+            judging: Permits::new(judging),
             spent: Mutex::default(),
             began: Instant::now(),
         }
@@ -44,8 +43,8 @@ impl WorkerTurns {
         *sum(&mut self.spent.lock()) += time.as_secs_f64();
     }
 
-    /// Adds the time that a verdict took, of which so many seconds went into tests, and of these so
-    /// many into twins.
+    /// Adds the time of a verdict. Of it `tests` seconds were spent on tests, and of these `twins`
+    /// on twins.
     pub(super) fn add_verdict(&self, time: Duration, tests: f64, twins: f64) {
         let time = time.as_secs_f64();
         // The tests of a kept verdict ran at another time.
@@ -60,7 +59,7 @@ impl WorkerTurns {
         spent.sandbox += time - tests;
     }
 
-    /// Where the time of so many workers went until now.
+    /// Returns the time that the given number of workers spent until now.
     pub(super) fn spent(&self, workers: usize) -> TimeSpent {
         let mut spent = *self.spent.lock();
         spent.wall = self.began.elapsed().as_secs_f64();
@@ -69,7 +68,7 @@ impl WorkerTurns {
     }
 }
 
-impl Turns {
+impl Permits {
     fn new(count: usize) -> Self {
         Self {
             free: Mutex::new(count.max(1)),
@@ -78,35 +77,35 @@ impl Turns {
         }
     }
 
-    /// Waits for a turn.
-    pub(super) fn take(&self) -> TakenTurn<'_> {
+    /// Waits for a permit, and for the end of a pause.
+    pub(super) fn take(&self) -> TakenPermit<'_> {
         let mut free = self.free.lock();
         while *free == 0 {
             self.given_back.wait(&mut free);
         }
         *free -= 1;
         drop(free);
-        let turn = TakenTurn(self);
+        let permit = TakenPermit(self);
         loop {
             let left = self
                 .paused_until
                 .lock()
                 .saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return turn;
+                return permit;
             }
             std::thread::sleep(left);
         }
     }
 
-    /// Gives no further turn for some time.
+    /// Issues no further permit for some time.
     pub(super) fn pause(&self, time: Duration) {
         let mut until = self.paused_until.lock();
         *until = (*until).max(Instant::now() + time);
     }
 }
 
-impl Drop for TakenTurn<'_> {
+impl Drop for TakenPermit<'_> {
     fn drop(&mut self) {
         *self.0.free.lock() += 1;
         self.0.given_back.notify_one();
@@ -120,14 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_have_a_turn_than_may() {
-        let turns = Turns::new(3);
+    fn permits_limit_concurrent_holders() {
+        let permits = Permits::new(3);
         let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..12 {
                 scope.spawn(|| {
                     for _ in 0..20 {
-                        let _turn = turns.take();
+                        let _permit = permits.take();
                         let others = now.fetch_add(1, Ordering::SeqCst);
                         most.fetch_max(others + 1, Ordering::SeqCst);
                         std::thread::sleep(Duration::from_micros(200));
@@ -141,15 +140,15 @@ mod tests {
 
     #[test]
     fn a_pause_holds_for_everybody() {
-        let turns = Turns::new(2);
+        let permits = Permits::new(2);
         let began = Instant::now();
-        turns.pause(Duration::from_millis(60));
-        // A shorter wish does not shorten it.
-        turns.pause(Duration::from_millis(5));
+        permits.pause(Duration::from_millis(60));
+        // A shorter pause does not shorten it.
+        permits.pause(Duration::from_millis(5));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let _turn = turns.take();
+                    let _permit = permits.take();
                     assert!(began.elapsed() >= Duration::from_millis(60));
                 });
             }
@@ -158,12 +157,12 @@ mod tests {
 
     #[test]
     fn tests_of_kept_verdicts_took_no_time() {
-        let turns = WorkerTurns::new(1, 1);
-        turns.add_verdict(Duration::from_secs(4), 3.0, 1.0);
-        turns.add_verdict(Duration::from_secs(1), 30.0, 10.0);
-        turns.add(|spent| &mut spent.asking, Duration::from_secs(2));
-        let spent = turns.spent(0);
-        let sums = [spent.asking, spent.tests, spent.twins, spent.sandbox];
+        let permits = WorkerPermits::new(1, 1);
+        permits.add_verdict(Duration::from_secs(4), 3.0, 1.0);
+        permits.add_verdict(Duration::from_secs(1), 30.0, 10.0);
+        permits.add(|spent| &mut spent.models, Duration::from_secs(2));
+        let spent = permits.spent(0);
+        let sums = [spent.models, spent.tests, spent.twins, spent.sandbox];
         assert_eq!(sums, [2.0, 2.0, 1.0, 2.0]);
     }
 }
