@@ -594,3 +594,135 @@ fn a_file_that_is_ignored_while_the_repository_is_read_is_not_found_afterwards()
     assert!(paths.contains(&"y.py"), "{found}");
     assert!(!paths.contains(&"z/late.py"), "{found}");
 }
+
+#[test]
+fn a_request_while_the_server_starts_is_answered_from_what_is_open() {
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let folder = workspace(&[("a.py", "y = 1\n")]);
+    let (mut editor, _) = Editor::start(folder.path(), &scripted.settings(), &["utf-16"]);
+    let uri = uri(folder.path(), "b.py");
+    let id = editor.in_one_write(|editor| {
+        editor.notify("initialized", json!({}));
+        editor.open(&uri, "python", "x = \n");
+        editor.request_completion(&uri, 0, 4)
+    });
+    assert_eq!(text(&editor.response(id)).as_deref(), Some(REFERENCE));
+}
+
+#[test]
+fn late_choices_of_a_model_send_nothing_to_another() {
+    for delay in 0..5 {
+        let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+        let folder = workspace(&[]);
+        let (mut editor, _) = Editor::start(folder.path(), &scripted.settings(), &["utf-16"]);
+        let uri = uri(folder.path(), "a.py");
+        editor.notify("initialized", json!({}));
+        // A choice may come at any moment of the start.
+        std::thread::sleep(Duration::from_millis(10 * delay));
+        let choice = json!({"settings": {"fillrate": {"use": "no-such-model"}}});
+        let id = editor.in_one_write(|editor| {
+            editor.notify("workspace/didChangeConfiguration", choice);
+            editor.open(&uri, "python", "x = \n");
+            editor.request_completion(&uri, 0, 4)
+        });
+        assert_eq!(text(&editor.response(id)), None);
+        editor.await_status("fault");
+        let id = editor.request_completion(&uri, 0, 4);
+        assert_eq!(text(&editor.response(id)), None);
+        assert_eq!(scripted.prompts.lock().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn empty_lists_of_options_and_settings_keep_the_persons_model() {
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let folder = workspace(&[]);
+    let (mut editor, answer) =
+        Editor::start_as(folder.path(), &scripted.settings(), &json!({}), &json!([]));
+    assert!(answer["result"].is_object(), "{answer}");
+    let uri = uri(folder.path(), "a.py");
+    editor.notify("initialized", json!({}));
+    for settings in [json!([]), json!({}), json!({"fillrate": []})] {
+        editor.notify(
+            "workspace/didChangeConfiguration",
+            json!({"settings": settings}),
+        );
+        let name = format!("{uri}?{}", scripted.prompts.lock().unwrap().len());
+        editor.open(&name, "python", "x = \n");
+        let id = editor.request_completion(&name, 0, 4);
+        assert_eq!(text(&editor.response(id)).as_deref(), Some(REFERENCE));
+    }
+    assert_eq!(scripted.prompts.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn unknown_methods_make_no_noise_and_changes_need_no_version() {
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let folder = workspace(&[]);
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
+    for method in [
+        "textDocument/willSave",
+        "workspace/didCreateFiles",
+        "workspace/unheardOf",
+        "$/unheardOf",
+    ] {
+        editor.notify(
+            method,
+            json!({"textDocument": {"uri": "file:///a.py"}, "reason": 1, "files": []}),
+        );
+    }
+    let place =
+        json!({"textDocument": {"uri": "file:///a.py"}, "position": {"line": 0, "character": 0}});
+    for method in ["textDocument/hover", "workspace/unheardOf"] {
+        let id = editor.send_request(method, place.clone());
+        assert_eq!(editor.response(id)["error"]["code"], -32601, "{method}");
+    }
+    // Neovim's name of a buffer without one.
+    for uri in ["file:///", "untitled:Untitled-1"] {
+        editor.open(uri, "python", "x = \n");
+        editor.notify(
+            "textDocument/didChange",
+            json!({"textDocument": {"uri": uri}, "contentChanges": [{"text": "changed = \n"}]}),
+        );
+        let id = editor.request_completion(uri, 0, 10);
+        assert_eq!(text(&editor.response(id)).as_deref(), Some(REFERENCE));
+        let prompts = scripted.prompts.lock().unwrap();
+        assert!(
+            prompts.last().unwrap().contains("changed = "),
+            "{prompts:?}"
+        );
+    }
+    let messages = editor
+        .notifications
+        .iter()
+        .filter(|message| message["method"] == "window/showMessage");
+    assert_eq!(messages.count(), 0, "{:?}", editor.notifications);
+    assert_eq!(*editor.errors.lock().unwrap(), "");
+}
+
+#[test]
+fn many_changes_on_disk_are_found_after_a_pause() {
+    let folder = workspace(&[("a.py", "y = 1\n")]);
+    let scripted = ScriptedModel::new(Duration::ZERO, fixed);
+    let mut editor = Editor::ready(folder.path(), &scripted.settings());
+    let open = uri(folder.path(), "open.py");
+    editor.open(&open, "python", "compute_total = \n");
+    let changes: Vec<Value> = (0..100)
+        .map(|number| {
+            let name = format!("new{number}.py");
+            let text = format!("def compute_total_{number}(items):\n    return sum(items)\n");
+            std::fs::write(folder.path().join(&name), text).unwrap();
+            json!({"uri": uri(folder.path(), &name), "type": 1})
+        })
+        .collect();
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": changes}),
+    );
+    until("a window of a changed file", || {
+        let id = editor.request_completion(&open, 0, 16);
+        assert!(text(&editor.response(id)).is_some());
+        let prompts = scripted.prompts.lock().unwrap();
+        prompts.last().unwrap().contains("compute_total_")
+    });
+}

@@ -194,7 +194,10 @@ fn help_template(command: &clap::Command) -> String {
 
 /// Writes the log to standard error: warnings, or what `FILLRATE_LOG` selects.
 fn start_log() {
-    let filter = EnvFilter::try_from_env("FILLRATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    // The protocol library's root module only reports methods that the server does not have.
+    const DEFAULT: &str = "warn,tower_lsp=off,tower_lsp::codec=warn,tower_lsp::service=warn,tower_lsp::transport=warn";
+    let filter =
+        EnvFilter::try_from_env("FILLRATE_LOG").unwrap_or_else(|_| EnvFilter::new(DEFAULT));
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_env_filter(filter)

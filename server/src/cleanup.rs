@@ -58,6 +58,9 @@ impl<'a> Cleaner<'a> {
     /// Applies every rule in order. Returns the remaining text and the rules' decisions.
     pub fn clean(&self, raw: &str, finish: Finish) -> (String, Vec<Decision>) {
         let site = &self.site;
+        if raw.is_empty() {
+            return (String::new(), Vec::new());
+        }
         let mut decisions: Vec<Decision> = Vec::new();
         let mut text = raw.to_owned();
         let end = line_ends(raw).find_map(|end| Some((end, self.completed_by(&raw[..end])?)));

@@ -113,14 +113,10 @@ impl Snapshot {
     pub fn tree(&self) -> Option<&Tree> {
         let parsed = self.syntax.tree.get_or_init(|| {
             let language = self.language?;
-            let text = self.text.to_string();
-            if text.contains('\r') {
+            if self.text.has_carriage_return() {
                 return None;
             }
-            Some(match &self.syntax.earlier {
-                Some(earlier) => language.reparse(&text, earlier),
-                None => language.parse(&text),
-            })
+            Some(language.parse_text(&self.text, self.syntax.earlier.as_ref()))
         });
         parsed.as_ref()
     }

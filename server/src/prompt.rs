@@ -119,7 +119,10 @@ pub const CHARACTERS_PER_TOKEN: f64 = 3.5;
 /// <https://platform.openai.com/docs/api-reference/completions/create#completions-create-stop>
 pub const STOPS_ON_THE_WIRE: usize = 4;
 
-/// Maximum share of the budget for windows, and for the suffix.
+/// Length in bytes above which a prefix is longer than any budget, by far.
+const LONG_PREFIX: usize = 1 << 16;
+
+/// The share of the budget that windows may take, and that the suffix may take.
 const SHARE: f64 = 0.25;
 
 /// Number of tokens of a prompt's budget for windows of other files, headers included. The share is
@@ -588,10 +591,16 @@ fn suffix_end(suffix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
     end
 }
 
-/// Returns the start of a prefix of at most `budget`: at a line's beginning, or within the last
-/// line if that line alone is too long. The cut grows in steps of [`STEP`] of the budget, so that
-/// the start mostly stays the same while a person types.
+/// Where a prefix of at most `budget` begins: at a line's beginning, or within the last line if
+/// that alone is too long. What is cut grows in steps of [`STEP`] of the budget, so that the
+/// beginning mostly stays where it was while a person types.
+///
+/// Of a very long prefix, the whole's cost stands for the sum of its lines', so that only the kept
+/// lines are counted one by one.
 fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
+    if prefix.len() > LONG_PREFIX {
+        return long_prefix_start(prefix, budget, cost);
+    }
     let lines: Vec<_> = prefix.split_inclusive('\n').collect();
     let costs: Vec<_> = lines.iter().map(|line| cost(line)).collect();
     let budget = budget.max(1.0);
@@ -620,7 +629,38 @@ fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize 
     start
 }
 
-/// Returns the last character boundary at or before an index.
+/// [`prefix_start`] from the cost of the whole, back from the cursor.
+fn long_prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
+    let budget = budget.max(1.0);
+    let over = cost(prefix) - budget;
+    if over <= 0.0 {
+        return 0;
+    }
+    let step = budget * STEP;
+    let kept = over + budget - (over / step).ceil() * step;
+    let (mut start, mut sum) = (prefix.len(), 0.0);
+    for line in prefix.split_inclusive('\n').rev() {
+        let needs = cost(line);
+        if sum + needs > kept {
+            let is_last = start == prefix.len();
+            return match is_last && needs > budget {
+                true => {
+                    let part = 1.0 - kept / needs;
+                    let cut = (line.len() as f64 * part).ceil() as usize;
+                    start - line.len() + char_boundary(line, cut)
+                }
+                // The last line is kept, whatever it costs.
+                false if is_last => start - line.len(),
+                false => start,
+            };
+        }
+        sum += needs;
+        start -= line.len();
+    }
+    start
+}
+
+/// The last character boundary at or before an index.
 fn char_boundary(text: &str, index: usize) -> usize {
     let mut index = index.min(text.len());
     while !text.is_char_boundary(index) {

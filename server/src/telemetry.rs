@@ -456,15 +456,8 @@ impl Recorder {
         let trace = &completion.trace;
         let settings = &request.configuration.model;
         let text = &document.text;
-        let before = text.slice(ByteOffset(0)..cursor);
-        let after = text.slice(cursor..text.len());
-        let on_line = |text: &str| {
-            text.split(['\n', '\r'])
-                .next()
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let line_before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let (line_before, line_after) = text.line_around(cursor);
+        let prefix_characters = text.characters_before(cursor);
         let latency_ms = request.latency.as_secs_f64() * 1000.0;
         CompletionRow {
             completion: Uuid::new_v4().to_string(),
@@ -495,7 +488,7 @@ impl Recorder {
             },
             profile: request.configuration.context.profile.name().to_owned(),
             language: document.language.map(|language| language.name.to_owned()),
-            place: CursorKind::from_line(line_before, &on_line(&after)),
+            place: CursorKind::from_line(&line_before, &line_after),
             form: request.kind,
             invoked: request.trigger == Trigger::Invoked,
             source: trace.source,
@@ -511,8 +504,8 @@ impl Recorder {
                 .iter()
                 .map(|text| TextSize::from_text(text))
                 .collect(),
-            prefix_characters: before.chars().count(),
-            suffix_characters: after.chars().count(),
+            prefix_characters,
+            suffix_characters: text.characters_before(text.len()) - prefix_characters,
             prompt_characters: trace.prompt.chars().count(),
             windows: trace.windows.len(),
             timings: Timings {

@@ -256,7 +256,19 @@ impl Workspace {
         self.name_by_rules(&resolved)
     }
 
-    /// Converts the path of a resolved file to one below its folder as the editor opened it.
+    /// The relative path of the file whose text a document is, if that may be indexed: the file is in
+    /// one of the folders, and the rules hold for it and for the document's own path.
+    pub fn indexed_path(&self, absolute: &Path) -> Option<String> {
+        self.document_name(absolute).ok()?;
+        let resolved = resolve(absolute);
+        let target = self.inside(&resolved).unwrap_or(resolved);
+        match self.visibility_of_path(&target) {
+            Visibility::Visible(relative) => Some(relative),
+            Visibility::Hidden(_) => None,
+        }
+    }
+
+    /// The path of a resolved file below its folder as that was opened.
     fn inside(&self, resolved: &Path) -> Option<PathBuf> {
         self.folders.iter().find_map(|folder| {
             let inner = resolved.strip_prefix(&folder.resolved).ok()?;
@@ -674,6 +686,9 @@ mod tests {
         let ignored = Err(HiddenReason::Ignored);
         for folders in [vec![folder.path().join("work")], Vec::new()] {
             let workspace = Workspace::new(folders);
+            // A document's name outside of the folders is none of a file in them.
+            let outside = folder.path().join("other/free.py");
+            assert_eq!(workspace.indexed_path(&outside), None);
             let name = |path: &str| workspace.document_name(&folder.path().join(path));
             for (path, expected) in [
                 ("other/.env", Err(HiddenReason::Secret("*.env"))),
@@ -717,6 +732,9 @@ mod tests {
         let secret = Err(HiddenReason::Secret("*.env"));
         let name = |path: &str| workspace.document_name(&work.join(path));
         assert_eq!(name("b.py"), Ok("a.py".to_owned()));
+        let indexed = |path: &str| workspace.indexed_path(&work.join(path));
+        assert_eq!(indexed("b.py").as_deref(), Some("a.py"));
+        assert_eq!(indexed("c.py"), None);
         assert_eq!(name("c.py"), secret);
         assert_eq!(name("d.py"), secret);
     }

@@ -9,7 +9,7 @@ use fillrate_engine::developer::{CompletionReply, Developer, ServerCommand};
 use fillrate_syntax::Language;
 use fillrate_syntax::text::ByteOffset;
 
-use super::location::{FileLocation, workspace_for};
+use super::location::{FileLocation, decode, workspace_for};
 use super::serve::ServerFlags;
 use super::show::{section, show_trace};
 use super::{CliError, Success};
@@ -48,13 +48,13 @@ pub(super) fn run(arguments: &CompleteArguments) -> Result<Success, CliError> {
     let file = std::path::absolute(&arguments.location.file)
         .map_err(CliError::file(&arguments.location.file))?;
     let contents = if arguments.stdin {
-        let mut contents = String::new();
+        let mut contents = Vec::new();
         std::io::stdin()
-            .read_to_string(&mut contents)
+            .read_to_end(&mut contents)
             .map_err(CliError::file("standard input"))?;
-        contents
+        decode(contents, Path::new("standard input"))?
     } else {
-        std::fs::read_to_string(&file).map_err(CliError::file(&arguments.location.file))?
+        arguments.location.read()?
     };
     let cursor = arguments.location.cursor(&contents)?;
     let workspace = workspace_for(&file, arguments.workspace.as_deref())?;

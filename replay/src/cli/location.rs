@@ -41,6 +41,15 @@ impl FromStr for FileLocation {
 }
 
 impl FileLocation {
+    /// Reads the file as an editor does: without a byte order mark.
+    ///
+    /// # Errors
+    /// The file can't be read or is not in UTF-8.
+    pub(super) fn read(&self) -> Result<String, CliError> {
+        let bytes = std::fs::read(&self.file).map_err(CliError::file(&self.file))?;
+        decode(bytes, &self.file)
+    }
+
     /// The byte offset in these contents.
     ///
     /// # Errors
@@ -61,6 +70,25 @@ impl FileLocation {
         };
         Ok(text.offset(position, Encoding::Utf32))
     }
+}
+
+/// Decodes a source text, without its byte order mark.
+///
+/// # Errors
+/// The text is not in UTF-8.
+pub(super) fn decode(bytes: Vec<u8>, origin: &Path) -> Result<String, CliError> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        CliError::Refused(format!(
+            "{} is not text in UTF-8: byte {} can't be read; convert it first, for example with \
+             `iconv -f latin1 -t utf-8`, whose output --stdin of `fillrate complete` reads",
+            origin.display(),
+            error.utf8_error().valid_up_to() + 1
+        ))
+    })?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(text) => text.to_owned(),
+        None => text,
+    })
 }
 
 /// The workspace's folder: the named one, else the one that an editor would have open for a file
@@ -106,6 +134,28 @@ mod tests {
         for wrong in ["a.py", "a.py:", "a.py:0", ":3", "a.py:x:2:", ""] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn byte_order_mark_is_no_character_and_other_encodings_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.py");
+        let read = |contents: &[u8]| {
+            std::fs::write(&file, contents).expect("it is written");
+            let location = FileLocation {
+                file: file.clone(),
+                line: 1,
+                column: None,
+            };
+            location.read()
+        };
+        assert_eq!(read(b"\xef\xbb\xbfx = 1").ok().as_deref(), Some("x = 1"));
+        let error = read(b"# caf\xe9").expect_err("it is Latin-1").to_string();
+        assert!(
+            error.contains("a.py is not text in UTF-8: byte 6"),
+            "{error}"
+        );
+        assert!(error.contains("iconv"), "{error}");
     }
 
     #[test]

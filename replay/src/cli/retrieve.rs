@@ -43,7 +43,7 @@ pub(super) struct RetrieveArguments {
 pub(super) fn run(arguments: &RetrieveArguments) -> Result<Success, CliError> {
     let named = &arguments.location.file;
     let file = std::path::absolute(named).map_err(CliError::file(named))?;
-    let contents = std::fs::read_to_string(&file).map_err(CliError::file(named))?;
+    let contents = arguments.location.read()?;
     let cursor = arguments.location.cursor(&contents)?;
     let workspace = workspace_for(&file, arguments.root.as_deref())?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;

@@ -8,12 +8,22 @@ use super::{Change, first_line, last_line};
 
 /// Replaces line ends by the file's, if the file is consistent.
 pub(super) fn match_line_ends(text: &str, site: &SyntaxSite<'_>) -> Change {
-    let file = [site.prefix, site.suffix];
-    let count = |what: &str| -> usize { file.iter().map(|part| part.matches(what).count()).sum() };
-    let (all, with_return) = (count("\n"), count("\r\n"));
-    if all == 0 {
+    let file = [site.prefix, site.suffix].map(str::as_bytes);
+    let ends = || {
+        let ends = |part| memchr::memchr_iter(b'\n', part).map(move |at| (part, at));
+        file.into_iter().flat_map(ends)
+    };
+    if ends().next().is_none() {
         return Change::None;
     }
+    let has_return = |(part, at): &(&[u8], usize)| *at > 0 && part[at - 1] == b'\r';
+    let may_return = file
+        .iter()
+        .any(|part| memchr::memchr(b'\r', part).is_some());
+    let (all, with_return) = match may_return {
+        true => (ends().count(), ends().filter(has_return).count()),
+        false => (1, 0),
+    };
     let plain = text.replace("\r\n", "\n");
     if with_return == all {
         Change::Rewrite(plain.replace('\n', "\r\n"))

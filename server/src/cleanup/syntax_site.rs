@@ -19,6 +19,8 @@ pub(super) struct SyntaxSite<'a> {
     file: Syntax<'a>,
     /// The file up to the cursor.
     written: Syntax<'a>,
+    /// See [`SyntaxSite::is_in_long_string`].
+    in_long_string: OnceLock<bool>,
     /// The syntax that is open at the cursor.
     beginning: OnceLock<Option<Beginning>>,
 }
@@ -35,6 +37,8 @@ pub(super) struct Parsed {
 struct Syntax<'a> {
     prefix: &'a str,
     suffix: &'a str,
+    /// Where the prefix ends.
+    here: OnceLock<Point>,
     /// The tree without a completion.
     base: OnceLock<Tree>,
     /// The completion of the last parse, with its result.
@@ -47,8 +51,16 @@ impl<'a> SyntaxSite<'a> {
             site,
             file: Syntax::new(site.prefix, site.suffix),
             written: Syntax::new(site.prefix, ""),
+            in_long_string: OnceLock::new(),
             beginning: OnceLock::new(),
         }
+    }
+
+    /// True if a mark of strings that may go on over line ends occurs an odd number of times before
+    /// the cursor.
+    pub(super) fn is_in_long_string(&self) -> bool {
+        let is_odd = || is_odd(self.site.prefix, self.site.language);
+        *self.in_long_string.get_or_init(is_odd)
     }
 
     /// Parses the file with this completion; `None` if its language is unknown.
@@ -64,7 +76,7 @@ impl<'a> SyntaxSite<'a> {
         let base = || {
             let CursorSite { prefix, suffix, .. } = self.site;
             let mut tree = self.file_tree(language);
-            let here = point(prefix);
+            let here = self.written.here();
             tree.edit(&InputEdit {
                 start_byte: prefix.len(),
                 old_end_byte: prefix.len() + suffix.len(),
@@ -73,7 +85,7 @@ impl<'a> SyntaxSite<'a> {
                 old_end_position: after(here, suffix),
                 new_end_position: here,
             });
-            language.reparse(prefix, &tree)
+            language.parse_parts(&[prefix], Some(&tree))
         };
         Some(self.written.with(text, language, base))
     }
@@ -88,7 +100,7 @@ impl<'a> SyntaxSite<'a> {
         let CursorSite { prefix, suffix, .. } = self.site;
         let known = self.site.tree.or_else(|| self.file.base.get());
         known.cloned().unwrap_or_else(|| {
-            let base = || language.parse(&[prefix, suffix].concat());
+            let base = || language.parse_parts(&[prefix, suffix], None);
             self.file.base.get_or_init(base).clone()
         })
     }
@@ -99,9 +111,16 @@ impl<'a> Syntax<'a> {
         Self {
             prefix,
             suffix,
+            here: OnceLock::new(),
             base: OnceLock::new(),
             last: Mutex::default(),
         }
+    }
+
+    fn here(&self) -> Point {
+        *self
+            .here
+            .get_or_init(|| after(Point::new(0, 0), self.prefix))
     }
 
     fn with(
@@ -123,7 +142,7 @@ impl<'a> Syntax<'a> {
         };
         let start = self.prefix.len();
         let end = start + text.len();
-        let here = point(self.prefix);
+        let here = self.here();
         old.edit(&InputEdit {
             start_byte: start,
             old_end_byte: start,
@@ -132,8 +151,7 @@ impl<'a> Syntax<'a> {
             old_end_position: here,
             new_end_position: after(here, text),
         });
-        let whole = [self.prefix, text, self.suffix].concat();
-        let tree = language.reparse(&whole, &old);
+        let tree = language.parse_parts(&[self.prefix, text, self.suffix], Some(&old));
         let parsed = Arc::new(Parsed { language, tree });
         *last = Some((text.to_owned(), Arc::clone(&parsed)));
         parsed
@@ -148,17 +166,22 @@ impl<'a> Deref for SyntaxSite<'a> {
     }
 }
 
-/// Returns the end of a text that starts at the file's beginning. Tree-sitter counts columns in
-/// bytes.
-fn point(text: &str) -> Point {
-    after(Point::new(0, 0), text)
+/// Whether one of the marks of strings that may go on over line ends occurs an odd number of times.
+pub(super) fn is_odd(text: &str, language: Option<&Language>) -> bool {
+    let quotes = language.map_or(&[][..], |language| language.quotes);
+    let mut marks = quotes.iter().filter(|quote| quote.spans_lines);
+    let count = |mark: &str| memchr::memmem::find_iter(text.as_bytes(), mark).count();
+    marks.any(|quote| count(quote.mark) % 2 == 1)
 }
 
-/// Returns the point past a text that begins at another point. Only a line feed ends a row of
-/// tree-sitter, so these are not the lines of [`crate::text::LineIndex`].
+/// The point past a text that begins at another, its column in bytes. Tree-sitter's rows end with a line feed alone, so
+/// these are not the lines of [`crate::text::LineIndex`].
 fn after(start: Point, text: &str) -> Point {
     match text.rfind('\n') {
-        Some(at) => Point::new(start.row + text.matches('\n').count(), text.len() - at - 1),
+        Some(at) => {
+            let rows = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+            Point::new(start.row + rows, text.len() - at - 1)
+        }
         None => Point::new(start.row, start.column + text.len()),
     }
 }

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::brackets::{Bracket, around, brackets, is_balanced_outside};
 use super::extent::{fits, has_error_within};
-use super::syntax_site::SyntaxSite;
+use super::syntax_site::{SyntaxSite, is_odd};
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
 use crate::syntax::Language;
 
@@ -33,14 +33,7 @@ pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
 /// True if a completion leaves open a string that may span lines. Until it is closed, the parser
 /// treats its lines as code.
 fn opens_string(text: &str, site: &SyntaxSite<'_>) -> bool {
-    is_odd(text, site) && !is_odd(site.prefix, site)
-}
-
-/// True if the mark of a string that may span lines occurs an odd number of times.
-fn is_odd(text: &str, site: &SyntaxSite<'_>) -> bool {
-    let quotes = site.language.map_or(&[][..], |language| language.quotes);
-    let mut marks = quotes.iter().filter(|quote| quote.spans_lines);
-    marks.any(|quote| text.matches(quote.mark).count() % 2 == 1)
+    is_odd(text, site.language) && !site.is_in_long_string()
 }
 
 /// True if a completion may leave its block with its last line. Most lines in a block close
@@ -356,15 +349,72 @@ fn end_by_indentation(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     if let Some(end) = declaration.flatten() {
         return Some(end);
     }
-    let begun = is_odd(site.prefix, site);
+    let begun = site.is_in_long_string();
     let lines = LogicalLines::of(text, site)?;
     let leaves = |(start, line): &(usize, &str)| {
         !line.trim().is_empty()
             && indentation(line) < block
-            && begun == is_odd(&text[..*start], site)
+            && begun == is_odd(&text[..*start], site.language)
             && lines.begins_at(*start)
     };
-    lines.later().find(leaves).map(|(start, _)| start)
+    let mut leaving = lines.later().filter(leaves);
+    let (first, line) = leaving.next()?;
+    let Some(follows) = follows_in_function(&text[..first], site) else {
+        return Some(first);
+    };
+    let stays = |line: &str| follows.is_continued_by(line, site);
+    match stays(line) {
+        true => leaving.find(|(_, line)| !stays(line)),
+        false => Some((first, line)),
+    }
+    .map(|(start, _)| start)
+}
+
+/// What follows the cursor in the function that it is in.
+struct FollowingLine {
+    /// The indentation of the function's header.
+    function: usize,
+    /// The indentation of the line that follows the cursor.
+    next: usize,
+}
+
+impl FollowingLine {
+    /// Whether a line after the cursor's block goes on with the function as far as what follows:
+    /// beside the line that follows, or as the header of the block that this is in.
+    fn is_continued_by(&self, line: &str, site: &SyntaxSite<'_>) -> bool {
+        let width = indentation(line);
+        let word = line.trim_start().split(|c: char| !c.is_alphabetic()).next();
+        let heads = || {
+            let begins_clause = |language: &Language| language.begins_clause(word.unwrap_or(""));
+            line.trim_end().ends_with(':') && site.language.is_some_and(begins_clause)
+        };
+        width > self.function && (self.next <= width || heads())
+    }
+}
+
+/// What follows the cursor in the function that a completion of these lines begins in; `None` if
+/// nothing of a function does.
+fn follows_in_function(lines: &str, site: &SyntaxSite<'_>) -> Option<FollowingLine> {
+    let begun = last_line(site.prefix);
+    let rest = first_line(site.suffix);
+    let next = match begun.trim().is_empty() && !rest.trim().is_empty() {
+        true => indentation(&[begun, rest].concat()),
+        false => {
+            let mut after = site.suffix.lines().skip(1);
+            indentation(after.find(|line| !line.trim().is_empty())?)
+        }
+    };
+    let parsed = site.written_with(lines)?;
+    let at = site.prefix.len() + (lines.len() - lines.trim_start().len());
+    let root = parsed.tree.root_node();
+    let mut node = root.descendant_for_byte_range(at.saturating_sub(1), at)?;
+    while !parsed.language.is_function(node) {
+        node = node.parent()?;
+    }
+    let start = node.start_byte().min(site.prefix.len());
+    let header = first_line(&site.prefix[start - last_line(&site.prefix[..start]).len()..]);
+    let function = indentation(header);
+    (next > function).then_some(FollowingLine { function, next })
 }
 
 /// Returns the indentation of the block in which a completion begins. A completion that begins with

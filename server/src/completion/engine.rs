@@ -712,6 +712,12 @@ fn derived(earlier: &Completion, candidates: Vec<String>, source: CompletionOrig
 
 /// Returns the cursor after an accept, if a document now contains an offered candidate.
 fn cursor_after_accept(document: &Snapshot, offered: &CachedCompletion) -> Option<ByteOffset> {
+    let around = offered.key.prefix.len() + offered.key.suffix.len();
+    let inserted = document.text.len().0.checked_sub(around)?;
+    let mut candidates = offered.completion.candidates.iter();
+    if !candidates.any(|candidate| candidate.len() == inserted) {
+        return None;
+    }
     let inserted = text_between(&document.text, &offered.key)?;
     offered
         .completion

@@ -44,11 +44,11 @@ struct Shared {
     gate: Mutex<Option<(PathBuf, Arc<FittedGate>)>>,
     /// By document: the names of the models called last.
     called: Mutex<HashMap<String, Vec<String>>>,
-    /// Time of the last edit of a document, while a task waits for a pause after it.
+    /// When a document or file last changed, while a task waits for a pause after it.
     last_edit: Mutex<Option<Instant>>,
 }
 
-/// The pause in typing after which changes are indexed.
+/// The pause in edits and changes of files after which they are indexed.
 const PAUSE: Duration = Duration::from_millis(250);
 
 impl Engines {
@@ -307,7 +307,8 @@ impl Engines {
         }
     }
 
-    /// Indexes changes of other files when the person pauses, so that the next request is fast.
+    /// Indexes changes of other files after a pause in edits and changes, so that the next request need
+    /// not.
     pub fn settle_soon(&self) {
         let waiting = self
             .shared
@@ -343,17 +344,11 @@ impl Engines {
         self.shared.called.lock().remove(uri);
     }
 
-    /// Records that a file or folder on disk changed, was created or was removed. Drops files that
-    /// are hidden now at once. Returns a folder that may contain new visible files, if there is
-    /// one, for [`Engines::discover`].
-    pub fn file_changed(&self, path: &Path) -> Option<PathBuf> {
-        self.shared.repository.file_changed(path)
-    }
-
-    /// Records the visible files in a folder that are not known yet. It reads the whole workspace,
-    /// so call it in the background.
-    pub fn discover(&self, folder: &Path) {
-        self.shared.repository.discover(folder);
+    /// Notes that a file or folder changed on disk, was created or was removed. It is read by the next
+    /// request, or after a pause if there are many.
+    pub fn file_changed(&self, path: &Path) {
+        self.shared.repository.file_changed(path);
+        self.settle_soon();
     }
 
     /// Completes at a cursor. A hidden document gets no completion; the trace has the reason.

@@ -164,7 +164,6 @@ impl Drop for Request {
 pub(super) fn text_between(text: &Text, key: &RequestKey) -> Option<String> {
     let (start, kept) = (key.prefix.len(), key.prefix.len() + key.suffix.len());
     let end = start + text.len().0.checked_sub(kept)?;
-    let same = text.slice(ByteOffset(0)..ByteOffset(start)) == *key.prefix
-        && text.slice(ByteOffset(end)..text.len()) == *key.suffix;
+    let same = text.has_at(ByteOffset(0), &key.prefix) && text.has_at(ByteOffset(end), &key.suffix);
     same.then(|| text.slice(ByteOffset(start)..ByteOffset(end)))
 }

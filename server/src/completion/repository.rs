@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use rayon::prelude::*;
 
@@ -34,9 +35,9 @@ pub(super) struct RepositoryState {
     store: WindowStore,
     /// The models that learn from the files, each once.
     learners: RwLock<Vec<Arc<Learner>>>,
-    /// Files that changed since they were last indexed. The next request for another file indexes
-    /// them, so that typing does not wait for indexing.
-    pending: Mutex<BTreeMap<String, Change>>,
+    /// Changes since files were last indexed. The next request for another file indexes them, so
+    /// that typing costs no indexing, unless they are many.
+    pending: Mutex<PendingChanges>,
     /// The files that are indexed and learnt.
     known: Mutex<KnownFiles>,
     /// While the repository is read: files of which a newer change is already indexed.
@@ -85,10 +86,63 @@ enum Change {
     Gone,
 }
 
-/// Maximum number of files that are indexed and not yet learnt.
+/// Changes that are not indexed yet.
+#[derive(Debug, Default)]
+struct PendingChanges {
+    /// Changes of files, by relative path.
+    files: BTreeMap<String, Change>,
+    /// Files and folders that were reported as changed on disk and are not read yet, each with the
+    /// number of its last report.
+    reported: BTreeMap<PathBuf, u64>,
+    /// Number of reports so far.
+    reports: u64,
+    /// Folders that may hold new visible files.
+    folders: BTreeSet<PathBuf>,
+}
+
+impl PendingChanges {
+    /// Notes that a file or folder changed on disk.
+    fn report(&mut self, path: PathBuf) {
+        self.reports += 1;
+        self.reported.insert(path, self.reports);
+    }
+
+    /// True if changes on disk are too many for a request to index them, or an ignore file is among
+    /// them, which concerns all files below it.
+    fn are_many(&self) -> bool {
+        let is_on_disk = |change: &&Change| !matches!(change, Change::Buffer(_));
+        let count = self.reported.len() + self.files.values().filter(is_on_disk).count();
+        count > FEW_CHANGES
+            || self
+                .reported
+                .keys()
+                .any(|path| workspace::is_ignore_file(path))
+    }
+
+    /// Takes the changes that a condition holds for.
+    fn take(&mut self, wanted: impl Fn(&str, &Change) -> bool) -> Vec<(String, Change)> {
+        let (taken, left): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.files)
+            .into_iter()
+            .partition(|(path, change)| wanted(path, change));
+        self.files = left;
+        taken.into_iter().collect()
+    }
+}
+
+/// The most files that are indexed and not yet learnt.
 const READ_AHEAD: usize = 64;
 
-/// Result of indexing.
+/// The most changes on disk that a request reads and indexes itself. More, as after a switch of
+/// branches, are left to [`RepositoryState::settle`].
+const FEW_CHANGES: usize = 16;
+
+/// The longest that a request waits while the repository is read, until it uses what is indexed.
+const READING_WAIT: Duration = Duration::from_millis(30);
+
+/// Number of files after which [`RepositoryState::settle`] makes them visible to searches.
+const FILES_PER_COMMIT: usize = 128;
+
+/// How many files were indexed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexSummary {
     /// Number of indexed files.
@@ -377,13 +431,14 @@ impl RepositoryState {
         query: &Query<'_>,
         limit: usize,
     ) -> Result<Vec<Window>, IndexError> {
-        self.catch_up(Some(query.path))?;
-        match &self.store {
-            WindowStore::Index(index) if self.searchable.load(Ordering::Acquire) => {
-                Ok(self.visible_only(index.retrieve(query, limit)?))
-            }
-            _ => Ok(Vec::new()),
+        let WindowStore::Index(index) = &self.store else {
+            return Ok(Vec::new());
+        };
+        if !self.searchable.load(Ordering::Acquire) {
+            return Ok(Vec::new());
         }
+        self.catch_up(Some(query.path))?;
+        Ok(self.visible_only(index.retrieve(query, limit)?))
     }
 
     /// Returns the choice of `choose` from the windows of lines for a file; the default if the
@@ -409,9 +464,7 @@ impl RepositoryState {
             return;
         };
         // A link's text counts as that of its target.
-        let seen = self.workspace.document_name(path);
-        let seen = seen.ok().filter(|relative| self.workspace.shows(relative));
-        if let Some(relative) = seen {
+        if let Some(relative) = self.workspace.indexed_path(path) {
             let mut recent = self.recent.lock();
             if recent.first() != Some(&relative) {
                 recent.retain(|path| *path != relative);
@@ -420,23 +473,41 @@ impl RepositoryState {
                 recent.truncate(RECENT_FILES + 1);
             }
             drop(recent);
-            self.note(relative, Change::Buffer(document.text.clone()));
+            let mut pending = self.pending();
+            // What was reported of the file on disk counts no longer.
+            pending.reported.remove(path);
+            if self.has_files() {
+                let change = Change::Buffer(document.text.clone());
+                pending.files.insert(relative, change);
+            }
         }
     }
 
-    /// Records that a file or folder on disk changed, was created or was removed. Drops files that
-    /// are hidden now at once. Returns a folder that may contain new visible files, if there is
-    /// one, for [`RepositoryState::discover`].
-    pub(super) fn file_changed(&self, path: &Path) -> Option<PathBuf> {
+    /// Notes that a file or folder changed on disk, was created or was removed. It is read by the next
+    /// request, or if many changed by [`RepositoryState::settle`].
+    pub(super) fn file_changed(&self, path: &Path) {
+        if self.has_files() && self.workspace.relative(path).is_some() {
+            self.pending().report(path.to_owned());
+        }
+    }
+
+    /// Reads a file or folder that was reported as changed. Files that are hidden now are forgotten.
+    fn read_reported(&self, path: &Path, report: u64) {
         let workspace = &self.workspace;
-        let relative = workspace.relative(path)?;
+        let Some(relative) = workspace.relative(path) else {
+            self.finish_report(path, report, None);
+            return;
+        };
         if workspace::is_ignore_file(path) {
-            let folder = path.parent()?;
+            self.finish_report(path, report, None);
             let inner = relative
                 .rsplit_once('/')
                 .map_or(0, |(above, _)| above.len() + 1);
-            self.recheck(folder, &relative[..inner]);
-            return self.may_hold_files(folder);
+            if let Some(folder) = path.parent() {
+                self.recheck(folder, &relative[..inner]);
+                self.note_folder(folder);
+            }
+            return;
         }
         match workspace.visibility(path) {
             Visibility::Visible(_) => {
@@ -445,21 +516,44 @@ impl RepositoryState {
                     absolute: path.to_owned(),
                 };
                 let read = ReadFile::read(workspace, &file).ok();
-                self.note(relative, read.map_or(Change::Gone, Change::File));
-                None
+                let change = read.map_or(Change::Gone, Change::File);
+                self.finish_report(path, report, Some((relative, change)));
             }
             Visibility::Hidden(_) => {
-                if self.knows(&relative) {
-                    self.note(relative.clone(), Change::Gone);
-                }
-                // Editors report a moved or removed folder, but not its files.
+                let gone = self.knows(&relative).then_some(Change::Gone);
+                let change = gone.map(|gone| (relative.clone(), gone));
+                self.finish_report(path, report, change);
+                // Editors report a folder that is moved or removed, and not its files.
                 self.recheck(path, &format!("{relative}/"));
-                self.may_hold_files(path)
+                self.note_folder(path);
             }
         }
     }
 
-    /// Returns the folder, if files in it may be visible.
+    /// Notes what reading a reported file found, unless it was reported again or opened meanwhile.
+    fn finish_report(&self, path: &Path, report: u64, change: Option<(String, Change)>) {
+        let mut pending = self.pending();
+        if pending.reported.get(path) == Some(&report) {
+            pending.reported.remove(path);
+            pending.files.extend(change);
+        }
+    }
+
+    /// The next path that was reported as changed, with the number of its report.
+    fn next_reported(&self) -> Option<(PathBuf, u64)> {
+        let pending = self.pending();
+        let (path, report) = pending.reported.first_key_value()?;
+        Some((path.clone(), *report))
+    }
+
+    /// Notes a folder whose new visible files [`RepositoryState::settle`] looks for, if it may have any.
+    fn note_folder(&self, folder: &Path) {
+        if let Some(folder) = self.may_hold_files(folder) {
+            self.pending().folders.insert(folder);
+        }
+    }
+
+    /// The folder, if files in it may be visible.
     fn may_hold_files(&self, folder: &Path) -> Option<PathBuf> {
         // The file name has no known language, which is the last rule: so no other rule hides it.
         let inside = self.workspace.visibility_of_path(&folder.join("file"));
@@ -467,48 +561,100 @@ impl RepositoryState {
             .then(|| folder.to_owned())
     }
 
-    /// Records the visible files in a folder that are not known yet. It reads the whole workspace,
-    /// so call it in the background.
-    pub(super) fn discover(&self, folder: &Path) {
-        let workspace = &self.workspace;
-        for file in workspace.candidates() {
-            if file.absolute.starts_with(folder)
-                && !self.knows(&file.path)
-                && let Ok(read) = ReadFile::read(workspace, &file)
-            {
-                self.note(file.path, Change::File(read));
+    /// Reports the visible files in some folders that are not known yet, which reads the whole
+    /// workspace.
+    fn discover(&self, folders: &BTreeSet<PathBuf>) {
+        if folders.is_empty() {
+            return;
+        }
+        for file in self.workspace.candidates() {
+            let is_inside = folders
+                .iter()
+                .any(|folder| file.absolute.starts_with(folder));
+            if is_inside && !self.knows(&file.path) {
+                self.pending().report(file.absolute);
             }
         }
     }
 
-    /// Indexes the changes of every file except the one opened or edited last, which the next
-    /// request most likely contains. Called when no request waits.
+    /// Reads and indexes all changes but those of the file that was opened or edited last, whose text
+    /// is in the next request most likely: for a moment when no request waits. A request that comes
+    /// meanwhile waits for one file at most.
     pub(super) fn settle(&self) {
-        let current = self.recent.lock().first().cloned();
-        if let Err(error) = self.catch_up(current.as_deref()) {
+        if let Err(error) = self.index_changes() {
             tracing::warn!(%error, "changes could not be indexed");
         }
     }
 
-    /// Indexes the changes of every file except the current one, whose text is in the request.
+    fn index_changes(&self) -> Result<(), IndexError> {
+        let mut uncommitted = 0;
+        loop {
+            let reported = self.next_reported();
+            if let Some((path, report)) = &reported {
+                self.read_reported(path, *report);
+            } else {
+                let folders = std::mem::take(&mut self.pending().folders);
+                self.discover(&folders);
+            }
+            let current = self.recent.lock().first().cloned();
+            let is_other = |path: &str| Some(path) != current.as_deref();
+            loop {
+                let order = self.catching_up.lock();
+                let next = {
+                    let mut pending = self.pending();
+                    let next = pending.files.keys().find(|path| is_other(path)).cloned();
+                    next.and_then(|path| pending.files.remove_entry(&path))
+                };
+                let Some((path, change)) = next else {
+                    break;
+                };
+                uncommitted += usize::from(self.index_change(&path, change)?);
+                if uncommitted == FILES_PER_COMMIT {
+                    self.store.commit()?;
+                    uncommitted = 0;
+                }
+                // A request that waits goes first.
+                MutexGuard::unlock_fair(order);
+            }
+            let pending = self.pending();
+            if reported.is_none() && pending.reported.is_empty() && pending.folders.is_empty() {
+                break;
+            }
+        }
+        if uncommitted > 0 {
+            let _order = self.catching_up.lock();
+            self.store.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Indexes the changes of every file but the current one, whose text is in the request. Of many
+    /// changes on disk, only those of open documents.
     fn catch_up(&self, current: Option<&str>) -> Result<(), IndexError> {
-        let _order = self.catching_up.lock();
-        let changed: Vec<(String, Change)> = {
-            let mut pending = self.pending();
-            let kept = current.and_then(|current| pending.remove_entry(current));
-            let changed = std::mem::take(&mut *pending).into_iter().collect();
-            pending.extend(kept);
-            changed
+        let is_other = |path: &str| Some(path) != current;
+        // Only an index's windows are checked against the rules once they are found.
+        let may_defer = matches!(self.store, WindowStore::Index(_));
+        // What models have learnt is put in order while the repository is read, which takes seconds.
+        let is_read = self.overtaken.lock().is_none();
+        let order = match may_defer && !is_read {
+            true => self.catching_up.try_lock_for(READING_WAIT),
+            false => Some(self.catching_up.lock()),
         };
+        let Some(_order) = order else {
+            return Ok(());
+        };
+        let mut is_deferred = may_defer && self.pending().are_many();
+        while !is_deferred && let Some((path, report)) = self.next_reported() {
+            self.read_reported(&path, report);
+            // A folder may have had many files.
+            is_deferred = may_defer && self.pending().are_many();
+        }
+        let changed = self.pending().take(|path, change| {
+            is_other(path) && (!is_deferred || matches!(change, Change::Buffer(_)))
+        });
         let mut is_changed = false;
         for (path, change) in changed {
-            is_changed |= match change {
-                Change::Buffer(text) => {
-                    self.index_file(&path, Some(FileVersion::new(&text.to_string(), None)))?
-                }
-                Change::File(read) => self.index_file(&path, Some(read.version()))?,
-                Change::Gone => self.index_file(&path, None)?,
-            };
+            is_changed |= self.index_change(&path, change)?;
         }
         if is_changed {
             self.store.commit()?;
@@ -516,7 +662,18 @@ impl RepositoryState {
         Ok(())
     }
 
-    /// Drops the files in a folder that are hidden now; `prefix` is the beginning of their relative
+    /// Indexes one change; returns whether the index changed.
+    fn index_change(&self, path: &str, change: Change) -> Result<bool, IndexError> {
+        match change {
+            Change::Buffer(text) => {
+                self.index_file(path, Some(FileVersion::new(&text.to_string(), None)))
+            }
+            Change::File(read) => self.index_file(path, Some(read.version())),
+            Change::Gone => self.index_file(path, None),
+        }
+    }
+
+    /// Forgets the files in a folder that are hidden now; `prefix` is the beginning of their relative
     /// paths.
     fn recheck(&self, folder: &Path, prefix: &str) {
         let mut paths: BTreeSet<String> = self
@@ -527,6 +684,7 @@ impl RepositoryState {
             .collect();
         paths.extend(
             self.pending()
+                .files
                 .range(prefix.to_owned()..)
                 .take_while(|(path, _)| path.starts_with(prefix))
                 .map(|(path, _)| path.clone()),
@@ -541,7 +699,7 @@ impl RepositoryState {
 
     /// True if a file is indexed or will be.
     fn knows(&self, path: &str) -> bool {
-        match self.pending().get(path) {
+        match self.pending().files.get(path) {
             Some(change) => !matches!(change, Change::Gone),
             None => self.known().contains_key(path),
         }
@@ -566,12 +724,17 @@ impl RepositoryState {
 
     /// Marks a file as changed.
     fn note(&self, path: String, change: Change) {
-        if !matches!(self.store, WindowStore::Empty) {
-            self.pending().insert(path, change);
+        if self.has_files() {
+            self.pending().files.insert(path, change);
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, BTreeMap<String, Change>> {
+    /// True if the profile searches files.
+    fn has_files(&self) -> bool {
+        !matches!(self.store, WindowStore::Empty)
+    }
+
+    fn pending(&self) -> MutexGuard<'_, PendingChanges> {
         self.pending.lock()
     }
 

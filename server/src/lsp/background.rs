@@ -1,7 +1,6 @@
-//! The background worker: opens engines, indexes the repository, finds new files.
+//! The background worker: opens engines and indexes the repository.
 
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::FutureExt;
@@ -26,7 +25,6 @@ pub(super) async fn run(
             match job {
                 BackgroundJob::Index => put_in_force(&session, true).await,
                 BackgroundJob::Switch => put_in_force(&session, false).await,
-                BackgroundJob::Discover(folder) => discover(&session, folder).await,
             }
         };
         // A panic is reported by its hook; the next job may succeed.
@@ -152,15 +150,5 @@ async fn switch(session: &EditorSession, configuration: &Configuration, revision
         }
         Ok(None) => configure(session, configuration.clone(), revision).await,
         Err(reason) => suspend(session, reason).await,
-    }
-}
-
-/// Searches a folder for visible files that are not indexed yet.
-async fn discover(session: &EditorSession, folder: PathBuf) {
-    if let Some(engines) = session.engines() {
-        let discovered = tokio::task::spawn_blocking(move || engines.discover(&folder)).await;
-        if let Err(error) = discovered {
-            tracing::error!(%error, "the search for new files failed");
-        }
     }
 }

@@ -14,14 +14,18 @@ use crate::text::Encoding;
 /// they insert the text.
 pub(super) const ACCEPT: &str = "fillrate.accept";
 
-/// Capabilities of the client.
+/// Names, in lower case, of clients that add a watch for each folder of a project before they do
+/// anything else. Eglot is blocked for seconds in a large project.
+const FOLDER_WATCHERS: [&str; 1] = ["eglot"];
+
+/// What the client supports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientFeatures {
     /// The position encoding, chosen from those that the client offers.
     pub(super) encoding: Encoding,
     /// True if it shows progress bars.
     pub(super) shows_progress: bool,
-    /// True if it can report changes on disk.
+    /// Whether it can be asked to report changes on disk, and bears it.
     pub(super) watches_files: bool,
 }
 
@@ -44,12 +48,20 @@ impl ClientFeatures {
             .as_ref()
             .and_then(|window| window.work_done_progress)
             .unwrap_or(false);
-        let watches_files = capabilities
+        let watching = capabilities
             .workspace
             .as_ref()
-            .and_then(|workspace| workspace.did_change_watched_files.as_ref())
-            .and_then(|watching| watching.dynamic_registration)
-            .unwrap_or(false);
+            .and_then(|workspace| workspace.did_change_watched_files.as_ref());
+        let can_watch =
+            watching.is_some_and(|watching| watching.dynamic_registration == Some(true));
+        let bears_watching = match &params.client_info {
+            Some(client) => !FOLDER_WATCHERS.contains(&client.name.to_lowercase().as_str()),
+            // Older versions of such clients have neither a name nor relative patterns.
+            None => {
+                watching.is_some_and(|watching| watching.relative_pattern_support == Some(true))
+            }
+        };
+        let watches_files = can_watch && bears_watching;
         Self {
             encoding,
             shows_progress,
@@ -95,5 +107,31 @@ pub(super) fn file_watching() -> Registration {
         id: "fillrate/files".to_owned(),
         method: "workspace/didChangeWatchedFiles".to_owned(),
         register_options: Some(json!({"watchers": [{"globPattern": "**/*"}]})),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_watched_by_clients_that_bear_it() {
+        let watches = |client: serde_json::Value, relative: bool, able: bool| {
+            let params = json!({
+                "clientInfo": client,
+                "capabilities": {"workspace": {"didChangeWatchedFiles": {
+                    "dynamicRegistration": able, "relativePatternSupport": relative,
+                }}},
+            });
+            let params = serde_json::from_value(params).expect("they are valid");
+            ClientFeatures::from_params(&params).watches_files
+        };
+        let named = |name: &str| json!({"name": name});
+        assert!(watches(named("Visual Studio Code"), true, true));
+        assert!(watches(named("helix"), false, true));
+        assert!(!watches(named("helix"), false, false));
+        assert!(!watches(named("Eglot"), true, true));
+        assert!(watches(serde_json::Value::Null, true, true));
+        assert!(!watches(serde_json::Value::Null, false, true));
     }
 }

@@ -61,6 +61,8 @@ pub(super) fn initialize(
         documents: Documents::default(),
         engines: None,
         suspended: false,
+        is_opening: true,
+        opened: Arc::default(),
         revision: 0,
         running: HashMap::new(),
         completions: HashMap::new(),

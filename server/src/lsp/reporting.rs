@@ -64,7 +64,8 @@ pub(super) async fn report_response(session: &EditorSession, uri: &str, completi
 pub(super) async fn suspend(session: &EditorSession, error: impl Display) {
     if let Some(mut state) = session.state() {
         state.suspended = true;
-        state.running.clear();
+        state.cancel_asking();
+        state.finish_opening();
         if let Some(engines) = &state.engines {
             engines.end_calls();
         }

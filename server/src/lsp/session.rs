@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::{MappedMutexGuard, Mutex, MutexGuard};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tower_lsp::Client;
 
 use super::capabilities::ClientFeatures;
@@ -44,10 +44,14 @@ pub(super) struct SessionState {
     /// True if the last settings can't be used. Then no request is served: the person chose another
     /// model than the one whose engines are open, and that one may send code elsewhere.
     pub(super) suspended: bool,
-    /// Number of changes of settings and folders, by which outdated engines are recognised.
+    /// True while the newest settings are being put in force, which requests wait for.
+    pub(super) is_opening: bool,
+    /// Wakes the requests that wait when that is over.
+    pub(super) opened: Arc<Notify>,
+    /// Number of changes of settings and folders, by which engines for earlier ones are recognised.
     pub(super) revision: u64,
-    /// By document and method: cancels the running request on a newer one or an edit.
-    pub(super) running: HashMap<(String, RequestKind), oneshot::Sender<()>>,
+    /// By document and method: the running request, which a newer one or an edit cancels.
+    pub(super) running: HashMap<(String, RequestKind), RunningRequest>,
     /// The last completion of each document.
     pub(super) completions: HashMap<String, Completion>,
     /// The status last sent to the client.
@@ -69,7 +73,14 @@ impl SessionState {
     }
 }
 
-/// Progress of reading the repository.
+/// A request that is not answered yet. Dropping it cancels the request.
+pub(super) struct RunningRequest {
+    pub(super) _cancel: oneshot::Sender<()>,
+    /// True once it has engines.
+    pub(super) has_engines: bool,
+}
+
+/// How far the repository is read.
 #[derive(Debug, Default)]
 pub(super) struct IndexingState {
     pub(super) percent: usize,
@@ -90,8 +101,6 @@ pub(super) enum BackgroundJob {
     Index,
     /// Apply the current settings, over the same index if possible.
     Switch,
-    /// Search a folder for visible files that are not indexed yet.
-    Discover(PathBuf),
 }
 
 impl EditorSession {
@@ -190,9 +199,10 @@ impl EditorSession {
             }
             // Newer settings may name another model, or be invalid.
             state.suspended = state.revision != revision;
-            state.running.clear();
+            state.cancel_asking();
             if !state.suspended {
                 state.fault = None;
+                state.finish_opening();
             }
             state.engines.replace(Arc::clone(&engines))
         });
@@ -203,7 +213,7 @@ impl EditorSession {
         engines
     }
 
-    /// Informs the engines that a file changed on disk. Ignores the file of an open document.
+    /// Notes for the engines that a file changed on disk. The file of an open document does not count.
     pub(super) fn file_changed(&self, path: &Path) {
         let engines = {
             let Some(mut state) = self.state() else {
@@ -217,8 +227,8 @@ impl EditorSession {
             }
             state.engines.clone()
         };
-        if let Some(folder) = engines.and_then(|engines| engines.file_changed(path)) {
-            self.queue(BackgroundJob::Discover(folder));
+        if let Some(engines) = engines {
+            engines.file_changed(path);
         }
     }
 
@@ -247,7 +257,19 @@ impl SessionState {
         if was_suspended {
             self.fault = None;
         }
+        self.finish_opening();
         Some((engines, was_suspended))
+    }
+
+    /// Wakes the requests that wait for engines: these are open, or can't be opened.
+    pub(super) fn finish_opening(&mut self) {
+        self.is_opening = false;
+        self.opened.notify_waiters();
+    }
+
+    /// Cancels the requests that ask a model. Those that wait for engines go on.
+    pub(super) fn cancel_asking(&mut self) {
+        self.running.retain(|_, request| !request.has_engines);
     }
 
     /// Cancels the running requests of a document.

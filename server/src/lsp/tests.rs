@@ -1,5 +1,7 @@
 //! Tests of the server over in-memory streams.
 
+mod sending;
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tower_lsp::jsonrpc::Result;
@@ -25,7 +27,16 @@ impl TestClient {
     fn start(
         add_methods: impl FnOnce(LspServiceBuilder<Backend>) -> LspServiceBuilder<Backend>,
     ) -> Self {
+        Self::start_with("", add_methods)
+    }
+
+    /// As [`TestClient::start`], with these settings in a file.
+    fn start_with(
+        contents: &str,
+        add_methods: impl FnOnce(LspServiceBuilder<Backend>) -> LspServiceBuilder<Backend>,
+    ) -> Self {
         let settings = tempfile::NamedTempFile::new().expect("there is room for a file");
+        std::fs::write(settings.path(), contents).expect("it can be written");
         let options = ServerOptions {
             configuration_file: Some(settings.path().to_owned()),
             flags: json!({"telemetry": {"enabled": false}}),
@@ -57,6 +68,13 @@ impl TestClient {
             }
             self.messages.push(message);
         }
+    }
+
+    /// Sends a notification.
+    async fn notify(&mut self, method: &str, params: Value) {
+        let notification = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        let sent = self.stream.write_all(&encode(&notification)).await;
+        sent.expect("the server reads");
     }
 
     async fn initialize(&mut self, params: Value) -> Value {

@@ -213,6 +213,7 @@ pub(super) static CSHARP: Language = Language {
     raising_statement: "if (true) throw new System.InvalidOperationException(\"this place was reached\");",
     module_endings: &[".cs"],
     folder_module: "",
+    import_words: &["using"],
     imports,
     grammar: || tree_sitter_c_sharp::LANGUAGE.into(),
 };

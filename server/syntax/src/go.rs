@@ -124,6 +124,7 @@ pub(super) static GO: Language = Language {
     raising_statement: "panic(\"this place was reached\");",
     module_endings: &[".go"],
     folder_module: "",
+    import_words: &["import"],
     imports,
     grammar: || tree_sitter_go::LANGUAGE.into(),
 };

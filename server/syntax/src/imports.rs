@@ -77,25 +77,43 @@ pub(super) fn find(
     text: &str,
     folder: &str,
 ) -> Vec<ImportedModule> {
+    let mut words: Vec<usize> = language
+        .import_words
+        .iter()
+        .flat_map(|word| memchr::memmem::find_iter(text.as_bytes(), word.as_bytes()))
+        .collect();
+    words.sort_unstable();
     let mut found = Vec::new();
-    add(
-        language,
-        root,
-        &|node| (language.imports)(node, text, folder),
-        0,
-        &mut found,
-    );
+    let imports = |node: Node<'_>| (language.imports)(node, text, folder);
+    add(language, root, &imports, &words, 0, &mut found);
     found
 }
 
+/// Adds the modules of the imports below a node. `words` are the offsets in it of words that imports
+/// have: only children with one are visited, which in a large file are few.
 fn add(
     language: &Language,
     node: Node<'_>,
     imports: &dyn Fn(Node<'_>) -> Option<Vec<ImportedModule>>,
+    mut words: &[usize],
     depth: usize,
     found: &mut Vec<ImportedModule>,
 ) {
-    for child in node.named_children(&mut node.walk()) {
+    let mut cursor = node.walk();
+    while let Some(word) = words.first() {
+        cursor.reset(node);
+        if cursor.goto_first_child_for_byte(*word).is_none() {
+            return;
+        }
+        let child = cursor.node();
+        let inside = words.partition_point(|word| *word < child.start_byte());
+        let end = words.partition_point(|word| *word < child.end_byte());
+        let own = &words[inside..end];
+        // A word between two children belongs to neither.
+        words = &words[end.max(1)..];
+        if own.is_empty() || !child.is_named() {
+            continue;
+        }
         if let Some(modules) = imports(child) {
             found.extend(modules);
         } else if depth < MAX_DEPTH
@@ -103,7 +121,80 @@ fn add(
                 || language.is_block(child)
                 || language.is_clause(child))
         {
-            add(language, child, imports, depth + 1, found);
+            add(language, child, imports, own, depth + 1, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The modules found by a visit of all nodes.
+    fn find_in_all(language: &Language, node: Node<'_>, text: &str) -> Vec<ImportedModule> {
+        fn visit(
+            language: &Language,
+            node: Node<'_>,
+            text: &str,
+            depth: usize,
+            found: &mut Vec<ImportedModule>,
+        ) {
+            for child in node.named_children(&mut node.walk()) {
+                if let Some(modules) = (language.imports)(child, text, "a/b") {
+                    found.extend(modules);
+                } else if depth < DEEPEST
+                    && (language.is_statement(child)
+                        || language.is_block(child)
+                        || language.is_clause(child))
+                {
+                    visit(language, child, text, depth + 1, found);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        visit(language, node, text, 0, &mut found);
+        found
+    }
+
+    #[test]
+    fn imports_are_those_that_a_visit_of_all_nodes_finds() {
+        let texts = [
+            (
+                "python",
+                "import a, b.c as d\n'import'\nfrom . import e\nimportant = 1 # import\nclass K:\n    \
+                 import f\n    def g(self):\n        try:\n            from ..h import i\n        except \
+                 ImportError:\n            import j; import k\n        return __import__('l')\nfrom m import (\n    \
+                 n,\n    o,\n)\nif x:\n    import p\nelse:\n    import q\nfrom import\nimport \n",
+            ),
+            (
+                "typescript",
+                "import a from './a';\nimport * as b from \"b\";\nexport * from '../c';\nexport { d } from 'd';\n\
+                 import e = require('e');\nexport default function f() { return import('g'); }\nimport 'h';\n\
+                 export const i = 'import';\nexport * 'j'\nimport type { K } from './k.js'\nnamespace L { export import m = n.o; }\n",
+            ),
+            (
+                "go",
+                "package a\n\nimport \"b/c\"\nimport (\n\t\"d\"\n\te \"f/g\"\n)\n\nfunc h() { importing() }\n",
+            ),
+            (
+                "java",
+                "package a;\nimport b.C;\nimport static b.C.d;\nimport e.*;\nclass F { String s = \"import g;\"; }\n",
+            ),
+            (
+                "csharp",
+                "using A.B;\nusing static C.D;\nusing E = F.G;\nnamespace H { using I; class J { void K() { using (var l = m) {} } } }\n",
+            ),
+        ];
+        for (id, text) in texts {
+            let language = Language::by_id(id).expect("it is known");
+            // Any beginning of a text is one that somebody writes.
+            for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+                let text = &text[..end];
+                let tree = language.parse(text);
+                let root = tree.root_node();
+                let all = find_in_all(language, root, text);
+                assert_eq!(find(language, root, text, "a/b"), all, "{id}: {text}");
+            }
         }
     }
 }

@@ -161,6 +161,7 @@ pub(super) static JAVA: Language = Language {
     raising_statement: "if (true) throw new IllegalStateException(\"this place was reached\");",
     module_endings: &[".java"],
     folder_module: "",
+    import_words: &["import"],
     imports,
     grammar: || tree_sitter_java::LANGUAGE.into(),
 };

@@ -14,7 +14,9 @@ mod typescript;
 
 use std::path::Path;
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, Parser, Point, Tree};
+
+use crate::text::{ByteOffset, Text};
 
 pub use extent::CompletionExtent;
 pub use imports::{ImportedModule, module_path};
@@ -59,8 +61,10 @@ pub struct Language {
     /// Name, without its ending, of the file that imports name by its folder, such as `index`;
     /// empty if the language has none.
     folder_module: &'static str,
-    /// Returns the modules that a node imports, or `None` if the node is no import. Arguments: the
-    /// node, the file's text, the path of the file's folder.
+    /// Words of which every import has at least one.
+    import_words: &'static [&'static str],
+    /// The modules that a node imports; `None` if the node is no import. The text is the file's,
+    /// the path that of its folder.
     imports: fn(Node<'_>, &str, &str) -> Option<Vec<ImportedModule>>,
     grammar: fn() -> tree_sitter::Language,
 }
@@ -146,7 +150,41 @@ impl Language {
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
-    /// True if a text parses without ERROR and MISSING nodes.
+    /// The syntax tree of the concatenation of some texts, from an earlier tree as in
+    /// [`Language::parse_again`].
+    pub fn parse_parts(&self, parts: &[&str], earlier: Option<&Tree>) -> Tree {
+        let mut read = |offset: usize, _: Point| {
+            let mut at = offset;
+            for part in parts {
+                match part.as_bytes().get(at..) {
+                    Some(rest) if !rest.is_empty() => return rest,
+                    _ => at -= part.len(),
+                }
+            }
+            &[]
+        };
+        self.parse_read(&mut read, earlier)
+    }
+
+    /// The syntax tree of a document's text, from an earlier tree as in [`Language::parse_again`].
+    pub fn parse_text(&self, text: &Text, earlier: Option<&Tree>) -> Tree {
+        self.parse_read(
+            &mut |offset, _| text.bytes_from(ByteOffset(offset)),
+            earlier,
+        )
+    }
+
+    fn parse_read<'t>(
+        &self,
+        read: &mut impl FnMut(usize, Point) -> &'t [u8],
+        earlier: Option<&Tree>,
+    ) -> Tree {
+        self.parser()
+            .parse_with_options(read, earlier, None)
+            .expect("parsing ends early only on a time-out or a cancel, and neither is set")
+    }
+
+    /// Whether a text parses without ERROR and MISSING nodes.
     pub fn parses(&self, text: &str) -> bool {
         !self.parse(text).root_node().has_error()
     }
@@ -186,8 +224,14 @@ impl Language {
         self.clauses.contains(&node.kind())
     }
 
-    /// Returns the modules that the imports below a node name, in order, for a file in `folder`.
-    /// Includes imports inside functions, but not those deep in expressions.
+    /// Whether a word begins a part of a statement that holds a block, such as `else`.
+    pub fn begins_clause(&self, word: &str) -> bool {
+        let mut clauses = self.clauses.iter();
+        clauses.any(|clause| clause.strip_suffix("_clause") == Some(word))
+    }
+
+    /// The modules that the imports in a node name, in order, for a file in `folder`. Imports
+    /// inside of functions count too, those deep in expressions don't.
     pub fn imported_modules(
         &self,
         root: Node<'_>,
@@ -242,7 +286,26 @@ mod tests {
     }
 
     #[test]
-    fn language_is_detected_by_file_ending() {
+    fn parts_parse_as_their_concatenation() {
+        let text = "def größe(a):\n    x = '''é\n'''\n    return [a, \"b\"]\n\nclass K:\n    def m(self): pass\n";
+        let python = &python::PYTHON;
+        let whole = python.parse(text).root_node().to_sexp();
+        let boundaries = || (0..=text.len()).filter(|at| text.is_char_boundary(*at));
+        for first in boundaries() {
+            for second in boundaries().filter(|second| *second >= first) {
+                let parts = [&text[..first], &text[first..second], &text[second..]];
+                let parsed = python.parse_parts(&parts, None);
+                assert_eq!(parsed.root_node().to_sexp(), whole, "{first} {second}");
+            }
+        }
+        let long = text.repeat(200);
+        let parsed = python.parse_text(&Text::new(&long), None);
+        let expected = python.parse(&long);
+        assert_eq!(parsed.root_node().to_sexp(), expected.root_node().to_sexp());
+    }
+
+    #[test]
+    fn files_are_told_by_their_ending() {
         let id = |path: &str| Language::for_path(Path::new(path)).map(|language| language.id);
         assert_eq!(id("a/b.py"), Some("python"));
         assert_eq!(id("a/b.test.ts"), Some("typescript"));

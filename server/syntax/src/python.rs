@@ -76,6 +76,7 @@ pub(super) static PYTHON: Language = Language {
     raising_statement: "raise RuntimeError(\"this place was reached\")",
     module_endings: &[".pyi", ".py"],
     folder_module: "__init__",
+    import_words: &["import"],
     imports,
     grammar: || tree_sitter_python::LANGUAGE.into(),
 };

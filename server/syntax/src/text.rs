@@ -77,9 +77,64 @@ impl Text {
         self.0.slice(start..end).to_string()
     }
 
-    /// Converts a position to an offset, as the protocol requires: a line past the end is the
-    /// text's end, a column past a line's end is that line's end (before its line break), and a
-    /// column inside a character is that character's start.
+    /// Bytes from an offset on, at least one unless it is the end.
+    pub fn bytes_from(&self, offset: ByteOffset) -> &[u8] {
+        if offset.0 >= self.0.len_bytes() {
+            return &[];
+        }
+        let (chunk, start, ..) = self.0.chunk_at_byte(offset.0);
+        &chunk.as_bytes()[offset.0 - start..]
+    }
+
+    /// True if the text has a carriage return.
+    pub fn has_carriage_return(&self) -> bool {
+        let mut chunks = self.0.chunks();
+        chunks.any(|chunk| memchr::memchr(b'\r', chunk.as_bytes()).is_some())
+    }
+
+    /// Number of characters before an offset.
+    pub fn characters_before(&self, offset: ByteOffset) -> usize {
+        self.char_index(offset)
+    }
+
+    /// The parts of an offset's line before and after the offset, without the line break.
+    pub fn line_around(&self, offset: ByteOffset) -> (String, String) {
+        let index = self.char_index(offset);
+        let number = self.0.char_to_line(index);
+        let line = self.0.line(number).to_string();
+        let line = line.trim_end_matches(['\n', '\r']);
+        let column = self.0.char_to_byte(index) - self.0.line_to_byte(number);
+        let (before, after) = line.split_at(column.min(line.len()));
+        (before.to_owned(), after.to_owned())
+    }
+
+    /// True if a text is at an offset.
+    pub fn has_at(&self, offset: ByteOffset, text: &str) -> bool {
+        let end = offset.0.saturating_add(text.len());
+        if end > self.0.len_bytes() {
+            return false;
+        }
+        let (chunks, start, ..) = self.0.chunks_at_byte(offset.0);
+        let mut skipped = offset.0 - start;
+        let mut rest = text.as_bytes();
+        for chunk in chunks {
+            let chunk = &chunk.as_bytes()[skipped..];
+            skipped = 0;
+            let same = chunk.len().min(rest.len());
+            if chunk[..same] != rest[..same] {
+                return false;
+            }
+            rest = &rest[same..];
+            if rest.is_empty() {
+                break;
+            }
+        }
+        rest.is_empty()
+    }
+
+    /// The offset of a position. As the protocol asks, a line past the end means the text's end,
+    /// a column past a line's end means that line's end (before its line break), and a column
+    /// inside a character means that character's start.
     pub fn offset(&self, position: Position, encoding: Encoding) -> ByteOffset {
         let line = position.line as usize;
         if line >= self.0.len_lines() {
@@ -389,6 +444,34 @@ mod tests {
             }
             let touched: std::collections::BTreeSet<_> = (from..to).map(naive).collect();
             prop_assert_eq!(index.lines(from..to).collect::<std::collections::BTreeSet<_>>(), touched);
+        }
+
+        #[test]
+        fn a_text_is_where_its_bytes_are(
+            contents in piece(),
+            repeated in 1usize..400,
+            text in piece(),
+            at in 0usize..3000,
+        ) {
+            let contents = contents.repeat(repeated);
+            let rope = Text::new(&contents);
+            let bytes = contents.as_bytes().get(at..at + text.len());
+            prop_assert_eq!(rope.has_at(ByteOffset(at), &text), bytes == Some(text.as_bytes()));
+            let offset = ByteOffset(at);
+            let index = contents.floor_char_boundary(at.min(contents.len()));
+            let before = contents[..index].rsplit(['\n', '\r']).next().unwrap_or_default();
+            let after = contents[index..].split(['\n', '\r']).next().unwrap_or_default();
+            // Between CR and LF there is no line.
+            if !(contents[..index].ends_with('\r') && contents[index..].starts_with('\n')) {
+                prop_assert_eq!(rope.line_around(offset), (before.to_owned(), after.to_owned()));
+            }
+            prop_assert_eq!(rope.characters_before(offset), contents[..index].chars().count());
+            prop_assert_eq!(rope.has_carriage_return(), contents.contains('\r'));
+            let at = at.min(contents.len());
+            let rest = String::from_utf8_lossy(&contents.as_bytes()[at..]);
+            if contents.is_char_boundary(at) {
+                prop_assert!(rope.has_at(ByteOffset(at), &rest));
+            }
         }
 
         #[test]

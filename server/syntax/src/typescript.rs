@@ -183,6 +183,7 @@ const COMMON: Language = Language {
         ".d.ts", ".mts", ".cts", ".tsx", ".ts", ".mjs", ".cjs", ".jsx", ".js",
     ],
     folder_module: "index",
+    import_words: &["import", "export"],
     imports,
     grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
 };

@@ -270,3 +270,52 @@ fn completions_end_with_the_enclosing_definition_or_block() {
     );
     assert!(whole * 4 > shown && shown > 900, "{whole} {shown}");
 }
+
+/// In a function that goes on after the cursor, a block may be followed by what leads there.
+#[test]
+fn what_follows_in_the_function_says_how_far_a_block_may_be_left() {
+    let cleaned = |fixture: &str, text: &str| {
+        let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
+        let site = CursorSite {
+            prefix,
+            suffix,
+            path: None,
+            language: Language::by_id("python"),
+            tree: None,
+            extent: CompletionExtent::Block,
+            chat: false,
+        };
+        Cleaner::new(site).clean(text, Finish::Stop).0
+    };
+    let header = "def f(n):\n    if n > 1:\n";
+    for (fixture, text) in [
+        ("$0        return 2\n", "        return 1\n    else:\n"),
+        (
+            "        $0\n    elif n > 0:\n        return 2\n",
+            "return 1\n    elif n == 1:\n        return 3",
+        ),
+        (
+            "        $0\n            return 2\n",
+            "return 1\n    if n < 0:\n        return 0",
+        ),
+        ("        $0\n    return 2\n", "n = 1\n    m = n + 1"),
+    ] {
+        let fixture = format!("{header}{fixture}");
+        let is_kept = cleaned(&fixture, text).trim_end() == text.trim_end();
+        // A block that is no clause of the statement is not entered.
+        assert_eq!(is_kept, !text.contains("if n < 0"), "{fixture}: {text}");
+    }
+    let goes_on = "        return 1\n    n = 2\n\ndef g(n):\n    return n\n";
+    let written = format!("{header}$0");
+    assert_eq!(cleaned(&written, goes_on), "        return 1");
+    let last = format!("{header}$0\n\ndef h(n):\n    return 2\n");
+    assert_eq!(cleaned(&last, goes_on), "        return 1");
+    let more = format!("{header}$0    return 2\n");
+    assert_eq!(
+        cleaned(&more, goes_on),
+        "        return 1\n    n = 2\n\n"
+    );
+    let method = "class K:\n    def f(self, n):\n        if n > 1:\n            $0\n\n    def h(self):\n        pass\n";
+    let goes_on = "return 1\n\n    def g(self):\n        return 2\n";
+    assert_eq!(cleaned(method, goes_on), "return 1");
+}

@@ -173,3 +173,95 @@ fn a_buffer_that_equals_the_file_leaves_its_stamp() {
     assert!(note_version(&mut known, "a.py", None));
     assert!(!note_version(&mut known, "a.py", None));
 }
+
+/// Asks the index at the end of a text of a file that is not open.
+fn found(state: &RepositoryState, prefix: &str) -> Vec<String> {
+    let query = Query {
+        path: "open.py",
+        prefix,
+        suffix: "",
+        language: Language::by_id("python").expect("it is known"),
+        tree: None,
+        recent: &[],
+    };
+    let windows = state.indexed(&query, 50).expect("the index works");
+    windows.into_iter().map(|window| window.path).collect()
+}
+
+#[test]
+fn many_changes_on_disk_are_left_to_a_pause() {
+    let pupil = Pupil::default();
+    let (folder, state) = taught(&pupil);
+    pupil.notes();
+    let changed = |count: usize, word: &str| {
+        for number in 0..count {
+            let path = folder.path().join(format!("n{number}.py"));
+            std::fs::write(&path, "old").expect("it is written");
+            state.file_changed(&path);
+            // The notification reads nothing.
+            std::fs::write(&path, format!("number_{number} = {word}")).expect("it is written");
+        }
+    };
+    changed(FEW_CHANGES + 1, "alpha");
+    assert_eq!(found(&state, "alpha\n"), [""; 0]);
+    assert_eq!(pupil.notes(), [""; 0], "they are many");
+    // What is open counts all the same.
+    open(&state, &folder.path().join("a.py"), "opened = alpha");
+    open(&state, &folder.path().join("b.py"), "other");
+    assert_eq!(found(&state, "alpha\n"), ["a.py"]);
+    assert_eq!(
+        pupil.notes(),
+        ["observe a.py opened = alpha", "observe b.py other"]
+    );
+    state.settle();
+    let notes = pupil.notes();
+    assert_eq!(notes.len(), FEW_CHANGES + 1, "{notes:?}");
+    assert!(
+        notes.iter().all(|note| note.ends_with(" alpha")),
+        "{notes:?}"
+    );
+    assert!(found(&state, "alpha\n").contains(&"n16.py".to_owned()));
+    changed(2, "beta");
+    let mut paths = found(&state, "beta\n");
+    paths.sort();
+    assert_eq!(paths, ["n0.py", "n1.py"], "they are few");
+    assert_eq!(pupil.notes().len(), 2);
+}
+
+#[test]
+fn many_changes_hide_files_at_once() {
+    let (folder, state) = taught(&Pupil::default());
+    std::fs::create_dir(folder.path().join("inner")).expect("a folder");
+    for name in ["inner/c.py", "d.py"] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("shared = '{name}'")).expect("it is written");
+        state.file_changed(&path);
+    }
+    assert_eq!(found(&state, "shared\n").len(), 2);
+    let ignore = folder.path().join(".gitignore");
+    std::fs::write(&ignore, "inner/\n").expect("it is written");
+    state.file_changed(&ignore);
+    assert_eq!(found(&state, "shared\n"), ["d.py"]);
+    assert!(state.knows("inner/c.py"), "its removal is left to a pause");
+    state.settle();
+    assert!(!state.knows("inner/c.py"));
+    // Without the rule, the pause finds the file again.
+    std::fs::remove_file(&ignore).expect("it is removed");
+    state.file_changed(&ignore);
+    state.settle();
+    assert_eq!(found(&state, "shared\n").len(), 2);
+}
+
+#[test]
+fn a_document_opened_after_its_file_changed_counts_as_it_is() {
+    let pupil = Pupil::default();
+    let (folder, state) = taught(&pupil);
+    pupil.notes();
+    let [a, b] = ["a.py", "b.py"].map(|name| folder.path().join(name));
+    std::fs::write(&a, "on disk").expect("it is written");
+    state.file_changed(&a);
+    open(&state, &a, "in the buffer");
+    open(&state, &b, "b.py");
+    state.settle();
+    assert_eq!(pupil.notes(), ["observe a.py in the buffer"]);
+}

@@ -49,14 +49,18 @@ fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<E
         // Until the chosen model is open, no other model gets the code.
         state.suspended = tuned.is_none() && (state.suspended || !same_models);
         if !same_models {
-            state.running.clear();
+            state.cancel_asking();
         }
         let replaced = match &tuned {
             Some(engines) => {
                 state.fault = None;
+                state.finish_opening();
                 state.engines.replace(Arc::clone(engines))
             }
-            None => current,
+            None => {
+                state.is_opening = true;
+                current
+            }
         };
         (tuned, replaced.filter(|_| !same_models))
     };

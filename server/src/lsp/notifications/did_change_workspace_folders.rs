@@ -33,7 +33,8 @@ pub(in crate::lsp) async fn handle(
             .is_some_and(|(engines, chosen)| engines.has_models_of(&chosen));
         if !same_models {
             state.suspended = true;
-            state.running.clear();
+            state.is_opening = true;
+            state.cancel_asking();
         }
     }
     session.queue(BackgroundJob::Index);

@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::completion::{Completion, Trigger};
+use crate::completion::{Completion, Engines, Trigger};
 use crate::context::GivenContext;
 use crate::documents::Snapshot;
 use crate::lsp::busy::BusyGuard;
 use crate::lsp::reporting::report_response;
-use crate::lsp::session::EditorSession;
+use crate::lsp::session::{EditorSession, RunningRequest};
 use crate::lsp::task::AbortOnDrop;
 use crate::telemetry::{CompletionRequest, Recorder, RequestKind};
 use crate::text::{ByteOffset, Position};
@@ -25,9 +25,12 @@ pub(super) struct CompletionAnswer {
     pub(super) cursor: ByteOffset,
 }
 
-/// Completes at a position of an open document, or after a selected suggestion that replaces a
-/// range. Returns `None` if the document is not open, the settings can't be used, a newer request
-/// replaced this one, or the document changed.
+/// Time limit for engines to be opened, after which a request gets no answer.
+const OPENING: Duration = Duration::from_secs(5);
+
+/// Completes at a position of an open document, or after a selected suggestion that replaces a range.
+/// Returns `None` if the document is not open, the
+/// settings can't be used, a newer request replaced this one, or the document changed.
 pub(super) async fn complete(
     session: &Arc<EditorSession>,
     kind: RequestKind,
@@ -40,24 +43,21 @@ pub(super) async fn complete(
     // Runs up to the first await before the next message is read, so the document is the current
     // one.
     let started = Instant::now();
-    let (document, view, encoding, engines, pending, replaced) = {
+    let (document, view, encoding, pending, mut replaced) = {
         let mut state = session.state()?;
         let document = state.documents.snapshot(uri)?;
         let view = state.documents.model_view(uri)?;
         let pending = PendingRequest::new(&state.recorder, uri);
         let (newer, replaced) = oneshot::channel();
+        let request = RunningRequest {
+            _cancel: newer,
+            has_engines: false,
+        };
         // Dropping the previous sender cancels the previous request.
-        state.running.insert((uri.to_owned(), kind), newer);
-        let engines = state.answering_engines()?;
-        (
-            document,
-            view,
-            state.features.encoding,
-            engines,
-            pending,
-            replaced,
-        )
+        state.running.insert((uri.to_owned(), kind), request);
+        (document, view, state.features.encoding, pending, replaced)
     };
+    let engines = engines(session, uri, kind, &mut replaced).await?;
     let mut cursor = document.text.offset(position, encoding);
     let mut model_cursor = view.offset(cursor);
     let mut model_document = Arc::clone(&view.document);
@@ -84,7 +84,7 @@ pub(super) async fn complete(
     };
     let completion = tokio::select! {
         done = task => done?,
-        _ = replaced => return None,
+        _ = &mut replaced => return None,
     };
     {
         let mut state = session.state()?;
@@ -112,7 +112,45 @@ pub(super) async fn complete(
     })
 }
 
-/// A request that counts as superseded if it is dropped before it is answered.
+/// The engines that answer a request, which waits for them while they are opened. `None` if the
+/// settings can't be used or the request is cancelled.
+async fn engines(
+    session: &EditorSession,
+    uri: &str,
+    kind: RequestKind,
+    cancelled: &mut oneshot::Receiver<()>,
+) -> Option<Arc<Engines>> {
+    let until = tokio::time::Instant::now() + OPENING;
+    loop {
+        let opened = Arc::clone(&session.state()?.opened);
+        let opened = opened.notified();
+        tokio::pin!(opened);
+        // From here on no opening is missed.
+        opened.as_mut().enable();
+        {
+            let mut state = session.state()?;
+            if cancelled.try_recv() != Err(oneshot::error::TryRecvError::Empty) {
+                return None;
+            }
+            if let Some(engines) = state.answering_engines() {
+                if let Some(request) = state.running.get_mut(&(uri.to_owned(), kind)) {
+                    request.has_engines = true;
+                }
+                return Some(engines);
+            }
+            if !state.is_opening {
+                return None;
+            }
+        }
+        tokio::select! {
+            () = opened => {}
+            _ = &mut *cancelled => return None,
+            () = tokio::time::sleep_until(until) => return None,
+        }
+    }
+}
+
+/// A request that counts as overtaken if it is dropped before it is answered.
 struct PendingRequest {
     recorder: Arc<Recorder>,
     uri: String,
