@@ -660,8 +660,9 @@ fn a_purge_removes_everything() {
     assert_eq!(typist.export(), "");
     let none = dir.fillrate(&["telemetry", "export"]).exits_with(1);
     assert!(
-        none.error_message()
-            .contains("the telemetry store does not exist; the first completion in an editor creates it"),
+        none.error_message().contains(
+            "the telemetry store does not exist; the first completion in an editor creates it"
+        ),
         "{none:?}"
     );
 }

@@ -142,7 +142,7 @@ mod tests {
             for child in node.named_children(&mut node.walk()) {
                 if let Some(modules) = (language.imports)(child, text, "a/b") {
                     found.extend(modules);
-                } else if depth < DEEPEST
+                } else if depth < MAX_DEPTH
                     && (language.is_statement(child)
                         || language.is_block(child)
                         || language.is_clause(child))
