@@ -151,7 +151,7 @@ impl Language {
     }
 
     /// The syntax tree of the concatenation of some texts, from an earlier tree as in
-    /// [`Language::parse_again`].
+    /// [`Language::reparse`].
     pub fn parse_parts(&self, parts: &[&str], earlier: Option<&Tree>) -> Tree {
         let mut read = |offset: usize, _: Point| {
             let mut at = offset;
@@ -166,7 +166,7 @@ impl Language {
         self.parse_read(&mut read, earlier)
     }
 
-    /// The syntax tree of a document's text, from an earlier tree as in [`Language::parse_again`].
+    /// The syntax tree of a document's text, from an earlier tree as in [`Language::reparse`].
     pub fn parse_text(&self, text: &Text, earlier: Option<&Tree>) -> Tree {
         self.parse_read(
             &mut |offset, _| text.bytes_from(ByteOffset(offset)),

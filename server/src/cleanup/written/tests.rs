@@ -311,10 +311,7 @@ fn what_follows_in_the_function_says_how_far_a_block_may_be_left() {
     let last = format!("{header}$0\n\ndef h(n):\n    return 2\n");
     assert_eq!(cleaned(&last, goes_on), "        return 1");
     let more = format!("{header}$0    return 2\n");
-    assert_eq!(
-        cleaned(&more, goes_on),
-        "        return 1\n    n = 2\n\n"
-    );
+    assert_eq!(cleaned(&more, goes_on), "        return 1\n    n = 2\n\n");
     let method = "class K:\n    def f(self, n):\n        if n > 1:\n            $0\n\n    def h(self):\n        pass\n";
     let goes_on = "return 1\n\n    def g(self):\n        return 2\n";
     assert_eq!(cleaned(method, goes_on), "return 1");
