@@ -200,6 +200,6 @@ mod tests {
             "{said}"
         );
         let said = explain_thinking(model::Finish::Stop, 128);
-        assert!(said.contains("gave no text"), "{said}");
+        assert!(said.contains("returned no text"), "{said}");
     }
 }

@@ -625,7 +625,12 @@ mod tests {
     fn missing_and_foreign_files_are_refused() {
         let (folder, path) = temporary_store();
         let error = read(&path).expect_err("there is none");
-        assert!(error.to_string().contains("no telemetry;"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("the telemetry store does not exist"),
+            "{error}"
+        );
         let other = folder.path().join("other.db");
         std::fs::write(
             &other,
