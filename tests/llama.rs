@@ -42,7 +42,11 @@ impl LlamaServer {
     fn start_small() -> Option<Self> {
         let program = programs::install("llama-server")?;
         let model = programs::install("smollm2")?;
-        Some(Self::serve(&mut Command::new(program), &model, &["-c", "4096"]))
+        Some(Self::serve(
+            &mut Command::new(program),
+            &model,
+            &["-c", "4096"],
+        ))
     }
 
     fn serve(command: &mut Command, model: &Path, more: &[&str]) -> Self {
