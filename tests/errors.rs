@@ -514,7 +514,7 @@ fn a_full_disk_loses_no_attempt() {
     let script = format!(
         "mount -t tmpfs -o size=240k tmpfs \"$1\" || exit 9
          {replay}; echo \"status $?\"
-         \"$2\" show \"$1/run\" | grep -c ' kitchen/src/'
+         \"$2\" show \"$1/run\" --holes | grep -c ' kitchen/src/'
          mount -o remount,size=64m \"$1\" || exit 9
          {replay}; echo \"status $?\""
     );

@@ -120,6 +120,7 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
             .is_none_or(|flaky| flaky == 0)
     );
     let shown = dir.fillrate(&["show", &text(&run)]).exits_with(0).out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = format!(
         "{again} of {} verdicts depended on tests that run no line of the completion and were rerun; \
          0 (0.0 %) are flaky and left out of every figure",

@@ -21,6 +21,7 @@ mod audit_distance;
 mod audit_leakage;
 mod augment;
 mod check;
+mod color;
 mod compare;
 mod complete;
 mod doctor;
@@ -55,6 +56,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use fillrate_engine::developer::DeveloperError;
 use fillrate_engine::play::PlayError;
@@ -71,6 +73,7 @@ use fillrate_verdict::corpus::CorpusError;
 use fillrate_verdict::corpus::manifest::ManifestError;
 use fillrate_verdict::corpus::pack::PackError;
 use fillrate_verdict::{Engine, VerdictError};
+use strum::VariantArray;
 use tracing_subscriber::EnvFilter;
 
 /// Runs the program as its command line says.
@@ -118,7 +121,9 @@ pub(crate) fn main() -> ExitCode {
         Ok(Success::Whole) => ExitCode::SUCCESS,
         Ok(Success::Partial) => ExitCode::from(3),
         Err(error) => {
-            eprintln!("fillrate: {error}");
+            let red = color::ERROR;
+            let advice = advice(&error);
+            anstream::eprintln!("{red}fillrate:{red:#} {error}{advice}");
             match error {
                 CliError::Play(PlayError::Empty(_)) => ExitCode::from(3),
                 _ => ExitCode::FAILURE,
@@ -301,7 +306,7 @@ enum Command {
 
 /// What `out!` and `outln!` do.
 fn write_out(text: std::fmt::Arguments<'_>) {
-    let written = std::io::stdout().lock().write_fmt(text);
+    let written = anstream::stdout().lock().write_fmt(text);
     match written {
         Ok(()) => {}
         // The status of a program that the closed pipe's signal ends: 128 + SIGPIPE.
@@ -311,6 +316,20 @@ fn write_out(text: std::fmt::Arguments<'_>) {
             std::process::exit(1);
         }
     }
+}
+
+/// Returns what to do about an error, if its cause says so: a clause to add to its message.
+fn advice(error: &CliError) -> &'static str {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<std::io::Error>()
+            && error.kind() == std::io::ErrorKind::StorageFull
+        {
+            return ": the disk is full; free some space and rerun the command";
+        }
+        cause = error.source();
+    }
+    ""
 }
 
 /// How much a successful command did.
@@ -325,14 +344,19 @@ enum Success {
 #[derive(Args, Clone, Debug)]
 struct HoleArguments {
     /// The most holes, spread evenly over the corpus's projects [default: 100; of `compare`, 60]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     holes: Option<usize>,
     /// Another seed chooses other holes
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The kinds of holes, taken in turn: line, statement, block, body, span; or api, what needs
     /// another file of the repository
-    #[arg(long, value_delimiter = ',', default_values_t = HoleKind::DEFAULT)]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_values_t = HoleKind::DEFAULT,
+        value_parser = one_of::<HoleKind>()
+    )]
     kinds: Vec<HoleKind>,
     /// The least mutation score of a hole, from 0 to 1: what share of the faults put into its lines
     /// its tests notice [default: none]
@@ -342,6 +366,28 @@ struct HoleArguments {
     /// The scores are written into the holes' records. About 10 verdicts a line of each hole tried.
     #[arg(long, value_name = "S", value_parser = share)]
     min_mutation_score: Option<f64>,
+}
+
+/// Parses one of the names of an enumeration, which shells then offer and `--help` lists.
+fn one_of<T>() -> impl TypedValueParser<Value = T>
+where
+    T: VariantArray + Copy + Into<&'static str> + Send + Sync + 'static,
+{
+    let names = T::VARIANTS.iter().map(|variant| (*variant).into());
+    PossibleValuesParser::new(names.collect::<Vec<&'static str>>()).try_map(|name| {
+        let mut variants = T::VARIANTS.iter().copied();
+        let named = variants.find(|variant| (*variant).into() == name);
+        named.ok_or_else(|| format!("there is no `{name}`"))
+    })
+}
+
+/// Parses a number that is not 0.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number: usize = text.parse().map_err(|_| "it must be a number".to_owned())?;
+    match number {
+        0 => Err("it must be at least 1".to_owned()),
+        number => Ok(number),
+    }
 }
 
 /// A number from 0 to 1.
@@ -356,14 +402,21 @@ fn share(text: &str) -> Result<f64, String> {
 #[derive(Args, Clone, Debug)]
 struct ExecutionArguments {
     /// How many jobs run at once [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// How verdicts come about: warm, cold or naive; all give the same ones
     ///
     /// warm: by means of a process that has loaded, collected or transformed the project's tests,
     /// covering tests first. cold: the same, each run from the start. naive: a copy of the
     /// project, all tests, each run from the start.
-    #[arg(long, default_value_t = Engine::Warm, value_name = "ENGINE", verbatim_doc_comment)]
+    #[arg(
+        long,
+        default_value_t = Engine::Warm,
+        value_name = "ENGINE",
+        value_parser = one_of::<Engine>(),
+        hide_possible_values = true,
+        verbatim_doc_comment
+    )]
     engine: Engine,
     /// Ignore cached verdicts of earlier runs
     #[arg(long)]
@@ -450,7 +503,18 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
         .map_err(CliError::file(path))
 }
 
-/// As [`check_writable`] for a run, which can't be in an object store.
+/// As [`check_writable`] for a folder, which must not be a file.
+fn check_writable_folder(path: &Path) -> Result<(), CliError> {
+    if path.is_file() {
+        return Err(CliError::Refused(format!(
+            "{} is a file; name a folder",
+            path.display()
+        )));
+    }
+    check_writable(path)
+}
+
+/// As [`check_writable_folder`] for a run, which can't be in an object store.
 fn check_run_folder(path: &Path) -> Result<(), CliError> {
     if is_object_address(path) {
         return Err(CliError::Refused(format!(
@@ -458,7 +522,7 @@ fn check_run_folder(path: &Path) -> Result<(), CliError> {
             path.display()
         )));
     }
-    check_writable(path)
+    check_writable_folder(path)
 }
 
 /// As [`check_writable`] for a file: its folder must exist.

@@ -21,6 +21,7 @@ use crate::digest::hex;
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 use crate::text::LineIndex;
+use fillrate_syntax::spelling::nearest_name;
 
 pub use languages::SWITCHED_OFF;
 pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
@@ -559,16 +560,35 @@ const SETTINGS_ELSEWHERE: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// An error with a pointer to our setting, where it names one of another program. The names of other
-/// programs come in several spellings.
-fn with_pointer(message: String) -> String {
-    let named = message
-        .split_once("unknown field `")
-        .and_then(|(_, rest)| rest.split_once('`'))
-        .map(|(name, _)| name);
-    let Some(name) = named else {
+/// Replaces the names of Rust's types in serde's errors.
+fn in_plain_types(message: String) -> String {
+    let Some((rest, expected)) = message.rsplit_once("expected ") else {
         return message;
     };
+    let plain = match expected {
+        "u16" | "u32" | "u64" | "usize" => "a whole number of at least 0",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        _ => return message,
+    };
+    format!("{rest}expected {plain}")
+}
+
+/// Replaces serde's error about an unknown setting by one that names the setting that may be meant:
+/// the one that other programs call so, else the nearest. The names of other programs come in
+/// several spellings.
+fn with_pointer(message: String) -> String {
+    let Some((_, rest)) = message.split_once("unknown field `") else {
+        return in_plain_types(message);
+    };
+    // serde writes the unknown name and then the known ones, each in backticks.
+    let mut names = rest.split('`').step_by(2);
+    let Some(name) = names.next() else {
+        return message;
+    };
+    let known: Vec<&str> = names.collect();
     let mut plain = String::new();
     let mut was_small = false;
     for character in name.chars() {
@@ -584,9 +604,15 @@ fn with_pointer(message: String) -> String {
     let pointer = SETTINGS_ELSEWHERE
         .iter()
         .find(|(names, _)| names.contains(&plain.as_str()));
-    match pointer {
-        Some((_, ours)) => format!("`{name}` is called {ours} here: {message}"),
-        None => message,
+    if let Some((_, ours)) = pointer {
+        return format!("`{name}` is called {ours} here");
+    }
+    match nearest_name(name, &known) {
+        Some(nearest) => format!("there is no setting `{name}`; `{nearest}` is the nearest"),
+        None => format!(
+            "there is no setting `{name}` here; the settings are `{}`",
+            known.join("`, `")
+        ),
     }
 }
 

@@ -30,7 +30,6 @@ use fillrate_syntax::text::{ByteOffset, LineIndex};
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use strum::VariantArray;
 
 /// The version of the format this program writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -211,16 +210,11 @@ impl Topic {
     Serialize,
     Deserialize,
     strum::Display,
-    strum::EnumString,
     strum::IntoStaticStr,
     strum::VariantArray,
 )]
 #[serde(rename_all = "lowercase")]
-#[strum(
-    serialize_all = "lowercase",
-    parse_err_fn = unknown_kind,
-    parse_err_ty = String
-)]
+#[strum(serialize_all = "lowercase")]
 pub enum HoleKind {
     /// One line, from its first token to its end.
     Line,
@@ -250,14 +244,6 @@ impl HoleKind {
     pub fn name(self) -> &'static str {
         self.into()
     }
-}
-
-fn unknown_kind(name: &str) -> String {
-    let known: Vec<&str> = HoleKind::VARIANTS.iter().map(|kind| kind.name()).collect();
-    format!(
-        "`{name}` is no kind of hole; the kinds are {}",
-        known.join(", ")
-    )
 }
 
 impl Hole {
@@ -451,6 +437,9 @@ pub fn json_fault(line: &str, reason: &str) -> String {
              `.encode(\"utf-8\", \"replace\").decode()`"
         );
     }
+    if !line.trim_start().starts_with('{') {
+        return "it is no JSON object; the file must hold one object a line".to_owned();
+    }
     match ["NaN", "Infinity", "None", "True", "False"]
         .into_iter()
         .find(|name| has(name))
@@ -525,6 +514,8 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray;
+
     use super::*;
 
     fn hole() -> Hole {

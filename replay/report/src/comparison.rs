@@ -18,7 +18,7 @@ use super::policies::{self, PolicyFigures};
 use super::rounds::{RepairRound, rounds, rounds_table};
 use super::scored::{ScoredAttempt, load_scored, without_repairs};
 use super::sensitivity::{HoleValues, Sensitivity, Standing};
-use super::table::{TextTable, figure_text, right};
+use super::table::{TextTable, figure_text, paragraph, right};
 
 /// Runs on the same holes, each held against the first.
 #[derive(Clone, Debug, Serialize)]
@@ -293,18 +293,19 @@ impl Comparison {
         } else {
             format!("models {}", models.join(", "))
         };
-        let mut text = format!(
-            "{left_out}{table}\n{models}. Rates in %, each with its 95 % interval \
-             and its n in so many files, its clusters. Δ: the paired difference from {first}\non the same holes, with its \
-             interval; p: McNemar's exact test, and how many holes this one alone : {first} \
-             alone\nhas right. Acceptance is simulated, not a person's.\n",
-        );
+        let notes = paragraph(&format!(
+            "{models}. Rates in %, each with its 95 % interval and its n in the given number of \
+             files, its clusters. Δ: the paired difference from {first} on the same holes, with \
+             its interval; p: McNemar's exact test, and the holes that this one alone : {first} \
+             alone has right. Acceptance is simulated, not a person's.",
+        ));
+        let mut text = format!("{left_out}{table}\n{notes}");
         for compared in &self.contexts {
             if let Some(reason) = &compared.no_difference {
-                text.push_str(&format!(
-                    "No Δ of pass@1 for {}: {reason}.\n",
+                text.push_str(&paragraph(&format!(
+                    "No Δ of pass@1 for {}: {reason}.",
                     compared.context
-                ));
+                )));
             }
         }
         for compared in self.contexts.iter().filter(|run| !run.rounds.is_empty()) {

@@ -29,7 +29,7 @@ use self::developers::DeveloperFigures;
 use self::figures::{left_out_line, report_row, unproven_line};
 use self::rounds::{rounds, rounds_table};
 use self::scored::{ScoredAttempt, load_scored, without_repairs};
-use self::table::{TextTable, figure, right};
+use self::table::{TextTable, figure, paragraph, right};
 
 pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, RunDifference};
 pub use figures::ReportRow;
@@ -146,11 +146,11 @@ impl RunReport {
                 .iter()
                 .map(|(name, count)| format!("{name} {count}"))
                 .collect();
-            text.push_str(&format!(
-                "model {}; outcomes: {}\n",
+            text.push_str(&paragraph(&format!(
+                "model {}; outcomes: {}",
                 all.model,
                 outcomes.join(", ")
-            ));
+            )));
         }
         let typed = self
             .rows
@@ -162,22 +162,23 @@ impl RunReport {
                 TYPE_CHECK.unit.render(typed).sentence()
             ));
         }
-        text.push_str(
-            "Rates in %, each with its 95 % interval and its n in so many files, its clusters; pass@1 over \
-             holes, text metrics over attempts,\nacceptance over completions offered: simulated, \
-             not a person's. em/cceval and id_f1/cceval look at the first statement only.\n",
-        );
+        text.push_str(&paragraph(
+            "Rates in %, each with its 95 % interval and its n in the given number of files, its \
+             clusters; pass@1 over holes, text metrics over attempts, acceptance over completions \
+             offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first \
+             statement only.",
+        ));
         if let Some(all) = self.rows.last()
             && all.again > 0
         {
             let judged: usize = all.outcomes.values().sum();
             let flaky = all.outcomes.get(Outcome::Flaky.name()).unwrap_or(&0);
-            text.push_str(&format!(
+            text.push_str(&paragraph(&format!(
                 "{} of {judged} verdicts depended on tests that run no line of the completion and \
-                 were rerun; {flaky} ({:.1} %) are flaky and left out of every figure\n",
+                 were rerun; {flaky} ({:.1} %) are flaky and left out of every figure",
                 all.again,
                 100.0 * *flaky as f64 / judged as f64,
-            ));
+            )));
         }
         if let Some(all) = self.rows.last() {
             text.push_str(&policies::table(&all.policies));
@@ -215,16 +216,16 @@ impl RunReport {
                     rejected.join(", ")
                 };
                 if mined.tests == 0 {
-                    text.push_str(&format!(
+                    text.push_str(&paragraph(&format!(
                         "{name}: no tests, so nothing was executed and text alone is scored; {} \
-                         candidates, {} holes chosen by syntax; rejected: {rejected}\n",
+                         candidates, {} holes chosen by syntax; rejected: {rejected}",
                         mined.candidates, mined.admitted,
-                    ));
+                    )));
                     continue;
                 }
-                text.push_str(&format!(
+                text.push_str(&paragraph(&format!(
                     "{name}: {} tests, {} quarantined{}; {} candidates, {} holes admitted; \
-                     rejected: {rejected}\n",
+                     rejected: {rejected}",
                     mined.tests,
                     mined.quarantined,
                     match mined.set_aside.len() {
@@ -233,7 +234,7 @@ impl RunReport {
                     },
                     mined.candidates,
                     mined.admitted,
-                ));
+                )));
             }
         }
         for (state, what) in [
@@ -390,8 +391,9 @@ mod tests {
             .expect("the table names the model");
         insta::assert_snapshot!(below, @"
         ; outcomes: failed 2, infrastructure 1, passed 3
-        Rates in %, each with its 95 % interval and its n in so many files, its clusters; pass@1 over holes, text metrics over attempts,
-        acceptance over completions offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first statement only.
+        Rates in %, each with its 95 % interval and its n in the given number of files, its clusters; pass@1
+        over holes, text metrics over attempts, acceptance over completions offered: simulated, not a
+        person's. em/cceval and id_f1/cceval look at the first statement only.
         demo: 9 tests, 1 quarantined; 20 candidates, 3 holes admitted; rejected: leak 1, empty-passes 2
         1 project left out:
           other: node is needed

@@ -52,7 +52,7 @@ fn markdown(first: &ComparedRun, second: &ComparedRun) -> String {
         ));
     }
     text.push_str(
-        "\nRates in %, each with its 95 % interval and its n in so many files, its clusters. The \
+        "\nRates in %, each with its 95 % interval and its n in the given number of files, its clusters. The \
          difference is paired, on the holes that both runs have; p is of McNemar's exact test.\n",
     );
     for run in [first, second] {

@@ -109,10 +109,10 @@ fn print_result(
         if arguments.trace
             && let Some(trace) = &reply.trace
         {
-            eprint!("{}", show_trace(trace, None));
+            anstream::eprint!("{}", show_trace(trace, None));
         }
         for (rank, candidate) in reply.candidates.iter().enumerate().skip(1) {
-            eprint!("{}", section(&format!("candidate {}", rank + 1), candidate));
+            anstream::eprint!("{}", section(&format!("candidate {}", rank + 1), candidate));
         }
         if let Some(best) = reply.candidates.first() {
             outln!("{best}");

@@ -32,7 +32,14 @@ impl Listener for ProgressBarListener {
                 *bar = Some(new_bar(title(*phase, subject.as_deref())));
             }
             Event::PhaseProgress { done, total, .. } => {
-                if let Some(bar) = &*bar {
+                if let Some(bar) = &*bar
+                    && *total > 0
+                {
+                    if bar.length().is_none()
+                        && let Ok(style) = ProgressStyle::with_template(BAR)
+                    {
+                        bar.set_style(style);
+                    }
                     bar.set_length(*total as u64);
                     bar.set_position(*done as u64);
                 }
@@ -54,11 +61,13 @@ impl Listener for ProgressBarListener {
     }
 }
 
+/// The bar of a phase whose length is known.
+const BAR: &str = "{prefix:>28} {wide_bar} {pos}/{len} {elapsed} elapsed, about {eta} left";
+
 fn new_bar(title: String) -> ProgressBar {
-    let bar = ProgressBar::new(0);
-    let style =
-        ProgressStyle::with_template("{prefix:>28} {wide_bar} {pos}/{len} {elapsed} left {eta}");
-    if let Ok(style) = style {
+    // Without a length until the first progress, because a bar of length 0 is drawn full.
+    let bar = ProgressBar::no_length();
+    if let Ok(style) = ProgressStyle::with_template("{prefix:>28} {spinner} {elapsed} elapsed") {
         bar.set_style(style);
     }
     bar.set_prefix(title);

@@ -15,7 +15,7 @@ use fillrate_report::{Comparison, RunReport};
 use fillrate_server::configuration::Profile;
 
 use super::events::EventArguments;
-use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
+use super::{CliError, ExecutionArguments, HoleArguments, Success, color, success};
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
 ///
@@ -113,7 +113,7 @@ pub(super) struct ReplayArguments {
     telemetry: Option<PathBuf>,
     /// The run's folder [default: one in `runs/`, named after what is run]; with several contexts
     /// or views the folder of a folder for each
-    #[arg(long, value_name = "RUN")]
+    #[arg(short, long, value_name = "RUN")]
     out: Option<PathBuf>,
     /// Replay one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler says
     ///
@@ -301,7 +301,8 @@ fn compare_with_bounds(
         );
     }
     outln!("");
-    out!("{}", Comparison::load(&runs)?.table("model"));
+    let table = Comparison::load(&runs)?.table("model");
+    out!("{}", color::with_bold_header(&table));
     outln!(
         "embedded: counts of the repository's own tokens, offline and free: a baseline, no language\n\
          model. --context none: the same without other files. reference: what stood in the holes,\n\
@@ -354,7 +355,7 @@ fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Resul
         if arguments.json {
             outln!("{}", serde_json::to_string(&report).unwrap_or_default());
         } else {
-            out!("{}", report.table());
+            out!("{}", color::with_bold_header(&report.table()));
             outln!("run: {}", run.folder().display());
         }
         return Ok(());
@@ -368,7 +369,7 @@ fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Resul
         } else {
             "context"
         };
-        out!("{}", comparison.table(what));
+        out!("{}", color::with_bold_header(&comparison.table(what)));
         for (title, run) in played {
             outln!("run with {title}: {}", run.folder().display());
         }

@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
         return compare(old, new);
     }
     if let Some(out) = &arguments.out {
-        super::check_writable(out)?;
+        super::check_writable_folder(out)?;
     }
     let runs = open_runs(&arguments.runs)?;
     let mut report = HtmlReport::load(runs, arguments.live)?;

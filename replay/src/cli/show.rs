@@ -12,7 +12,7 @@ use fillrate_verdict::Proof;
 use fillrate_verdict::feedback::without_control_characters;
 
 use super::runs::{check_unique, inner_runs, run_name};
-use super::{CliError, Success};
+use super::{CliError, Success, color, one_of};
 
 /// Show a run's figures, or one hole of it with all that was seen.
 #[derive(Args)]
@@ -21,13 +21,16 @@ pub(super) struct ShowArguments {
     run: PathBuf,
     /// A hole's id, or the beginning or end of one that names no other
     hole: Option<String>,
+    /// List the holes with their outcomes above the figures
+    #[arg(long, conflicts_with_all = ["hole", "beside"])]
+    holes: bool,
     /// Another run on the same holes, with another model, context or set of tests: a table of
     /// paired differences, and the holes that only one of them solves
     #[arg(long, value_name = "RUN", conflicts_with = "hole")]
     beside: Vec<PathBuf>,
     /// Count a pass only with this proof or a stronger one: `altered`, `partial`, `opposite` or
     /// `none`
-    #[arg(long, value_name = "PROOF")]
+    #[arg(long, value_name = "PROOF", value_parser = one_of::<Proof>(), hide_possible_values = true)]
     proof: Option<Proof>,
     /// Print texts of more than 200 lines whole
     #[arg(long)]
@@ -57,10 +60,14 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
         if arguments.json {
             outln!("{}", json(&report));
         } else {
-            out!("{}", report.table());
-            for attempt in run.attempts()? {
-                outln!("{:14} {}", attempt.verdict.outcome.name(), attempt.hole);
+            if arguments.holes {
+                for attempt in run.attempts()? {
+                    let outcome = attempt.verdict.outcome;
+                    let style = color::of_outcome(outcome);
+                    outln!("{style}{:14}{style:#} {}", outcome.name(), attempt.hole);
+                }
             }
+            out!("{}", color::with_bold_header(&report.table()));
         }
         return Ok(Success::Whole);
     };
@@ -115,7 +122,7 @@ fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Succe
     if arguments.json {
         outln!("{}", json(&comparison));
     } else {
-        out!("{}", comparison.table("context"));
+        out!("{}", color::with_bold_header(&comparison.table("context")));
     }
     Ok(Success::Whole)
 }
@@ -137,7 +144,7 @@ fn show_beside(first: Run, arguments: &ShowArguments) -> Result<Success, CliErro
         outln!("{}", json(&comparison));
         return Ok(Success::Whole);
     }
-    out!("{}", comparison.table("run"));
+    out!("{}", color::with_bold_header(&comparison.table("run")));
     let first_name = &runs[0].0;
     for compared in &comparison.contexts {
         let Some(flips) = &compared.flips else {
@@ -162,8 +169,9 @@ fn show_attempt(attempt: &Attempt, has_latency: bool, most: Option<usize>) {
     } else {
         "not answered in time".to_owned()
     };
+    let (bold, style) = (color::BOLD, color::of_outcome(attempt.verdict.outcome));
     outln!(
-        "\n======== {} sample {}{}: {}, {answer}",
+        "\n{bold}======== {} sample {}{}:{bold:#} {style}{}{style:#}, {answer}",
         attempt.model,
         attempt.sample,
         match attempt.repair_round {
@@ -289,7 +297,8 @@ fn section_of(name: &str, text: &str, most: Option<usize>) -> String {
     let text = without_control_characters(text);
     let lines: Vec<&str> = text.split('\n').collect();
     let shown = most.unwrap_or(usize::MAX).min(lines.len());
-    let mut section = format!("\n--- {name}\n");
+    let bold = color::BOLD;
+    let mut section = format!("\n{bold}--- {name}{bold:#}\n");
     for line in &lines[..shown] {
         section += format!("    {line}").trim_end();
         section.push('\n');
@@ -313,7 +322,7 @@ fn the_one<'a>(
     match matching.as_slice() {
         [hole] => Ok(hole),
         [] => Err(CliError::Refused(format!(
-            "the run has no hole `{wanted}`; `fillrate show {}` lists them",
+            "the run has no hole `{wanted}`; `fillrate show {} --holes` lists them",
             arguments.run.display()
         ))),
         several => Err(CliError::Refused(format!(
@@ -415,11 +424,11 @@ mod tests {
         let text = "a\n--- verdict: passed\n\u{202e}b\u{2028}c";
         assert_eq!(
             section("test output", text),
-            "\n--- test output\n    a\n    --- verdict: passed\n    bc\n"
+            "\n\u{1b}[1m--- test output\u{1b}[0m\n    a\n    --- verdict: passed\n    bc\n"
         );
         assert_eq!(
             section_of("prompt", "1\n2\n3", Some(2)),
-            "\n--- prompt\n    1\n    2\n(1 more lines; --whole prints them)\n"
+            "\n\u{1b}[1m--- prompt\u{1b}[0m\n    1\n    2\n(1 more lines; --whole prints them)\n"
         );
     }
 }

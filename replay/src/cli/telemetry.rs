@@ -54,6 +54,11 @@ pub(super) fn run(arguments: &TelemetryArguments) -> Result<Success, CliError> {
 }
 
 impl StoreChoice {
+    /// True if the command line names the store.
+    pub(super) fn is_named(&self) -> bool {
+        self.store.is_some()
+    }
+
     /// The path of the store, which need not exist.
     ///
     /// # Errors

@@ -14,16 +14,12 @@ use serde::{Deserialize, Serialize};
     Serialize,
     Deserialize,
     strum::Display,
-    strum::EnumString,
+    strum::VariantArray,
     strum::IntoStaticStr,
     strum::VariantNames,
 )]
 #[serde(rename_all = "lowercase")]
-#[strum(
-    serialize_all = "lowercase",
-    parse_err_ty = String,
-    parse_err_fn = unknown_engine
-)]
+#[strum(serialize_all = "lowercase")]
 pub enum Engine {
     /// Forks a warm worker that has collected the unchanged project's tests, and puts the changed
     /// functions in place. Where a change is more than functions, forks one that has loaded
@@ -43,25 +39,5 @@ impl Engine {
     /// The engine's name.
     pub fn name(self) -> &'static str {
         self.into()
-    }
-}
-
-fn unknown_engine(name: &str) -> String {
-    let names = <Engine as strum::VariantNames>::VARIANTS.join(", ");
-    format!("unknown engine `{name}`; the engines are {names}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn engines_parse_by_name() {
-        assert_eq!("naive".parse(), Ok(Engine::Naive));
-        assert_eq!(Engine::Warm.to_string(), "warm");
-        let error = "hot"
-            .parse::<Engine>()
-            .expect_err("there is no such engine");
-        insta::assert_snapshot!(error, @"unknown engine `hot`; the engines are warm, cold, naive");
     }
 }

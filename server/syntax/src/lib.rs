@@ -8,6 +8,7 @@ mod go;
 mod imports;
 mod java;
 mod python;
+pub mod spelling;
 pub mod text;
 mod typescript;
 

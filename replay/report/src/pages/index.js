@@ -86,7 +86,7 @@
     const percent = Math.round(100 * summary.confidence);
     document.getElementById('policies')?.replaceChildren(...policies(summary));
     place.replaceChildren(
-      fillrate.table(`Figures, each with its ${percent} % interval and its n in so many files, its clusters`, heads, rows),
+      fillrate.table(`Figures, each with its ${percent} % interval and its n in the given number of files, its clusters`, heads, rows),
     );
   }
 

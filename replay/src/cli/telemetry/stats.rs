@@ -39,7 +39,7 @@ pub(super) struct TelemetryStatsArguments {
 pub(super) fn run(arguments: &TelemetryStatsArguments) -> Result<Success, CliError> {
     let contents = match read(&arguments.store.path()?) {
         // Before the first completion there is no store, which is no error.
-        Err(TelemetryError::Missing(_)) => StoreContents::default(),
+        Err(TelemetryError::Missing(_)) if !arguments.store.is_named() => StoreContents::default(),
         read => read?,
     };
     let groupings = match (arguments.by.as_slice(), arguments.json) {

@@ -73,6 +73,9 @@ pub(super) fn resolve(
             "model: the setting {setting} is not an address of the form http://host:port: {why}."
         ))
     };
+    if !base.contains("://") {
+        return Err(fault("put http:// or https:// before it"));
+    }
     let mut url = Url::parse(base.trim()).map_err(|error| fault(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(fault("the scheme is neither http nor https"));

@@ -89,7 +89,7 @@ fn faulty_settings_are_told_in_one_sentence() {
         .collect();
     insta::assert_snapshot!(told, @r#"
     model: the protocol "openai-completions" needs the setting url, the address of the model's server.
-    model: the setting url is not an address of the form http://host:port: the scheme is neither http nor https.
+    model: the setting url is not an address of the form http://host:port: put http:// or https:// before it.
     model: the setting url is not an address of the form http://host:port: it holds a user name or password, use key_env.
     model: the protocol "openai-completions" needs the setting name, the model's name as its server knows it.
     model: the model "gpt-4o" is a chat model: set `protocol = "openai-chat"`, or `anthropic-messages` at Anthropic's own address.

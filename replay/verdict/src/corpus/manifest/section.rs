@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use fillrate_syntax::spelling::nearest_name;
 use fillrate_syntax::text::LineIndex;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -241,30 +242,10 @@ fn article(noun: &str) -> &'static str {
     }
 }
 
-/// What someone may have meant: the nearest known word, or all of them if none is near.
+/// A clause that names the nearest known word, or all of them if none is near.
 fn suggestion(word: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|candidate| (distance(word, candidate), candidate))
-        .min()
-        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(2));
-    match nearest {
-        Some((_, nearest)) => format!("`{nearest}` is the nearest that is"),
+    match nearest_name(word, known) {
+        Some(nearest) => format!("`{nearest}` is the nearest that is"),
         None => format!("known are `{}`", known.join("`, `")),
     }
-}
-
-/// The Levenshtein distance of two words, in bytes.
-fn distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.bytes().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }
