@@ -62,6 +62,10 @@ impl OrderDecisions {
             return;
         }
         let error = EARLY_ERROR / ((question + 1) * (question + 2)) as f64;
+        // Most looks decide nothing, and need no bounds to say so.
+        if !excludes_0(pairs, self.largest, error) {
+            return;
+        }
         let bounds = confidence_sequence(pairs, self.largest, error);
         let Some((low, high)) = bounds.filter(|(low, high)| *low > 0.0 || *high < 0.0) else {
             return;
@@ -103,24 +107,45 @@ pub fn confidence_sequence<K: Ord>(
     largest: usize,
     error: f64,
 ) -> Option<(f64, f64)> {
-    let files = by_file(pairs);
-    if files.is_empty() {
-        return None;
-    }
-    let largest = files
-        .iter()
-        .map(|(_, holes)| *holes)
-        .fold(largest as f64, f64::max);
-    let mirrored: Vec<(f64, f64)> = files.iter().map(|(sum, holes)| (-sum, *holes)).collect();
+    let (files, mirrored, largest) = both_sides(pairs, largest)?;
     let low = lower_bound(&files, largest, error / 2.0);
     let high = -lower_bound(&mirrored, largest, error / 2.0);
     Some((low, high))
 }
 
+/// True if the bounds of a [`confidence_sequence`] exclude no difference.
+fn excludes_0<K: Ord>(pairs: &[(K, f64, f64)], largest: usize, error: f64) -> bool {
+    both_sides(pairs, largest).is_some_and(|(files, mirrored, largest)| {
+        let sides = [files, mirrored];
+        sides
+            .iter()
+            .any(|side| rejects(side, largest, error / 2.0, 0.0))
+    })
+}
+
+/// The sum of the differences and the number of holes of each file.
+type FileSums = Vec<(f64, f64)>;
+
+/// The files, the same with the models exchanged, and the most holes of one file; `None` without
+/// pairs.
+fn both_sides<K: Ord>(
+    pairs: &[(K, f64, f64)],
+    largest: usize,
+) -> Option<(FileSums, FileSums, f64)> {
+    let files = by_file(pairs);
+    if files.is_empty() {
+        return None;
+    }
+    let holes = files.iter().map(|(_, holes)| *holes);
+    let largest = holes.fold(largest as f64, f64::max);
+    let mirrored = files.iter().map(|(sum, holes)| (-sum, *holes)).collect();
+    Some((files, mirrored, largest))
+}
+
 /// The sum of the differences of each file and its number of holes, in the order of files.
-fn by_file<K: Ord>(pairs: &[(K, f64, f64)]) -> Vec<(f64, f64)> {
+fn by_file<K: Ord>(pairs: &[(K, f64, f64)]) -> FileSums {
     let mut index: BTreeMap<&K, usize> = BTreeMap::new();
-    let mut files: Vec<(f64, f64)> = Vec::new();
+    let mut files = FileSums::new();
     for (file, first, second) in pairs {
         let at = *index.entry(file).or_insert(files.len());
         if at == files.len() {
@@ -133,37 +158,39 @@ fn by_file<K: Ord>(pairs: &[(K, f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// The least difference that bets on a larger one don't reject.
-///
-/// Against a difference δ, the capital of a bet is multiplied by 1 + bet · (sum − δ · holes) /
-/// ((1 + δ) · largest) for each file: never below 0, and in the mean 1 if δ is true. It falls as δ
-/// grows, so that halving finds the bound.
 fn lower_bound(files: &[(f64, f64)], largest: f64, error: f64) -> f64 {
     let holes: f64 = files.iter().map(|(_, holes)| holes).sum();
     let sum: f64 = files.iter().map(|(sum, _)| sum).sum();
-    let rejects = |difference: f64| {
-        let stake = 1.0 / ((1.0 + difference) * largest);
-        let logarithms = (0..BETS).map(|bet| {
-            let bet = (bet as f64 + 0.5) / BETS as f64 * stake;
-            files
-                .iter()
-                .map(|(sum, holes)| (bet * (sum - difference * holes)).ln_1p())
-                .sum::<f64>()
-        });
-        let logarithms: Vec<f64> = logarithms.collect();
-        let most = logarithms.iter().copied().fold(f64::MIN, f64::max);
-        let scaled = logarithms.iter().map(|one| (one - most).exp()).sum::<f64>() / BETS as f64;
-        most + scaled.ln() >= -error.ln()
-    };
     // The mean itself is never rejected: the logarithm is concave.
     let (mut rejected, mut kept) = (-1.0, sum / holes);
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(rejected, kept);
-        match rejects(middle) {
+        match rejects(files, largest, error, middle) {
             true => rejected = middle,
             false => kept = middle,
         }
     }
     rejected
+}
+
+/// True if bets on a larger difference than this one gain 1 / error.
+///
+/// Against a difference δ, the capital of a bet is multiplied by 1 + bet · (sum − δ · holes) /
+/// ((1 + δ) · largest) for each file: never below 0, and in the mean 1 if δ is true. It falls as δ
+/// grows, so that halving finds a bound.
+fn rejects(files: &[(f64, f64)], largest: f64, error: f64, difference: f64) -> bool {
+    let stake = 1.0 / ((1.0 + difference) * largest);
+    let logarithms = (0..BETS).map(|bet| {
+        let bet = (bet as f64 + 0.5) / BETS as f64 * stake;
+        let files = files.iter();
+        files
+            .map(|(sum, holes)| (bet * (sum - difference * holes)).ln_1p())
+            .sum::<f64>()
+    });
+    let logarithms: Vec<f64> = logarithms.collect();
+    let most = logarithms.iter().copied().fold(f64::MIN, f64::max);
+    let scaled = logarithms.iter().map(|one| (one - most).exp()).sum::<f64>() / BETS as f64;
+    most + scaled.ln() >= -error.ln()
 }
 
 #[cfg(test)]
