@@ -9,6 +9,7 @@ mod audit;
 mod augment;
 mod by_syntax;
 mod clients;
+mod compare;
 mod complete;
 mod connections;
 mod dependencies;

@@ -22,6 +22,7 @@ mod audit_leakage;
 mod augment;
 mod check;
 mod color;
+mod compare;
 mod complete;
 mod doctor;
 mod events;
@@ -89,6 +90,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Init(arguments) => init::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Mine(arguments) => mine::run(&arguments),
         Command::Mutate(arguments) => mutate::run(&arguments),
         Command::Augment(arguments) => augment::run(&arguments),
@@ -139,7 +141,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Evaluate",
         &[
-            "init", "check", "import", "mine", "mutate", "augment", "replay", "audit", "score",
+            "init", "check", "import", "mine", "mutate", "augment", "replay", "compare", "audit",
+            "score",
         ],
     ),
     (
@@ -243,6 +246,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Play a developer on benchmark repositories and judge the completions with their tests
     Replay(replay::ReplayArguments),
+    /// Compare models on the same holes and say which one passes more, and with what probability
+    Compare(compare::CompareArguments),
     /// Choose holes that a corpus's tests can judge, and write them to a file
     Mine(mine::MineArguments),
     /// Put faults into the code of holes and see whether their tests notice
@@ -341,9 +346,9 @@ enum Success {
 /// Selection of holes to mine.
 #[derive(Args, Clone, Debug)]
 struct HoleArguments {
-    /// The most holes, spread evenly over the corpus's projects
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = at_least_one)]
-    holes: usize,
+    /// The most holes, spread evenly over the corpus's projects [default: 100; of `compare`, 60]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    holes: Option<usize>,
     /// Another seed chooses other holes
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -447,8 +452,13 @@ impl ExecutionArguments {
 
 impl HoleArguments {
     fn selection(&self) -> HoleSelection {
+        self.selection_of(100)
+    }
+
+    /// The selection with another number of holes unless `--holes` names one.
+    fn selection_of(&self, holes: usize) -> HoleSelection {
         HoleSelection {
-            holes: self.holes,
+            holes: self.holes.unwrap_or(holes),
             seed: self.seed,
             kinds: self.kinds.clone(),
             min_mutation_score: self.min_mutation_score,
@@ -604,6 +614,9 @@ enum CliError {
     /// A study.
     #[error(transparent)]
     Study(#[from] fillrate_study::StudyError),
+    /// A rule by which a comparison fails.
+    #[error(transparent)]
+    Rule(#[from] fillrate_report::models::RuleError),
     /// The request can't be fulfilled.
     #[error("{0}")]
     Refused(String),

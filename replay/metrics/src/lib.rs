@@ -11,6 +11,7 @@
 //! | acceptance | [`oracle_prefix`], [`READ_MS`] |
 //! | intervals | [`Estimate`]; [`clustered_mean`], [`clustered_proportion`], [`wilson`], [`quantile`] |
 //! | pairs and groups | [`paired_difference`], [`mcnemar_exact`], [`clustered_difference`], [`holm`] |
+//! | order of models | [`OrderDecisions`], [`confidence_sequence`]; [`pass_within`], [`order_changes`] |
 //! | correlation | [`Coefficient`], [`exact_permutation_p`], [`pearson_interval`], [`two_level_bootstrap`] |
 //! | decisions | [`selection`], [`LinearPrediction`], [`best_predictor`] |
 //! | models | [`Logistic`], [`bradley_terry`] |
@@ -33,8 +34,10 @@ mod logistic;
 mod matrix;
 pub mod metric;
 mod multiple;
+mod order;
 mod power;
 mod text;
+mod within;
 
 pub use acceptance::{READ_MS, first_line, first_token, oracle_prefix};
 pub use agreement::fleiss_kappa;
@@ -66,6 +69,7 @@ pub use interval::{CONFIDENCE, Estimate, chi_squared_quantile, student_quantile}
 pub use logistic::{Logistic, LogisticError, LogisticSample};
 pub use metric::{FigureText, METRICS, Metric, NumberFormat, Unit};
 pub use multiple::holm;
+pub use order::{EARLY_ERROR, OrderDecisions, confidence_sequence};
 pub use power::{POWER, choices_to_tell, outcomes_per_group};
 pub use text::cceval::{remove_comments_cceval, truncate_cceval};
 pub use text::dependencies::dependency_invocation_rate;
@@ -77,6 +81,7 @@ pub use text::sample::{Sample, ScoringSyntax};
 pub use text::{
     Scorer, Shown, TEXT_METRICS, TextMetric, hole_metrics, reported_text_metrics, text_scores,
 };
+pub use within::{OrderChange, TimedPass, WAITING_TIMES, order_changes, pass_within};
 
 #[cfg(test)]
 mod tests;

@@ -255,6 +255,15 @@ pub const PASS_AT_K: Metric = metric(
     "probability that one of k completions makes all tests pass, mean over holes",
 );
 
+/// The family of [`pass_within`](crate::pass_within).
+pub const PASS_WITHIN: Metric = metric(
+    "pass-within@ms",
+    Unit::Fraction,
+    "holes",
+    true,
+    "share of holes whose completion makes all tests pass and arrived within so many milliseconds",
+);
+
 /// [`mutation_weighted_pass_rate`](crate::mutation_weighted_pass_rate).
 pub const WEIGHTED_PASS: Metric = metric(
     "pass@1/mutation-weighted",
@@ -442,6 +451,24 @@ pub const LATENCY_P90: Metric = metric(
     "90th percentile of the time from request to answer, as the editor sees it",
 );
 
+/// The median time from a request to the first text of its answer.
+pub const FIRST_TEXT_MEDIAN: Metric = metric(
+    "first_text_ms/median",
+    Unit::Milliseconds,
+    "answers of models that stream",
+    false,
+    "median time from request to the model's first text",
+);
+
+/// The 90th percentile of the time from a request to the first text of its answer.
+pub const FIRST_TEXT_P90: Metric = metric(
+    "first_text_ms/p90",
+    Unit::Milliseconds,
+    "answers of models that stream",
+    false,
+    "90th percentile of the time from request to the model's first text",
+);
+
 const fn text_metric(name: &'static str, unit: Unit) -> Metric {
     metric(
         name,
@@ -476,9 +503,10 @@ pub const ID_RECALL_CCEVAL: Metric = text_metric("id_recall/cceval", Unit::Fract
 pub const ID_F1_CCEVAL: Metric = text_metric("id_f1/cceval", Unit::Fraction);
 
 /// Every metric, in the order of reports: tests, text, then what an editor shows.
-pub static METRICS: [Metric; 33] = [
+pub static METRICS: [Metric; 36] = [
     PASS_AT_1,
     PASS_AT_K,
+    PASS_WITHIN,
     WEIGHTED_PASS,
     ORACLE_ACCEPTANCE,
     EM_CCEVAL,
@@ -510,6 +538,8 @@ pub static METRICS: [Metric; 33] = [
     STILL_IN_CODE,
     MEDIAN_LATENCY,
     LATENCY_P90,
+    FIRST_TEXT_MEDIAN,
+    FIRST_TEXT_P90,
 ];
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod export;
 mod figures;
 pub mod leakage;
 mod markdown;
+pub mod models;
 pub mod page;
 pub mod pages;
 pub mod policies;

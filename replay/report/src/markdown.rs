@@ -106,7 +106,7 @@ fn listed(holes: &[String], run: &str) -> String {
 }
 
 /// A name as code, in which it ends neither the code nor a table's cell.
-fn code(name: &str) -> String {
+pub(super) fn code(name: &str) -> String {
     let name = name.replace('`', "'").replace('|', "¦");
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("`{name}`")

@@ -45,9 +45,11 @@ pub(super) struct ReplayArguments {
     /// file of them is served like any model's answers, clean-up included; `predictions` judges
     /// those of `--predictions` unchanged.
     ///
-    /// Without it, `embedded` is compared with `--context none` and with `reference`.
+    /// Without it, `embedded` is compared with `--context none` and with `reference`. Several are
+    /// replayed on the same holes, each as a run of its own named after its file, and compared with
+    /// the first; `compare` also says in which order they are.
     #[arg(long, value_name = "NAME|FILE")]
-    model: Option<String>,
+    model: Vec<String>,
     /// The predictions that `--model predictions` judges unchanged
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
@@ -174,9 +176,14 @@ pub(super) fn run(arguments: &ReplayArguments) -> Result<Success, CliError> {
 
 fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Success, CliError> {
     let developer = arguments.typing.developer_settings()?;
-    let model = arguments.model.as_deref().unwrap_or(EMBEDDED);
+    let models = match arguments.model.as_slice() {
+        [] => vec![EMBEDDED.to_owned()],
+        models => models.to_vec(),
+    };
     if arguments.typing.types() {
-        typing::check_model(model)?;
+        for model in &models {
+            typing::check_model(model)?;
+        }
     }
     match &arguments.out {
         // A part begins by asking it what it has.
@@ -192,7 +199,8 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         tasks: arguments.tasks.clone(),
         selection: arguments.choice.selection(),
         samples: arguments.samples,
-        model: model.to_owned(),
+        models,
+        is_comparison: false,
         predictions: arguments.predictions.clone(),
         deveval: arguments.deveval,
         contexts: arguments.context.clone(),
@@ -253,7 +261,7 @@ const EMBEDDED: &str = "embedded";
 
 /// True if neither a model nor an output was named: a person tries the program.
 fn is_first_look(arguments: &ReplayArguments) -> bool {
-    arguments.model.is_none()
+    arguments.model.is_empty()
         && arguments.out.is_none()
         && arguments.context.is_empty()
         && arguments.view.is_empty()
@@ -281,7 +289,7 @@ fn compare_with_bounds(
         ("reference", "reference", Vec::new()),
     ] {
         let other = ReplayPlan {
-            model: model.to_owned(),
+            models: vec![model.to_owned()],
             contexts,
             ..plan.clone()
         };
@@ -357,9 +365,14 @@ fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Resul
     if arguments.json {
         outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
     } else {
-        out!("{}", color::with_bold_header(&comparison.table("context")));
-        for (context, run) in played {
-            outln!("run with {context}: {}", run.folder().display());
+        let what = if arguments.model.len() > 1 {
+            "model"
+        } else {
+            "context"
+        };
+        out!("{}", color::with_bold_header(&comparison.table(what)));
+        for (title, run) in played {
+            outln!("run with {title}: {}", run.folder().display());
         }
     }
     Ok(())

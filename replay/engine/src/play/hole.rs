@@ -1,5 +1,6 @@
 //! Replays one hole at a time: the session with the server, the verdict, the record.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use super::projects::{PlayableProject, UNTESTED};
 use super::schedule::{
     CompletionSource, HoleJob, MissingSample, ReplayParameters, earlier_attempt,
 };
-use super::subject::SERVER_SETTINGS;
+use super::subject::{SERVER_SETTINGS, VerbatimCompletions};
 use super::worker::ReplayWorker;
 use super::{PlayError, audit};
 use crate::developer::policy::Policy;
@@ -84,11 +85,7 @@ impl<'a> SubjectReplay<'a> {
     /// # Errors
     /// A server, the sandbox or the database fails, or the model fails several times in a row.
     pub(super) fn play(self, holes: &[Hole]) -> Result<Run, PlayError> {
-        let (attempts, typings) = {
-            let run = self.run.lock();
-            (run.attempts()?, run.typings()?)
-        };
-        let jobs = self.parameters.missing_jobs(holes, attempts, typings);
+        let jobs = self.missing_jobs(holes)?;
         let missing: usize = jobs
             .iter()
             .map(|job| job.samples.len() + job.policies.len())
@@ -105,10 +102,38 @@ impl<'a> SubjectReplay<'a> {
             |_| {},
         );
         drop(progress);
+        let workers = self.workers.min(jobs.len());
+        drop(jobs);
+        self.finish(played.map(drop), workers)
+    }
+
+    /// What is missing at each hole.
+    pub(super) fn missing_jobs<'h>(
+        &'h self,
+        holes: &'h [Hole],
+    ) -> Result<Vec<HoleJob<'h>>, PlayError> {
+        let run = self.run.lock();
+        let (attempts, typings) = (run.attempts()?, run.typings()?);
+        Ok(self.parameters.missing_jobs(holes, attempts, typings))
+    }
+
+    /// The run as it is until now.
+    pub(super) fn with_run<T>(&self, read: impl FnOnce(&Run) -> T) -> T {
+        read(&self.run.lock())
+    }
+
+    /// Records where the time of the workers went, and returns the run.
+    ///
+    /// # Errors
+    /// What was played failed, or the database does.
+    pub(super) fn finish(
+        self,
+        played: Result<(), PlayError>,
+        workers: usize,
+    ) -> Result<Run, PlayError> {
         let recorded = self
             .report_slow_paths()
-            .and_then(|()| self.tell_time(self.workers.min(jobs.len())));
-        drop(jobs);
+            .and_then(|()| self.tell_time(workers));
         if played.is_err() {
             // A part keeps what it made before the error.
             self.run.lock().write_segment()?;
@@ -161,48 +186,132 @@ impl<'a> SubjectReplay<'a> {
         worker: &mut ReplayWorker,
         progress: &PhaseProgress<'_>,
     ) -> Result<(), PlayError> {
-        let hole = job.hole;
-        let missing = || TaskError::OtherFile {
-            id: hole.id.clone(),
-            path: hole.path.clone(),
-        };
-        let project = *self
-            .parameters
-            .projects
-            .get(hole.project.as_str())
-            .ok_or_else(missing)?;
-        let site = HoleSite {
-            hole,
-            project,
-            contents: &project.source_file(hole)?.contents,
-        };
+        let site = self.site(job.hole)?;
         match &self.parameters.source {
             CompletionSource::Verbatim(texts) => {
-                let texts = texts.get(&hole.id).map_or(&[][..], Vec::as_slice);
-                for sample in &job.samples {
-                    if let Some(text) = texts.get(sample.number as usize) {
-                        self.judge_and_store(&site, sample, verbatim_reply(text))?;
+                for (sample, reply) in verbatim_replies(texts, job) {
+                    if let Some(reply) = reply {
+                        self.judge_and_store(&site, sample, reply)?;
                     }
                     progress.advance(1);
                 }
                 Ok(())
             }
             CompletionSource::Server(presented) => {
-                let shown = presented.get(&hole.id).ok_or_else(missing)?;
-                let cut = match self.parameters.subject.paper {
-                    // A paper's text is no file of the project.
-                    Some(_) => {
-                        let (prefix, suffix) = hole.cut(site.contents)?;
-                        [prefix, suffix].concat()
-                    }
-                    None => [shown.prefix.as_str(), &shown.suffix].concat(),
-                };
-                let workspace = worker.write_cut_file(project, hole, &cut)?;
-                let done = self.converse(&site, job, worker, &workspace, shown, progress);
-                worker.restore_file(project, hole)?;
-                done
+                self.with_cut_file(&site, presented, worker, |worker, workspace, shown| {
+                    self.converse(&site, job, worker, workspace, shown, progress)
+                })
             }
         }
+    }
+
+    /// Requests what is missing at one hole without judging the samples, so that no verdict runs
+    /// while a model is asked. What was typed is judged at once.
+    pub(super) fn ask_job(
+        &self,
+        job: &HoleJob<'_>,
+        worker: &mut ReplayWorker,
+    ) -> Result<Vec<CompletionReply>, PlayError> {
+        let site = self.site(job.hole)?;
+        let presented = match &self.parameters.source {
+            CompletionSource::Verbatim(texts) => {
+                let replies = verbatim_replies(texts, job);
+                return Ok(replies.filter_map(|(_, reply)| reply).collect());
+            }
+            CompletionSource::Server(presented) => presented,
+        };
+        self.with_cut_file(&site, presented, worker, |worker, workspace, shown| {
+            let command = self.server_command()?;
+            let path = workspace.join(&site.hole.path);
+            let mut replies = Vec::new();
+            if !job.samples.is_empty() {
+                replies = worker.converse(&command, workspace, &path, async |developer| {
+                    let mut replies = Vec::new();
+                    for sample in &job.samples {
+                        self.configure_sample(developer, site.hole, sample).await?;
+                        replies.push(self.ask(developer, site.hole, &path, shown, None).await?);
+                    }
+                    Ok(replies)
+                })?;
+            }
+            for policy in &job.policies {
+                worker.converse(&command, workspace, &path, async |developer| {
+                    self.type_in(developer, &site, policy, &path, shown).await
+                })?;
+            }
+            Ok(replies)
+        })
+    }
+
+    /// Judges the replies to a job's samples and stores the attempts.
+    pub(super) fn judge_reply(
+        &self,
+        hole: &Hole,
+        sample: &MissingSample,
+        reply: CompletionReply,
+    ) -> Result<(), PlayError> {
+        let site = self.site(hole)?;
+        self.judge_and_store(&site, sample, reply).map(drop)
+    }
+
+    /// Requests a completion at a hole and forgets it: the first request to a server may load a
+    /// model, which is no latency of the ones that follow.
+    pub(super) fn warm_up(&self, hole: &Hole, worker: &mut ReplayWorker) -> Result<(), PlayError> {
+        let CompletionSource::Server(presented) = &self.parameters.source else {
+            return Ok(());
+        };
+        let site = self.site(hole)?;
+        self.with_cut_file(&site, presented, worker, |worker, workspace, shown| {
+            let path = workspace.join(&hole.path);
+            worker.converse(
+                &self.server_command()?,
+                workspace,
+                &path,
+                async |developer| {
+                    self.ask(developer, hole, &path, shown, None)
+                        .await
+                        .map(drop)
+                },
+            )
+        })
+    }
+
+    /// The hole in its project.
+    fn site<'s>(&'s self, hole: &'s Hole) -> Result<HoleSite<'s>, PlayError> {
+        let project = *self
+            .parameters
+            .projects
+            .get(hole.project.as_str())
+            .ok_or_else(|| missing_file(hole))?;
+        Ok(HoleSite {
+            hole,
+            project,
+            contents: &project.source_file(hole)?.contents,
+        })
+    }
+
+    /// Works in a copy of the project in which the hole is cut out of its file.
+    fn with_cut_file<T>(
+        &self,
+        site: &HoleSite<'_>,
+        presented: &HashMap<String, HoleView>,
+        worker: &mut ReplayWorker,
+        work: impl FnOnce(&mut ReplayWorker, &Path, &HoleView) -> Result<T, PlayError>,
+    ) -> Result<T, PlayError> {
+        let hole = site.hole;
+        let shown = presented.get(&hole.id).ok_or_else(|| missing_file(hole))?;
+        let cut = match self.parameters.subject.paper {
+            // A paper's text is no file of the project.
+            Some(_) => {
+                let (prefix, suffix) = hole.cut(site.contents)?;
+                [prefix, suffix].concat()
+            }
+            None => [shown.prefix.as_str(), &shown.suffix].concat(),
+        };
+        let workspace = worker.write_cut_file(site.project, hole, &cut)?;
+        let done = work(worker, &workspace, shown);
+        worker.restore_file(site.project, hole)?;
+        done
     }
 
     /// Has the conversations of one hole: one for its samples, one for each policy.
@@ -249,14 +358,8 @@ impl<'a> SubjectReplay<'a> {
         shown: &HoleView,
         progress: &PhaseProgress<'_>,
     ) -> Result<(), PlayError> {
-        let seed = self.parameters.subject.configuration.model.seed;
         for sample in samples {
-            let mut settings = self.hole_settings(site.hole);
-            if self.parameters.samples_at(site.hole) > 1 {
-                let seed = seed + u64::from(sample.number);
-                settings.insert("model".to_owned(), json!({"seed": seed}));
-            }
-            configure(developer, settings).await?;
+            self.configure_sample(developer, site.hole, sample).await?;
             let mut sample = MissingSample {
                 earlier: sample.earlier.clone(),
                 ..*sample
@@ -275,6 +378,22 @@ impl<'a> SubjectReplay<'a> {
             progress.advance(1);
         }
         Ok(())
+    }
+
+    /// Changes the server's settings to those of one of a hole's samples.
+    async fn configure_sample(
+        &self,
+        developer: &mut Developer,
+        hole: &Hole,
+        sample: &MissingSample,
+    ) -> Result<(), DeveloperError> {
+        let mut settings = self.hole_settings(hole);
+        if self.parameters.samples_at(hole) > 1 {
+            let seed = self.parameters.subject.configuration.model.seed;
+            let seed = seed + u64::from(sample.number);
+            settings.insert("model".to_owned(), json!({"seed": seed}));
+        }
+        configure(developer, settings).await
     }
 
     /// Requests a completion once a permit is free, and repeats the request after the server's
@@ -611,6 +730,27 @@ fn check_contents(hole: &Hole, shown: &str, expected: &[&str]) -> Result<(), Dev
         "{}: the editor's text differs from what was inserted",
         hole.id
     )))
+}
+
+/// The predictions for a job's samples, each as if a server had offered it, or nothing where they
+/// lack one.
+fn verbatim_replies<'j>(
+    texts: &'j VerbatimCompletions,
+    job: &'j HoleJob<'_>,
+) -> impl Iterator<Item = (&'j MissingSample, Option<CompletionReply>)> {
+    let texts = texts.get(&job.hole.id).map_or(&[][..], Vec::as_slice);
+    job.samples.iter().map(|sample| {
+        let text = texts.get(sample.number as usize);
+        (sample, text.map(|text| verbatim_reply(text)))
+    })
+}
+
+/// The error of a hole whose project or file is missing.
+fn missing_file(hole: &Hole) -> TaskError {
+    TaskError::OtherFile {
+        id: hole.id.clone(),
+        path: hole.path.clone(),
+    }
 }
 
 /// A prediction as if a server had offered it; it has no latency.

@@ -27,9 +27,12 @@ pub struct ReplayPlan {
     /// Number of completions that are requested at each hole; `None` for 1, or all of a predictions
     /// file.
     pub samples: Option<u32>,
-    /// `embedded`, `reference`, `empty`, `predictions`, or the path of a settings file (.toml) or
-    /// of predictions (.jsonl).
-    pub model: String,
+    /// The models, each a run of its own: `embedded`, `reference`, `empty`, `predictions`, or the path
+    /// of a settings file (.toml) or of predictions (.jsonl).
+    pub models: Vec<String>,
+    /// True if the runs without [`out`](Self::out) are in one folder, which is the same whatever
+    /// models are compared.
+    pub is_comparison: bool,
     /// The file whose predictions are judged unchanged by the model `predictions`.
     pub predictions: Option<PathBuf>,
     /// True if predictions are indented as DevEval's script does it.
@@ -65,7 +68,7 @@ impl ReplayPlan {
     /// The models under test.
     pub(super) fn subjects(&self) -> SubjectSelection<'_> {
         SubjectSelection {
-            model: &self.model,
+            models: &self.models,
             predictions: self.predictions.as_deref(),
             deveval: self.deveval,
             contexts: &self.contexts,
@@ -135,6 +138,37 @@ impl ReplayPlan {
         Ok(identity)
     }
 
+    /// A subject's name among the subjects of the plan: its model, its context and its view, as far as
+    /// there are several.
+    pub(super) fn title(&self, subject: &ModelUnderTest) -> String {
+        let presentations = self.contexts.len().max(1) * self.views.len().max(1);
+        match subject.label() {
+            None => subject.title(),
+            Some(label) if presentations == 1 => label.to_owned(),
+            Some(label) => format!("{label}-{}", subject.title()),
+        }
+    }
+
+    /// The folder of all runs, if they have one: the one that was named, or of a comparison one in
+    /// `runs/` that depends on everything but the models.
+    fn comparison_folder(&self, identity: &Value) -> Result<Option<PathBuf>, PlayError> {
+        if self.out.is_some() || !self.is_comparison {
+            return Ok(self.out.clone());
+        }
+        keep_out_of_repository(Path::new("runs"))?;
+        let mut holes = identity.clone();
+        if let Some(members) = holes.as_object_mut() {
+            for of_model in ["model", "configuration", "predictions", "context"] {
+                members.shift_remove(of_model);
+            }
+        }
+        let short = &sha256_hex(holes.to_string().as_bytes())[..8];
+        let corpus = file_name_part(identity["corpus"].as_str().unwrap_or_default());
+        Ok(Some(
+            Path::new("runs").join(format!("{corpus}-comparison-{short}")),
+        ))
+    }
+
     fn identity_of_holes(&self, tasks: Option<&[Hole]>) -> Value {
         if let Some(tasks) = tasks {
             let ids: Vec<&str> = tasks.iter().map(|hole| hole.id.as_str()).collect();
@@ -153,8 +187,8 @@ impl ReplayPlan {
     }
 
     /// Opens the run that the plan names, or the unfinished one of the same identity in `runs/`,
-    /// or begins a new one there. If there are several subjects, each has a folder named after its
-    /// context and view. A part of a run has a folder among those of the other parts.
+    /// or begins a new one there. If there are several subjects, each has a folder with its
+    /// [title](Self::title). A part of a run has a folder among those of the other parts.
     ///
     /// # Errors
     /// The folder holds another run, or can't be written to.
@@ -163,8 +197,8 @@ impl ReplayPlan {
         one_of_several: Option<&ModelUnderTest>,
         identity: &Value,
     ) -> Result<Run, PlayError> {
-        let title = one_of_several.map(ModelUnderTest::title);
-        if let Some(folder) = &self.out {
+        let title = one_of_several.map(|subject| self.title(subject));
+        if let Some(folder) = &self.comparison_folder(identity)? {
             let folder = match title {
                 Some(title) => folder.join(title),
                 None => folder.clone(),
@@ -176,13 +210,7 @@ impl ReplayPlan {
         }
         keep_out_of_repository(Path::new("runs"))?;
         let short = &sha256_hex(identity.to_string().as_bytes())[..8];
-        let part = |key: &str| {
-            let text = identity[key].as_str().unwrap_or_default();
-            text.replace(
-                |c: char| !c.is_ascii_alphanumeric() && !".-_".contains(c),
-                "-",
-            )
-        };
+        let part = |key: &str| file_name_part(identity[key].as_str().unwrap_or_default());
         let title = title.map_or_else(String::new, |title| format!("{title}-"));
         let name = format!("{}-{}-{title}{short}", part("corpus"), part("model"));
         for attempt in 1.. {
@@ -197,6 +225,12 @@ impl ReplayPlan {
         }
         Err(PlayError::Refused("runs/ is full".to_owned()))
     }
+}
+
+/// A name with nothing in it that a file's name can't have.
+fn file_name_part(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    name.replace(|c| !is_plain(c), "-")
 }
 
 /// Makes the folder of runs, if it is missing, so that neither git nor a corpus takes it for a part

@@ -10,6 +10,7 @@ use fillrate_server::model::recorded::RecordedCompletions;
 use serde_json::{Value, json};
 
 use super::PlayError;
+use super::compare;
 use super::context::{HolePresentation, PresentedHoles, present_holes};
 use super::events::{Event, Listener};
 use super::hole::SubjectReplay;
@@ -29,7 +30,7 @@ use crate::store::{Machine, ProjectState, Run};
 
 /// Result of a replay.
 pub struct ReplayOutcome {
-    /// The runs, one for each context and view.
+    /// The runs, one for each model, context and view.
     pub runs: Vec<ReplayedRun>,
     /// The projects that take no part.
     pub absent: Vec<AbsentProject>,
@@ -37,7 +38,8 @@ pub struct ReplayOutcome {
 
 /// A run that was replayed.
 pub struct ReplayedRun {
-    /// The context that the model was given and the view of the files: the run's name among these.
+    /// The model, its context and the view of the files, as far as there are several: the run's name
+    /// among these.
     pub title: String,
     /// The run.
     pub run: Run,
@@ -51,6 +53,43 @@ pub struct ReplayedRun {
 /// The plan is invalid, no project can be replayed, every attempt failed, or a server, the sandbox
 /// or the database fails.
 pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, PlayError> {
+    let (runs, absent) = with_prepared(plan, listener, |prepared| {
+        // Repair rounds need verdicts between requests.
+        match plan.models.len() > 1 && plan.repair_rounds == 0 {
+            true => Ok(compare::play_all(prepared)?.runs),
+            false => prepared.play_one_by_one(),
+        }
+    })?;
+    Ok(ReplayOutcome { runs, absent })
+}
+
+/// The subjects of a plan with all that playing them needs.
+pub(super) struct PreparedReplay<'a> {
+    pub(super) plan: &'a ReplayPlan,
+    /// Each with the source of its completions and its run.
+    subjects: Vec<(&'a ModelUnderTest, CompletionSource<'a>, Run)>,
+    projects: &'a [PlayableProject],
+    pub(super) holes: &'a [Hole],
+    pub(super) listener: &'a dyn Listener,
+}
+
+/// A run that is played.
+pub(super) struct PlayedSubject<'a> {
+    /// The subject's name among those of the plan.
+    pub(super) title: String,
+    /// Plays it.
+    pub(super) replay: SubjectReplay<'a>,
+}
+
+/// Prepares a plan, once for all its subjects, and plays it.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn with_prepared<T>(
+    plan: &ReplayPlan,
+    listener: &dyn Listener,
+    play: impl FnOnce(PreparedReplay<'_>) -> Result<T, PlayError>,
+) -> Result<(T, Vec<AbsentProject>), PlayError> {
     let corpus = Corpus::from_environment()?;
     let manifest = load_manifest(&corpus, &plan.corpus, listener)?;
     let tasks = plan.tasks.as_deref().map(task::read).transpose()?;
@@ -101,8 +140,8 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
     let prepared = prepare_subjects(&subjects, &holes, &presented, types)?;
 
     // Nothing is written before everything given is known to fit together.
-    let mut runs = Vec::new();
-    for ((subject, (_, records)), identity) in subjects.iter().zip(&prepared).zip(&identities) {
+    let mut with_runs = Vec::new();
+    for ((subject, (source, records)), identity) in subjects.iter().zip(prepared).zip(&identities) {
         let run = plan.open_run((subjects.len() > 1).then_some(subject), identity)?;
         describe_run(plan, &run, &states, &with_files)?;
         if !subject.is_verbatim() {
@@ -114,22 +153,74 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
             context: subject.context_name(),
             attempts: run.attempts()?.len(),
         });
-        runs.push(run);
+        with_runs.push((subject, source, run));
     }
-    let mut played = Vec::new();
-    for ((subject, (source, _)), run) in subjects.iter().zip(prepared).zip(runs) {
-        played.push(play_subject(
-            plan,
-            (subject, source),
-            run,
-            (&projects, &holes),
-            listener,
-        )?);
+    let played = play(PreparedReplay {
+        plan,
+        subjects: with_runs,
+        projects: &projects,
+        holes: &holes,
+        listener,
+    })?;
+    Ok((played, absent))
+}
+
+impl<'a> PreparedReplay<'a> {
+    /// Plays the subjects one after the other.
+    fn play_one_by_one(self) -> Result<Vec<ReplayedRun>, PlayError> {
+        let (plan, holes) = (self.plan, self.holes);
+        let mut runs = Vec::new();
+        for PlayedSubject { title, replay, .. } in self.into_replays()? {
+            let run = replay.play(holes)?;
+            let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
+            let is_complete = is_complete(&run, policies * holes.len());
+            // What a part made is kept, whatever it came to.
+            match is_complete {
+                Ok(true) => run.set_finished()?,
+                _ => run.write_segment()?,
+            }
+            is_complete?;
+            runs.push(ReplayedRun {
+                title,
+                is_complete: run.is_finished()?,
+                run,
+            });
+        }
+        Ok(runs)
     }
-    Ok(ReplayOutcome {
-        runs: played,
-        absent,
-    })
+
+    /// What plays each subject.
+    pub(super) fn into_replays(self) -> Result<Vec<PlayedSubject<'a>>, PlayError> {
+        let plan = self.plan;
+        let telemetry = match &plan.telemetry {
+            // Servers run in other folders.
+            Some(path) => Some(std::path::absolute(path).map_err(PlayError::file(path))?),
+            None => None,
+        };
+        let jobs = plan.execution.threads;
+        let replay = |(subject, source, run): (&'a ModelUnderTest, CompletionSource<'a>, Run)| {
+            let parameters = ReplayParameters {
+                samples: plan.samples,
+                repair_rounds: plan.repair_rounds,
+                request_timeout: plan.request_timeout,
+                subject,
+                source,
+                developer: plan.typing_developer(),
+                telemetry: telemetry.clone(),
+                projects: self.projects.iter().map(|one| (one.name(), one)).collect(),
+            };
+            PlayedSubject {
+                title: plan.title(subject),
+                replay: SubjectReplay::new(
+                    parameters,
+                    run,
+                    self.listener,
+                    (jobs, plan.connections),
+                ),
+            }
+        };
+        Ok(self.subjects.into_iter().map(replay).collect())
+    }
 }
 
 /// The error of a corpus of which no project can be replayed.
@@ -143,47 +234,6 @@ fn none_replayable(corpus: &Path, absent: &[AbsentProject]) -> PlayError {
         corpus.display(),
         reasons.join("; ")
     ))
-}
-
-/// Makes the attempts that a run of one subject lacks.
-fn play_subject(
-    plan: &ReplayPlan,
-    (subject, source): (&ModelUnderTest, CompletionSource<'_>),
-    run: Run,
-    (projects, holes): (&[PlayableProject], &[Hole]),
-    listener: &dyn Listener,
-) -> Result<ReplayedRun, PlayError> {
-    let telemetry = match &plan.telemetry {
-        // Servers run in other folders.
-        Some(path) => Some(std::path::absolute(path).map_err(PlayError::file(path))?),
-        None => None,
-    };
-    let parameters = ReplayParameters {
-        samples: plan.samples,
-        repair_rounds: plan.repair_rounds,
-        request_timeout: plan.request_timeout,
-        subject,
-        source,
-        developer: plan.typing_developer(),
-        telemetry,
-        projects: projects.iter().map(|one| (one.name(), one)).collect(),
-    };
-    let jobs = plan.execution.threads;
-    let run =
-        SubjectReplay::new(parameters, run, listener, (jobs, plan.connections)).play(holes)?;
-    let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
-    let is_complete = is_complete(&run, policies * holes.len());
-    // What a part made is kept, whatever it came to.
-    match is_complete {
-        Ok(true) => run.set_finished()?,
-        _ => run.write_segment()?,
-    }
-    is_complete?;
-    Ok(ReplayedRun {
-        title: subject.title(),
-        is_complete: run.is_finished()?,
-        run,
-    })
 }
 
 /// Refuses a tasks file without holes.
@@ -291,7 +341,7 @@ fn describe_run(
 ///
 /// # Errors
 /// All attempts ended in one, so there is nothing to report.
-fn is_complete(run: &Run, typings: usize) -> Result<bool, PlayError> {
+pub(super) fn is_complete(run: &Run, typings: usize) -> Result<bool, PlayError> {
     let attempts = run.attempts()?;
     let typed = run.typings()?;
     let judged = typed

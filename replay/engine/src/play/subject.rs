@@ -19,9 +19,12 @@ use super::context::ReplayContext;
 use super::predictions::{HolePredictions, deveval_body};
 
 /// The model under test with its settings.
+#[derive(Clone)]
 pub(super) struct ModelUnderTest {
     /// The name in reports.
     pub(super) name: String,
+    /// The name among several models: that of the settings file; `None` if there is one model.
+    label: Option<String>,
     /// The server's settings.
     pub(super) configuration: Configuration,
     /// The paper whose context the model is given; `None` for a profile of the server.
@@ -48,9 +51,9 @@ const RECORDING: &str = "recording.jsonl";
 
 /// Choice of the models under test.
 pub(super) struct SubjectSelection<'a> {
-    /// `embedded`, `reference`, `empty`, `predictions`, or the path of a settings file (.toml) or
-    /// of predictions (.jsonl).
-    pub(super) model: &'a str,
+    /// Each `embedded`, `reference`, `empty`, `predictions`, or the path of a settings file (.toml)
+    /// or of predictions (.jsonl).
+    pub(super) models: &'a [String],
     /// The file for `predictions`.
     pub(super) predictions: Option<&'a Path>,
     /// True if these are indented as DevEval's script does it.
@@ -65,21 +68,43 @@ pub(super) struct SubjectSelection<'a> {
 }
 
 impl ModelUnderTest {
-    /// Loads the model, once for each context and view.
+    /// Loads the models, each once for each context and view.
     ///
     /// # Errors
-    /// There is no such model, its settings are invalid, a context or a view is named twice, or
-    /// the two don't go together.
+    /// There is no such model, its settings are invalid, a model, a context or a view is named
+    /// twice, or these don't go together.
     pub(super) fn load_all(selection: &SubjectSelection<'_>) -> Result<Vec<Self>, PlayError> {
-        let model = Self::load(selection)?;
+        let mut subjects: Vec<Self> = Vec::new();
+        for name in selection.models {
+            let mut model = Self::load(name, selection)?;
+            if selection.models.len() > 1 {
+                let label = label(name);
+                if subjects
+                    .iter()
+                    .any(|one| one.label.as_ref() == Some(&label))
+                {
+                    return Err(PlayError::Refused(format!(
+                        "--model names `{label}` twice; runs are named after the settings files, so \
+                         give the files different names"
+                    )));
+                }
+                model.label = Some(label);
+            }
+            subjects.extend(model.in_contexts(selection)?);
+        }
+        Ok(subjects)
+    }
+
+    /// The model once for each context and view.
+    fn in_contexts(self, selection: &SubjectSelection<'_>) -> Result<Vec<Self>, PlayError> {
         let contexts = selection.contexts;
         let views = match selection.views {
             [] => &[CodeView::Finished][..],
             views => views,
         };
-        model.check_views(views, contexts)?;
+        self.check_views(views, contexts)?;
         if contexts.is_empty() {
-            return Ok(views.iter().map(|view| model.with_view(*view)).collect());
+            return Ok(views.iter().map(|view| self.with_view(*view)).collect());
         }
         for (index, context) in contexts.iter().enumerate() {
             if contexts[..index].contains(context) {
@@ -87,7 +112,7 @@ impl ModelUnderTest {
                     "--context names `{context}` twice"
                 )));
             }
-            if model.verbatim {
+            if self.verbatim {
                 return Err(PlayError::Refused(format!(
                     "`--model predictions` asks no model, so `--context {context}` has no effect; \
                      leave it out"
@@ -98,12 +123,12 @@ impl ModelUnderTest {
             configuration: Configuration {
                 context: ContextSettings {
                     profile: context.profile(),
-                    ..model.configuration.context.clone()
+                    ..self.configuration.context.clone()
                 },
-                ..model.configuration.clone()
+                ..self.configuration.clone()
             },
             paper: context.paper(),
-            ..model.with_view(CodeView::Finished)
+            ..self.clone()
         });
         let subjects =
             in_contexts.flat_map(|subject| views.iter().map(move |view| subject.with_view(*view)));
@@ -113,14 +138,8 @@ impl ModelUnderTest {
     /// The same model with the files shown in this state.
     fn with_view(&self, view: CodeView) -> Self {
         Self {
-            name: self.name.clone(),
-            configuration: self.configuration.clone(),
-            paper: self.paper,
             view,
-            predictions: self.predictions.clone(),
-            deveval: self.deveval,
-            verbatim: self.verbatim,
-            reference: self.reference,
+            ..self.clone()
         }
     }
 
@@ -162,6 +181,11 @@ impl ModelUnderTest {
         }
     }
 
+    /// The name among several models; `None` if there is one model.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
     /// The context and, unless it is the finished file, the view: a name among the subjects of one
     /// model.
     pub(super) fn title(&self) -> String {
@@ -180,8 +204,8 @@ impl ModelUnderTest {
     }
 
     /// Loads the model with the context of its own settings.
-    fn load(selection: &SubjectSelection<'_>) -> Result<Self, PlayError> {
-        if selection.deveval && selection.model != "predictions" {
+    fn load(name: &str, selection: &SubjectSelection<'_>) -> Result<Self, PlayError> {
+        if selection.deveval && name != "predictions" {
             return Err(PlayError::Refused(
                 "--deveval indents predictions that are judged as they are; add `--model \
                  predictions`, or leave it out"
@@ -197,7 +221,7 @@ impl ModelUnderTest {
             name: Some(name.to_owned()),
             ..ModelSettings::default()
         };
-        match selection.model {
+        match name {
             "embedded" => {}
             "empty" => configuration.model.protocol = Protocol::Empty,
             "reference" => {
@@ -242,6 +266,7 @@ impl ModelUnderTest {
         }
         Ok(Self {
             name,
+            label: None,
             configuration,
             paper: None,
             view: CodeView::Finished,
@@ -370,6 +395,12 @@ impl ModelUnderTest {
         }
         Ok(Some(records))
     }
+}
+
+/// The name of a model among several: a file's without its folder and ending.
+fn label(model: &str) -> String {
+    let stem = Path::new(model).file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 /// Reads the settings of one model.

@@ -19,8 +19,13 @@ const LEAST_ERROR: f64 = 1e-7;
 /// Samples that are all equal give an interval of no width; for samples between 0 and 1 use
 /// [`clustered_share`].
 pub fn clustered_mean<K: Ord>(samples: &[(K, f64)]) -> Option<Estimate> {
+    clustered_mean_at(samples, TAIL)
+}
+
+/// As [`clustered_mean`], with the given probability that the true value is beyond one bound.
+fn clustered_mean_at<K: Ord>(samples: &[(K, f64)], tail: f64) -> Option<Estimate> {
     let value = mean(samples)?;
-    let half = half_width(samples);
+    let half = half_width(samples, tail);
     Some(Estimate {
         value,
         low: half.map(|half| value - half),
@@ -85,11 +90,20 @@ pub fn share_bounds(share: f64, error: f64, clusters: usize) -> Option<(f64, f64
 /// pairs and Student's t. It has a width even if no pair differs; then each cluster counts as one
 /// pair.
 pub fn paired_difference<K: Ord + Clone>(pairs: &[(K, f64, f64)], span: f64) -> Option<Estimate> {
+    paired_difference_at(pairs, span, TAIL)
+}
+
+/// As [`paired_difference`], with the given probability that the true value is beyond one bound.
+pub(crate) fn paired_difference_at<K: Ord + Clone>(
+    pairs: &[(K, f64, f64)],
+    span: f64,
+    tail: f64,
+) -> Option<Estimate> {
     let differences: Vec<(K, f64)> = pairs
         .iter()
         .map(|(cluster, first, second)| (cluster.clone(), first - second))
         .collect();
-    let estimate = clustered_mean(&differences)?;
+    let estimate = clustered_mean_at(&differences, tail)?;
     if !span.is_finite() || span <= 0.0 {
         return Some(estimate);
     }
@@ -110,7 +124,7 @@ pub fn paired_difference<K: Ord + Clone>(pairs: &[(K, f64, f64)], span: f64) -> 
             }
             _ => clusters as f64,
         };
-        let student = student_quantile(1.0 - TAIL, clusters as f64 - 1.0)?;
+        let student = student_quantile(1.0 - tail, clusters as f64 - 1.0)?;
         Some(tango_bounds(more, less, pairs, student))
     });
     Some(Estimate {
@@ -205,10 +219,10 @@ fn residuals<K: Ord>(samples: &[(K, f64)], mean: f64) -> BTreeMap<&K, f64> {
     residuals
 }
 
-fn half_width<K: Ord>(samples: &[(K, f64)]) -> Option<f64> {
+fn half_width<K: Ord>(samples: &[(K, f64)], tail: f64) -> Option<f64> {
     let error = clustered_standard_error(samples)?;
     let clusters = residuals(samples, 0.0).len();
-    Some(student_quantile(1.0 - TAIL, (clusters - 1) as f64)? * error)
+    Some(student_quantile(1.0 - tail, (clusters - 1) as f64)? * error)
 }
 
 #[cfg(test)]

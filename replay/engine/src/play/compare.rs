@@ -1,0 +1,452 @@
+//! Plays several models on the same holes, hole by hole, and decides in which order they are.
+//!
+//! Holes come in batches of whole files, in an order that depends on their ids alone. Of each batch,
+//! all models are asked first, one request at a time, and then the completions are judged in
+//! parallel, so that no verdict slows a model down. After each batch the comparison looks at the
+//! order of each pair of models: a model whose orders are all decided is not asked any more. What a
+//! comparison does follows from the attempts that its runs have, so that one that is killed and
+//! started again comes to the same end.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use fillrate_language::task::{Hole, sha256_hex};
+use fillrate_metrics::{Estimate, OrderDecisions, TimedPass};
+use fillrate_verdict::Outcome;
+use fillrate_verdict::queue::run_jobs;
+use parking_lot::Mutex;
+
+use super::PlayError;
+use super::events::{Listener, Phase, PhaseProgress};
+use super::hole::SubjectReplay;
+use super::projects::AbsentProject;
+use super::replay::{
+    PlayedSubject, PreparedReplay, ReplayPlan, ReplayedRun, is_complete, with_prepared,
+};
+use super::schedule::{HoleJob, MissingSample};
+use super::worker::ReplayWorker;
+use crate::developer::CompletionReply;
+use crate::store::{Attempt, Run};
+
+/// What to compare.
+#[derive(Clone, Debug)]
+pub struct ComparisonPlan {
+    /// The models, and how they are replayed.
+    pub replay: ReplayPlan,
+    /// The time within which completions count, too, in milliseconds.
+    pub within_ms: Option<f64>,
+    /// True if models whose orders are decided are not asked any more.
+    pub stops_early: bool,
+    /// The time after which no further batch begins.
+    pub max_time: Option<Duration>,
+    /// The number of completions of all models after which no further batch begins.
+    pub max_calls: Option<usize>,
+}
+
+/// What a comparison came to.
+pub struct ComparisonOutcome {
+    /// The runs, in the order of the models.
+    pub runs: Vec<ReplayedRun>,
+    /// The projects that take no part.
+    pub absent: Vec<AbsentProject>,
+    /// The order of each pair of models, in the order in which a comparison of more models would
+    /// have them, too.
+    pub orders: Vec<ModelOrder>,
+    /// Why the comparison ended.
+    pub ending: ComparisonEnding,
+    /// Holes that were chosen.
+    pub holes: usize,
+}
+
+/// The order of two models by one figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModelOrder {
+    /// The index of the model that was named first.
+    pub first: usize,
+    /// The index of the other one.
+    pub second: usize,
+    /// The time in milliseconds within which passes count; `None` if all count.
+    pub within_ms: Option<f64>,
+    /// The share of holes that the first passes minus that of the second; `None` if the two have no
+    /// judged hole in common.
+    pub difference: Option<Estimate>,
+    /// True if a look before the end decided it.
+    pub is_early: bool,
+}
+
+/// Why a comparison ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComparisonEnding {
+    /// All holes were played.
+    AllHoles,
+    /// Every order was decided.
+    Decided,
+    /// The budget of time was spent.
+    Time,
+    /// The budget of completions was spent.
+    Calls,
+}
+
+/// The number of holes of a batch at which it ends with the file.
+const BATCH: usize = 8;
+
+/// Compares models as planned. The same plan again continues where it was stopped; with further
+/// models, it plays these.
+///
+/// # Errors
+/// As [`replay::run`](super::replay::run).
+pub fn run(plan: &ComparisonPlan, listener: &dyn Listener) -> Result<ComparisonOutcome, PlayError> {
+    let (played, absent) = with_prepared(&plan.replay, listener, |prepared| {
+        play(prepared, Some(plan))
+    })?;
+    Ok(ComparisonOutcome { absent, ..played })
+}
+
+/// Plays all models on all holes, interleaved.
+pub(super) fn play_all(prepared: PreparedReplay<'_>) -> Result<ComparisonOutcome, PlayError> {
+    play(prepared, None)
+}
+
+/// Each pair of models by each figure. The pairs of a further model come after those of the models
+/// before it.
+fn questions(models: usize, within_ms: Option<f64>) -> Vec<ModelOrder> {
+    let figures = std::iter::once(None).chain(within_ms.map(Some));
+    let pairs = (1..models).flat_map(|second| (0..second).map(move |first| (first, second)));
+    let questions = pairs.flat_map(|(first, second)| {
+        figures.clone().map(move |within_ms| ModelOrder {
+            first,
+            second,
+            within_ms,
+            difference: None,
+            is_early: false,
+        })
+    });
+    questions.collect()
+}
+
+/// Plays models batch by batch.
+fn play(
+    prepared: PreparedReplay<'_>,
+    comparison: Option<&ComparisonPlan>,
+) -> Result<ComparisonOutcome, PlayError> {
+    let (plan, listener) = (prepared.plan, prepared.listener);
+    let holes = prepared.holes;
+    let batches = batches(holes);
+    let largest = by_file(holes).values().map(Vec::len).max().unwrap_or(1);
+    let subjects = prepared.into_replays()?;
+    let mut orders = match comparison {
+        Some(comparison) => questions(subjects.len(), comparison.within_ms),
+        None => Vec::new(),
+    };
+    let looks = comparison.is_some_and(|comparison| comparison.stops_early);
+    let mut decisions = OrderDecisions::new(orders.len(), largest, looks);
+    let mut player = BatchPlayer::new(
+        &subjects,
+        listener,
+        (plan.execution.threads, plan.connections),
+        holes,
+    );
+    let began = Instant::now();
+    let mut ending = ComparisonEnding::AllHoles;
+    let mut played_holes: Vec<&Hole> = Vec::new();
+    let mut played = Ok(());
+    for batch in &batches {
+        let open: Vec<bool> = (0..subjects.len())
+            .map(|model| {
+                let mut of_model = orders
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, order)| order.first == model || order.second == model);
+                comparison.is_none() || of_model.any(|(index, _)| !decisions.is_decided(index))
+            })
+            .collect();
+        if open.iter().all(|open| !open) {
+            ending = ComparisonEnding::Decided;
+            break;
+        }
+        if let Some(comparison) = comparison {
+            let is_late = comparison
+                .max_time
+                .is_some_and(|most| began.elapsed() >= most);
+            let calls = comparison.max_calls.filter(|most| player.calls() >= *most);
+            let spent = match (is_late, calls) {
+                (true, _) => Some(ComparisonEnding::Time),
+                (false, Some(_)) => Some(ComparisonEnding::Calls),
+                (false, None) => None,
+            };
+            if let Some(spent) = spent {
+                ending = spent;
+                break;
+            }
+        }
+        played = player.play_batch(batch, &open);
+        if played.is_err() {
+            break;
+        }
+        played_holes.extend(batch.iter().copied());
+        for (index, order) in orders.iter().enumerate() {
+            decisions.look(index, &player.pairs(order, &played_holes));
+        }
+    }
+    for (index, order) in orders.iter_mut().enumerate() {
+        order.is_early = decisions.is_decided(index);
+        order.difference = decisions.conclude(index, &player.pairs(order, &played_holes));
+    }
+    drop(player);
+    let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
+    let mut runs = Vec::new();
+    for PlayedSubject { title, replay, .. } in subjects {
+        let has_all = replay.missing_jobs(holes)?.is_empty();
+        let outcome = match &played {
+            Ok(()) => Ok(()),
+            Err(error) => Err(PlayError::Refused(error.to_string())),
+        };
+        let run = replay.finish(outcome, usize::from(played.is_ok()))?;
+        let typings = run.typings()?.len().min(policies * holes.len());
+        let is_complete = is_complete(&run, typings)?;
+        match is_complete && has_all {
+            true => run.set_finished()?,
+            false => run.write_segment()?,
+        }
+        runs.push(ReplayedRun {
+            title,
+            run,
+            is_complete,
+        });
+    }
+    played?;
+    Ok(ComparisonOutcome {
+        runs,
+        absent: Vec::new(),
+        orders,
+        ending,
+        holes: holes.len(),
+    })
+}
+
+/// The holes of each file, files in an order that looks random and depends on their names alone.
+fn by_file(holes: &[Hole]) -> BTreeMap<String, Vec<&Hole>> {
+    let mut files: BTreeMap<String, Vec<&Hole>> = BTreeMap::new();
+    for hole in holes {
+        let key = sha256_hex(cluster(hole).as_bytes());
+        files.entry(key).or_default().push(hole);
+    }
+    for of_file in files.values_mut() {
+        of_file.sort_by(|one, other| one.id.cmp(&other.id));
+    }
+    files
+}
+
+/// Holes in batches of whole files.
+fn batches(holes: &[Hole]) -> Vec<Vec<&Hole>> {
+    let mut batches: Vec<Vec<&Hole>> = Vec::new();
+    for file in by_file(holes).into_values() {
+        match batches.last_mut() {
+            Some(batch) if batch.len() < BATCH => batch.extend(file),
+            _ => batches.push(file),
+        }
+    }
+    batches
+}
+
+/// The file of a hole: holes of one file are no independent samples.
+fn cluster(hole: &Hole) -> String {
+    format!("{}\0{}", hole.project, hole.path)
+}
+
+/// Plays batches, with workers that keep their servers from batch to batch.
+struct BatchPlayer<'s, 'a> {
+    subjects: &'s [PlayedSubject<'a>],
+    progress: PhaseProgress<'s>,
+    /// How many verdicts are reached at once, and how many models are asked at once.
+    limits: (usize, usize),
+    /// Idle workers, each with one for each subject.
+    idle: Mutex<Vec<Vec<ReplayWorker>>>,
+    /// True for each subject that was asked since the program started.
+    is_warm: Vec<bool>,
+    /// The hole for requests that are not counted.
+    warm_up: Option<&'s Hole>,
+}
+
+impl<'s, 'a> BatchPlayer<'s, 'a> {
+    fn new(
+        subjects: &'s [PlayedSubject<'a>],
+        listener: &'s dyn Listener,
+        (jobs, connections): (usize, Option<usize>),
+        holes: &'s [Hole],
+    ) -> Self {
+        let title = format!("{} models", subjects.len());
+        let total = holes.len() * subjects.len();
+        Self {
+            subjects,
+            progress: PhaseProgress::start(listener, Phase::Replay, Some(&title), total),
+            limits: (jobs, connections.unwrap_or(1)),
+            idle: Mutex::default(),
+            is_warm: vec![false; subjects.len()],
+            warm_up: holes.last(),
+        }
+    }
+
+    /// Makes the attempts at a batch's holes that are missing, of the models that are `open`.
+    fn play_batch(&mut self, batch: &[&Hole], open: &[bool]) -> Result<(), PlayError> {
+        let holes: Vec<Hole> = batch.iter().map(|hole| (*hole).clone()).collect();
+        let mut missing: BTreeMap<(&str, usize), HoleJob<'_>> = BTreeMap::new();
+        for (index, subject) in self
+            .subjects
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| open[*index])
+        {
+            for job in subject.replay.missing_jobs(&holes)? {
+                missing.insert((job.hole.id.as_str(), index), job);
+            }
+        }
+        let jobs: Vec<(usize, &HoleJob<'_>)> = holes
+            .iter()
+            .flat_map(|hole| (0..self.subjects.len()).map(move |index| (hole.id.as_str(), index)))
+            .filter_map(|key| Some((key.1, missing.get(&key)?)))
+            .collect();
+        let done = holes.len() * open.iter().filter(|open| **open).count() - jobs.len();
+        self.progress.advance(done);
+        self.warm_up(&jobs)?;
+        let (threads, connections) = self.limits;
+        let replies = run_jobs(
+            &jobs,
+            connections,
+            || AskingWorker::take(&self.idle, self.subjects.len()),
+            |worker, (index, job)| {
+                self.replay(*index)
+                    .ask_job(job, &mut worker.of_subject[*index])
+            },
+            |_| {},
+        )?;
+        let judged: Vec<(usize, &Hole, &MissingSample, CompletionReply)> = jobs
+            .iter()
+            .zip(replies)
+            .flat_map(|((index, job), replies)| {
+                let samples = job.samples.iter().zip(replies);
+                samples.map(|(sample, reply)| (*index, job.hole, sample, reply))
+            })
+            .collect();
+        run_jobs(
+            &judged,
+            threads,
+            || (),
+            |(), (index, hole, sample, reply)| {
+                self.replay(*index).judge_reply(hole, sample, reply.clone())
+            },
+            |_| self.progress.advance(1),
+        )?;
+        Ok(())
+    }
+
+    /// Asks each model once that was not asked yet, and has a job.
+    fn warm_up(&mut self, jobs: &[(usize, &HoleJob<'_>)]) -> Result<(), PlayError> {
+        let Some(hole) = self.warm_up else {
+            return Ok(());
+        };
+        let mut worker = AskingWorker::take(&self.idle, self.subjects.len());
+        for (index, _) in jobs {
+            if !self.is_warm[*index] {
+                self.is_warm[*index] = true;
+                let of_subject = &mut worker.of_subject[*index];
+                self.subjects[*index].replay.warm_up(hole, of_subject)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn replay(&self, index: usize) -> &SubjectReplay<'a> {
+        &self.subjects[index].replay
+    }
+
+    /// The completions that all runs have.
+    fn calls(&self) -> usize {
+        let count = |run: &Run| run.attempts().map_or(0, |attempts| attempts.len());
+        let runs = self.subjects.iter();
+        runs.map(|subject| subject.replay.with_run(count)).sum()
+    }
+
+    /// The file and both models' values of each hole that both have a verdict of.
+    fn pairs(&self, order: &ModelOrder, holes: &[&Hole]) -> Vec<(String, f64, f64)> {
+        let passes = |model: usize| {
+            let read = |run: &Run| run.attempts().map(passes_by_hole).unwrap_or_default();
+            self.replay(model).with_run(read)
+        };
+        let (first, second) = (passes(order.first), passes(order.second));
+        let value = |pass: TimedPass| match order.within_ms {
+            Some(time) => pass.within(time),
+            None => pass.rate,
+        };
+        let pairs = holes.iter().filter_map(|hole| {
+            let (one, other) = (first.get(&hole.id)?, second.get(&hole.id)?);
+            Some((cluster(hole), value(*one), value(*other)))
+        });
+        pairs.collect()
+    }
+}
+
+/// One worker for each subject, given back when it is dropped.
+struct AskingWorker<'p> {
+    of_subject: Vec<ReplayWorker>,
+    idle: &'p Mutex<Vec<Vec<ReplayWorker>>>,
+}
+
+impl<'p> AskingWorker<'p> {
+    fn take(idle: &'p Mutex<Vec<Vec<ReplayWorker>>>, subjects: usize) -> Self {
+        let known = idle.lock().pop();
+        let of_subject =
+            known.unwrap_or_else(|| (0..subjects).map(|_| ReplayWorker::default()).collect());
+        Self { of_subject, idle }
+    }
+}
+
+impl Drop for AskingWorker<'_> {
+    fn drop(&mut self) {
+        self.idle.lock().push(std::mem::take(&mut self.of_subject));
+    }
+}
+
+/// The pass rate and the time of arrival at each hole with a verdict, of first completions: repair
+/// rounds are left out.
+pub fn passes_by_hole(attempts: Vec<Attempt>) -> BTreeMap<String, TimedPass> {
+    let mut by_hole: BTreeMap<String, Vec<(f64, Option<f64>)>> = BTreeMap::new();
+    let counted = attempts
+        .into_iter()
+        .filter(|attempt| attempt.repair_round == 0 && attempt.verdict.outcome.is_evidence());
+    for attempt in counted {
+        let rate = f64::from(u8::from(attempt.verdict.outcome == Outcome::Passed));
+        let arrived = attempt.answered.then_some(attempt.latency_ms);
+        by_hole
+            .entry(attempt.hole)
+            .or_default()
+            .push((rate, arrived));
+    }
+    let passes = by_hole.into_iter().map(|(hole, samples)| {
+        let rate = samples.iter().map(|(rate, _)| rate).sum::<f64>() / samples.len() as f64;
+        let arrived_ms = samples[0].1;
+        (hole, TimedPass { rate, arrived_ms })
+    });
+    passes.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_of_a_further_model_come_last() {
+        let pairs = |models| -> Vec<(usize, usize, Option<f64>)> {
+            let questions = questions(models, Some(300.0)).into_iter();
+            questions
+                .map(|order| (order.first, order.second, order.within_ms))
+                .collect()
+        };
+        let three = pairs(3);
+        assert_eq!(three[..2], pairs(2));
+        assert_eq!(three.len(), 6);
+        assert_eq!(three[2], (0, 2, None));
+        assert_eq!(three[5], (1, 2, Some(300.0)));
+    }
+}

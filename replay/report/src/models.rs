@@ -1,0 +1,549 @@
+//! Several models on the same holes: a sentence on their order, and what it rests on.
+
+mod rule;
+
+use std::collections::BTreeMap;
+
+use comfy_table::Cell;
+use fillrate_engine::play::compare::{
+    ComparisonEnding, ComparisonOutcome, ModelOrder, passes_by_hole,
+};
+use fillrate_engine::play::replay::ReplayedRun;
+use fillrate_engine::store::{Attempt, StoreError};
+use fillrate_metrics::metric::{
+    FIRST_TEXT_MEDIAN, FIRST_TEXT_P90, LATENCY_P90, MEDIAN_LATENCY, PASS_AT_1, PASS_WITHIN,
+};
+use fillrate_metrics::{
+    CONFIDENCE, Estimate, Metric, OrderChange, TimedPass, WAITING_TIMES, median, order_changes,
+    pass_within, quantile,
+};
+use serde::Serialize;
+
+pub use self::rule::{FailureRule, RuleError};
+use super::markdown::code;
+use super::scored::cluster;
+use super::table::{TextTable, figure, paragraph, right};
+
+/// Models on the same holes.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelComparison {
+    /// The order of the models, as far as it is shown.
+    pub sentence: String,
+    /// The probability with which everything that the sentence says is right.
+    pub probability: f64,
+    /// What the sentence says of each pair of models.
+    pub orders: Vec<OrderFigure>,
+    /// Why the comparison ended.
+    pub ending: ComparisonEnding,
+    /// Holes that were chosen.
+    pub holes: usize,
+    /// The models, in the order in which they were named.
+    pub models: Vec<ComparedModel>,
+    /// The times at which the order of two models by passes within the time changes.
+    pub order_changes: Vec<PairChanges>,
+}
+
+/// The order of two models by one figure.
+#[derive(Clone, Debug, Serialize)]
+pub struct OrderFigure {
+    /// The model that was named first.
+    pub first: String,
+    /// The other one.
+    pub second: String,
+    /// The figure's name.
+    pub metric: String,
+    /// The first model's figure minus the second's; absent without a hole that both have.
+    pub difference: Option<Estimate>,
+    /// The model that passes more; absent if no order is shown.
+    pub better: Option<String>,
+    /// True if it was decided before the end.
+    pub is_early: bool,
+}
+
+/// A model's figures in a comparison.
+#[derive(Clone, Debug, Serialize)]
+pub struct ComparedModel {
+    /// Its name among the models.
+    pub model: String,
+    /// The name that its server has for it.
+    pub name: String,
+    /// The run's folder.
+    pub run: String,
+    /// Its figures by name.
+    pub metrics: BTreeMap<String, Estimate>,
+    /// Passes within a time; empty for recorded completions, which have no latency.
+    pub curve: Vec<WaitingPoint>,
+}
+
+/// A point of a curve of passes within a time.
+#[derive(Clone, Debug, Serialize)]
+pub struct WaitingPoint {
+    /// The time in milliseconds.
+    pub within_ms: f64,
+    /// The share of holes whose whole completion arrived in time and passes.
+    pub whole: Option<Estimate>,
+    /// The share of holes whose completion passes and whose first text arrived in time; absent if
+    /// the model does not stream.
+    pub first_text: Option<Estimate>,
+}
+
+/// The times at which the order of two models changes.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairChanges {
+    /// The model that was named first.
+    pub first: String,
+    /// The other one.
+    pub second: String,
+    /// From each time on, in milliseconds, this model passes more within the time.
+    pub from: Vec<(f64, String)>,
+}
+
+/// A model's attempts, in the form that figures need.
+struct TimedModel {
+    title: String,
+    whole: BTreeMap<String, (String, TimedPass)>,
+    first_text: BTreeMap<String, (String, TimedPass)>,
+    has_latency: bool,
+}
+
+impl ModelComparison {
+    /// Calculates the figures of a comparison.
+    ///
+    /// # Errors
+    /// A run can't be read.
+    pub fn load(outcome: &ComparisonOutcome, within_ms: Option<f64>) -> Result<Self, StoreError> {
+        let mut timed = Vec::new();
+        let mut models = Vec::new();
+        for run in &outcome.runs {
+            let (of_run, figures) = load_model(run, within_ms)?;
+            timed.push(of_run);
+            models.push(figures);
+        }
+        let orders = outcome.orders.iter().map(|order| OrderFigure {
+            first: timed[order.first].title.clone(),
+            second: timed[order.second].title.clone(),
+            metric: match order.within_ms {
+                None => PASS_AT_1.name.to_owned(),
+                Some(time) => within_name(time),
+            },
+            difference: order.difference,
+            better: better(order).map(|index| timed[index].title.clone()),
+            is_early: order.is_early,
+        });
+        let orders: Vec<OrderFigure> = orders.collect();
+        let sentence = sentence(&outcome.orders, &timed);
+        Ok(Self {
+            sentence,
+            probability: CONFIDENCE,
+            orders,
+            ending: outcome.ending,
+            holes: outcome.holes,
+            order_changes: changes(&timed),
+            models,
+        })
+    }
+
+    /// A model's figure.
+    pub fn figure(&self, model: &str, metric: &str) -> Option<&Estimate> {
+        let model = self.models.iter().find(|one| one.model == model)?;
+        model.metrics.get(metric)
+    }
+
+    /// The columns of the table: the figures that some model has.
+    fn columns(&self) -> Vec<String> {
+        let within = self.models.iter().flat_map(|model| model.metrics.keys());
+        let within = within.filter(|name| Metric::find(name) == Some(PASS_WITHIN));
+        let mut columns = vec![PASS_AT_1.name.to_owned()];
+        for name in within {
+            if !columns.contains(name) {
+                columns.push(name.clone());
+            }
+        }
+        let times = [
+            MEDIAN_LATENCY,
+            LATENCY_P90,
+            FIRST_TEXT_MEDIAN,
+            FIRST_TEXT_P90,
+        ];
+        columns.extend(times.map(|metric| metric.name.to_owned()));
+        columns.retain(|name| {
+            self.models
+                .iter()
+                .any(|model| model.metrics.contains_key(name))
+        });
+        columns
+    }
+
+    /// The text for people: figures, curve, and the sentence at the end.
+    pub fn text(&self) -> String {
+        let columns = self.columns();
+        let header = std::iter::once("model".to_owned()).chain(columns.iter().cloned());
+        let mut table = TextTable::new(header.collect::<Vec<String>>());
+        for model in &self.models {
+            let mut cells = vec![Cell::new(&model.model)];
+            for name in &columns {
+                cells.push(figure(name, model.metrics.get(name)));
+            }
+            table.add_row(cells);
+        }
+        let mut text = format!("{table}\n");
+        if let Some(curve) = self.curve_table() {
+            text.push_str(&format!("{curve}\n"));
+        }
+        text.push_str(&paragraph(
+            "Rates in % and times in ms, each with its 95 % interval and its n in so many files, \
+             its clusters.",
+        ));
+        for changes in &self.order_changes {
+            text.push_str(&paragraph(&changes.sentence()));
+        }
+        text.push_str(&format!("\n{}", paragraph(&self.sentence)));
+        text.push_str(&paragraph(&self.basis()));
+        text
+    }
+
+    /// The shares within each time, a row for each time; `None` if no model has a latency.
+    fn curve_table(&self) -> Option<TextTable> {
+        let timed: Vec<&ComparedModel> = self
+            .models
+            .iter()
+            .filter(|model| !model.curve.is_empty())
+            .collect();
+        if timed.is_empty() {
+            return None;
+        }
+        let mut header = vec!["passes within".to_owned()];
+        for model in &timed {
+            header.push(model.model.clone());
+            if model.streams() {
+                header.push(format!("{}, first text", model.model));
+            }
+        }
+        let mut table = TextTable::new(header);
+        for (index, time) in WAITING_TIMES.iter().enumerate() {
+            let mut cells = vec![right(time_text(*time))];
+            for model in &timed {
+                let point = &model.curve[index];
+                cells.push(right(share_text(point.whole.as_ref())));
+                if model.streams() {
+                    cells.push(right(share_text(point.first_text.as_ref())));
+                }
+            }
+            table.add_row(cells);
+        }
+        Some(table)
+    }
+
+    /// The sentence and the table in Markdown, for a job summary or a pull request.
+    pub fn markdown(&self) -> String {
+        let columns = self.columns();
+        let mut text = format!("### {}\n\n| model |", self.sentence);
+        for name in &columns {
+            text.push_str(&format!(" {name} |"));
+        }
+        text.push_str("\n| --- |");
+        text.push_str(&" ---: |".repeat(columns.len()));
+        text.push('\n');
+        for model in &self.models {
+            text.push_str(&format!("| {} |", code(&model.model)));
+            for name in &columns {
+                let cell = model.metrics.get(name).map_or_else(
+                    || "–".to_owned(),
+                    |estimate| {
+                        let figure = Metric::of_figure(name).unit.render(estimate);
+                        format!("{} {} {}", figure.value, figure.interval, figure.size())
+                    },
+                );
+                text.push_str(&format!(" {cell} |"));
+            }
+            text.push('\n');
+        }
+        text.push_str(&format!(
+            "\n{} Rates in % and times in ms, each with its 95 % interval and its n in so many \
+             files, its clusters.\n",
+            self.basis()
+        ));
+        for changes in &self.order_changes {
+            text.push_str(&format!("\n{}\n", changes.sentence()));
+        }
+        text
+    }
+
+    /// What the sentence rests on.
+    fn basis(&self) -> String {
+        let ending = match self.ending {
+            ComparisonEnding::AllHoles => format!("All {} holes were played.", self.holes),
+            ComparisonEnding::Decided => format!(
+                "Stopped early, before all {} holes were played: every order is decided.",
+                self.holes
+            ),
+            ComparisonEnding::Time => format!(
+                "Stopped by --max-time before all {} holes were played; rerun the command to \
+                 continue.",
+                self.holes
+            ),
+            ComparisonEnding::Calls => format!(
+                "Stopped by --max-calls before all {} holes were played; rerun the command with more \
+                 to continue.",
+                self.holes
+            ),
+        };
+        format!(
+            "The sentence is right with a probability of {:.0} % or more: its {} together, stopping \
+             early included. {ending}",
+            100.0 * self.probability,
+            match self.orders.len() {
+                1 => "one interval".to_owned(),
+                count => format!("{count} intervals"),
+            }
+        )
+    }
+}
+
+impl ComparedModel {
+    /// True if its answers are streamed.
+    fn streams(&self) -> bool {
+        self.metrics.contains_key(FIRST_TEXT_MEDIAN.name)
+    }
+}
+
+impl PairChanges {
+    /// One sentence.
+    fn sentence(&self) -> String {
+        let parts = self.from.iter();
+        let parts: Vec<String> = parts
+            .map(|(time, model)| format!("from {} on {model} passes more", time_text(*time)))
+            .collect();
+        format!(
+            "The order of {} and {} by passes within a time changes: {} (estimates, without \
+             intervals).",
+            self.first,
+            self.second,
+            parts.join(", ")
+        )
+    }
+}
+
+/// The figure's name of passes within a time.
+fn within_name(time_ms: f64) -> String {
+    PASS_WITHIN.name.replace("ms", &format!("{time_ms:.0}"))
+}
+
+/// A time with its unit.
+fn time_text(time_ms: f64) -> String {
+    format!("{time_ms:.0} ms")
+}
+
+/// A share and its interval in one line.
+fn share_text(share: Option<&Estimate>) -> String {
+    share.map_or_else(
+        || super::table::ABSENT.to_owned(),
+        |share| {
+            let figure = PASS_WITHIN.unit.render(share);
+            format!("{} {}", figure.value, figure.interval)
+        },
+    )
+}
+
+/// The index of the model that passes more; `None` if the interval includes no difference.
+fn better(order: &ModelOrder) -> Option<usize> {
+    let difference = order.difference?;
+    match (difference.low?, difference.high?) {
+        (low, _) if low > 0.0 => Some(order.first),
+        (_, high) if high < 0.0 => Some(order.second),
+        _ => None,
+    }
+}
+
+/// `8.3 points [2.1, 14.2] (n = 60 holes in 22 files)`, as seen from the first model or, if
+/// `mirrored`, from the second.
+fn points(difference: &Estimate, mirrored: bool) -> String {
+    let seen = match mirrored {
+        false => *difference,
+        true => Estimate {
+            value: -difference.value,
+            low: difference.high.map(|high| -high),
+            high: difference.low.map(|low| -low),
+            ..*difference
+        },
+    };
+    let figure = PASS_AT_1.unit.render(&seen);
+    format!(
+        "{} points {} (n = {} holes in {} files)",
+        figure.value,
+        figure.interval,
+        seen.n,
+        seen.clusters.unwrap_or(seen.n)
+    )
+}
+
+/// What the figures say of the order of each pair, by passes and by passes within a time.
+fn sentence(orders: &[ModelOrder], models: &[TimedModel]) -> String {
+    let name = |index: usize| models[index].title.as_str();
+    let mut clauses = Vec::new();
+    for order in orders.iter().filter(|order| order.within_ms.is_none()) {
+        let winner = better(order);
+        let mut clause = match (&order.difference, winner) {
+            (None, _) => format!(
+                "{} and {} have no judged hole in common",
+                name(order.first),
+                name(order.second)
+            ),
+            (Some(difference), Some(winner)) => {
+                let loser = order.first + order.second - winner;
+                format!(
+                    "{} passes more than {} by {}",
+                    name(winner),
+                    name(loser),
+                    points(difference, winner == order.second)
+                )
+            }
+            (Some(difference), None) => format!(
+                "No order of {} and {} is shown: they differ by {}{}",
+                name(order.first),
+                name(order.second),
+                points(difference, false),
+                match difference.low {
+                    Some(_) => "",
+                    None => ", which has no interval because all holes are in one file",
+                }
+            ),
+        };
+        let within = orders.iter().find(|other| {
+            other.within_ms.is_some() && (other.first, other.second) == (order.first, order.second)
+        });
+        if let Some((within, time)) = within.and_then(|within| Some((within, within.within_ms?))) {
+            let time = time_text(time);
+            clause.push_str(&match (within.difference, better(within)) {
+                (Some(difference), Some(best)) => {
+                    let by = points(&difference, best == order.second);
+                    match winner {
+                        Some(winner) if winner == best => format!("; within {time} too, by {by}"),
+                        Some(_) => format!(
+                            "; within {time} the order is reversed: {} passes more by {by}",
+                            name(best)
+                        ),
+                        None => format!("; within {time} {} passes more by {by}", name(best)),
+                    }
+                }
+                (Some(difference), None) => format!(
+                    "; within {time} no order is shown: they differ by {}",
+                    points(&difference, false)
+                ),
+                (None, _) => String::new(),
+            });
+        }
+        clauses.push(clause);
+    }
+    format!("{}.", clauses.join(". "))
+}
+
+/// The times at which the order of each pair of models with latencies changes, of pairs for which
+/// it does.
+fn changes(models: &[TimedModel]) -> Vec<PairChanges> {
+    let mut all = Vec::new();
+    for (index, second) in models.iter().enumerate() {
+        for first in &models[..index] {
+            if !first.has_latency || !second.has_latency {
+                continue;
+            }
+            let pairs = first
+                .whole
+                .iter()
+                .filter_map(|(hole, (_, pass))| Some((*pass, second.whole.get(hole)?.1)));
+            let changes = order_changes(&pairs.collect::<Vec<_>>()).into_iter();
+            let from: Vec<(f64, String)> = changes
+                .map(|OrderChange { time_ms, to_first }| {
+                    let leader = if to_first { first } else { second };
+                    (time_ms, leader.title.clone())
+                })
+                .collect();
+            if !from.is_empty() {
+                all.push(PairChanges {
+                    first: first.title.clone(),
+                    second: second.title.clone(),
+                    from,
+                });
+            }
+        }
+    }
+    all
+}
+
+/// Reads a model's run and calculates its figures.
+fn load_model(
+    ReplayedRun { title, run, .. }: &ReplayedRun,
+    within_ms: Option<f64>,
+) -> Result<(TimedModel, ComparedModel), StoreError> {
+    let (attempts, holes, has_latency) = (run.attempts()?, run.holes()?, run.has_latency()?);
+    let in_files = |passes: BTreeMap<String, TimedPass>| {
+        let passes = passes.into_iter();
+        passes
+            .filter_map(|(hole, pass)| {
+                let file = cluster(holes.get(&hole)?);
+                Some((hole, (file, pass)))
+            })
+            .collect::<BTreeMap<String, (String, TimedPass)>>()
+    };
+    let answered: Vec<&Attempt> = attempts
+        .iter()
+        .filter(|attempt| has_latency && attempt.answered && attempt.verdict.outcome.is_counted())
+        .collect();
+    let latencies: Vec<f64> = answered.iter().map(|attempt| attempt.latency_ms).collect();
+    let first_texts: Vec<f64> = answered.iter().copied().filter_map(first_text_ms).collect();
+    let name = attempts.first().map(|attempt| attempt.model.clone());
+    let with_first_text = attempts.iter().cloned().map(|attempt| Attempt {
+        answered: attempt.answered && first_text_ms(&attempt).is_some(),
+        latency_ms: first_text_ms(&attempt).unwrap_or(attempt.latency_ms),
+        ..attempt
+    });
+    let model = TimedModel {
+        title: title.clone(),
+        first_text: in_files(passes_by_hole(with_first_text.collect())),
+        whole: in_files(passes_by_hole(attempts)),
+        has_latency,
+    };
+    let values = |passes: &BTreeMap<String, (String, TimedPass)>| -> Vec<(String, TimedPass)> {
+        passes.values().cloned().collect()
+    };
+    let (whole, first_text) = (values(&model.whole), values(&model.first_text));
+    let mut metrics = BTreeMap::new();
+    let mut put = |name: &str, estimate: Option<Estimate>| {
+        metrics.extend(estimate.map(|estimate| (name.to_owned(), estimate)));
+    };
+    let rates: Vec<(String, f64, f64)> = whole
+        .iter()
+        .map(|(file, pass)| (file.clone(), 1.0, pass.rate))
+        .collect();
+    put(PASS_AT_1.name, PASS_AT_1.unit.mean(&rates));
+    if let Some(time) = within_ms.filter(|_| has_latency) {
+        put(&within_name(time), pass_within(&whole, time));
+    }
+    put(MEDIAN_LATENCY.name, median(&latencies));
+    put(LATENCY_P90.name, quantile(&latencies, 0.9));
+    put(FIRST_TEXT_MEDIAN.name, median(&first_texts));
+    put(FIRST_TEXT_P90.name, quantile(&first_texts, 0.9));
+    let times = WAITING_TIMES.iter().filter(|_| has_latency);
+    let curve = times.map(|time| WaitingPoint {
+        within_ms: *time,
+        whole: pass_within(&whole, *time),
+        first_text: (!first_texts.is_empty())
+            .then(|| pass_within(&first_text, *time))
+            .flatten(),
+    });
+    let figures = ComparedModel {
+        model: title.clone(),
+        name: name.unwrap_or_default(),
+        run: run.folder().display().to_string(),
+        curve: curve.collect(),
+        metrics,
+    };
+    Ok((model, figures))
+}
+
+/// Milliseconds from the request to the model's first text; `None` if the model does not stream.
+fn first_text_ms(attempt: &Attempt) -> Option<f64> {
+    let trace = attempt.trace.as_ref()?;
+    let first = trace.first_text_ms?;
+    Some((attempt.latency_ms - trace.model_ms + first).clamp(0.0, attempt.latency_ms))
+}

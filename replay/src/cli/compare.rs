@@ -1,0 +1,242 @@
+//! `fillrate compare`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use fillrate_engine::play::compare::{self, ComparisonPlan};
+use fillrate_engine::play::context::ReplayContext;
+use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::replay::ReplayPlan;
+use fillrate_report::models::{FailureRule, ModelComparison};
+
+use super::events::EventArguments;
+use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
+
+/// Compare models on the same holes and say which one passes more, and with what probability.
+///
+/// The same command again continues where it was stopped; with a further `--model`, it plays that
+/// one. All models are asked at one hole before the next, one request at a time and while no test
+/// runs, so that a slow hour hits all models and a latency is the model's own.
+#[derive(Args)]
+pub(super) struct CompareArguments {
+    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
+    corpus: PathBuf,
+    /// A model, two or more: `embedded`, `reference`, `empty`, a settings file (.toml) or
+    /// predictions (.jsonl)
+    ///
+    /// A model is called by the name of its file, without `.toml` or `.jsonl`.
+    #[arg(long, value_name = "NAME|FILE", required = true)]
+    model: Vec<String>,
+    /// Also compare passes that arrive within this time, such as `300ms` or `1.5s`
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    within: Option<Duration>,
+    /// Holes that `mine` wrote, in place of mining
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score"]
+    )]
+    tasks: Option<PathBuf>,
+    #[command(flatten)]
+    choice: HoleArguments,
+    /// What the models are given of the repository [default: editor, or as the settings files say]
+    #[arg(long, value_name = "NAME")]
+    context: Option<ReplayContext>,
+    /// Timeout of a completion, in seconds
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    request_timeout: u64,
+    /// Play all holes, even if the order of the models is decided before
+    #[arg(long)]
+    no_early_stop: bool,
+    /// Begin no further batch of holes after this time, such as `20m` or `2h`
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    max_time: Option<Duration>,
+    /// Begin no further batch of holes after so many completions, all models together
+    #[arg(long, value_name = "N")]
+    max_calls: Option<usize>,
+    #[command(flatten)]
+    execution: ExecutionArguments,
+    /// How many models are asked at once [default: 1]
+    ///
+    /// For models on other machines. Of models on this machine, latencies then include waiting for
+    /// each other.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    connections: Option<u16>,
+    #[command(flatten)]
+    events: EventArguments,
+    /// The comparison's folder, with a run for each model [default: one in `runs/`, named after the
+    /// holes]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the result as Markdown to the file that `GITHUB_STEP_SUMMARY` names, or else to
+    /// standard output
+    #[arg(long, conflicts_with = "json")]
+    github: bool,
+    /// Exit with status 1 if this holds, such as `pass@1 of b < a - 2`; may be given again
+    ///
+    /// A figure of the table of one model, `<` or `>`, and another model's with `+` or `-` a number,
+    /// or a number alone; rates in points, times in milliseconds.
+    #[arg(long, value_name = "RULE")]
+    fail_if: Vec<FailureRule>,
+    /// Print one JSON object in place of the tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// The number of holes unless `--holes` names another.
+const HOLES: usize = 60;
+
+/// A time with its unit.
+fn time(text: &str) -> Result<Duration, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic());
+    let (number, unit) = text.split_at(at.unwrap_or(text.len()));
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("write a number with ms, s, m or h, such as 300ms".to_owned()),
+    };
+    let number: Option<f64> = number.trim().parse().ok();
+    let time = number.map(|number| number * seconds);
+    time.filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "the time must be a number above 0".to_owned())
+}
+
+pub(super) fn run(arguments: &CompareArguments) -> Result<Success, CliError> {
+    let advice = arguments.execution.advice();
+    arguments
+        .events
+        .listen("compare", advice, |listener| compare(arguments, listener))
+}
+
+fn compare(arguments: &CompareArguments, listener: &dyn Listener) -> Result<Success, CliError> {
+    if arguments.model.len() < 2 {
+        return Err(CliError::Refused(
+            "a comparison needs two models or more; add another --model".to_owned(),
+        ));
+    }
+    let within_ms = arguments.within.map(|time| time.as_secs_f64() * 1000.0);
+    if within_ms.is_some() {
+        check_latencies(&arguments.model)?;
+    }
+    check_rules(arguments)?;
+    if let Some(out) = &arguments.out {
+        super::check_run_folder(out)?;
+    }
+    let plan = ComparisonPlan {
+        replay: ReplayPlan {
+            corpus: arguments.corpus.clone(),
+            tasks: arguments.tasks.clone(),
+            selection: arguments.choice.selection_of(HOLES),
+            samples: Some(1),
+            models: arguments.model.clone(),
+            is_comparison: true,
+            predictions: None,
+            deveval: false,
+            contexts: arguments.context.into_iter().collect(),
+            views: Vec::new(),
+            repair_rounds: 0,
+            request_timeout: Duration::from_secs(arguments.request_timeout),
+            developer: None,
+            types: false,
+            type_check: false,
+            telemetry: None,
+            out: arguments.out.clone(),
+            partition: None,
+            execution: arguments.execution.plan(),
+            connections: arguments.connections.map(usize::from),
+        },
+        within_ms,
+        stops_early: !arguments.no_early_stop,
+        max_time: arguments.max_time,
+        max_calls: arguments.max_calls,
+    };
+    let outcome = compare::run(&plan, listener)?;
+    let comparison = ModelComparison::load(&outcome, within_ms)?;
+    if arguments.github {
+        write_summary(&comparison.markdown())?;
+    } else if arguments.json {
+        outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
+    } else {
+        out!("{}", comparison.text());
+        for model in &comparison.models {
+            outln!("run of {}: {}", model.model, model.run);
+        }
+    }
+    let mut failures = Vec::new();
+    for rule in &arguments.fail_if {
+        failures.extend(rule.failure(&comparison)?);
+    }
+    if !failures.is_empty() {
+        return Err(CliError::Refused(format!(
+            "--fail-if: {}",
+            failures.join("; ")
+        )));
+    }
+    let incomplete: Vec<&str> = outcome
+        .runs
+        .iter()
+        .filter(|run| !run.is_complete)
+        .map(|run| run.title.as_str())
+        .collect();
+    if !incomplete.is_empty() {
+        eprintln!(
+            "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command to \
+             repeat them",
+            incomplete.join(", ")
+        );
+        return Ok(Success::Partial);
+    }
+    Ok(success(&outcome.absent))
+}
+
+/// Refuses recorded completions, which have no latency.
+fn check_latencies(models: &[String]) -> Result<(), CliError> {
+    let recorded = models
+        .iter()
+        .find(|model| *model == "reference" || model.ends_with(".jsonl"));
+    match recorded {
+        Some(model) => Err(CliError::Refused(format!(
+            "--within compares latencies, and {model} has none, because its completions are \
+             recorded; leave one of them out"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses rules of models that are not compared, before any work is done.
+fn check_rules(arguments: &CompareArguments) -> Result<(), CliError> {
+    let name = |model: &String| {
+        let stem = Path::new(model).file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    };
+    let names: Vec<String> = arguments.model.iter().map(name).collect();
+    for rule in &arguments.fail_if {
+        if let Some(unknown) = rule
+            .models()
+            .find(|model| !names.iter().any(|one| one == model))
+        {
+            return Err(CliError::Refused(format!(
+                "--fail-if names the model `{unknown}`; the models are {}",
+                names.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Adds a text to the job's summary, or prints it outside of GitHub Actions.
+fn write_summary(text: &str) -> Result<(), CliError> {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from) else {
+        out!("{text}");
+        return Ok(());
+    };
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.create(true).append(true).open(&path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(CliError::file(path))
+}
