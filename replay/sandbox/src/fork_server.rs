@@ -6,7 +6,8 @@
 //! fork has standard streams of its own. What is left in common is read-only or is the waiting
 //! program's memory, which nothing that runs in a run may touch: it is closed to tracing, and
 //! the filter refuses to change other processes' limits. A signal can reach it; then the run
-//! fails and the sandbox ends.
+//! fails and the sandbox ends. Counters of the network can't be set back: a run
+//! that moved one is the sandbox's last.
 //!
 //! A program that is only ever shown text, and runs none of it, may also answer by itself: it is
 //! sent a line and says one. Then nothing is killed and nothing made anew.
@@ -72,6 +73,7 @@ pub(super) fn serve(
             continue;
         }
         let before = renewal.renew(next.replaced.first().map_or(&[], Vec::as_slice))?;
+        let quiet = network_counters();
         send(caller, &StageReport::Begun).map_err(lost)?;
         let mut fork = ForkInProgress::begin(&order.job, &next, &waiting)?;
         let mut end = fork.attend(&mut waiting, caller)?;
@@ -82,6 +84,8 @@ pub(super) fn serve(
             end = ListeningEnd::Dead;
         }
         fork.drain();
+        // The next run would read in the counters that this one sent something.
+        let last = end == ListeningEnd::Dead || network_counters() != quiet;
         let files = FileChanges::since(&before);
         let over = StageReport::RunOver {
             status: match end {
@@ -95,13 +99,21 @@ pub(super) fn serve(
             files,
             stdout: fork.stdout.capture.finish(),
             stderr: fork.stderr.capture.finish(),
-            last: end == ListeningEnd::Dead,
+            last,
         };
         send(caller, &over).map_err(lost)?;
-        if end == ListeningEnd::Dead {
+        if last {
             return Ok(());
         }
     }
+}
+
+/// The counters of the network namespace. Those of the whole machine, which others move too, are
+/// not among them.
+fn network_counters() -> String {
+    ["dev", "netstat", "snmp", "snmp6"]
+        .map(|name| fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default())
+        .concat()
 }
 
 /// A run in which the waiting program said a line, or died over it.

@@ -1,7 +1,7 @@
 //! The root that the program sees, built in a mount namespace of its own.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
@@ -69,19 +69,37 @@ const GROUPS: &str = "daemon:1 bin:2 sys:3 adm:4 tty:5 disk:6 lp:7 mail:8 news:9
     dip:30 www-data:33 backup:34 operator:37 list:38 irc:39 src:40 shadow:42 utmp:43 video:44 \
     sasl:45 plugdev:46 staff:50 games:60 users:100";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Files of `/proc` that tell about the host's kernel and memory and that a host's root could
-/// read even without capabilities.
-const MASKED: [&str; 9] = [
+/// Files of `/proc` with data of the host's kernel and memory that a host's root could read even
+/// without capabilities, or with counts that a run moves and that no program needs: they would
+/// tell the next run of it.
+const MASKED: [&str; 24] = [
+    "buddyinfo",
+    "interrupts",
+    "kallsyms",
     "kcore",
+    "key-users",
     "keys",
     "kpagecgroup",
     "kpagecount",
     "kpageflags",
-    "kallsyms",
+    "locks",
+    "pagetypeinfo",
     "sched_debug",
+    "schedstat",
+    "slabinfo",
+    "softirqs",
+    "sys/fs/dentry-state",
+    "sys/fs/file-nr",
+    "sys/fs/inode-nr",
+    "sys/fs/inode-state",
+    "sys/kernel/ns_last_pid",
+    "sys/kernel/pty/nr",
     "timer_list",
     "vmallocinfo",
+    "zoneinfo",
 ];
+/// The number before that of a worker's waiting program.
+const LAST_PID: &str = "300";
 
 /// A mount point below `/new` and whether writes are meant to reach it.
 struct MountPoint {
@@ -106,7 +124,7 @@ pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, 
     system(&mut places)?;
     etc(localtime.as_deref(), &mut places)?;
     devices()?;
-    proc()?;
+    let last_pid = proc(renewable)?;
     for (name, inside, mode) in [("tmp", "tmp", 0o1777), ("shm", "dev/shm", 0o1777)] {
         let source = PathBuf::from(format!("/disk/{name}"));
         directory(&source, mode)?;
@@ -119,7 +137,8 @@ pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, 
             in_memory: true,
         });
     }
-    let root = job_mounts(job, &sources, kernel, renewable, &mut places)?;
+    let mut root = job_mounts(job, &sources, kernel, renewable, &mut places)?;
+    root.renewal.last_pid = last_pid;
     protect(&places)?;
     enter_new_root()?;
     if renewable {
@@ -147,6 +166,8 @@ pub(super) struct Renewal {
     overlays: Vec<(Overlay, File)>,
     /// Mount points that hold something of the run before.
     mounted: Vec<PathBuf>,
+    /// Sets the number of the last process; `None` if the kernel has no such file.
+    last_pid: Option<File>,
 }
 
 /// Where the writable file system appears while it is being filled.
@@ -162,6 +183,10 @@ impl Renewal {
         for at in self.mounted.drain(..) {
             umount2(&at, MntFlags::MNT_DETACH)
                 .map_err(|errno| SandboxError::at("unmount", &at, errno))?;
+        }
+        if let Some(mut file) = self.last_pid.as_ref() {
+            file.write_all(LAST_PID.as_bytes())
+                .map_err(|error| SandboxError::setup("number its processes anew", error))?;
         }
         tmpfs(STAGING, self.disk, inodes(self.disk))?;
         let staging = Path::new(STAGING);
@@ -351,7 +376,9 @@ fn devices() -> Result<(), SandboxError> {
 /// A `/proc` of the new pid namespace, read-only as a whole: files such as `sysrq-trigger`,
 /// `sys/kernel/core_pattern` or `irq/*/smp_affinity` ask for no capability but only for the user
 /// that a host's root still is to the kernel.
-fn proc() -> Result<(), SandboxError> {
+///
+/// For a worker, returns the file that sets the number of the last process.
+fn proc(renewable: bool) -> Result<Option<File>, SandboxError> {
     let at = Path::new(NEW).join("proc");
     directory(&at, 0o755)?;
     let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -366,6 +393,11 @@ fn proc() -> Result<(), SandboxError> {
             errno => SandboxError::at("mount", &at, errno),
         },
     )?;
+    let last_pid = if renewable {
+        writable_last_pid(flags - MsFlags::MS_RDONLY)?
+    } else {
+        None
+    };
     let null = Path::new(OLD).join("dev/null");
     for name in MASKED {
         let file = at.join(name);
@@ -373,7 +405,22 @@ fn proc() -> Result<(), SandboxError> {
             bind(&null, &file)?;
         }
     }
-    Ok(())
+    Ok(last_pid)
+}
+
+/// The file that sets the number of the last process, in a `/proc` that can be written to and that
+/// is out of sight once the file is open.
+fn writable_last_pid(flags: MsFlags) -> Result<Option<File>, SandboxError> {
+    let at = Path::new("/numbers");
+    directory(at, 0o755)?;
+    mount_at(Some(Path::new("proc")), at, Some("proc"), flags, None)
+        .map_err(|errno| SandboxError::at("mount", at, errno))?;
+    let file = File::options()
+        .write(true)
+        .open(at.join("sys/kernel/ns_last_pid"))
+        .ok();
+    umount2(at, MntFlags::MNT_DETACH).map_err(|errno| SandboxError::at("unmount", at, errno))?;
+    Ok(file)
 }
 
 /// The job's own binds and overlays, outer ones before what lies inside them.
@@ -405,6 +452,7 @@ fn job_mounts(
             disk: job.limits.disk,
             overlays: Vec::new(),
             mounted: Vec::new(),
+            last_pid: None,
         },
     };
     if renewable {
