@@ -1,6 +1,6 @@
 //! Measures a project's baseline, or loads it from the cache.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ const RUN_TIME: Duration = Duration::from_secs(900);
 const TEST_TIME: Duration = Duration::from_secs(60);
 /// Most runs in which a test may not end, or files not compile.
 const MOST_REPEATS: usize = 8;
+/// Number of runs of all tests with warm workers of one readiness.
+const WARM_RUNS: usize = 2;
 
 /// The file of the baseline with this key, relative to the cache.
 pub(super) fn baseline_file(key: &str) -> PathBuf {
@@ -109,34 +111,104 @@ fn measure(
         with_coverage: false,
         result: first,
     }];
-    // One of the other runs records lines.
-    let jobs: Vec<bool> = (1..RUNS).map(|index| index == 1).collect();
+    runs.push(BaselineRun {
+        with_coverage: true,
+        result: check_complete(runner.run(&with_coverage)?, &project)?,
+    });
+    progress(runs.len(), RUNS);
+    let from_runs = |runs: &[BaselineRun]| {
+        let baseline =
+            Baseline::from_runs(&project, runs, uncollected.clone(), runner.min_share())?;
+        if !runner.can_select() && !baseline.set_aside().is_empty() {
+            // Its command runs all tests, so that it can't succeed.
+            return Err(baseline.tests_fail(&project, "100 %".to_owned()));
+        }
+        Ok(baseline)
+    };
+    // Runs by warm workers are runs of all tests, too. They count if every test agrees; if one
+    // differs, it may be flaky, or such workers may not fit it.
+    let (baseline, warm_runs) = with_warm_runs(runner, warm, from_runs(&runs)?, &plain, threads)?;
+    let missing = RUNS.saturating_sub(runs.len() + warm_runs);
+    progress(RUNS - missing, RUNS);
+    if missing == 0 {
+        return Ok(baseline);
+    }
+    let jobs: Vec<()> = vec![(); missing];
     runs.extend(run_jobs(
         &jobs,
         threads,
         || (),
-        |(), records| {
-            let run = if *records { &with_coverage } else { &plain };
-            let result = check_complete(runner.run(run)?, &project)?;
+        |(), ()| {
+            let result = check_complete(runner.run(&plain)?, &project)?;
             Ok::<_, VerdictError>(BaselineRun {
-                with_coverage: *records,
+                with_coverage: false,
                 result,
             })
         },
-        |done| progress(done + 1, RUNS),
+        |done| progress(RUNS - missing + done, RUNS),
     )?);
-    let mut baseline = Baseline::from_runs(&project, &runs, uncollected, runner.min_share())?;
-    if !runner.can_select() && !baseline.set_aside().is_empty() {
-        // Its command runs all tests, so that it can't succeed.
-        return Err(baseline.tests_fail(&project, "100 %".to_owned()));
+    let quarantined = baseline.quarantined().len();
+    let mut after = from_runs(&runs)?;
+    // Only a test that proved flaky changes the answer of the warm workers.
+    if after.quarantined().len() > quarantined {
+        return Ok(with_warm_runs(runner, warm, after, &plain, threads)?.0);
     }
+    after.unfit = baseline.unfit;
+    after.uncollectable = baseline.uncollectable;
+    after.marks.extend(baseline.marks);
+    after.changed.extend(baseline.changed);
+    Ok(after)
+}
+
+/// Runs all tests with warm workers of each readiness and adds to a baseline why they can't be used.
+/// Returns with it the number of these runs in which every test agrees with the baseline.
+fn with_warm_runs(
+    runner: &ProjectRunner,
+    warm: &WarmWorkers,
+    mut baseline: Baseline,
+    plain: &TestRun<'_>,
+    threads: usize,
+) -> Result<(Baseline, usize), VerdictError> {
     baseline.lacks_coverage = !runner.can_select();
-    baseline.unfit = try_warm(runner, warm, &mut baseline, &plain, Readiness::Loaded)?;
-    baseline.uncollectable = match &baseline.unfit {
-        Some(reason) => Some(reason.clone()),
-        None => try_warm(runner, warm, &mut baseline, &plain, Readiness::Collected)?,
+    let tries = run_jobs(
+        &[Readiness::Loaded, Readiness::Collected],
+        threads,
+        || (),
+        |(), readiness| try_warm(runner, warm, &baseline, plain, *readiness),
+        |_| {},
+    )?;
+    let [loaded, collected] = &tries[..] else {
+        return Ok((baseline, 0));
     };
-    Ok(baseline)
+    baseline.unfit.clone_from(&loaded.reason);
+    baseline.uncollectable = loaded.reason.clone().or_else(|| collected.reason.clone());
+    for one in [loaded, collected] {
+        // What a worker that is not used leaves behind is nothing to expect.
+        if one.reason.is_none() {
+            baseline.marks.extend(one.marks.iter().cloned());
+            baseline.changed.extend(one.changed.iter().cloned());
+        }
+    }
+    let fit = tries.iter().filter(|one| one.reason.is_none()).count();
+    Ok((baseline, WARM_RUNS * fit))
+}
+
+/// Result of running all tests with warm workers.
+#[derive(Default)]
+struct WarmTrial {
+    /// Why the workers can't be used; `None` if the results are those of other runs.
+    reason: Option<String>,
+    marks: BTreeSet<String>,
+    changed: BTreeSet<String>,
+}
+
+impl WarmTrial {
+    fn unfit(reason: String) -> Self {
+        Self {
+            reason: Some(reason),
+            ..Self::default()
+        }
+    }
 }
 
 /// Runs all tests, and again without a test that does not end or a file of tests that keeps the
@@ -176,15 +248,14 @@ fn run_first(
 }
 
 /// Runs the unchanged project's tests twice with a warm worker, the second time with the file that
-/// most tests run replaced by itself. Returns why the results differ from those of the other runs;
-/// `None` if they don't. Adds the marks and changed files of these runs to the baseline.
+/// most tests run replaced by itself, and compares the results with those of the other runs.
 fn try_warm(
     runner: &ProjectRunner,
     warm: &WarmWorkers,
-    baseline: &mut Baseline,
+    baseline: &Baseline,
     plain: &TestRun<'_>,
     readiness: Readiness,
-) -> Result<Option<String>, VerdictError> {
+) -> Result<WarmTrial, VerdictError> {
     let unchanged = match baseline.most_covered_file() {
         Some(path) => Some((path.to_owned(), runner.read(path)?)),
         None => None,
@@ -193,7 +264,9 @@ fn try_warm(
         .iter()
         .map(|(path, text)| (path.as_str(), text.as_str()))
         .collect();
-    for replaced in [&[][..], &unchanged] {
+    let mut trial = WarmTrial::default();
+    let runs: [&[(&str, &str)]; WARM_RUNS] = [&[], &unchanged];
+    for replaced in runs {
         let run = TestRun {
             replaced,
             ..plain.clone()
@@ -207,22 +280,25 @@ fn try_warm(
             Vec::new(),
         ) {
             Ok(Some(result)) => result,
-            Ok(None) => return Ok(Some("its framework supports no warm workers".to_owned())),
+            Ok(None) => {
+                let reason = "its framework supports no warm workers";
+                return Ok(WarmTrial::unfit(reason.to_owned()));
+            }
             Err(VerdictError::Sandbox(
                 error @ (SandboxError::Program { .. } | SandboxError::BelowLevel { .. }),
-            )) => return Ok(Some(error.to_string())),
+            )) => return Ok(WarmTrial::unfit(error.to_string())),
             Err(error) => return Err(error),
         };
         if let Some(reason) = difference(baseline, &result) {
-            return Ok(Some(reason));
+            return Ok(WarmTrial::unfit(reason));
         }
         let report = result.report;
-        baseline.marks.extend(report.marks);
-        baseline.marks.extend(report.broken);
-        baseline.changed.extend(result.changed);
-        baseline.changed.extend(result.unreadable);
+        trial.marks.extend(report.marks);
+        trial.marks.extend(report.broken);
+        trial.changed.extend(result.changed);
+        trial.changed.extend(result.unreadable);
     }
-    Ok(None)
+    Ok(trial)
 }
 
 /// How the result of a warm worker differs from the baseline; `None` if it doesn't.
