@@ -23,8 +23,8 @@ fn repository(fixture: &str) -> (Vec<SourceFile>, String, usize) {
     (files, path, at)
 }
 
-/// What the function around the cursor depends on, a line for each: its depth, name, owner and
-/// sort, its file, and the first line of its definition.
+/// Dependencies of the function around the cursor, one a line: its depth, name, owner and sort, its
+/// file, and the first line of its definition.
 fn listed(fixture: &str, depth: usize) -> String {
     let (files, path, at) = repository(fixture);
     let repository = DependencyIndex::new(&files);
