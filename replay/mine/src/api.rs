@@ -13,10 +13,10 @@
 //! TypeScript is the next `;`, `{` or `}`, with none of them before that. Of several uses of one undefined name, the first in
 //! the file counts.
 //!
-//! Of the paper's filters, the number of lines before the cursor and of tokens in the reference
-//! are here, duplicates in [`deduplicate`], what stands in another file in
-//! [`LeakIndex`](super::leak::LeakIndex). What a small model completes without other files is
-//! left out where a run of it is given (`mine --unless-solved`).
+//! Of the paper's filters, the number of lines before the cursor and of tokens in the reference are
+//! here, duplicates in [`deduplicate`], references in another file in
+//! [`LeakIndex`](super::leak::LeakIndex). What a small model completes without other files is left
+//! out where a run of it is given (`mine --unless-solved`).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -131,7 +131,7 @@ struct FileTokens<'t> {
     language: &'static Language,
     /// Without comments, in their order.
     tokens: Vec<Node<'t>>,
-    /// How many lines hold one of the tokens before the same one of those, imports aside.
+    /// Of each token: the number of lines that hold a token before it, without imports.
     lines_before: Vec<usize>,
 }
 
@@ -180,7 +180,8 @@ impl<'t> FileTokens<'t> {
             .partition_point(|token| token.start_byte() < offset)
     }
 
-    /// Whether a hole in a range has as much before it and is as long as the paper asks for.
+    /// True if a hole in a range satisfies the paper's bounds on the lines before it and on its
+    /// length.
     fn pass_filters(&self, range: &Range<usize>) -> bool {
         let (start, end) = (self.place(range.start), self.place(range.end));
         let lines = self.lines_before.get(start).copied().unwrap_or_default();
@@ -191,7 +192,7 @@ impl<'t> FileTokens<'t> {
     }
 }
 
-/// Where the statements stand that import something, from anywhere.
+/// Returns the ranges of the statements that import something, from anywhere.
 fn import_statements(root: Node<'_>, language: &Language) -> Nesting<()> {
     let mut found = Vec::new();
     let mut pending = vec![root];

@@ -12,7 +12,7 @@ const SHINGLE: usize = 5;
 const ROWS: usize = 4;
 const BANDS: usize = 64;
 
-/// Texts, and which of them another resembles.
+/// Set of texts that finds whether another text resembles one of them.
 pub struct NearDuplicates {
     least: f64,
     /// The texts with an equal band, by its number and hash.
@@ -47,7 +47,7 @@ impl NearDuplicates {
         self.texts.push(shingles);
     }
 
-    /// Whether a text resembles one of those added.
+    /// True if a text resembles one of those added.
     pub fn resembles_any(&self, text: &str) -> bool {
         let shingles = shingles(text);
         let candidates: HashSet<usize> = bands(&shingles)

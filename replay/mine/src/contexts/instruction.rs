@@ -10,8 +10,8 @@ use super::repoexec::base_prompt;
 use super::view::{HoleView, view_function};
 use crate::dependencies::{DependencyIndex, DocumentedFunction};
 
-/// How much of a function's dependencies RepoExec shows, §5.1 of
-/// [its paper](https://arxiv.org/abs/2406.11927).
+/// Part of a function's dependencies that RepoExec shows, §5.1 of [its
+/// paper](https://arxiv.org/abs/2406.11927).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray,
 )]

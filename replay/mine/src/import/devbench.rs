@@ -114,7 +114,7 @@ fn program_path(language: &str, name: &str, extension: &str) -> String {
     }
 }
 
-/// What decides over a program, if it is run.
+/// Returns the tests of a program, if it is run.
 fn tests(
     language: &str,
     name: &str,
@@ -168,7 +168,7 @@ fn tests(
     })
 }
 
-/// What compiles TypeScript, of the major version that the benchmark was tested with.
+/// Packages that compile TypeScript, of the major version that the benchmark was tested with.
 const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.10.0"];
 
 /// Runs a program in Python with its assertions as the benchmark does, which imports some modules

@@ -1,4 +1,4 @@
-//! Where a record's text stands: in a repository's file, or in one made of the record.
+//! Location of a record's text: in a repository's file, or in one made of the record.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -106,12 +106,11 @@ pub(super) fn read(
     })
 }
 
-/// Where, in a file, `before` and `reference` stand one after the other: at the beginning of
-/// `line` (from 0) if that is so, else in the one place where they do. The range is that of
-/// `reference`.
+/// Returns the range of `reference` in a file where `before` and `reference` follow each other: at
+/// the beginning of `line` (from 0) if they are there, else at their only occurrence.
 ///
 /// # Errors
-/// They stand nowhere, or in several places.
+/// They occur nowhere, or in several places.
 pub(super) fn locate(
     contents: &str,
     before: (&str, &str),

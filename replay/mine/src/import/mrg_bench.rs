@@ -91,8 +91,8 @@ fn read(
     })
 }
 
-/// Where a function's body begins: at the first token after its signature, and after documentation that
-/// stands within the function.
+/// Returns the offset of a function's body: of the first token after its signature and after
+/// documentation within the function.
 fn head(
     record: &BenchmarkRecord<'_>,
     function: &str,

@@ -58,7 +58,7 @@ impl<'a> BenchmarkRecord<'a> {
         self.names.unique(id)
     }
 
-    /// Whether it has a field that is not `null`.
+    /// True if it has a field that is not `null`.
     pub(super) fn has(&self, field: &str) -> bool {
         self.value(field).is_some()
     }
@@ -200,7 +200,7 @@ impl Read for Counted {
     }
 }
 
-/// How files of other kinds begin, and what to do with them.
+/// First bytes of files of other kinds, and advice for each.
 const FOREIGN: [(&[u8], &str); 4] = [
     (b"\x28\xb5\x2f\xfd", "is packed by zstd; unpack it first"),
     (
@@ -269,7 +269,7 @@ impl RecordLines {
         }
     }
 
-    /// How much of the file was read.
+    /// Number of bytes read from the file.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.get()
     }

@@ -30,7 +30,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     read,
 };
 
-/// What the tests load beside the repository.
+/// Packages that the tests load in addition to the repository.
 const LOADED: [&str; 2] = ["numpy==2.2.6", "timeout-decorator==0.5.0"];
 
 fn read(
@@ -136,8 +136,8 @@ fn file_of(repository: &Path, module: &str) -> Option<(String, String)> {
         .then(|| (own, module.to_owned()))
 }
 
-/// Where the body begins of the function that stands in this range: at its first statement that is
-/// no documentation.
+/// Returns the offset of the body of the function in this range: of its first statement that is not
+/// documentation.
 fn body(language: &Language, contents: &str, function: Range<usize>) -> Option<usize> {
     let tree = language.parse(contents);
     let mut node: Node<'_> = tree

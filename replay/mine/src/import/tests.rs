@@ -64,7 +64,7 @@ impl ImportFolder {
         text.replace(&self.folder.path().display().to_string(), "FOLDER")
     }
 
-    /// What the import complains about, without the machine's own paths.
+    /// Returns the import's error message, without the machine's own paths.
     fn complaint(&self, format: &str, record: Value, options: &ImportOptions) -> String {
         let error = self
             .import(format, &[record], options)
