@@ -1,14 +1,14 @@
-//! What a simulated developer would take of a completion.
+//! Part of a completion that a simulated developer accepts.
 
-/// How long a completion must be on display to count as read, in milliseconds: Cody's, for its
+/// Least time on display for a completion to count as read, in milliseconds: Cody's, for its
 /// completion acceptance rate.
 pub const READ_MS: f64 = 750.0;
 
-/// How many bytes of a completion the acceptance policy `oracle-prefix` takes, given what
-/// remains to be typed. This is the policy of a developer who knows what they are about to
-/// write and accepts a completion only as a whole: without the white space at its end, it is
-/// not empty, is a prefix of the reference and ends at a token boundary of the reference.
-/// `None` is a dismissal.
+/// Returns the number of bytes of a completion that the acceptance policy `oracle-prefix` takes,
+/// given what remains to be typed. This is the policy of a developer who knows what they are about
+/// to write and accepts a completion only as a whole: without the white space at its end, it is not
+/// empty, is a prefix of the reference and ends at a token boundary of the reference. `None` is a
+/// dismissal.
 ///
 /// A token is a run of letters, numbers and `_`, or a single other character; so `3.14` is
 /// three. White space, like either end of the text, is a boundary.

@@ -40,7 +40,7 @@ pub fn fleiss_kappa(table: &[Vec<usize>]) -> Option<Estimate> {
     })
 }
 
-/// What kappa is made of, as sums over subjects.
+/// Counts from which kappa is computed, as sums over subjects.
 struct Counts {
     subjects: usize,
     by_class: Vec<usize>,

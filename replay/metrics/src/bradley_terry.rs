@@ -59,7 +59,7 @@ pub fn bradley_terry<K: Ord + Clone>(wins: &[(K, K, f64)]) -> Option<BTreeMap<K,
     Some(estimates.collect())
 }
 
-/// Whether from each thing a chain of wins leads to every other.
+/// True if a chain of wins leads from each thing to every other.
 fn strongly_connected(won: &[Vec<f64>]) -> bool {
     let reaches_all = |edge: &dyn Fn(usize, usize) -> bool| {
         let mut reached = vec![false; won.len()];

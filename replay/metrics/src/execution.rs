@@ -35,7 +35,7 @@ pub fn mutation_weighted_pass_rate(holes: impl IntoIterator<Item = (f64, f64)>) 
     (weights > 0.0).then(|| passed / weights)
 }
 
-/// How often accepting a completion and its passing the tests went together.
+/// Numbers of completions by acceptance and by the tests' outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcceptedAndPassed {
     /// Accepted, and the tests passed.

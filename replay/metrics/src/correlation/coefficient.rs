@@ -1,4 +1,4 @@
-//! Whether two figures of the same things go together: offline scores and online rates of model
+//! Correlation of two figures of the same things: offline scores and online rates of model
 //! versions. There are few versions, so p values come from permutations, never from a normal
 //! approximation.
 
@@ -122,7 +122,7 @@ struct Association {
     first: Vec<f64>,
     /// Likewise.
     second: Vec<f64>,
-    /// What a numerator is divided by: no pairing changes it. Above 0.
+    /// Denominator of the coefficient, the same for every pairing. Above 0.
     scale: f64,
 }
 
@@ -174,8 +174,9 @@ impl Association {
         }
     }
 
-    /// What is as far from 0 as this pairing. Equal coefficients may differ by a rounding error
-    /// when their sums run in another order.
+    /// Returns the least absolute numerator that counts as at least as far from 0 as this
+    /// pairing's. Equal coefficients may differ by a rounding error when their sums run in another
+    /// order.
     fn at_least(&self, order: &[usize]) -> f64 {
         self.numerator(order).abs() - 1e-13 * self.scale
     }
@@ -261,12 +262,12 @@ pub fn sign_agreement(versions: &[(f64, f64)]) -> SignAgreement {
     counts
 }
 
-/// How much of the variance of figures is not their own error, from 0 to 1: 1 − the mean of the
-/// squared standard errors / the variance of the values. Of each figure: its value and its
-/// standard error, e.g. from [`clustered_standard_error`](crate::clustered_standard_error).
+/// Returns the share of the variance of figures that is not their own error, from 0 to 1: 1 − the
+/// mean of the squared standard errors / the variance of the values. Of each figure: its value and
+/// its standard error, e.g. from [`clustered_standard_error`](crate::clustered_standard_error).
 ///
-/// `None` for fewer than two figures, figures that do not differ, or errors that leave nothing:
-/// then the figures can't be told apart at all.
+/// `None` for fewer than two figures, figures that do not differ, or errors that leave no variance:
+/// then the figures can't be distinguished.
 pub fn reliability(figures: &[(f64, f64)]) -> Option<f64> {
     if figures.len() < 2 {
         return None;
@@ -283,10 +284,10 @@ pub fn reliability(figures: &[(f64, f64)]) -> Option<f64> {
     (variance > 0.0 && reliability > 0.0).then_some(reliability)
 }
 
-/// What a correlation would be if neither side were measured with error: r / √(reliability of
-/// the one × of the other) (Spearman 1904, <https://doi.org/10.2307/1412159>). It may lie beyond
-/// ±1 by chance, and is left there. `None` unless both [`reliability`] values are above 0 and at
-/// most 1.
+/// Returns the correlation as it would be if neither side were measured with error: r /
+/// √(reliability of the one × of the other) (Spearman 1904, <https://doi.org/10.2307/1412159>). It
+/// may be beyond ±1 by chance, and is not clipped. `None` unless both [`reliability`] values are
+/// above 0 and at most 1.
 pub fn attenuation_corrected(r: f64, first: f64, second: f64) -> Option<f64> {
     let valid = |reliability: f64| reliability > 0.0 && reliability <= 1.0;
     (valid(first) && valid(second)).then(|| r / (first * second).sqrt())

@@ -17,14 +17,13 @@ const GREATEST_R: f64 = 0.9995;
 /// Pearson's r of these pairs with an interval for the correlation of the population that they
 /// were drawn from, of figures measured as these were.
 ///
-/// Where both sides are normally distributed the interval is exact for any number of pairs from
-/// three up: its bounds are the quantiles of Fisher's distribution of ρ given r, for which
-/// ρ/√(1−ρ²) is (r/√(1−r²) · χ(n−2) − Z) / χ(n−1) (Fisher 1930,
-/// <https://doi.org/10.1017/S0305004100016297>). They are found from `draws` of that distribution;
-/// equal seeds give equal values. The usual interval by Fisher's z has an error of approximation
-/// that matters below ten pairs.
+/// If both sides are normally distributed, the interval is exact for any number of pairs from three
+/// up: its bounds are the quantiles of Fisher's distribution of ρ given r, for which ρ/√(1−ρ²) is
+/// (r/√(1−r²) · χ(n−2) − Z) / χ(n−1) (Fisher 1930, <https://doi.org/10.1017/S0305004100016297>).
+/// They are found from `draws` of that distribution; equal seeds give equal values. The usual
+/// interval by Fisher's z has an error of approximation that matters below ten pairs.
 ///
-/// `None` for fewer than three pairs or draws, or where r is not defined.
+/// `None` for fewer than three pairs or draws, or if r is not defined.
 pub fn pearson_interval(pairs: &[(f64, f64)], draws: u32, seed: u64) -> Option<Estimate> {
     latent_correlation(pairs, (0.0, 0.0), draws, seed).map(|latent| Estimate {
         value: Coefficient::Pearson
@@ -53,7 +52,7 @@ pub fn pearson_interval(pairs: &[(f64, f64)], draws: u32, seed: u64) -> Option<E
 /// independent, and their variances are known. The value may lie beyond ±1 by chance and is left
 /// there; it is r itself where the error leaves no variance.
 ///
-/// `None` for fewer than three pairs, none of the draws, or where r is not defined.
+/// `None` for fewer than three pairs, none of the draws, or if r is not defined.
 pub fn latent_correlation(
     pairs: &[(f64, f64)],
     noise: (f64, f64),
@@ -114,12 +113,12 @@ pub fn latent_correlation(
     })
 }
 
-/// How often the interval of [`two_level_bootstrap`] holds the population's coefficient in
-/// simulated studies of so many versions, with Wilson's interval for the number of `studies`:
-/// what its nominal 95 % come to. Versions are drawn from the bivariate normal distribution with
-/// the correlation `r` of figures as they are measured; of each side, the share `noise` of the
-/// variance is error of measurement, which is drawn anew with the versions. Equal seeds give
-/// equal values.
+/// Returns the share of simulated studies of `versions` versions in which the interval of
+/// [`two_level_bootstrap`] contains the population's coefficient, with Wilson's interval for the
+/// number of `studies`: the actual coverage of its nominal 95 %. Versions are drawn from the
+/// bivariate normal distribution with the correlation `r` of figures as they are measured; of each
+/// side, the share `noise` of the variance is error of measurement, which is drawn anew with the
+/// versions. Equal seeds give equal values.
 ///
 /// The population's Spearman is 6/π · asin(r/2) and its Kendall 2/π · asin r, as for any bivariate
 /// normal distribution.

@@ -15,7 +15,7 @@ use crate::interval::{Estimate, TAIL, student_quantile};
 pub struct LinearPrediction {
     /// The second figure where the first is 0.
     pub intercept: f64,
-    /// What the second figure gains for each unit of the first.
+    /// Change of the second figure for each unit of the first.
     pub slope: f64,
     /// The residuals' standard deviation, with n − 2 degrees of freedom.
     residual: f64,

@@ -55,7 +55,8 @@ pub(crate) fn interpolate(sorted: &[f64], p: f64) -> Option<f64> {
     Some(left + (right - left) * place.fract())
 }
 
-/// How many of the ranks 1 … `n` satisfy a condition that holds up to some rank and no further.
+/// Returns the number of ranks in 1 … `n` that satisfy a condition, which holds up to some rank and
+/// not beyond.
 fn ranks_while(n: usize, condition: impl Fn(usize) -> bool) -> usize {
     let (mut holds, mut fails) = (0, n + 1);
     while fails - holds > 1 {

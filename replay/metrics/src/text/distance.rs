@@ -1,5 +1,5 @@
-//! How far a set of tasks is from real code: the reconstruction error of MRG-Bench, §5.1.1 of
-//! [its paper](https://arxiv.org/abs/2508.02998).
+//! Distance of a set of tasks from real code: the reconstruction error of MRG-Bench, §5.1.1 of [its
+//! paper](https://arxiv.org/abs/2508.02998).
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -98,8 +98,8 @@ fn without_strings(text: &str) -> String {
     kept + rest
 }
 
-/// How long the string literal is, in bytes, that starts at the quotation mark a text starts
-/// with. `None` if it does not end.
+/// Returns the length, in bytes, of the string literal at the start of a text, which starts with
+/// the quotation mark. `None` if the literal does not end.
 fn string_length(text: &str) -> Option<usize> {
     let mut characters = text.char_indices();
     let (_, quote) = characters.next()?;
