@@ -20,8 +20,8 @@ pub fn oracle_prefix(reference: &str, completion: &str) -> Option<usize> {
     (!splits_token).then_some(completion.len())
 }
 
-/// The first token of a text, without the white space before it; `None` where there is nothing
-/// else. Tokens are those of [`oracle_prefix`].
+/// The first token of a text, without the white space before it; `None` if there is nothing else.
+/// Tokens are those of [`oracle_prefix`].
 pub fn first_token(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let first = text.chars().next()?;
@@ -34,8 +34,8 @@ pub fn first_token(text: &str) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// The first line of a text that is not blank, with what stands before it and without the white
-/// space at its end; `None` where all lines are blank.
+/// The first line of a text that is not blank, with the text before it and without the white space
+/// at its end; `None` if all lines are blank.
 pub fn first_line(text: &str) -> Option<&str> {
     let begin = text.len() - text.trim_start().len();
     let end = text[begin..]

@@ -358,8 +358,7 @@ pub const KEYSTROKES_SAVED: Metric = metric(
     "1 − keys / characters of the reference",
 );
 
-/// The share of accepted completions that pass the tests where they stand for the rest of the
-/// hole.
+/// The share of accepted completions that pass the tests in place of the rest of the hole.
 pub const PASS_GIVEN_ACCEPTED: Metric = metric(
     "P(pass|accepted)",
     Unit::ZeroOrOne,
@@ -404,7 +403,7 @@ pub const LATE: Metric = metric(
     "of requests, those whose answer was not there before the next key",
 );
 
-/// The family of accepted completions that are still there, nearly unchanged, so many
+/// The family of accepted completions that are still there, nearly unchanged, the given number of
 /// milliseconds later.
 pub const RETAINED: Metric = metric(
     "retained@ms",
@@ -414,7 +413,8 @@ pub const RETAINED: Metric = metric(
     "of completions accepted, those still there nearly unchanged after so many milliseconds",
 );
 
-/// The family of accepted completions that are still there in part so many milliseconds later.
+/// The family of accepted completions that are still there in part the given number of milliseconds
+/// later.
 pub const STILL_IN_CODE: Metric = metric(
     "still-in-code@ms",
     Unit::ZeroOrOne,

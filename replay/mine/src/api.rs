@@ -1,12 +1,12 @@
 //! Holes that need another file of the same repository: the construction of
 //! [CrossCodeEval](https://arxiv.org/abs/2310.11248), §2.2 and appendices A.1 and A.3.
 //!
-//! There, each name that a file imports from its own repository becomes an empty class, and
-//! Pylint (its E1101, no member) or `tsc` (TS2304, cannot find name; TS2339, no such property)
-//! reports what is undefined then. Neither program is run here: the syntax tree, the file's scopes
-//! and the repository's file names stand in for them. That finds less than they do: what is
-//! inherited from an imported class, members of what a function or a member returns, and imports
-//! by `*`, by a path alias of `tsconfig.json` or by a name looked up at run time are not found.
+//! There, each name that a file imports from its own repository becomes an empty class, and Pylint
+//! (its E1101, no member) or `tsc` (TS2304, cannot find name; TS2339, no such property) reports
+//! what is undefined then. Neither program is run here: the syntax tree, the file's scopes and the
+//! repository's file names replace them. That finds less than they do: members inherited from an
+//! imported class, members of what a function or a member returns, and imports by `*`, by a path
+//! alias of `tsconfig.json` or by a name looked up at run time are not found.
 //!
 //! The cursor is at a token before the undefined name on its line, chosen by the seed, and never
 //! before the line's first token; the reference goes to the end of the statement, which in
@@ -213,7 +213,7 @@ mod tests {
 
     const PYTHON_FILES: [&str; 2] = ["shop/cart.py", "shop/rates.py"];
 
-    /// Enough lines of code for the cursor to stand behind.
+    /// Enough lines of code before the cursor.
     const PYTHON_HEAD: &str = "import os\nfrom shop.cart import Cart, total as sum_up\nfrom . import rates\n\nA = 1\nB = 2\nC = 3\nD = 4\nE = 5\nF = 6\nG = 7\nH = 8\nI = 9\n\n\n";
 
     const TYPESCRIPT_FILES: [&str; 2] = ["src/cart.ts", "src/rates.ts"];
@@ -243,7 +243,7 @@ mod tests {
         )
     }
 
-    /// Each hole, marked in the lines it stands in, over some seeds.
+    /// Returns each hole, marked in its lines, over some seeds.
     fn marked(id: &str, path: &str, contents: &str, files: &[&str]) -> String {
         let mut shown: BTreeSet<(usize, String)> = BTreeSet::new();
         for seed in 0..12 {

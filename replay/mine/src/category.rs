@@ -17,7 +17,7 @@ use tree_sitter::Node;
 
 use super::nesting::Nesting;
 
-/// A file, ready to be asked for the categories of its stretches.
+/// Index of a file that gives the categories of its ranges.
 pub struct CategoryIndex<'a> {
     root: Node<'a>,
     contents: &'a str,
@@ -414,7 +414,7 @@ fn by_syntax(
     None
 }
 
-/// The nodes below a node that lie within a range.
+/// Returns the nodes below a node that are within a range.
 fn collect_within<'t>(node: Node<'t>, range: &Range<usize>, found: &mut Vec<Node<'t>>) {
     let mut cursor = node.walk();
     if cursor.goto_first_child_for_byte(range.start).is_none() {

@@ -32,7 +32,7 @@ use tree_sitter::{Node, Tree};
 use super::imports::{find_imports, is_import};
 use super::uses::find_uses;
 
-/// The files of a repository in the languages there are, read as far as they are asked for.
+/// The files of a repository in the supported languages, each parsed on first use.
 pub struct DependencyIndex<'a> {
     paths: BTreeSet<&'a str>,
     files: BTreeMap<&'a str, IndexedFile<'a>>,
@@ -247,7 +247,7 @@ impl<'a> DependencyIndex<'a> {
         Some(whole(node, known.file))
     }
 
-    /// A function's range without its decorators, where they are not part of the function itself.
+    /// A function's range without its decorators, if they are not part of the function itself.
     pub fn without_decorators(&self, path: &str, function: &Range<usize>) -> Range<usize> {
         let start = self
             .parsed(path)

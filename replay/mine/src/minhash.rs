@@ -21,7 +21,7 @@ pub struct NearDuplicates {
 }
 
 impl NearDuplicates {
-    /// The least similarity that can be asked for: below, bands miss too many.
+    /// The least similarity that can be required: below it, bands miss too many pairs.
     pub const LEAST: f64 = 0.5;
 
     /// No texts yet. Two texts resemble each other if they share at least this part of their
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn similarity_is_share_of_common_shingles() {
-        // 96 shingles each; the first 10 words stand in 10 of them: 86 of 106 are shared.
+        // 96 shingles each; the first 10 words are in 10 of them: 86 of 106 are shared.
         let (one, other) = (words(100, 0..0, "x"), words(100, 0..10, "x"));
         let exact = 86.0 / 106.0;
         assert_eq!(jaccard(&shingles(&one), &shingles(&other)), exact);

@@ -20,7 +20,7 @@ pub enum Coefficient {
     Kendall,
 }
 
-/// The most pairs for which all permutations are looked at: 9! = 362,880.
+/// The most pairs for which all permutations are evaluated: 9! = 362,880.
 pub const MOST_EXACT: usize = 9;
 
 impl Coefficient {
@@ -36,8 +36,8 @@ impl Coefficient {
         }
     }
 
-    /// The coefficient of these pairs, from −1 to 1. `None` where it is not defined: fewer than
-    /// two pairs, a side without any difference, or a number that is not finite.
+    /// The coefficient of these pairs, from −1 to 1. `None` if it is not defined: fewer than two
+    /// pairs, a side without any difference, or a number that is not finite.
     pub fn correlate(self, pairs: &[(f64, f64)]) -> Option<f64> {
         let association = Association::new(self, pairs)?;
         let order: Vec<usize> = (0..pairs.len()).collect();
@@ -49,8 +49,8 @@ impl Coefficient {
 /// coefficient is at least as far from 0 as the one seen.
 ///
 /// `None` for more than [`MOST_EXACT`] pairs, where [`permutation_p_by_draws`] has an answer, and
-/// where the coefficient is not defined. The least possible p is 1/n! (Pearson, if no other
-/// pairing is as far from 0) or 2/n!: with 3 pairs, nothing can be found.
+/// if the coefficient is not defined. The least possible p is 1/n! (Pearson, if no other pairing is
+/// as far from 0) or 2/n!: with 3 pairs, nothing can be found.
 ///
 /// For Pearson's r this is not always scipy's `permutation_test`, which doubles the smaller tail:
 /// the distribution is not symmetric.
@@ -90,7 +90,7 @@ pub fn exact_permutation_p(coefficient: Coefficient, pairs: &[(f64, f64)]) -> Op
 /// kind below p (Phipson and Smyth 2010, <https://doi.org/10.2202/1544-6115.1585>). Equal seeds
 /// give equal values. A report that prints one says that it is drawn, and from how many.
 ///
-/// `None` where the coefficient is not defined, or without draws.
+/// `None` if the coefficient is not defined, or without draws.
 pub fn permutation_p_by_draws(
     coefficient: Coefficient,
     pairs: &[(f64, f64)],

@@ -39,18 +39,18 @@ pub fn pearson_interval(pairs: &[(f64, f64)], draws: u32, seed: u64) -> Option<E
 ///
 /// The interval is a generalised one (Weerahandi 1993,
 /// <https://doi.org/10.1080/01621459.1993.10476355>): covariance matrices are drawn from what the
-/// pairs leave possible, by Bartlett's decomposition, the error is taken from their diagonals,
-/// and the quantiles of the correlations that are left are its bounds. A matrix that the error
-/// leaves without a variance could have any correlation, so it stands below the lower bound and
-/// above the upper one. With few pairs and much error the interval is all of −1 to 1: then
-/// nothing can be told. Without error it is [`pearson_interval`]'s.
+/// pairs leave possible, by Bartlett's decomposition, the error is taken from their diagonals, and
+/// the quantiles of the correlations that are left are its bounds. A matrix that the error leaves
+/// without a variance could have any correlation, so it counts as below the lower bound and above
+/// the upper one. With few pairs and much error the interval is all of −1 to 1: then the pairs
+/// decide nothing. Without error it is [`pearson_interval`]'s.
 ///
 /// Pairs on a line leave no variance that an interval could come from, and yet do not prove that
 /// the next pair is on it. So the interval is that of an r of at most .9995, with r itself.
 ///
-/// It holds where figures and errors are normally distributed, the errors of the two sides are
-/// independent, and their variances are known. The value may lie beyond ±1 by chance and is left
-/// there; it is r itself where the error leaves no variance.
+/// It holds if figures and errors are normally distributed, the errors of the two sides are
+/// independent, and their variances are known. The value may be beyond ±1 by chance and is not
+/// clipped; it is r itself if the error leaves no variance.
 ///
 /// `None` for fewer than three pairs, none of the draws, or if r is not defined.
 pub fn latent_correlation(

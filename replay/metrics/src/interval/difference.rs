@@ -1,5 +1,5 @@
 //! Differences between groups of different samples, which come in clusters that the groups may
-//! share: what two models' completions came to in the same files.
+//! share, such as the results of two models' completions in the same files.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -238,7 +238,7 @@ fn matched_characters(first: &[char], second: &[char]) -> usize {
         }
     };
     let ascii: Vec<&[usize]> = (0..128_u8).map(|byte| places_of(byte.into())).collect();
-    // For every character of the first text, where it stands in the second, ascending.
+    // For every character of the first text, its places in the second, ascending.
     let places: Vec<&[usize]> = first
         .iter()
         .map(|&character| match ascii.get(character as usize) {
@@ -301,7 +301,7 @@ fn longest_match(
         }
         runs.next_row();
     }
-    // Frequent characters start no match but may stand at the ends of one.
+    // Frequent characters start no match but may be at the ends of one.
     while best.first > left.start
         && best.second > right.start
         && first[best.first - 1] == second[best.second - 1]

@@ -131,8 +131,7 @@ impl RangeFinder<'_> {
             self.following(body);
             return;
         }
-        // What stands in a class within a function runs when the class is made, as the function
-        // runs, so it stays inside.
+        // Code in a class within a function runs when the function runs, so it counts as inside.
         let place = NodeSurroundings {
             in_function,
             in_block: self.holds_statements(node),
@@ -236,7 +235,7 @@ impl RangeFinder<'_> {
             {
                 continue;
             }
-            // Text and remarks are not what a model of code is asked for.
+            // A model of code is not asked for text and comments.
             let begins_in_prose = prose.around(start).any(|one| match one.value {
                 Prose::Comment | Prose::Documentation => true,
                 Prose::Literal => one.bytes.start < start,

@@ -129,7 +129,7 @@ impl TaskPrompts<'_> {
                 let file = self.file;
                 let shown = self.repository.without_decorators(&file.path, function);
                 let target = view_function(self.repository, file, &shown, hole, "").prefix;
-                // Members of a method's class stand before it, below the class's first line.
+                // Members of a method's class are before it, below the class's first line.
                 let own = &file.contents[file.line_start(shown.start)..hole.start];
                 let above = base
                     .strip_suffix(&target)

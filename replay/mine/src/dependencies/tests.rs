@@ -2,7 +2,7 @@ use fillrate_syntax::Language;
 
 use super::*;
 
-/// Files under headings `//- path`, one of which has `$0` in the function that is asked about.
+/// Files under headings `//- path`, one of which has `$0` in the function under test.
 fn repository(fixture: &str) -> (Vec<SourceFile>, String, usize) {
     let mut files: Vec<SourceFile> = Vec::new();
     let mut cursor = None;
@@ -414,7 +414,7 @@ proptest::proptest! {
             let whole = repository.text(found, Detail::Whole).len();
             let documented = repository.text(found, Detail::Documented).len();
             let signature = repository.text(found, Detail::Signature).len();
-            // A blank line stands before each member where documentation is shown.
+            // A blank line is before each member if documentation is shown.
             proptest::prop_assert!(signature <= documented && documented <= whole + 16);
         }
         let apart = outermost(&far);

@@ -1,10 +1,10 @@
 //! [DevBench](https://github.com/microsoft/devbench): `benchmark/LANGUAGE/CATEGORY/CATEGORY.jsonl`.
 //!
-//! A program is `prefix`, the completion, `suffix` and `assertions`, each from a line of its own, as
-//! the benchmark's `execute_benchmark.py` joins them. One in Python, TypeScript, JavaScript or Java
-//! passes if it ends with status 0, in an empty folder; TypeScript and Java have to compile first. The
-//! assertions stand in the test and not in the program, which a model sees; Java's stand in `suffix`.
-//! Other languages are scored by text.
+//! A program is `prefix`, the completion, `suffix` and `assertions`, each from a line of its own,
+//! as the benchmark's `execute_benchmark.py` joins them. One in Python, TypeScript, JavaScript or
+//! Java passes if it ends with status 0, in an empty folder; TypeScript and Java have to compile
+//! first. The assertions are in the test and not in the program, which a model sees; Java's are in
+//! `suffix`. Other languages are scored by text.
 //!
 //! `id` counts from 1 in each file, so a task is called `LANGUAGE/CATEGORY/ID`.
 

@@ -17,7 +17,7 @@ pub(super) struct LocatedHole {
 }
 
 impl LocatedHole {
-    /// A file of what stands before the hole, in it and after it.
+    /// Makes a file of the text before the hole, in it and after it.
     pub(super) fn from_parts(before: &str, reference: &str, after: &str) -> Self {
         Self {
             contents: [before, reference, after].concat(),
@@ -28,8 +28,8 @@ impl LocatedHole {
 }
 
 impl LocatedHole {
-    /// Makes a task that no test decides over. A file made of the record stands in `folder`, so
-    /// that records with equal paths don't meet.
+    /// Makes a task that no test decides over. A file made of the record is in `folder`, so that
+    /// records with equal paths do not collide.
     pub(super) fn into_task(
         self,
         id: String,

@@ -16,7 +16,7 @@ use super::error::{ImportError, RecordFault};
 /// One record.
 pub(super) struct BenchmarkRecord<'a> {
     fields: &'a Map<String, Value>,
-    /// The file it stands in.
+    /// The file it is in.
     pub(super) file: &'a Path,
     names: &'a FileNames,
 }
@@ -122,7 +122,7 @@ impl<'a> BenchmarkRecord<'a> {
         }
     }
 
-    /// A path that stays where it is relative to.
+    /// Returns a relative path that stays within its base folder.
     pub(super) fn path(&self, field: &str) -> Result<&'a str, RecordFault> {
         let path = self.text(field)?;
         inside(field, path).map(|()| path)
@@ -152,7 +152,7 @@ pub(super) fn plain_file_name(id: &str) -> String {
         .to_ascii_lowercase()
 }
 
-/// Refuses a path that does not stay where it is relative to.
+/// Refuses a path that leaves its base folder.
 pub(super) fn inside(field: &str, path: &str) -> Result<(), RecordFault> {
     let stays = Path::new(path)
         .components()

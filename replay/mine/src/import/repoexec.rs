@@ -1,10 +1,10 @@
 //! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec): `data_with_test_case/*/pass_data.jsonl`.
 //!
-//! `focal_function` stands in the module `module` of the repository `project`, a folder such as
+//! `focal_function` is in the module `module` of the repository `project`, a folder such as
 //! `test-apps/python-string-utils`; `test` is a file of pytest functions that were written for it.
 //! They look for the repository in `/input` and for pickled values in `/output`, which is
-//! `data_with_test_case` (`--outputs`); both are made relative to the project here. What a
-//! repository needs installed, its records don't say (`--package`).
+//! `data_with_test_case` (`--outputs`); both are made relative to the project here. Records do not
+//! list the packages that a repository needs (`--package`).
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -24,7 +24,7 @@ pub struct ImportSummary {
     pub unplayable: BTreeMap<String, usize>,
     /// Projects in the manifest.
     pub projects: usize,
-    /// The manifest, where there is any project.
+    /// The manifest, if there is any project.
     pub manifest: Option<PathBuf>,
     /// The records that can't be used, each with the reason.
     pub unusable: Vec<ImportError>,
@@ -364,7 +364,7 @@ impl WrittenProject {
                 lines += &format!("timeout = {seconds}\n");
             }
             if self.repository.is_none() {
-                // Each program is a task of its own, whatever becomes of the others.
+                // Each program is a task of its own and does not depend on the others.
                 lines += "min_share = 0.0\n";
             }
         }
