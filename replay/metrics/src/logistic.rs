@@ -16,7 +16,7 @@ pub struct Logistic {
     pub errors: Vec<f64>,
 }
 
-/// Why there is no fit.
+/// Reason why there is no fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogisticError {
     /// There are no samples, or not all have the same number of features, all finite.

@@ -21,9 +21,9 @@ pub fn outcomes_per_group(first: f64, second: f64) -> Option<f64> {
     Some(2.0 * needed(first, second)?)
 }
 
-/// Returns the number of independent outcomes that distinguish, likewise, a share from one half,
-/// for which of two things is chosen more often. ((z₁₋α⁄₂ + z_power) / h)² with h = 2 asin √share −
-/// 2 asin √½; in statsmodels `NormalIndPower(ddof=0).solve_power(proportion_effectsize(share, 0.5),
+/// Returns the number of independent outcomes needed to distinguish, likewise, a share from one
+/// half, for choices between two things. ((z₁₋α⁄₂ + z_power) / h)² with h = 2 asin √share − 2 asin
+/// √½; in statsmodels `NormalIndPower(ddof=0).solve_power(proportion_effectsize(share, 0.5),
 /// alpha=0.05, power=0.8, ratio=0)`.
 ///
 /// `None` if it is one half, or is not a share.

@@ -32,7 +32,7 @@ pub enum PaperContext {
     MrgBench(MrgContext),
 }
 
-/// Why a hole has no such context.
+/// Reason why a hole has no such context.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "--context {context} describes a function by its documentation, but none stands before the \

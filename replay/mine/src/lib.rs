@@ -180,7 +180,7 @@ pub struct MinedHoles {
     pub rejected: BTreeMap<Rejection, usize>,
 }
 
-/// Why a candidate is not admitted.
+/// Reason for rejecting a candidate.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
 )]
@@ -216,7 +216,7 @@ impl Rejection {
     }
 }
 
-/// Returns why a candidate is rejected, if it is; the cheap checks run first.
+/// Returns the reason for rejecting a candidate, if there is one; the cheap checks run first.
 fn rejection<E>(
     candidate: &HoleCandidate,
     contents: &HashMap<&str, &str>,
@@ -256,7 +256,7 @@ fn cut<'a>(
     Some((text, hole.cut(text).ok()?))
 }
 
-/// Returns why a candidate is rejected whatever its tests' outcome, if it is.
+/// Returns the reason for rejecting a candidate that does not depend on its tests, if there is one.
 fn textual_rejection(
     candidate: &HoleCandidate,
     contents: &HashMap<&str, &str>,

@@ -1,4 +1,4 @@
-//! Tokens of the syntax tree: the unit of sizes that concern no model's tokenizer.
+//! Tokens of the syntax tree: the unit of sizes that do not depend on a model's tokenizer.
 
 use fillrate_syntax::Language;
 use tree_sitter::Node;

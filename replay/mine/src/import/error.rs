@@ -1,11 +1,11 @@
-//! Why an import fails.
+//! Errors of an import.
 
 use std::path::{Path, PathBuf};
 
 use fillrate_language::task::TaskError;
 use fillrate_verdict::corpus::CorpusError;
 
-/// Why an import failed. A failed import leaves no files.
+/// Reason for the failure of an import. A failed import leaves no files.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// A record is not what its format says.

@@ -75,7 +75,7 @@ struct WrittenProject {
     written: BTreeMap<String, String>,
 }
 
-/// Why a task can't be added.
+/// Reason why a task can't be added.
 pub(super) enum AddError {
     /// Its record is at fault.
     Record(RecordFault),
