@@ -1,14 +1,14 @@
-//! What a simulated developer would take of a completion.
+//! Part of a completion that a simulated developer accepts.
 
-/// How long a completion must be on display to count as read, in milliseconds: Cody's, for its
+/// Least time on display for a completion to count as read, in milliseconds: Cody's, for its
 /// completion acceptance rate.
 pub const READ_MS: f64 = 750.0;
 
-/// How many bytes of a completion the acceptance policy `oracle-prefix` takes, given what
-/// remains to be typed. This is the policy of a developer who knows what they are about to
-/// write and accepts a completion only as a whole: without the white space at its end, it is
-/// not empty, is a prefix of the reference and ends at a token boundary of the reference.
-/// `None` is a dismissal.
+/// Returns the number of bytes of a completion that the acceptance policy `oracle-prefix` takes,
+/// given what remains to be typed. This is the policy of a developer who knows what they are about
+/// to write and accepts a completion only as a whole: without the white space at its end, it is not
+/// empty, is a prefix of the reference and ends at a token boundary of the reference. `None` is a
+/// dismissal.
 ///
 /// A token is a run of letters, numbers and `_`, or a single other character; so `3.14` is
 /// three. White space, like either end of the text, is a boundary.
@@ -20,8 +20,8 @@ pub fn oracle_prefix(reference: &str, completion: &str) -> Option<usize> {
     (!splits_token).then_some(completion.len())
 }
 
-/// The first token of a text, without the white space before it; `None` where there is nothing
-/// else. Tokens are those of [`oracle_prefix`].
+/// The first token of a text, without the white space before it; `None` if there is nothing else.
+/// Tokens are those of [`oracle_prefix`].
 pub fn first_token(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let first = text.chars().next()?;
@@ -34,8 +34,8 @@ pub fn first_token(text: &str) -> Option<&str> {
     Some(&text[..end])
 }
 
-/// The first line of a text that is not blank, with what stands before it and without the white
-/// space at its end; `None` where all lines are blank.
+/// The first line of a text that is not blank, with the text before it and without the white space
+/// at its end; `None` if all lines are blank.
 pub fn first_line(text: &str) -> Option<&str> {
     let begin = text.len() - text.trim_start().len();
     let end = text[begin..]

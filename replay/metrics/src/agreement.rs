@@ -40,7 +40,7 @@ pub fn fleiss_kappa(table: &[Vec<usize>]) -> Option<Estimate> {
     })
 }
 
-/// What kappa is made of, as sums over subjects.
+/// Counts from which kappa is computed, as sums over subjects.
 struct Counts {
     subjects: usize,
     by_class: Vec<usize>,
@@ -114,8 +114,8 @@ mod tests {
         assert!(low < kappa.value && kappa.value < high);
     }
 
-    /// Two judges who are right with p and q, on as many subjects of each class: they agree with
-    /// pq + (1 − p)(1 − q), by chance with one half.
+    /// Two judges who are right with p and q, on an equal number of subjects of each class: they
+    /// agree with pq + (1 − p)(1 − q), by chance with one half.
     #[test]
     fn judges_of_known_accuracy_give_the_kappa_of_the_formula() {
         let (p, q) = (0.9, 0.8);

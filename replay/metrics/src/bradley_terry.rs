@@ -16,9 +16,8 @@ use crate::matrix;
 /// Intervals come from the Fisher information at the maximum of the likelihood and the normal
 /// distribution; comparisons are taken as independent.
 ///
-/// `None` where there is no finite maximum, because some things never won against any of the
-/// others, or were never compared with them (Ford 1957); or for a count that is negative or not
-/// finite.
+/// `None` if there is no finite maximum, because some things never won against any of the others,
+/// or were never compared with them (Ford 1957); or for a count that is negative or not finite.
 pub fn bradley_terry<K: Ord + Clone>(wins: &[(K, K, f64)]) -> Option<BTreeMap<K, Estimate>> {
     let names: BTreeMap<&K, usize> = wins
         .iter()
@@ -59,7 +58,7 @@ pub fn bradley_terry<K: Ord + Clone>(wins: &[(K, K, f64)]) -> Option<BTreeMap<K,
     Some(estimates.collect())
 }
 
-/// Whether from each thing a chain of wins leads to every other.
+/// True if a chain of wins leads from each thing to every other.
 fn strongly_connected(won: &[Vec<f64>]) -> bool {
     let reaches_all = |edge: &dyn Fn(usize, usize) -> bool| {
         let mut reached = vec![false; won.len()];

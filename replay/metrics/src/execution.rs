@@ -5,8 +5,8 @@
 /// `k` fail. This is the unbiased estimator of Chen et al. 2021, <https://arxiv.org/abs/2107.03374>,
 /// in the product form that does not overflow. A report shows its mean over holes.
 ///
-/// `None` where it means nothing: `k` is 0, or `k` or `correct` is above `n`. The formula alone
-/// would call a hole with too few completions solved.
+/// `None` if it is not defined: `k` is 0, or `k` or `correct` is above `n`. The formula alone would
+/// call a hole with too few completions solved.
 pub fn pass_at_k(n: u64, correct: u64, k: u64) -> Option<f64> {
     if k == 0 || k > n || correct > n {
         return None;
@@ -20,8 +20,8 @@ pub fn pass_at_k(n: u64, correct: u64, k: u64) -> Option<f64> {
     Some(1.0 - all_fail)
 }
 
-/// The pass rate in which each hole counts as much as its mutation score: Σ score · pass / Σ
-/// score, from 0 to 1. A pass where the tests can't tell right from wrong is worth little.
+/// The pass rate in which each hole counts as much as its mutation score: Σ score · pass / Σ score,
+/// from 0 to 1. A pass counts little if the tests hardly distinguish right from wrong.
 ///
 /// Of each hole: its mutation score, from 0 to 1, and its pass rate, 0 or 1 or its pass@k.
 /// `None` if no hole has a score above 0. Its interval is that of
@@ -35,7 +35,7 @@ pub fn mutation_weighted_pass_rate(holes: impl IntoIterator<Item = (f64, f64)>) 
     (weights > 0.0).then(|| passed / weights)
 }
 
-/// How often accepting a completion and its passing the tests went together.
+/// Numbers of completions by acceptance and by the tests' outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcceptedAndPassed {
     /// Accepted, and the tests passed.

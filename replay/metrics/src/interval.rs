@@ -16,7 +16,7 @@ use crate::distribution;
 /// The probability with which an interval's method covers the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// The probability that the true value lies beyond one bound.
+/// The probability that the true value is beyond one bound.
 pub(crate) const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
 
 /// A figure, its interval, and the number of samples behind it.
@@ -59,17 +59,17 @@ impl Estimate {
     }
 }
 
-/// The quantile of Student's t distribution: the value that a variable with this many degrees of
-/// freedom stays below with probability `p`. `None` unless `p` lies between 0 and 1, exclusive,
+/// Returns the quantile of Student's t distribution: the value that a variable with these degrees
+/// of freedom stays below with probability `p`. `None` unless `p` is between 0 and 1, exclusive,
 /// and there is at least 1 degree of freedom.
 pub fn student_quantile(p: f64, degrees_of_freedom: f64) -> Option<f64> {
     let defined = p > 0.0 && p < 1.0 && degrees_of_freedom >= 1.0 && degrees_of_freedom.is_finite();
     defined.then(|| distribution::student_quantile(p, degrees_of_freedom))
 }
 
-/// The quantile of the χ² distribution: what a variable with so many degrees of freedom stays below
-/// with probability `p`. `None` unless `p` lies between 0 and 1, exclusive, and the degrees of
-/// freedom are above 0.
+/// Returns the quantile of the χ² distribution: the value that a variable with these degrees of
+/// freedom stays below with probability `p`. `None` unless `p` is between 0 and 1, exclusive, and
+/// the degrees of freedom are above 0.
 pub fn chi_squared_quantile(p: f64, degrees_of_freedom: f64) -> Option<f64> {
     let defined = p > 0.0 && p < 1.0 && degrees_of_freedom > 0.0 && degrees_of_freedom.is_finite();
     defined.then(|| distribution::chi_squared_quantile(p, degrees_of_freedom))

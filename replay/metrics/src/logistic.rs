@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use crate::matrix;
 
-/// A sample: what it stands or falls together with, its features, and its outcome.
+/// A sample: its cluster, its features, and its outcome.
 pub type LogisticSample<K> = (K, Vec<f64>, bool);
 
 /// A fitted logistic regression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logistic {
-    /// The log odds where all features are 0, and then what each feature adds to them.
+    /// The log odds if all features are 0, then the change of the log odds for each feature.
     pub coefficients: Vec<f64>,
     /// Their standard errors, clustered.
     pub errors: Vec<f64>,
 }
 
-/// Why there is no fit.
+/// Reason why there is no fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogisticError {
     /// There are no samples, or not all have the same number of features, all finite.
     #[error("the samples are of different shapes, or there are none")]
     Shape,
-    /// All outcomes are alike, or the features tell them apart without a fault: the best
-    /// coefficients are infinite.
+    /// All outcomes are equal, or the features separate them perfectly: the best coefficients are
+    /// infinite.
     #[error(
         "the features tell the outcomes apart without a fault, so no coefficients are the best"
     )]
@@ -41,7 +41,7 @@ pub enum LogisticError {
     OneCluster,
 }
 
-/// The most steps; where the best coefficients are finite, a dozen are plenty.
+/// The most steps; if the best coefficients are finite, a dozen are enough.
 const STEPS: usize = 60;
 
 /// Log odds beyond this are a probability of 0 or 1 to all digits: coefficients that give them for

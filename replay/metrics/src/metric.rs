@@ -1,7 +1,6 @@
-//! What figures are called, what they are counted in, and how they are written.
+//! Names, units and number formats of figures.
 //!
-//! [`METRICS`] lists every metric. No other place decides by a metric's name how its values are
-//! scaled.
+//! [`METRICS`] lists every metric. No other code scales values by a metric's name.
 
 use std::ops::RangeInclusive;
 
@@ -18,9 +17,9 @@ pub struct Metric {
     pub name: &'static str,
     /// The unit of its values.
     pub unit: Unit,
-    /// What an estimate's n counts.
+    /// Samples that an estimate's n counts.
     pub denominator: &'static str,
-    /// Whether a higher value is better.
+    /// True if a higher value is better.
     pub higher_is_better: bool,
     /// One phrase on what it measures.
     pub meaning: &'static str,
@@ -55,7 +54,7 @@ impl Metric {
     }
 }
 
-/// What the values of a metric are counted in.
+/// Unit of a metric's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -82,7 +81,7 @@ impl Unit {
         }
     }
 
-    /// How reports write values.
+    /// Returns the number format of values in reports.
     pub fn format(self) -> NumberFormat {
         let (scale, symbol) = match self {
             Self::ZeroOrOne | Self::Fraction | Self::Saving => (100.0, "%"),
@@ -123,16 +122,16 @@ impl Unit {
     }
 }
 
-/// How the numbers of a unit are written.
+/// Number format of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NumberFormat {
-    /// What a value is multiplied by.
+    /// Factor by which a value is multiplied.
     pub scale: f64,
-    /// What the scaled values are counted in, e.g. `%`.
+    /// Unit of the scaled values, e.g. `%`.
     pub symbol: &'static str,
-    /// How many decimals there are.
+    /// Number of decimals.
     pub decimals: usize,
-    /// Whether positive numbers have a sign, as those of differences do.
+    /// True if positive numbers have a sign, as in differences.
     pub signed: bool,
 }
 
@@ -191,7 +190,7 @@ pub struct FigureText {
     /// The number of clusters that they come in, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
-    /// What the value is counted in, e.g. `%`.
+    /// Unit of the value, e.g. `%`.
     pub symbol: &'static str,
 }
 
@@ -368,8 +367,7 @@ pub const KEYSTROKES_SAVED: Metric = metric(
     "1 − keys / characters of the reference",
 );
 
-/// The share of accepted completions that pass the tests where they stand for the rest of the
-/// hole.
+/// The share of accepted completions that pass the tests in place of the rest of the hole.
 pub const PASS_GIVEN_ACCEPTED: Metric = metric(
     "P(pass|accepted)",
     Unit::ZeroOrOne,
@@ -414,7 +412,7 @@ pub const LATE: Metric = metric(
     "of requests, those whose answer was not there before the next key",
 );
 
-/// The family of accepted completions that are still there, nearly unchanged, so many
+/// The family of accepted completions that are still there, nearly unchanged, the given number of
 /// milliseconds later.
 pub const RETAINED: Metric = metric(
     "retained@ms",
@@ -424,7 +422,8 @@ pub const RETAINED: Metric = metric(
     "of completions accepted, those still there nearly unchanged after so many milliseconds",
 );
 
-/// The family of accepted completions that are still there in part so many milliseconds later.
+/// The family of accepted completions that are still there in part the given number of milliseconds
+/// later.
 pub const STILL_IN_CODE: Metric = metric(
     "still-in-code@ms",
     Unit::ZeroOrOne,

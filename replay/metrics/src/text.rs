@@ -138,8 +138,8 @@ impl TextMetric {
         TEXT_METRICS.iter().find(|text| text.metric.name == name)
     }
 
-    /// Whether the prediction is cut to its first statement before this metric looks at it. Such
-    /// a metric depends on the prompt.
+    /// True if the prediction is cut to its first statement before it is scored. Such a metric
+    /// depends on the prompt.
     pub fn truncates(&self) -> bool {
         matches!(self.measure, Measure::Cleaned(_))
     }
@@ -196,12 +196,12 @@ pub fn text_scores(sample: &Sample<'_>) -> Vec<(&'static TextMetric, f64)> {
         .collect()
 }
 
-/// What a metric looks at.
+/// Input of a metric, with its function.
 #[derive(Debug)]
 enum Measure {
     /// Prediction and reference as they are.
     Raw(fn(&str, &str) -> f64),
-    /// Both after what CrossCodeEval does before it compares.
+    /// Both after CrossCodeEval's clean-up.
     Cleaned(fn(&Cleaned<'_>) -> f64),
 }
 

@@ -1,22 +1,22 @@
 //! Holes that need another file of the same repository: the construction of
 //! [CrossCodeEval](https://arxiv.org/abs/2310.11248), §2.2 and appendices A.1 and A.3.
 //!
-//! There, each name that a file imports from its own repository becomes an empty class, and
-//! Pylint (its E1101, no member) or `tsc` (TS2304, cannot find name; TS2339, no such property)
-//! reports what is undefined then. Neither program is run here: the syntax tree, the file's scopes
-//! and the repository's file names stand in for them. That finds less than they do: what is
-//! inherited from an imported class, members of what a function or a member returns, and imports
-//! by `*`, by a path alias of `tsconfig.json` or by a name looked up at run time are not found.
+//! There, each name that a file imports from its own repository becomes an empty class, and Pylint
+//! (its E1101, no member) or `tsc` (TS2304, cannot find name; TS2339, no such property) reports
+//! what is undefined then. Neither program is run here: the syntax tree, the file's scopes and the
+//! repository's file names replace them. That finds less than they do: members inherited from an
+//! imported class, members of what a function or a member returns, and imports by `*`, by a path
+//! alias of `tsconfig.json` or by a name looked up at run time are not found.
 //!
 //! The cursor is at a token before the undefined name on its line, chosen by the seed, and never
 //! before the line's first token; the reference goes to the end of the statement, which in
 //! TypeScript is the next `;`, `{` or `}`, with none of them before that. Of several uses of one undefined name, the first in
 //! the file counts.
 //!
-//! Of the paper's filters, the number of lines before the cursor and of tokens in the reference
-//! are here, duplicates in [`deduplicate`], what stands in another file in
-//! [`LeakIndex`](super::leak::LeakIndex). What a small model completes without other files is
-//! left out where a run of it is given (`mine --unless-solved`).
+//! Of the paper's filters, the number of lines before the cursor and of tokens in the reference are
+//! here, duplicates in [`deduplicate`], references in another file in
+//! [`LeakIndex`](super::leak::LeakIndex). What a small model completes without other files is left
+//! out where a run of it is given (`mine --unless-solved`).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -131,7 +131,7 @@ struct FileTokens<'t> {
     language: &'static Language,
     /// Without comments, in their order.
     tokens: Vec<Node<'t>>,
-    /// How many lines hold one of the tokens before the same one of those, imports aside.
+    /// Of each token: the number of lines that hold a token before it, without imports.
     lines_before: Vec<usize>,
 }
 
@@ -180,7 +180,8 @@ impl<'t> FileTokens<'t> {
             .partition_point(|token| token.start_byte() < offset)
     }
 
-    /// Whether a hole in a range has as much before it and is as long as the paper asks for.
+    /// True if a hole in a range satisfies the paper's bounds on the lines before it and on its
+    /// length.
     fn pass_filters(&self, range: &Range<usize>) -> bool {
         let (start, end) = (self.place(range.start), self.place(range.end));
         let lines = self.lines_before.get(start).copied().unwrap_or_default();
@@ -191,7 +192,7 @@ impl<'t> FileTokens<'t> {
     }
 }
 
-/// Where the statements stand that import something, from anywhere.
+/// Returns the ranges of the statements that import something, from anywhere.
 fn import_statements(root: Node<'_>, language: &Language) -> Nesting<()> {
     let mut found = Vec::new();
     let mut pending = vec![root];
@@ -212,7 +213,7 @@ mod tests {
 
     const PYTHON_FILES: [&str; 2] = ["shop/cart.py", "shop/rates.py"];
 
-    /// Enough lines of code for the cursor to stand behind.
+    /// Enough lines of code before the cursor.
     const PYTHON_HEAD: &str = "import os\nfrom shop.cart import Cart, total as sum_up\nfrom . import rates\n\nA = 1\nB = 2\nC = 3\nD = 4\nE = 5\nF = 6\nG = 7\nH = 8\nI = 9\n\n\n";
 
     const TYPESCRIPT_FILES: [&str; 2] = ["src/cart.ts", "src/rates.ts"];
@@ -242,7 +243,7 @@ mod tests {
         )
     }
 
-    /// Each hole, marked in the lines it stands in, over some seeds.
+    /// Returns each hole, marked in its lines, over some seeds.
     fn marked(id: &str, path: &str, contents: &str, files: &[&str]) -> String {
         let mut shown: BTreeSet<(usize, String)> = BTreeSet::new();
         for seed in 0..12 {

@@ -23,30 +23,30 @@ pub const MOST_LINES: usize = 30;
 pub struct HoleCandidate {
     /// The hole.
     pub hole: Hole,
-    /// Where the statement begins that the hole begins in.
+    /// Offset of the statement that the hole begins in.
     statement: usize,
     language: &'static Language,
 }
 
 impl HoleCandidate {
     /// The file with a statement that raises before the one the hole begins in: tests that still
-    /// pass never get there.
+    /// pass do not reach it.
     pub fn raising(&self, contents: &str) -> String {
         mutate::raise_before(self.language, contents, self.statement).apply(contents)
     }
 }
 
-/// What the tests run of a file, by one-based line.
+/// Lines of a file that the tests run, one-based.
 #[derive(Clone, Copy)]
 pub struct LineCoverage<'a> {
-    /// Whether a test runs a line.
+    /// True if a test runs a line.
     pub tested: &'a dyn Fn(usize) -> bool,
-    /// Whether a line runs when the file is imported.
+    /// True if a line runs when the file is imported.
     pub at_import: &'a dyn Fn(usize) -> bool,
 }
 
-/// Every candidate in a file. Holes lie within functions: what stands outside of them runs at
-/// import, by every test alike. A function may be called at import too, which its holes record.
+/// Every candidate in a file. Holes are within functions: code outside them runs at import, for
+/// every test. A function may be called at import too, which its holes record.
 pub fn find_candidates(
     project: &str,
     file: &SourceFile,

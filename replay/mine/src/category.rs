@@ -1,8 +1,8 @@
-//! What a hole's code is about, by rule: one of the thirteen categories of RepoMasterEval, §3.6.
+//! Topic of a hole's code, by rule: one of the thirteen categories of RepoMasterEval, §3.6.
 //!
-//! There, developers labelled each hole by hand. A rule does it here, from the names and the
-//! syntax of the reference and of the definition around it, and says why; how far people would
-//! agree with it is not known.
+//! There, developers labelled each hole by hand. A rule does it here, from the names and the syntax
+//! of the reference and of the definition around it, and gives its reason. Its agreement with
+//! people is not known.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,7 +17,7 @@ use tree_sitter::Node;
 
 use super::nesting::Nesting;
 
-/// A file, ready to be asked for the categories of its stretches.
+/// Index of a file that gives the categories of its ranges.
 pub struct CategoryIndex<'a> {
     root: Node<'a>,
     contents: &'a str,
@@ -31,7 +31,7 @@ pub struct CategoryIndex<'a> {
 struct NamedDefinition<'a> {
     node: Node<'a>,
     name: &'a str,
-    /// How often each word stands in it.
+    /// Number of occurrences of each word in it.
     words: OnceCell<WordCounts>,
 }
 
@@ -44,7 +44,7 @@ struct TellingName {
 /// A word with its row of [`WORDS`].
 type TellingWord = (usize, &'static str);
 
-/// How often words stand somewhere.
+/// Number of occurrences of each word in a text.
 type WordCounts = BTreeMap<TellingWord, usize>;
 
 impl<'a> CategoryIndex<'a> {
@@ -88,7 +88,7 @@ impl<'a> CategoryIndex<'a> {
         }
     }
 
-    /// The category of what stands in a range of the file.
+    /// Returns the category of the code in a range of the file.
     ///
     /// A word of the reference's names counts twice, one of the names in the definition around it
     /// once, each word once; the category with most wins, if it has two or more, and of equals the
@@ -161,8 +161,8 @@ impl<'a> CategoryIndex<'a> {
         counts
     }
 
-    /// The words in a range, and those right beside it in what it stands in. Without a definition,
-    /// the rest of the file says little about one of its statements.
+    /// The words in a range, and those next to it in the node around it. Without a definition, the
+    /// rest of the file says little about one of its statements.
     fn words_outside_definitions(&self, range: &Range<usize>) -> (FoundWords, FoundWords) {
         let (mut inside, mut around) = (FoundWords::default(), FoundWords::default());
         let mut pending = vec![self.root];
@@ -184,9 +184,9 @@ impl<'a> CategoryIndex<'a> {
     }
 }
 
-/// The words of each category, specialised ones before general ones. A word belongs to one.
-/// Each stands for its plural too; a name of several words is looked up whole and by its words.
-/// What is common in every kind of program (`table`, `token`, `state`, `model`) is no sign.
+/// The words of each category, specialised ones before general ones. A word belongs to one. Each
+/// matches its plural too; a name of several words is looked up whole and by its words. Words
+/// common in every kind of program (`table`, `token`, `state`, `model`) are left out.
 const WORDS: [(Topic, &str); 12] = [
     (
         Topic::MachineLearning,
@@ -255,7 +255,7 @@ const WORDS: [(Topic, &str); 12] = [
     ),
 ];
 
-/// What has to come together for words to decide: one word of the reference, or two around it.
+/// Least score by which words decide: one word of the reference, or two around it.
 const ENOUGH: usize = 2;
 
 static BY_WORD: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
@@ -278,7 +278,7 @@ impl FoundWords {
     }
 }
 
-/// The words of a name that stand in the table.
+/// Returns the words of a name that are in the table.
 fn telling_words(name: &str) -> Vec<TellingWord> {
     let whole: String = name
         .chars()
@@ -414,7 +414,7 @@ fn by_syntax(
     None
 }
 
-/// The nodes below a node that lie within a range.
+/// Returns the nodes below a node that are within a range.
 fn collect_within<'t>(node: Node<'t>, range: &Range<usize>, found: &mut Vec<Node<'t>>) {
     let mut cursor = node.walk();
     if cursor.goto_first_child_for_byte(range.start).is_none() {
@@ -447,7 +447,7 @@ fn overlap(node: &Node<'_>, range: &Range<usize>) -> bool {
 mod tests {
     use super::*;
 
-    /// The category of what stands between two `$0`.
+    /// Returns the category of the code between two `$0`.
     fn categorize_marked(id: &str, marked: &str) -> String {
         let language = Language::by_id(id).expect("the language is in the table");
         let parts: Vec<&str> = marked.split("$0").collect();

@@ -1,9 +1,10 @@
-//! What papers give a model beside the function that it is to write, made for any hole.
+//! Contexts that papers give a model together with the function that it is to write, made for any
+//! hole.
 //!
-//! In both papers a model sees the function alone, and around it only what the context is: never
-//! the rest of its file. So a hole is shown in a text of its own, as if it were the file: the
+//! In both papers a model sees the function alone, and around it only the context, never the rest
+//! of its file. A hole is therefore shown in a text of its own, as if it were the file: the
 //! function's head, its lines before and after the hole, and around a method the line that begins
-//! its class. Nothing is shown that has the reference in it.
+//! its class. Nothing that contains the reference is shown.
 
 mod instruction;
 mod mrg_bench;
@@ -25,13 +26,13 @@ pub use view::HoleView;
 /// A context of a paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PaperContext {
-    /// RepoExec's: how much of a function's dependencies it shows, and in which form.
+    /// RepoExec's: the part of a function's dependencies that it shows, and the form.
     RepoExec(ContextLevel, PromptForm),
     /// MRG-Bench's.
     MrgBench(MrgContext),
 }
 
-/// Why a hole has no such context.
+/// Reason why a hole has no such context.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "--context {context} describes a function by its documentation, but none stands before the \

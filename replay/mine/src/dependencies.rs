@@ -1,16 +1,16 @@
-//! What code depends on: the names it uses that its repository defines, in its file or imported,
+//! Dependencies of code: the names it uses that its repository defines, in its file or imported,
 //! with their definitions, to any depth.
 //!
-//! A dependency is a function, class, type or variable of a file's outermost scope, or a member
-//! of such a class. It is found through imports as the language resolves them: aliases, relative
-//! paths, packages and files that give on what they import, `*` among it. A member is found where
-//! the syntax tells whose it is: of an imported file, of a class, of what `self`, `cls`, `this`
-//! and `super` stand for, of an instance that is made in the function or at the file's outermost
-//! scope, or of a parameter with a declared type; and in the classes that a class is made from.
-//! Not found are names looked up at run time, members of what a function returns, attributes that
-//! only a constructor makes, `require(…)` and the path aliases of `tsconfig.json`.
+//! A dependency is a function, class, type or variable of a file's outermost scope, or a member of
+//! such a class. It is found through imports as the language resolves them: aliases, relative
+//! paths, packages and files that re-export their imports, also by `*`. A member is found if the
+//! syntax shows its owner: an imported file, a class, the referent of `self`, `cls`, `this` or
+//! `super`, an instance that is made in the function or at the file's outermost scope, or a
+//! parameter with a declared type. It is also found in base classes. Not found are names looked up
+//! at run time, members of what a function returns, attributes that only a constructor makes,
+//! `require(…)` and the path aliases of `tsconfig.json`.
 //!
-//! What the code itself stands in is none of its dependencies, nor is a file as a whole.
+//! The definitions around the code are not among its dependencies, nor is a file as a whole.
 
 mod documented;
 
@@ -32,7 +32,7 @@ use tree_sitter::{Node, Tree};
 use super::imports::{find_imports, is_import};
 use super::uses::find_uses;
 
-/// The files of a repository in the languages there are, read as far as they are asked for.
+/// The files of a repository in the supported languages, each parsed on first use.
 pub struct DependencyIndex<'a> {
     paths: BTreeSet<&'a str>,
     files: BTreeMap<&'a str, IndexedFile<'a>>,
@@ -41,26 +41,25 @@ pub struct DependencyIndex<'a> {
 /// Something that code uses and its repository defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
-    /// What the code calls it, without what it is a member of.
+    /// Its name in the code, without its owner's.
     pub name: String,
     /// The file that defines it, relative to the repository's root.
     pub path: String,
-    /// Where the definition stands in the file, with its decorators and the documentation before
-    /// it.
+    /// Range of the definition in the file, with its decorators and the documentation before it.
     pub range: Range<usize>,
-    /// What it is.
+    /// Kind of the definition.
     pub kind: DefinitionKind,
     /// The class it is a member of.
     pub owner: Option<String>,
-    /// 1 where the code itself uses it, one more than that of what uses it elsewhere.
+    /// 1 if the code itself uses it, else one more than the depth of the dependency that uses it.
     pub depth: usize,
-    /// Whether it is called, or made an instance of.
+    /// True if it is called or instantiated.
     pub called: bool,
-    /// Which definition of its file it is.
+    /// Its number among the definitions of its file.
     index: usize,
 }
 
-/// A file with what is known of it.
+/// A file with its index.
 struct IndexedFile<'a> {
     file: &'a SourceFile,
     parsed: OnceLock<ParsedFile>,
@@ -72,7 +71,7 @@ struct ParsedFile {
     definitions: Definitions,
 }
 
-/// A name in a file, and what it may stand for.
+/// A name in a file, and its possible referent.
 struct Mention {
     at: Range<usize>,
     /// As [`find_uses`] returns it.
@@ -80,10 +79,10 @@ struct Mention {
     called: bool,
 }
 
-/// A definition, by its file and its place among the file's.
+/// A definition, by its file and its number among the file's.
 type Id<'a> = (&'a str, usize);
 
-/// What a path of names leads to.
+/// Referent of a path of names.
 #[derive(Clone, Debug)]
 enum NameMeaning<'a> {
     /// A file, or in Python and Go a folder, named as imports name it.
@@ -93,11 +92,11 @@ enum NameMeaning<'a> {
     Instance(Id<'a>),
 }
 
-/// The modules that a name was looked for in.
+/// The modules in which a name was looked up, each with the name.
 type Seen = BTreeSet<(String, String)>;
 
-/// How many steps a name is followed through aliases and base classes: more than any real one
-/// takes, and an end to circles.
+/// Most steps by which a name is followed through aliases and base classes: more than real code
+/// takes; it ends cycles.
 const STEPS: usize = 32;
 
 impl<'a> DependencyIndex<'a> {
@@ -117,9 +116,9 @@ impl<'a> DependencyIndex<'a> {
         }
     }
 
-    /// What the code in a range of a file depends on, and what that depends on, and so on to a
-    /// depth of at least 1; each once, in the order of first use, the nearer first. Nothing is
-    /// given that `around` touches, which is what the code stands in, such as its function.
+    /// Returns the dependencies of the code in a range of a file, and theirs, to a depth of at
+    /// least 1; each once, by depth, then in the order of first use. Definitions that `around`
+    /// touches are left out: it is the range around the code, such as its function.
     pub fn dependencies(
         &self,
         path: &str,
@@ -193,9 +192,9 @@ impl<'a> DependencyIndex<'a> {
             .collect()
     }
 
-    /// What RepoExec's script takes for the dependencies of the code in a range of a file: the
-    /// [names used](Self::names_used) and the names that the code shares with the file's imports,
-    /// from anywhere.
+    /// Returns the dependencies of the code in a range of a file as RepoExec's script finds them:
+    /// the [names used](Self::names_used) and the names that the code shares with the file's
+    /// imports, from anywhere.
     pub fn names_used_or_imported(&self, path: &str, range: &Range<usize>) -> Vec<String> {
         let mut names: BTreeSet<String> = self.names_used(path, range).into_iter().collect();
         if let Some(known) = self.files.get(path) {
@@ -211,8 +210,8 @@ impl<'a> DependencyIndex<'a> {
         names.into_iter().collect()
     }
 
-    /// The function that a range of a file stands in: the outermost one, or the one that is a
-    /// method. Its definition's range, with decorators.
+    /// Returns the range, with decorators, of the function around a range of a file: the outermost
+    /// one, or the one that is a method.
     pub fn function_around(&self, path: &str, range: &Range<usize>) -> Option<Range<usize>> {
         let known = self.files.get(path)?;
         let language = known.file.language;
@@ -248,7 +247,7 @@ impl<'a> DependencyIndex<'a> {
         Some(whole(node, known.file))
     }
 
-    /// A function's range without its decorators, where they are not part of the function itself.
+    /// A function's range without its decorators, if they are not part of the function itself.
     pub fn without_decorators(&self, path: &str, function: &Range<usize>) -> Range<usize> {
         let start = self
             .parsed(path)
@@ -261,7 +260,7 @@ impl<'a> DependencyIndex<'a> {
         start..function.end
     }
 
-    /// Where the statements stand that import something into a file, from anywhere.
+    /// Returns the ranges of the statements that import something into a file, from anywhere.
     pub fn imports(&self, path: &str) -> Vec<Range<usize>> {
         let Some((known, parsed)) = self.files.get(path).zip(self.parsed(path)) else {
             return Vec::new();
@@ -275,8 +274,8 @@ impl<'a> DependencyIndex<'a> {
             .collect()
     }
 
-    /// What begins the classes that a range of a file stands in, the outermost first, each from
-    /// its line's beginning to where its members begin.
+    /// Returns the heads of the classes around a range of a file, the outermost first, each from
+    /// the beginning of its line to the beginning of its members.
     pub fn heads_around(&self, path: &str, range: &Range<usize>) -> Vec<String> {
         let mut heads = Vec::new();
         let Some((known, parsed)) = self.files.get(path).zip(self.parsed(path)) else {
@@ -305,7 +304,7 @@ impl<'a> DependencyIndex<'a> {
         heads
     }
 
-    /// Whether a dependency is a member of a class that a range of a file stands in.
+    /// True if a dependency is a member of a class around a range of a file.
     pub fn shares_class(&self, dependency: &Dependency, path: &str, range: &Range<usize>) -> bool {
         let Some(parsed) = self
             .parsed(&dependency.path)
@@ -320,8 +319,8 @@ impl<'a> DependencyIndex<'a> {
         })
     }
 
-    /// Where the first statement of a file stands that imports from the module it has a
-    /// dependency's name from, or from the dependency's file.
+    /// Returns the offset of the first statement of a file that imports from the module that a
+    /// dependency's name comes from, or from the dependency's file.
     pub fn import_of(&self, path: &str, dependency: &Dependency) -> Option<usize> {
         let definitions = &self.parsed(path)?.definitions;
         let module = match definitions.scope.get(&dependency.name) {
@@ -370,7 +369,8 @@ impl<'a> DependencyIndex<'a> {
         )
     }
 
-    /// What calling this runs: a function, or the constructor of a class that has one.
+    /// Returns the function that a call of this runs: itself, or the constructor of a class that
+    /// has one.
     pub fn callee(&self, dependency: &Dependency) -> Option<Dependency> {
         match dependency.kind {
             DefinitionKind::Function => Some(dependency.clone()),
@@ -454,7 +454,7 @@ impl<'a> DependencyIndex<'a> {
         names
     }
 
-    /// The file that an import means, where it means one.
+    /// Returns the file that an import refers to, if it refers to one.
     fn file_of(&self, from: &str) -> Option<&'a str> {
         let file = |path: &str| self.files.get_key_value(path).map(|(path, _)| *path);
         file(from).or_else(|| {
@@ -465,7 +465,7 @@ impl<'a> DependencyIndex<'a> {
         })
     }
 
-    /// What a path of names, as [`find_uses`] returns it, refers to in a file.
+    /// Returns the referent in a file of a path of names, as [`find_uses`] returns it.
     fn resolve(&self, path: &'a str, names: &str, steps: usize) -> Option<NameMeaning<'a>> {
         let mut parts = names.split('.');
         let first = parts.next()?;
@@ -479,7 +479,7 @@ impl<'a> DependencyIndex<'a> {
         Some(entity)
     }
 
-    /// What calling gives, where the name was called.
+    /// Returns the result of a call if the name is called, else the referent itself.
     fn called(&self, entity: NameMeaning<'a>, part: &str, steps: usize) -> Option<NameMeaning<'a>> {
         if !part.ends_with("()") {
             return Some(entity);
@@ -500,14 +500,15 @@ impl<'a> DependencyIndex<'a> {
         }
     }
 
-    /// What a variable holds, if its definition says so.
+    /// Returns the referent of a variable's value, if its definition shows it.
     fn value(&self, id: Id<'a>, steps: usize) -> Option<NameMeaning<'a>> {
         let value = self.definition(id).value.as_ref()?;
         self.resolve(id.0, value, steps.checked_sub(1)?)
     }
 
-    /// What the outermost scope of a file knows by a name. `seen` are the places that were looked
-    /// at: files that give on all of each other's names would be gone through again and again.
+    /// Returns the referent of a name in the outermost scope of a file. `seen` holds the modules
+    /// searched so far, so that files that re-export each other's names do not cause an endless
+    /// loop.
     fn in_scope(&self, path: &'a str, name: &str, seen: &mut Seen) -> Option<NameMeaning<'a>> {
         let definitions = &self.parsed(path)?.definitions;
         match definitions.scope.get(name) {
@@ -528,7 +529,7 @@ impl<'a> DependencyIndex<'a> {
         }
     }
 
-    /// A name of the first of these modules that has it.
+    /// Returns the referent of a name in the first of these modules that has it.
     fn through(&self, modules: &[String], name: &str, seen: &mut Seen) -> Option<NameMeaning<'a>> {
         modules
             .iter()
@@ -582,7 +583,8 @@ impl<'a> DependencyIndex<'a> {
         }
     }
 
-    /// A member of a class or of what it is made from; `seen` are the classes that were looked at.
+    /// Returns a member of a class or of its base classes; `seen` holds the classes searched so
+    /// far.
     fn member_of_class(
         &self,
         class: Id<'a>,
@@ -631,7 +633,7 @@ pub fn outermost(dependencies: &[Dependency]) -> Vec<&Dependency> {
         .collect()
 }
 
-/// What a file defines and exports.
+/// Returns the definitions and exports of a file.
 fn find_definitions(root: Node<'_>, file: &SourceFile, files: &BTreeSet<&str>) -> Definitions {
     let mut found = Definitions::default();
     for import in find_imports(root, file, files) {
@@ -652,7 +654,7 @@ fn find_definitions(root: Node<'_>, file: &SourceFile, files: &BTreeSet<&str>) -
     found
 }
 
-/// Whether a name, with what it is a member of, is called.
+/// True if a name, with its owner, is called.
 fn is_called(token: Node<'_>, rules: &NameRules) -> bool {
     let mut node = token;
     while let Some(parent) = node.parent() {

@@ -1,11 +1,11 @@
-//! Public benchmarks, made into what the rest of the program knows: holes and projects.
+//! Public benchmarks, converted to holes and projects.
 //!
 //! An import reads a benchmark's records as JSON lines, plain or gzip, one after the other, and
-//! writes a tasks file and beside it a folder, `NAME.corpus`, with the manifest `corpus.toml` and
-//! the sources of projects that it made itself. What becomes of a record depends on what there is:
+//! writes a tasks file and next to it a folder, `NAME.corpus`, with the manifest `corpus.toml` and
+//! the sources of projects that it made itself. The result for a record depends on the inputs:
 //!
-//! - with the repository at hand, it is a hole in the repository's file; that the record's text
-//!   stands there is verified;
+//! - with the repository available, it is a hole in the repository's file, which is checked to
+//!   contain the record's text;
 //! - without, it is a hole in a file made of the record's own text, which is all that a model is
 //!   shown;
 //! - with tests, these are laid into the project, and they alone decide over the hole;
@@ -62,8 +62,8 @@ pub fn format_by_name(name: &str) -> Option<&'static BenchmarkFormat> {
 }
 
 /// Reads files of a format and writes the tasks file `to` and its corpus folder, both whole or not
-/// at all. What an earlier import of the same name left is replaced. `progress` gets how many
-/// bytes of how many are read.
+/// at all. The output of an earlier import of the same name is replaced. `progress` receives the
+/// number of bytes read and the total.
 ///
 /// A record that can't be used is left out and reported in the summary. A task whose id another
 /// record has already gets a suffix, `#2` and so on.
@@ -169,7 +169,7 @@ pub fn import(
     })
 }
 
-/// Describes a fault in a sentence, with a hint where the record is one of another format.
+/// Describes a fault in a sentence, with a hint if the record is one of another format.
 fn describe(fault: &RecordFault, format: &BenchmarkFormat, record: &BenchmarkRecord<'_>) -> String {
     let other = FORMATS
         .iter()

@@ -1,4 +1,4 @@
-//! What a file imports from its own repository.
+//! Imports of a file from its own repository.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub(super) fn find_imports(
     imports
 }
 
-/// Whether a node is a statement that imports, from anywhere.
+/// True if a node is a statement that imports, from anywhere.
 pub(super) fn is_import(language: &Language, node: Node<'_>) -> bool {
     let rules = LanguageSupport::for_language(language).dependencies;
     rules.import_statements.contains(&node.kind())

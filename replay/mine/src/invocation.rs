@@ -7,7 +7,7 @@ use fillrate_language::task::Hole;
 use fillrate_metrics::dependency_invocation_rate;
 use fillrate_syntax::Language;
 
-/// The Dependency Invocation Rates of a completion, each absent where the hole has no such names.
+/// The Dependency Invocation Rates of a completion, each absent if the hole has no such names.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InvocationRates {
     /// `DIR/repository`.

@@ -1,4 +1,4 @@
-//! Whether a reference can be read elsewhere in what a server sees.
+//! Search for references in the other files that a server sees.
 
 use fillrate_language::task::{Hole, HoleKind};
 use fillrate_syntax::text::LineIndex;
@@ -10,9 +10,9 @@ pub struct LeakIndex {
     files: Vec<(String, String)>,
 }
 
-/// A reference with at least this many characters that are no white space is a leak wherever it
-/// stands in another file. Shorter ones, such as `return None`, stand everywhere by right; they
-/// leak only together with their neighbouring lines.
+/// A reference with at least this many characters that are no white space is a leak if any other
+/// file contains it. Shorter ones, such as `return None`, are common; they leak only together with
+/// their neighbouring lines.
 const TELLING_CHARACTERS: usize = 30;
 
 impl LeakIndex {
@@ -26,9 +26,9 @@ impl LeakIndex {
         }
     }
 
-    /// Whether a file other than the hole's own holds the reference, or, for a short reference,
+    /// True if a file other than the hole's own contains the reference, or, for a short reference,
     /// the reference with the lines around it. `contents` is the hole's own file. Of
-    /// [`HoleKind::Api`], every reference leaks by itself, as CrossCodeEval has it (§2.3).
+    /// [`HoleKind::Api`], every reference leaks by itself, as in CrossCodeEval (§2.3).
     pub fn leaks(&self, hole: &Hole, contents: &str) -> bool {
         let ink = hole
             .reference

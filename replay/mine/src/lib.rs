@@ -35,11 +35,11 @@ use serde::{Deserialize, Serialize};
 use spread::CandidateQueue;
 use strum::IntoStaticStr;
 
-/// Chooses holes among candidates and admits those that tests can judge; these are asked from `jobs`
+/// Chooses holes among candidates and admits those that tests can judge; tests run from `jobs`
 /// threads. The same input gives the same holes, whatever the number of threads.
 ///
 /// # Errors
-/// The first of those that the tests gave.
+/// The first error of running the tests.
 pub fn admit<E: Send>(
     sources: &[SourceFile],
     candidates: Vec<HoleCandidate>,
@@ -73,7 +73,7 @@ pub fn admit<E: Send>(
     admit_by(&contents, candidates, wanted, try_one, jobs, progress)
 }
 
-/// As [`admit`] where no tests are: chooses holes by their text alone.
+/// As [`admit`] without tests: chooses holes by their text alone.
 pub fn admit_untested(
     sources: &[SourceFile],
     candidates: Vec<HoleCandidate>,
@@ -146,16 +146,15 @@ fn admit_by<E: Send>(
     Ok(mined)
 }
 
-/// What a project's tests are asked.
+/// Functions that run a project's tests.
 pub struct HoleJudge<J, M> {
     /// The verdict with one file, by its path, in place of the original.
     pub judge: J,
-    /// What they make of faults in a hole, as far as it takes to know that the score is below a
-    /// number.
+    /// The mutation score of a hole; it stops as soon as the score is known to be below a number.
     pub mutate: M,
 }
 
-/// What is wanted of a project.
+/// Holes wanted of a project.
 #[derive(Clone, Debug)]
 pub struct MiningRequest {
     /// The most holes.
@@ -164,24 +163,24 @@ pub struct MiningRequest {
     pub kinds: Vec<HoleKind>,
     /// Another seed chooses other holes.
     pub seed: u64,
-    /// The least mutation score of a hole, from 0 to 1; nothing where none is asked for.
+    /// The least mutation score of a hole, from 0 to 1; `None` for no minimum.
     pub mutation_score: Option<f64>,
     /// Holes, by id, that are not admitted because a model has filled them without other files.
     pub solved: BTreeSet<String>,
 }
 
-/// What mining came to.
+/// Result of mining.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MinedHoles {
     /// Admitted holes, in the order of their places.
     pub holes: Vec<Hole>,
-    /// How many candidates of the wanted kinds there were to choose from.
+    /// Number of candidates of the wanted kinds.
     pub candidates: usize,
     /// Those that were tried and not admitted, by reason.
     pub rejected: BTreeMap<Rejection, usize>,
 }
 
-/// Why a candidate is not admitted.
+/// Reason for rejecting a candidate.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
 )]
@@ -207,17 +206,17 @@ pub enum Rejection {
     Solved,
 }
 
-/// What becomes of a candidate: admitted, with what tests make of faults where that was asked for.
+/// Outcome of a candidate: admitted, with its mutation score if one is wanted, or rejected.
 type Admission = Result<Option<Mutation>, Rejection>;
 
 impl Rejection {
-    /// What tables call it.
+    /// Its name in tables.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Why a candidate is rejected, if it is: the cheap questions first.
+/// Returns the reason for rejecting a candidate, if there is one; the cheap checks run first.
 fn rejection<E>(
     candidate: &HoleCandidate,
     contents: &HashMap<&str, &str>,
@@ -248,7 +247,7 @@ fn rejection<E>(
     })
 }
 
-/// The text of a hole's file, and what stands before and after the hole.
+/// Returns the text of a hole's file, and the text before and after the hole.
 fn cut<'a>(
     hole: &Hole,
     contents: &HashMap<&str, &'a str>,
@@ -257,7 +256,7 @@ fn cut<'a>(
     Some((text, hole.cut(text).ok()?))
 }
 
-/// Why a candidate is rejected whatever tests say, if it is.
+/// Returns the reason for rejecting a candidate that does not depend on its tests, if there is one.
 fn textual_rejection(
     candidate: &HoleCandidate,
     contents: &HashMap<&str, &str>,

@@ -12,7 +12,7 @@ const SHINGLE: usize = 5;
 const ROWS: usize = 4;
 const BANDS: usize = 64;
 
-/// Texts, and which of them another resembles.
+/// Set of texts that finds whether another text resembles one of them.
 pub struct NearDuplicates {
     least: f64,
     /// The texts with an equal band, by its number and hash.
@@ -21,7 +21,7 @@ pub struct NearDuplicates {
 }
 
 impl NearDuplicates {
-    /// The least similarity that can be asked for: below, bands miss too many.
+    /// The least similarity that can be required: below it, bands miss too many pairs.
     pub const LEAST: f64 = 0.5;
 
     /// No texts yet. Two texts resemble each other if they share at least this part of their
@@ -47,7 +47,7 @@ impl NearDuplicates {
         self.texts.push(shingles);
     }
 
-    /// Whether a text resembles one of those added.
+    /// True if a text resembles one of those added.
     pub fn resembles_any(&self, text: &str) -> bool {
         let shingles = shingles(text);
         let candidates: HashSet<usize> = bands(&shingles)
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn similarity_is_share_of_common_shingles() {
-        // 96 shingles each; the first 10 words stand in 10 of them: 86 of 106 are shared.
+        // 96 shingles each; the first 10 words are in 10 of them: 86 of 106 are shared.
         let (one, other) = (words(100, 0..0, "x"), words(100, 0..10, "x"));
         let exact = 86.0 / 106.0;
         assert_eq!(jaccard(&shingles(&one), &shingles(&other)), exact);

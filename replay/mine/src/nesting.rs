@@ -1,11 +1,10 @@
-//! Stretches of a file that lie within each other, as the nodes of its syntax tree do.
+//! Nested ranges of a file, such as the nodes of its syntax tree.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Stretches of which any two are apart or one lies within the other, ready to be asked which of
-/// them are around a place: in the time of a search, where a look at each would make the work of
-/// a file grow with its square.
+/// Stretches of which any two are disjoint or one is within the other, indexed to find those around
+/// an offset by binary search. A scan of all of them would take quadratic time for a file.
 pub(super) struct Nesting<T> {
     /// Each before those within it.
     stretches: Vec<Stretch<T>>,
@@ -13,16 +12,16 @@ pub(super) struct Nesting<T> {
 
 /// One of them.
 pub(super) struct Stretch<T> {
-    /// Where it stands.
+    /// Its range in the file.
     pub(super) bytes: Range<usize>,
-    /// What is known of it.
+    /// The value attached to it.
     pub(super) value: T,
-    /// The place, among all, of the innermost one around it.
+    /// Index of the innermost one around it.
     outer: Option<usize>,
 }
 
 impl<T> Nesting<T> {
-    /// Of stretches that are equal, a later one lies within an earlier one.
+    /// Of stretches that are equal, a later one is within an earlier one.
     pub(super) fn new(stretches: impl IntoIterator<Item = (Range<usize>, T)>) -> Self {
         let mut stretches: Vec<Stretch<T>> = stretches
             .into_iter()
@@ -75,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Stretches that lie within each other: halves of halves, some of them left out.
+    /// Nested stretches: halves of halves, some of them left out.
     fn halves(range: Range<usize>, kept: &mut impl Iterator<Item = u8>) -> Vec<Range<usize>> {
         let choice = kept.next().unwrap_or(0);
         if choice == 0 || range.len() < 2 {

@@ -29,19 +29,19 @@ pub(super) struct CandidateQueue {
 /// The candidates of one kind.
 #[derive(Default)]
 struct KindQueue {
-    /// By file and class, the next one last, each with the number that chance gave it. No class is
-    /// empty.
+    /// By file and class, the next one last, each with its random number. No class is empty.
     files: BTreeMap<String, BTreeMap<SizeAndSubject, Vec<(String, HoleCandidate)>>>,
-    /// By how often their file was used, the next one of each file and class: the numbers with
-    /// their files. What is to be taken is found here without a look at every class of every file.
+    /// The next candidate of each file and class, by the number of uses of the file: its random
+    /// number and its file. The next candidate to take is found here without a search of every
+    /// class of every file.
     next: BTreeMap<usize, BTreeMap<SizeAndSubject, BTreeMap<String, String>>>,
 }
 
-/// What candidates of a kind and a file have in common between which chance alone decides.
+/// Size and category. Among candidates of a kind and a file that share both, the order is random.
 type SizeAndSubject = (u32, Option<Topic>);
 
 impl KindQueue {
-    /// Lists what is next of a file that was used so often.
+    /// Lists the next candidate of each class of a file that was used `uses` times.
     fn list(&mut self, path: &str, uses: usize) {
         for (class, candidates) in self.files.get(path).into_iter().flatten() {
             if let Some((chance, _)) = candidates.last() {
@@ -56,7 +56,7 @@ impl KindQueue {
         }
     }
 
-    /// Takes what is next of a file, which was used so often, off the lists.
+    /// Removes the next candidates of a file that was used `uses` times from the lists.
     fn unlist(&mut self, path: &str, uses: usize) {
         let Some(listed) = self.next.get_mut(&uses) else {
             return;
@@ -123,7 +123,7 @@ impl CandidateQueue {
         }
     }
 
-    /// How many are waiting.
+    /// Number of waiting candidates.
     pub(super) fn len(&self) -> usize {
         let queues = self.waiting.values();
         let classes = queues.flat_map(|queue| queue.files.values().flat_map(BTreeMap::values));

@@ -1,12 +1,11 @@
-//! Tokens as the syntax tree has them: what sizes are counted in where no model's tokenizer is
-//! meant.
+//! Tokens of the syntax tree: the unit of sizes that do not depend on a model's tokenizer.
 
 use fillrate_syntax::Language;
 use tree_sitter::Node;
 
-/// How many tokens a text has: the leaves of its syntax tree, where a string and a comment count
-/// as one each. A text that is a part of a program, as what is cut out of one, is counted as if
-/// it stood alone.
+/// Returns the number of tokens of a text: the leaves of its syntax tree; a string and a comment
+/// count as one each. A part of a program, such as a reference, is counted as if it were the whole
+/// text.
 pub fn count(text: &str, language: &Language) -> usize {
     leaves(language.parse(text).root_node())
         .into_iter()

@@ -1,5 +1,5 @@
-//! What would be undefined in a file if what it imports were empty classes, and every use of the
-//! names that a file knows.
+//! Uses of names in a file: those that would be undefined if the file's imports were empty classes,
+//! and all uses of the names that the file knows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,8 @@ use super::imports::is_import;
 /// A use of a name or of a member.
 #[derive(Clone, Debug)]
 pub(super) struct NameUse<'t> {
-    /// What is used: names with dots between, and `()` behind one that was called or of which
-    /// this is an instance.
+    /// Path of the used name: names with dots between, and `()` after one that is called or of
+    /// which this is an instance.
     pub(super) name: String,
     /// The last name's token.
     pub(super) token: Node<'t>,
@@ -35,11 +35,11 @@ pub(super) fn find_undefined<'t>(
     find(root, file, imports, false)
 }
 
-/// The uses in a file of what its outermost scope knows by these `names`, of members of that, and
-/// of members of instances of that, in their order; whether a class has such a member is left
-/// open. An instance is found as in [`find_undefined`], and by `self`, `cls`, `this` and the declared
-/// types of parameters. What a function binds itself is left out. A member of the class that a
-/// class is made from, as in `super().name`, is that of `Class().super()`.
+/// The uses in a file, in their order, of these `names` of its outermost scope, of their members,
+/// and of members of their instances. It is not checked that a class has such a member. An instance
+/// is found as in [`find_undefined`], and by `self`, `cls`, `this` and the declared types of
+/// parameters. Names that a function binds itself are left out. A member of a base class, as in
+/// `super().name`, is that of `Class().super()`.
 pub(super) fn find_uses<'t>(
     root: Node<'t>,
     file: &SourceFile,
@@ -69,12 +69,12 @@ fn find<'t>(
     finder.uses
 }
 
-/// What a name refers to.
+/// Referent of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// What is imported by this name.
+    /// The import of this name.
     Imported(String),
-    /// An instance of what is imported by this name.
+    /// An instance of the import of this name.
     Instance(String),
     /// Anything else.
     Other,
@@ -83,15 +83,15 @@ enum Meaning {
 struct UseFinder<'t, 'a> {
     file: &'a SourceFile,
     rules: &'static NameRules,
-    /// Whether every use is wanted, and not only that of what would be undefined.
+    /// True to find every use; false to find only undefined ones.
     every_use: bool,
     /// The names of the outermost scope that are looked for.
     names: &'a BTreeSet<String>,
-    /// What the functions around bind, the innermost last.
+    /// Names that the functions around bind, the innermost function last.
     scopes: Vec<BTreeMap<String, Meaning>>,
-    /// What the attributes of the classes around hold, the innermost last.
+    /// Attributes of the classes around, the innermost class last.
     classes: Vec<BTreeMap<String, Meaning>>,
-    /// By what path the outermost scope knows the classes around, the innermost last; nothing for
+    /// Paths by which the outermost scope knows the classes around, the innermost last; `None` for
     /// a class within a function.
     paths: Vec<Option<String>>,
     uses: Vec<NameUse<'t>>,
@@ -140,7 +140,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         }
     }
 
-    /// Whether nodes of a kind are members whose uses are wanted.
+    /// True if nodes of a kind are members whose uses are wanted.
     fn is_member(&self, kind: &str) -> bool {
         self.rules.members.contains(&kind)
             || self.every_use && self.rules.type_members.contains(&kind)
@@ -182,8 +182,8 @@ impl<'t, 'a> UseFinder<'t, 'a> {
             .extend(used.map(|name| NameUse { name, token: node }));
     }
 
-    /// The path of a member of the class around that is used by its name alone: a field, or
-    /// what the file does not know otherwise.
+    /// The path of a member of the class around that is used by its name alone: a field, or a name
+    /// that the file does not know otherwise.
     fn implicit_member(&self, name: &str) -> Option<String> {
         if !self.every_use || !self.rules.implicit_members || self.is_own(name) {
             return None;
@@ -195,7 +195,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         is_member.then(|| format!("{class}().{name}"))
     }
 
-    /// What an expression refers to.
+    /// Returns the referent of an expression.
     fn meaning(&self, node: Node<'t>) -> Meaning {
         let kind = node.kind();
         if self.rules.expressions.contains(&kind) {
@@ -271,7 +271,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         }
     }
 
-    /// What a declared type refers to: an instance of an imported name.
+    /// Returns the referent of a declared type: an instance of an imported name.
     fn declared(&self, node: Node<'t>) -> Meaning {
         let Some(name) = (self.rules.type_name)(node, self.file) else {
             return Meaning::Other;
@@ -305,7 +305,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         }
     }
 
-    /// What the attributes of a class hold.
+    /// Returns the referents of a class's attributes, by name.
     fn attributes(&self, class: Node<'t>) -> BTreeMap<String, Meaning> {
         let mut attributes = BTreeMap::new();
         let file = self.file;
@@ -323,8 +323,8 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         attributes
     }
 
-    /// Puts what a node binds into the innermost scope, and what stands below it short of inner
-    /// scopes and classes.
+    /// Adds the names that a node and the nodes below it bind to the innermost scope, except those
+    /// of inner scopes and classes.
     fn bindings(&mut self, node: Node<'t>, scope: Node<'t>) {
         if is_import(self.file.language, node) {
             return;
@@ -347,7 +347,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         }
     }
 
-    /// Takes out of the innermost scope what a function says is the file's.
+    /// Removes the names that a function declares as the file's from the innermost scope.
     fn leave_to_the_file(&mut self, function: Node<'t>) {
         let mut pending = vec![function];
         while let Some(node) = pending.pop() {
@@ -365,7 +365,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         }
     }
 
-    /// By what path the outermost scope knows a class.
+    /// Returns the path by which the outermost scope knows a class.
     fn path_of(&self, class: Node<'t>) -> Option<String> {
         let name = class
             .child_by_field_name("name")
@@ -377,7 +377,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         }
     }
 
-    /// Whether a name is what a method calls its object or class.
+    /// True if a name is a method's name for its object or class.
     fn is_own(&self, name: &str) -> bool {
         self.every_use && !self.paths.is_empty() && self.rules.own_names.contains(&name)
     }
@@ -406,7 +406,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
     }
 }
 
-/// A name that stands for two things may be anything.
+/// Adds a name; one with two different referents becomes [`Meaning::Other`].
 fn put(names: &mut BTreeMap<String, Meaning>, name: &str, meaning: &Meaning) {
     names
         .entry(name.to_owned())

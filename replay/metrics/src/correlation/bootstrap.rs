@@ -7,7 +7,7 @@ use super::coefficient::{Coefficient, two_normals};
 use crate::interval::quantile::interpolate;
 use crate::interval::{Estimate, TAIL};
 
-/// What was seen of one model version.
+/// Observed figures of one model version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelVersion {
     /// Offline, by cluster: of each file the holes' scores.
@@ -16,7 +16,7 @@ pub struct ModelVersion {
     pub online: SampledFigure,
 }
 
-/// One figure of a version, and what can be drawn anew of it.
+/// One figure of a version, with the data for drawing it anew.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SampledFigure {
     /// Its clusters: the figure is Σ sum / Σ weight, and clusters are drawn with replacement.
@@ -30,12 +30,12 @@ pub enum SampledFigure {
     },
 }
 
-/// Samples that stand or fall together.
+/// Samples that are not independent of each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ClusterTotal {
     /// The sum of its samples, each times its weight.
     pub sum: f64,
-    /// The sum of the weights: how many samples there are, where all count alike.
+    /// The sum of the weights: the number of samples if all count alike.
     pub weight: f64,
 }
 
@@ -49,7 +49,7 @@ impl SampledFigure {
         Self::Clusters(clusters.collect())
     }
 
-    /// The figure as it was seen; `None` without samples.
+    /// The figure as observed; `None` without samples.
     pub fn value(&self) -> Option<f64> {
         match self {
             Self::Clusters(clusters) => ratio(clusters.iter().copied()),
@@ -71,12 +71,12 @@ impl SampledFigure {
     }
 }
 
-/// What [`two_level_bootstrap`] found.
+/// Result of [`two_level_bootstrap`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
     /// The coefficient with its percentile interval; n is the number of versions.
     pub estimate: Estimate,
-    /// How often was drawn.
+    /// Number of draws.
     pub draws: u32,
     /// Draws in which the coefficient was not defined, for instance because one version was
     /// drawn each time. They are left out of the interval.
@@ -87,11 +87,12 @@ pub struct Bootstrap {
 /// from a bootstrap on two levels: versions are drawn with replacement, then, within each drawn
 /// one, its offline clusters and its online clusters (Davison and Hinkley 1997, §3.8).
 ///
-/// Clusters are drawn for each version by itself. Where all versions had the same holes, that
-/// makes the interval rather too wide. With few versions that are measured well it is too narrow:
-/// four give only 35 sets. Where the error of measuring is as large as the differences it is too
-/// wide, as it draws that error a second time. [`bootstrap_coverage`](crate::bootstrap_coverage)
-/// says how often it holds the truth. Equal seeds give equal values.
+/// Clusters are drawn for each version by itself. If all versions had the same holes, that makes
+/// the interval rather too wide. With few versions that are measured well it is too narrow: four
+/// give only 35 sets. If the error of measuring is as large as the differences it is too wide, as
+/// it draws that error a second time. [`bootstrap_coverage`](crate::bootstrap_coverage) gives the
+/// share of studies in which it contains the population's coefficient. Equal seeds give equal
+/// values.
 ///
 /// `None` if the coefficient is not defined for the versions as they are, or in no draw.
 pub fn two_level_bootstrap(

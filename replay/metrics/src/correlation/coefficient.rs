@@ -1,4 +1,4 @@
-//! Whether two figures of the same things go together: offline scores and online rates of model
+//! Correlation of two figures of the same things: offline scores and online rates of model
 //! versions. There are few versions, so p values come from permutations, never from a normal
 //! approximation.
 
@@ -20,7 +20,7 @@ pub enum Coefficient {
     Kendall,
 }
 
-/// The most pairs for which all permutations are looked at: 9! = 362,880.
+/// The most pairs for which all permutations are evaluated: 9! = 362,880.
 pub const MOST_EXACT: usize = 9;
 
 impl Coefficient {
@@ -36,8 +36,8 @@ impl Coefficient {
         }
     }
 
-    /// The coefficient of these pairs, from −1 to 1. `None` where it is not defined: fewer than
-    /// two pairs, a side without any difference, or a number that is not finite.
+    /// The coefficient of these pairs, from −1 to 1. `None` if it is not defined: fewer than two
+    /// pairs, a side without any difference, or a number that is not finite.
     pub fn correlate(self, pairs: &[(f64, f64)]) -> Option<f64> {
         let association = Association::new(self, pairs)?;
         let order: Vec<usize> = (0..pairs.len()).collect();
@@ -49,8 +49,8 @@ impl Coefficient {
 /// coefficient is at least as far from 0 as the one seen.
 ///
 /// `None` for more than [`MOST_EXACT`] pairs, where [`permutation_p_by_draws`] has an answer, and
-/// where the coefficient is not defined. The least possible p is 1/n! (Pearson, if no other
-/// pairing is as far from 0) or 2/n!: with 3 pairs, nothing can be found.
+/// if the coefficient is not defined. The least possible p is 1/n! (Pearson, if no other pairing is
+/// as far from 0) or 2/n!: with 3 pairs, nothing can be found.
 ///
 /// For Pearson's r this is not always scipy's `permutation_test`, which doubles the smaller tail:
 /// the distribution is not symmetric.
@@ -90,7 +90,7 @@ pub fn exact_permutation_p(coefficient: Coefficient, pairs: &[(f64, f64)]) -> Op
 /// kind below p (Phipson and Smyth 2010, <https://doi.org/10.2202/1544-6115.1585>). Equal seeds
 /// give equal values. A report that prints one says that it is drawn, and from how many.
 ///
-/// `None` where the coefficient is not defined, or without draws.
+/// `None` if the coefficient is not defined, or without draws.
 pub fn permutation_p_by_draws(
     coefficient: Coefficient,
     pairs: &[(f64, f64)],
@@ -122,7 +122,7 @@ struct Association {
     first: Vec<f64>,
     /// Likewise.
     second: Vec<f64>,
-    /// What a numerator is divided by: no pairing changes it. Above 0.
+    /// Denominator of the coefficient, the same for every pairing. Above 0.
     scale: f64,
 }
 
@@ -174,8 +174,9 @@ impl Association {
         }
     }
 
-    /// What is as far from 0 as this pairing. Equal coefficients may differ by a rounding error
-    /// when their sums run in another order.
+    /// Returns the least absolute numerator that counts as at least as far from 0 as this
+    /// pairing's. Equal coefficients may differ by a rounding error when their sums run in another
+    /// order.
     fn at_least(&self, order: &[usize]) -> f64 {
         self.numerator(order).abs() - 1e-13 * self.scale
     }
@@ -261,12 +262,12 @@ pub fn sign_agreement(versions: &[(f64, f64)]) -> SignAgreement {
     counts
 }
 
-/// How much of the variance of figures is not their own error, from 0 to 1: 1 − the mean of the
-/// squared standard errors / the variance of the values. Of each figure: its value and its
-/// standard error, e.g. from [`clustered_standard_error`](crate::clustered_standard_error).
+/// Returns the share of the variance of figures that is not their own error, from 0 to 1: 1 − the
+/// mean of the squared standard errors / the variance of the values. Of each figure: its value and
+/// its standard error, e.g. from [`clustered_standard_error`](crate::clustered_standard_error).
 ///
-/// `None` for fewer than two figures, figures that do not differ, or errors that leave nothing:
-/// then the figures can't be told apart at all.
+/// `None` for fewer than two figures, figures that do not differ, or errors that leave no variance:
+/// then the figures can't be distinguished.
 pub fn reliability(figures: &[(f64, f64)]) -> Option<f64> {
     if figures.len() < 2 {
         return None;
@@ -283,10 +284,10 @@ pub fn reliability(figures: &[(f64, f64)]) -> Option<f64> {
     (variance > 0.0 && reliability > 0.0).then_some(reliability)
 }
 
-/// What a correlation would be if neither side were measured with error: r / √(reliability of
-/// the one × of the other) (Spearman 1904, <https://doi.org/10.2307/1412159>). It may lie beyond
-/// ±1 by chance, and is left there. `None` unless both [`reliability`] values are above 0 and at
-/// most 1.
+/// Returns the correlation as it would be if neither side were measured with error: r /
+/// √(reliability of the one × of the other) (Spearman 1904, <https://doi.org/10.2307/1412159>). It
+/// may be beyond ±1 by chance, and is not clipped. `None` unless both [`reliability`] values are
+/// above 0 and at most 1.
 pub fn attenuation_corrected(r: f64, first: f64, second: f64) -> Option<f64> {
     let valid = |reliability: f64| reliability > 0.0 && reliability <= 1.0;
     (valid(first) && valid(second)).then(|| r / (first * second).sqrt())

@@ -17,14 +17,13 @@ const GREATEST_R: f64 = 0.9995;
 /// Pearson's r of these pairs with an interval for the correlation of the population that they
 /// were drawn from, of figures measured as these were.
 ///
-/// Where both sides are normally distributed the interval is exact for any number of pairs from
-/// three up: its bounds are the quantiles of Fisher's distribution of ρ given r, for which
-/// ρ/√(1−ρ²) is (r/√(1−r²) · χ(n−2) − Z) / χ(n−1) (Fisher 1930,
-/// <https://doi.org/10.1017/S0305004100016297>). They are found from `draws` of that distribution;
-/// equal seeds give equal values. The usual interval by Fisher's z has an error of approximation
-/// that matters below ten pairs.
+/// If both sides are normally distributed, the interval is exact for any number of pairs from three
+/// up: its bounds are the quantiles of Fisher's distribution of ρ given r, for which ρ/√(1−ρ²) is
+/// (r/√(1−r²) · χ(n−2) − Z) / χ(n−1) (Fisher 1930, <https://doi.org/10.1017/S0305004100016297>).
+/// They are found from `draws` of that distribution; equal seeds give equal values. The usual
+/// interval by Fisher's z has an error of approximation that matters below ten pairs.
 ///
-/// `None` for fewer than three pairs or draws, or where r is not defined.
+/// `None` for fewer than three pairs or draws, or if r is not defined.
 pub fn pearson_interval(pairs: &[(f64, f64)], draws: u32, seed: u64) -> Option<Estimate> {
     latent_correlation(pairs, (0.0, 0.0), draws, seed).map(|latent| Estimate {
         value: Coefficient::Pearson
@@ -40,20 +39,20 @@ pub fn pearson_interval(pairs: &[(f64, f64)], draws: u32, seed: u64) -> Option<E
 ///
 /// The interval is a generalised one (Weerahandi 1993,
 /// <https://doi.org/10.1080/01621459.1993.10476355>): covariance matrices are drawn from what the
-/// pairs leave possible, by Bartlett's decomposition, the error is taken from their diagonals,
-/// and the quantiles of the correlations that are left are its bounds. A matrix that the error
-/// leaves without a variance could have any correlation, so it stands below the lower bound and
-/// above the upper one. With few pairs and much error the interval is all of −1 to 1: then
-/// nothing can be told. Without error it is [`pearson_interval`]'s.
+/// pairs leave possible, by Bartlett's decomposition, the error is taken from their diagonals, and
+/// the quantiles of the correlations that are left are its bounds. A matrix that the error leaves
+/// without a variance could have any correlation, so it counts as below the lower bound and above
+/// the upper one. With few pairs and much error the interval is all of −1 to 1: then the pairs
+/// decide nothing. Without error it is [`pearson_interval`]'s.
 ///
 /// Pairs on a line leave no variance that an interval could come from, and yet do not prove that
 /// the next pair is on it. So the interval is that of an r of at most .9995, with r itself.
 ///
-/// It holds where figures and errors are normally distributed, the errors of the two sides are
-/// independent, and their variances are known. The value may lie beyond ±1 by chance and is left
-/// there; it is r itself where the error leaves no variance.
+/// It holds if figures and errors are normally distributed, the errors of the two sides are
+/// independent, and their variances are known. The value may be beyond ±1 by chance and is not
+/// clipped; it is r itself if the error leaves no variance.
 ///
-/// `None` for fewer than three pairs, none of the draws, or where r is not defined.
+/// `None` for fewer than three pairs, none of the draws, or if r is not defined.
 pub fn latent_correlation(
     pairs: &[(f64, f64)],
     noise: (f64, f64),
@@ -114,12 +113,12 @@ pub fn latent_correlation(
     })
 }
 
-/// How often the interval of [`two_level_bootstrap`] holds the population's coefficient in
-/// simulated studies of so many versions, with Wilson's interval for the number of `studies`:
-/// what its nominal 95 % come to. Versions are drawn from the bivariate normal distribution with
-/// the correlation `r` of figures as they are measured; of each side, the share `noise` of the
-/// variance is error of measurement, which is drawn anew with the versions. Equal seeds give
-/// equal values.
+/// Returns the share of simulated studies of `versions` versions in which the interval of
+/// [`two_level_bootstrap`] contains the population's coefficient, with Wilson's interval for the
+/// number of `studies`: the actual coverage of its nominal 95 %. Versions are drawn from the
+/// bivariate normal distribution with the correlation `r` of figures as they are measured; of each
+/// side, the share `noise` of the variance is error of measurement, which is drawn anew with the
+/// versions. Equal seeds give equal values.
 ///
 /// The population's Spearman is 6/π · asin(r/2) and its Kendall 2/π · asin r, as for any bivariate
 /// normal distribution.

@@ -13,9 +13,9 @@ use crate::interval::{Estimate, TAIL, student_quantile};
 /// that is measured as well as the old ones, and no correction for errors belongs into them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearPrediction {
-    /// The second figure where the first is 0.
+    /// The second figure if the first is 0.
     pub intercept: f64,
-    /// What the second figure gains for each unit of the first.
+    /// Change of the second figure for each unit of the first.
     pub slope: f64,
     /// The residuals' standard deviation, with n − 2 degrees of freedom.
     residual: f64,
@@ -34,7 +34,7 @@ const CORRELATIONS: u32 = 200;
 /// The strongest correlation that so few figures, rounded as they are, can show.
 const MOST_R: f64 = 0.999_9;
 
-/// Halvings of the range in which the smallest gap lies.
+/// Halvings of the range that contains the smallest gap.
 const HALVINGS: usize = 40;
 
 impl LinearPrediction {

@@ -1,4 +1,4 @@
-//! What it costs to choose a version by its first figure.
+//! Cost of choosing a version by its first figure.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +15,8 @@ pub struct Selection {
     pub chosen: usize,
     /// The probability that its true second figure is the largest of these versions.
     pub probability: f64,
-    /// What its true second figure lacks to the largest one, expected, with a 95 % range.
+    /// Expected difference between the largest true second figure and the chosen version's, with a
+    /// 95 % range.
     pub regret: Estimate,
 }
 

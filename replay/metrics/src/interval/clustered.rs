@@ -12,9 +12,9 @@ const LEAST_ERROR: f64 = 1e-7;
 /// The mean of samples, each with the cluster it belongs to, with an interval from the
 /// [`clustered_standard_error`] and Student's t with (clusters − 1) degrees of freedom.
 ///
-/// `None` without samples. With a single cluster there is a mean but no interval: nothing then
-/// tells how much clusters differ, and an interval that takes the samples for independent would
-/// be narrower than the truth.
+/// `None` without samples. With a single cluster there is a mean but no interval: the differences
+/// between clusters are then unknown, and an interval that assumes independent samples would be too
+/// narrow.
 ///
 /// Samples that are all equal give an interval of no width; for samples between 0 and 1 use
 /// [`clustered_share`].
@@ -49,12 +49,12 @@ pub fn clustered_proportion<K: Ord + Clone>(outcomes: &[(K, bool)]) -> Option<Es
 ///
 /// The interval counts as many outcomes as would have the variance of the clustered error, which is
 /// Kish's effective sample size, and takes Student's t with (clusters − 1) degrees of freedom for
-/// the normal quantile. The error is at least that of independent samples, as clusters that happen
-/// to agree less than chance are no promise for the next. Near 0 and 1 an interval of ± t errors is
-/// too short, and this one is not: the tests in `coverage` simulate both.
+/// the normal quantile. The error is at least that of independent samples, as clusters that agree
+/// less than chance in one sample need not do so in the next. Near 0 and 1 an interval of ± t
+/// errors is too short, and this one is not: the tests in `coverage` simulate both.
 ///
-/// If all samples are equal, nothing tells how much clusters differ. Then each cluster counts as
-/// one outcome, which is the cautious end. A single cluster has no interval.
+/// If all samples are equal, the differences between clusters are unknown. Then each cluster counts
+/// as one outcome, which is the cautious choice. A single cluster has no interval.
 pub fn clustered_share<K: Ord>(samples: &[(K, f64, f64)]) -> Option<Estimate> {
     let estimate = clustered_weighted_mean(samples)?;
     let bounds = share_error(samples, estimate.value)
@@ -67,8 +67,8 @@ pub fn clustered_share<K: Ord>(samples: &[(K, f64, f64)]) -> Option<Estimate> {
     })
 }
 
-/// The bounds of [`clustered_share`] of a share with this error in so many clusters; `None` for
-/// fewer than two.
+/// Returns the bounds of [`clustered_share`] of a share with this error in the given number of
+/// clusters; `None` for fewer than two.
 pub fn share_bounds(share: f64, error: f64, clusters: usize) -> Option<(f64, f64)> {
     let share = share.clamp(0.0, 1.0);
     let count = clusters as f64;

@@ -1,5 +1,5 @@
 //! Differences between groups of different samples, which come in clusters that the groups may
-//! share: what two models' completions came to in the same files.
+//! share, such as the results of two models' completions in the same files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,10 +34,10 @@ pub fn clustered_difference<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> 
 
 /// [`clustered_difference`] of shares, its interval kept within −1 and 1.
 ///
-/// Where all outcomes of a group are equal, that error knows nothing of the group. There the
-/// interval is made of the two shares' own, as of [`clustered_proportion`], which end at l and u:
-/// from d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²). That is
-/// Newcombe's hybrid score method with clustered score intervals, the tenth of
+/// If all outcomes of a group are equal, that error has no information on the group. The interval
+/// is then made of the two shares' own, as of [`clustered_proportion`], which end at l and u: from
+/// d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²). That is Newcombe's hybrid
+/// score method with clustered score intervals, the tenth of
 /// <https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8%3C873::AID-SIM779%3E3.0.CO;2-I>.
 pub fn clustered_difference_of_proportions<K: Ord + Clone>(
     first: &[(K, bool)],
@@ -71,10 +71,10 @@ pub fn clustered_difference_of_proportions<K: Ord + Clone>(
     Some(estimate.within(-1.0..=1.0))
 }
 
-/// How many times larger the variance of the difference of two groups' means is than it would be
-/// if all samples were independent: the design effect of Kish. At least 1, as clusters that
-/// happen to agree less than chance are no promise for the next. `None` where there is no
-/// clustered error, or no variance.
+/// Returns the design effect of Kish: the variance of the difference of two groups' means, divided
+/// by the variance it would have if all samples were independent. At least 1, as clusters that
+/// agree less than chance in one sample need not do so in the next. `None` if there is no clustered
+/// error, or no variance.
 pub fn design_effect<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<f64> {
     let (error, _) = error(first, second)?;
     let variance = |samples: &[(K, f64)]| -> Option<f64> {

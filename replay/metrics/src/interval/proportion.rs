@@ -45,7 +45,7 @@ pub(super) fn score_bounds(share: f64, n: f64, quantile: f64) -> (f64, f64) {
     )
 }
 
-/// Halvings of the range in which a bound of [`tango_bounds`] lies.
+/// Halvings of the range that contains a bound of [`tango_bounds`].
 const HALVINGS: usize = 60;
 
 /// Tango's bounds of the difference of two paired shares, with this quantile: `more` and `less` are

@@ -8,14 +8,14 @@ pub fn median(samples: &[f64]) -> Option<Estimate> {
     quantile(samples, 0.5)
 }
 
-/// The value below which the share `p` of samples lies, between neighbours in a straight line
-/// (type 7 of Hyndman and Fan 1996, what NumPy and R do by default).
+/// Returns the value below which the share `p` of samples is, interpolated linearly between
+/// neighbours (type 7 of Hyndman and Fan 1996, the default of NumPy and R).
 ///
 /// The interval runs between two samples, chosen by the binomial distribution so that each side
-/// misses the true quantile with probability 2.5 % at most, whatever the distribution. A bound
-/// for which there are too few samples is `None`: the median needs 6, the upper bound of the
-/// 95th percentile 72. Samples are taken as independent. Far out, the
-/// straight line can leave the interval, which is then widened to hold the value.
+/// misses the true quantile with probability 2.5 % at most, whatever the distribution. A bound for
+/// which there are too few samples is `None`: the median needs 6, the upper bound of the 95th
+/// percentile 72. Samples are taken as independent. In the tails the interpolated value can be
+/// outside the interval, which is then widened to contain it.
 ///
 /// `None` without samples, with an infinite one or a NaN among them, or for `p` outside 0 to 1.
 pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
@@ -24,14 +24,14 @@ pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
         return None;
     }
     let n = samples.len();
-    // Probability that fewer than `rank` samples lie below the true quantile.
+    // Probability that fewer than `rank` samples are below the true quantile.
     let below = |rank: usize| binomial_cdf(rank as u64 - 1, n as u64, p);
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
 
     let value = interpolate(&sorted, p)?;
 
-    // The sample of rank r (from 1) lies above the quantile if fewer than r samples lie below it.
+    // The sample of rank r (from 1) is above the quantile if fewer than r samples are below it.
     let low = ranks_while(n, |rank| below(rank) <= TAIL);
     let high = ranks_while(n, |rank| below(rank) < 1.0 - TAIL) + 1;
     let at = |rank: usize| sorted.get(rank.checked_sub(1)?).copied();
@@ -44,7 +44,7 @@ pub fn quantile(samples: &[f64], p: f64) -> Option<Estimate> {
     })
 }
 
-/// The value below which the share `p` of sorted values lies, interpolated linearly between
+/// Returns the value below which the share `p` of sorted values is, interpolated linearly between
 /// neighbours. `None` without values.
 pub(crate) fn interpolate(sorted: &[f64], p: f64) -> Option<f64> {
     let place = sorted.len().checked_sub(1)? as f64 * p;
@@ -55,7 +55,8 @@ pub(crate) fn interpolate(sorted: &[f64], p: f64) -> Option<f64> {
     Some(left + (right - left) * place.fract())
 }
 
-/// How many of the ranks 1 … `n` satisfy a condition that holds up to some rank and no further.
+/// Returns the number of ranks in 1 … `n` that satisfy a condition, which holds up to some rank and
+/// not beyond.
 fn ranks_while(n: usize, condition: impl Fn(usize) -> bool) -> usize {
     let (mut holds, mut fails) = (0, n + 1);
     while fails - holds > 1 {

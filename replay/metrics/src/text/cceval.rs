@@ -1,4 +1,4 @@
-//! What CrossCodeEval's reference scorer does to a prediction before it compares
+//! Clean-up that CrossCodeEval's reference scorer applies to a prediction before it compares
 //! (<https://github.com/amazon-science/cceval>), and its exact match.
 
 use std::cell::OnceCell;

@@ -1,4 +1,4 @@
-//! How much code uses what its repository offers.
+//! Metrics of code's use of its repository.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! How far a set of tasks is from real code: the reconstruction error of MRG-Bench, §5.1.1 of
-//! [its paper](https://arxiv.org/abs/2508.02998).
+//! Distance of a set of tasks from real code: the reconstruction error of MRG-Bench, §5.1.1 of [its
+//! paper](https://arxiv.org/abs/2508.02998).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -123,7 +123,7 @@ mod tests {
         let none = nearest_lexical_distances(&real, &["row row"]);
         let apart = |distance: &f64| (distance - 2f64.sqrt()).abs() < 1e-12;
         assert!(none.iter().all(apart), "{none:?}");
-        // `tie` stands in 2 of 3 real texts, `sum` in 1, `knot` in none.
+        // `tie` is in 2 of 3 real texts, `sum` in 1, `knot` in none.
         let half = nearest_lexical_distances(&["tie sum", "tie", "oar"], &["tie knot"]);
         let (tie, sum, knot) = (
             (4f64 / 3.0).ln() + 1.0,

@@ -55,9 +55,8 @@ pub(super) fn fuzz_ratio(first: &str, second: &str, ratio: fn(&str, &str) -> f64
 }
 
 /// `es/repocoder`: 1 − Levenshtein / the longer length, on the stripped, non-blank lines, the
-/// prediction cut to as many as the reference has. Two texts without such lines give 1, where
-/// the reference scorer divides by zero
-/// (<https://github.com/microsoft/CodeT/tree/main/RepoCoder>).
+/// prediction cut to the reference's number of lines. Two texts without such lines give 1, where
+/// the reference scorer divides by zero (<https://github.com/microsoft/CodeT/tree/main/RepoCoder>).
 pub(super) fn repocoder_similarity(prediction: &str, reference: &str) -> f64 {
     let reference: Vec<&str> = python::stripped_lines(reference).collect();
     let prediction: Vec<&str> = python::stripped_lines(prediction)
@@ -103,8 +102,8 @@ fn indel(first: &[char], second: &[char]) -> usize {
 /// [`levenshtein`], for 64 characters at once (Myers 1999, <https://doi.org/10.1145/316542.316550>,
 /// in the form of Hyyrö 2003).
 fn unit_cost(first: &[char], second: &[char]) -> usize {
-    /// How the cost changes from one place of the shorter text to the next: a 1 where it is one
-    /// more, and where it is one less.
+    /// Changes of the cost from one place of the shorter text to the next: a bit is 1 in `more`
+    /// where the cost rises by one, and in `less` where it falls by one.
     #[derive(Clone, Copy)]
     struct Vertical {
         more: u64,
@@ -171,9 +170,9 @@ fn differing<'t>(first: &'t [char], second: &'t [char]) -> (&'t [char], &'t [cha
     }
 }
 
-/// Where each character stands in a text, a bit for each place.
+/// Places of each character in a text, a bit for each place.
 struct Masks {
-    /// How many words the bits of one character take up.
+    /// Number of words that the bits of one character take up.
     words: usize,
     /// Of each ASCII character in turn.
     ascii: Vec<u64>,
@@ -215,8 +214,8 @@ impl Masks {
     }
 }
 
-/// How many characters stand in the matching blocks of `difflib.SequenceMatcher`, with no junk
-/// function and with autojunk.
+/// Returns the number of characters in the matching blocks of `difflib.SequenceMatcher`, with no
+/// junk function and with autojunk.
 fn matched_characters(first: &[char], second: &[char]) -> usize {
     /// From this length on, `difflib` lets frequent characters start no match.
     const AUTOJUNK_FROM: usize = 200;
@@ -239,7 +238,7 @@ fn matched_characters(first: &[char], second: &[char]) -> usize {
         }
     };
     let ascii: Vec<&[usize]> = (0..128_u8).map(|byte| places_of(byte.into())).collect();
-    // For every character of the first text, where it stands in the second, ascending.
+    // For every character of the first text, its places in the second, ascending.
     let places: Vec<&[usize]> = first
         .iter()
         .map(|&character| match ascii.get(character as usize) {
@@ -302,7 +301,7 @@ fn longest_match(
         }
         runs.next_row();
     }
-    // Frequent characters start no match but may stand at the ends of one.
+    // Frequent characters start no match but may be at the ends of one.
     while best.first > left.start
         && best.second > right.start
         && first[best.first - 1] == second[best.second - 1]
@@ -320,8 +319,8 @@ fn longest_match(
     best
 }
 
-/// How long the common run is that ends at each place of the second text and at the last, or
-/// the current, place of the first. Rows are numbered so that nothing needs to be wiped.
+/// Lengths of the common runs that end at each place of the second text and at the last, or the
+/// current, place of the first. Rows are numbered so that old rows need no clearing.
 struct Runs {
     row: usize,
     /// The row of the number and the number.

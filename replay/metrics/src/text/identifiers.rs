@@ -11,10 +11,9 @@ use super::sample::ScoringSyntax;
 /// are taken out, the rest is cut into words, and a word counts if it starts with an ASCII
 /// letter or `_` and is no keyword.
 ///
-/// A string literal here is what stands between two equal quotation marks, line breaks
-/// included, in which a backslash hides the character after it unless that is a line break. So
-/// a triple-quoted string is an empty one, a plain one and an empty one. Words are Python's
-/// `\w+`.
+/// A string literal here is the text between two equal quotation marks, line breaks included, in
+/// which a backslash hides the character after it unless that is a line break. So a triple-quoted
+/// string is an empty one, a plain one and an empty one. Words are Python's `\w+`.
 pub fn identifiers_cceval(text: &str, syntax: &dyn ScoringSyntax) -> Vec<String> {
     // Python's `\w` is the letters and numbers of Unicode, and the underscore. Rust's own
     // `char::is_alphanumeric` also takes in the vowel signs of many scripts.
@@ -98,8 +97,8 @@ fn without_strings(text: &str) -> String {
     kept + rest
 }
 
-/// How long the string literal is, in bytes, that starts at the quotation mark a text starts
-/// with. `None` if it does not end.
+/// Returns the length, in bytes, of the string literal at the start of a text, which starts with
+/// the quotation mark. `None` if the literal does not end.
 fn string_length(text: &str) -> Option<usize> {
     let mut characters = text.char_indices();
     let (_, quote) = characters.next()?;

@@ -1,8 +1,8 @@
 //! Python's notions of white space, lines and word characters, which the reference scorers
 //! are written in and which differ from Rust's in corners.
 
-/// Whether Python's `str.isspace` holds. Beside the Unicode property White_Space these are the
-/// four information separators, which Unicode counts as paragraph or segment separators:
+/// True if Python's `str.isspace` holds: for the Unicode property White_Space and the four
+/// information separators, which Unicode counts as paragraph or segment separators:
 /// <https://docs.python.org/3/library/stdtypes.html#str.isspace>.
 pub(super) fn is_space(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\u{1c}'..='\u{1f}')

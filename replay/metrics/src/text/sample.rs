@@ -1,4 +1,4 @@
-//! What a text metric gets: one prediction, its reference, and its language's syntax.
+//! Input of a text metric: one prediction, its reference, and its language's syntax.
 
 use std::fmt::Debug;
 
@@ -16,12 +16,13 @@ pub struct Sample<'a> {
     pub reference: &'a str,
 }
 
-/// What CrossCodeEval's scorer knows of a language: where a statement ends, and its keywords.
+/// Syntax of a language that CrossCodeEval's scorer needs: the end of a statement, and the
+/// keywords.
 pub trait ScoringSyntax: Debug {
     /// The words that are no identifiers.
     fn keywords(&self) -> &[&str];
 
-    /// Whether indentation delimits blocks, so that a statement's end is found by parsing, with
+    /// True if indentation delimits blocks, so that a statement's end is found by parsing, with
     /// [`first_parsing_end`](Self::first_parsing_end).
     fn indented_blocks(&self) -> bool;
 

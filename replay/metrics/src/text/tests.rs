@@ -192,7 +192,7 @@ fn random_pairs(seed: u64, count: usize) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What Python itself makes of pairs of texts. `None` without a Python.
+/// Returns Python's own results for pairs of texts; `None` if there is no Python.
 fn python_on(pairs: &[(String, String)]) -> Option<Vec<Value>> {
     const PROGRAM: &str = r##"
 import difflib, json, re, struct, sys

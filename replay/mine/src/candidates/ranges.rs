@@ -14,7 +14,7 @@ use super::super::tokens::leaves;
 /// The most statements of a block that is cut out of a longer one.
 const MOST_FOLLOWING: usize = 3;
 
-/// What is found in the functions of a file.
+/// Statements and possible holes found in the functions of a file.
 pub(crate) struct FoundRanges {
     /// Their statements.
     pub(crate) statements: Nesting<StatementSite>,
@@ -45,15 +45,15 @@ pub(crate) fn find_ranges(
     }
 }
 
-/// What is known of a statement inside a function.
+/// A statement inside a function.
 pub(crate) struct StatementSite {
     /// The line it begins in, counted from one.
     pub(crate) line: usize,
-    /// Whether it has statements inside.
+    /// True if it has statements inside.
     is_compound: bool,
 }
 
-/// What a model of code is not asked for.
+/// Parts of a file that a model of code is not asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prose {
     Comment,
@@ -62,11 +62,11 @@ enum Prose {
     Literal,
 }
 
-/// Where a node stands.
+/// Surroundings of a node.
 #[derive(Clone, Copy, Default)]
 struct NodeSurroundings {
     in_function: bool,
-    /// Whether it is one of a block's statements.
+    /// True if it is one of a block's statements.
     in_block: bool,
 }
 
@@ -131,8 +131,7 @@ impl RangeFinder<'_> {
             self.following(body);
             return;
         }
-        // What stands in a class within a function runs when the class is made, as the function
-        // runs, so it stays inside.
+        // Code in a class within a function runs when the function runs, so it counts as inside.
         let place = NodeSurroundings {
             in_function,
             in_block: self.holds_statements(node),
@@ -236,7 +235,7 @@ impl RangeFinder<'_> {
             {
                 continue;
             }
-            // Text and remarks are not what a model of code is asked for.
+            // A model of code is not asked for text and comments.
             let begins_in_prose = prose.around(start).any(|one| match one.value {
                 Prose::Comment | Prose::Documentation => true,
                 Prose::Literal => one.bytes.start < start,
@@ -260,7 +259,7 @@ impl RangeFinder<'_> {
         }
     }
 
-    /// What a node is that holds no code.
+    /// Returns the kind of a node that holds no code.
     fn prose(&self, node: Node<'_>) -> Option<Prose> {
         let language = self.file.language;
         if language.is_comment(node) {
@@ -274,7 +273,7 @@ impl RangeFinder<'_> {
         }
     }
 
-    /// Whether a statement is nothing but a string, as documentation is in Python.
+    /// True if a statement is nothing but a string, as documentation is in Python.
     fn is_documentation(&self, statement: Node<'_>) -> bool {
         statement.kind() == "expression_statement"
             && statement.named_child_count() == 1
@@ -283,14 +282,14 @@ impl RangeFinder<'_> {
                 .is_some_and(|child| self.file.language.strings.contains(&child.kind()))
     }
 
-    /// Whether a node's children that are statements are those of a block.
+    /// True if a node's children that are statements are those of a block.
     fn holds_statements(&self, node: Node<'_>) -> bool {
         let rules = &LanguageSupport::for_language(self.file.language).holes;
         self.file.language.is_block(node) || rules.case_blocks.contains(&node.kind())
     }
 }
 
-/// Whether a statement has statements inside.
+/// True if a statement has statements inside.
 fn is_compound(language: &Language, statement: Node<'_>) -> bool {
     let mut pending = vec![statement];
     while let Some(current) = pending.pop() {

@@ -10,8 +10,8 @@ use super::repoexec::base_prompt;
 use super::view::{HoleView, view_function};
 use crate::dependencies::{DependencyIndex, DocumentedFunction};
 
-/// How much of a function's dependencies RepoExec shows, §5.1 of
-/// [its paper](https://arxiv.org/abs/2406.11927).
+/// Part of a function's dependencies that RepoExec shows, §5.1 of [its
+/// paper](https://arxiv.org/abs/2406.11927).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray,
 )]
@@ -129,7 +129,7 @@ impl TaskPrompts<'_> {
                 let file = self.file;
                 let shown = self.repository.without_decorators(&file.path, function);
                 let target = view_function(self.repository, file, &shown, hole, "").prefix;
-                // Members of a method's class stand before it, below the class's first line.
+                // Members of a method's class are before it, below the class's first line.
                 let own = &file.contents[file.line_start(shown.start)..hole.start];
                 let above = base
                     .strip_suffix(&target)

@@ -11,8 +11,8 @@ use strum::{Display, VariantArray};
 use super::super::dependencies::{Dependency, DependencyIndex};
 use super::view::{HoleView, view_function};
 
-/// A context of MRG-Bench: what stands before the function as windows, §5.2.1 of
-/// [its paper](https://arxiv.org/abs/2508.02998).
+/// A context of MRG-Bench: the windows before the function, §5.2.1 of [its
+/// paper](https://arxiv.org/abs/2508.02998).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum MrgContext {
@@ -113,7 +113,7 @@ pub(super) fn window(path: &str, first_line: usize, text: String) -> Window {
     }
 }
 
-/// The windows up to so many tokens, the last that begins within them cut at a line's end.
+/// Returns the windows up to `tokens` tokens; the last one is cut at the end of a line.
 pub(super) fn within(windows: Vec<Window>, tokens: usize) -> Vec<Window> {
     let mut left = tokens;
     let mut kept = Vec::new();

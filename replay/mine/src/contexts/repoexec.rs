@@ -8,11 +8,11 @@ use fillrate_language::outline::Detail;
 use super::super::dependencies::{Dependency, DependencyIndex, outermost};
 use super::view::{HoleView, view_function};
 
-/// RepoExec's BasePrompt, §5.1 and appendix E of
-/// [its paper](https://arxiv.org/abs/2406.11927): the file's imports, the dependencies, the
-/// function without its decorators, one below the other. Dependencies come in the order of the
-/// imports and of the files they are in, the file's own last. Other members of a method's own
-/// class, which the paper does not have, stand in the class before the method.
+/// RepoExec's BasePrompt, §5.1 and appendix E of [its paper](https://arxiv.org/abs/2406.11927): the
+/// file's imports, the dependencies, the function without its decorators, one below the other.
+/// Dependencies come in the order of the imports and of the files they are in, the file's own last.
+/// Other members of a method's own class, which the paper does not have, are in the class before
+/// the method.
 ///
 /// In Python their form is that of the released data: the lines of a docstring lose their
 /// indentation, in the file's own dependencies also the empty ones and those that begin with `@`,
@@ -52,7 +52,7 @@ pub(super) fn base_prompt(
         };
         let text = repository.text(dependency, detail);
         if repository.shares_class(dependency, &file.path, function) {
-            // The components of a record stand in the line that begins it.
+            // The components of a record are in its first line.
             if heads.iter().any(|head| head.contains(&text)) {
                 continue;
             }

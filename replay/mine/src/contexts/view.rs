@@ -14,12 +14,12 @@ pub struct HoleView {
     pub prefix: String,
     /// The text after the cursor.
     pub suffix: String,
-    /// What goes into the prompt as windows.
+    /// The windows of the prompt.
     pub windows: Vec<Window>,
 }
 
-/// A function with a hole and nothing else of its file, but the heads of the classes it is in,
-/// and the `members` of the innermost before it.
+/// Returns a view of a function with a hole, the heads of the classes it is in, and before it the
+/// `members` of the innermost class, without the rest of its file.
 pub(super) fn view_function(
     repository: &DependencyIndex<'_>,
     file: &SourceFile,

@@ -16,13 +16,13 @@ pub struct DocumentedFunction {
     pub name: String,
     /// The class it is a method of.
     pub owner: Option<String>,
-    /// Where it stands in its file, with decorators and the documentation before it.
+    /// Its range in its file, with decorators and the documentation before it.
     pub range: Range<usize>,
     /// Its signature on one line, without the keyword and the sign that begin and end it in Python.
     pub signature: String,
     /// Its documentation, with its marks.
     pub documentation: String,
-    /// What follows signature and documentation, up to its end.
+    /// Range from the end of signature and documentation to its end.
     pub body: Range<usize>,
 }
 

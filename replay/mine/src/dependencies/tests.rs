@@ -2,7 +2,7 @@ use fillrate_syntax::Language;
 
 use super::*;
 
-/// Files under headings `//- path`, one of which has `$0` in the function that is asked about.
+/// Files under headings `//- path`, one of which has `$0` in the function under test.
 fn repository(fixture: &str) -> (Vec<SourceFile>, String, usize) {
     let mut files: Vec<SourceFile> = Vec::new();
     let mut cursor = None;
@@ -23,8 +23,8 @@ fn repository(fixture: &str) -> (Vec<SourceFile>, String, usize) {
     (files, path, at)
 }
 
-/// What the function around the cursor depends on, a line for each: its depth, name, owner and
-/// sort, its file, and the first line of its definition.
+/// Dependencies of the function around the cursor, one a line: its depth, name, owner and sort, its
+/// file, and the first line of its definition.
 fn listed(fixture: &str, depth: usize) -> String {
     let (files, path, at) = repository(fixture);
     let repository = DependencyIndex::new(&files);
@@ -414,7 +414,7 @@ proptest::proptest! {
             let whole = repository.text(found, Detail::Whole).len();
             let documented = repository.text(found, Detail::Documented).len();
             let signature = repository.text(found, Detail::Signature).len();
-            // A blank line stands before each member where documentation is shown.
+            // A blank line is before each member if documentation is shown.
             proptest::prop_assert!(signature <= documented && documented <= whole + 16);
         }
         let apart = outermost(&far);

@@ -1,10 +1,10 @@
 //! [DevBench](https://github.com/microsoft/devbench): `benchmark/LANGUAGE/CATEGORY/CATEGORY.jsonl`.
 //!
-//! A program is `prefix`, the completion, `suffix` and `assertions`, each from a line of its own, as
-//! the benchmark's `execute_benchmark.py` joins them. One in Python, TypeScript, JavaScript or Java
-//! passes if it ends with status 0, in an empty folder; TypeScript and Java have to compile first. The
-//! assertions stand in the test and not in the program, which a model sees; Java's stand in `suffix`.
-//! Other languages are scored by text.
+//! A program is `prefix`, the completion, `suffix` and `assertions`, each from a line of its own,
+//! as the benchmark's `execute_benchmark.py` joins them. One in Python, TypeScript, JavaScript or
+//! Java passes if it ends with status 0, in an empty folder; TypeScript and Java have to compile
+//! first. The assertions are in the test and not in the program, which a model sees; Java's are in
+//! `suffix`. Other languages are scored by text.
 //!
 //! `id` counts from 1 in each file, so a task is called `LANGUAGE/CATEGORY/ID`.
 
@@ -114,7 +114,7 @@ fn program_path(language: &str, name: &str, extension: &str) -> String {
     }
 }
 
-/// What decides over a program, if it is run.
+/// Returns the tests of a program, if it is run.
 fn tests(
     language: &str,
     name: &str,
@@ -168,7 +168,7 @@ fn tests(
     })
 }
 
-/// What compiles TypeScript, of the major version that the benchmark was tested with.
+/// Packages that compile TypeScript, of the major version that the benchmark was tested with.
 const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.10.0"];
 
 /// Runs a program in Python with its assertions as the benchmark does, which imports some modules

@@ -4,9 +4,9 @@
 //! Records hold no code: the hole is `body_position`, first and last line from 1, of
 //! `completion_path`, which begins with `project_path`, the repository's folder. The lines are
 //! replaced whole, indentation included, as predictions have it. `tests` are pytest's names; they
-//! stand in the tasks, but what they need installed is not said, so that nothing is judged until
-//! the manifest says how. DevEval's script indents predictions by `indent` spaces; `replay
-//! --deveval` does the same.
+//! are in the tasks, but the packages they need are not given, so nothing is judged until the
+//! manifest lists them. DevEval's script indents predictions by `indent` spaces; `replay --deveval`
+//! does the same.
 
 use std::path::Path;
 

@@ -1,11 +1,11 @@
-//! Why an import fails.
+//! Errors of an import.
 
 use std::path::{Path, PathBuf};
 
 use fillrate_language::task::TaskError;
 use fillrate_verdict::corpus::CorpusError;
 
-/// Why an import failed. Nothing is left of it then.
+/// Reason for the failure of an import. A failed import leaves no files.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// A record is not what its format says.
@@ -21,9 +21,9 @@ pub enum ImportError {
     /// A file can't be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The tasks file.
@@ -32,7 +32,7 @@ pub enum ImportError {
     /// A repository can't be copied.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
-    /// What was asked can't be done.
+    /// The request can't be carried out.
     #[error("{0}")]
     Refused(String),
 }
@@ -44,7 +44,7 @@ impl ImportError {
     }
 }
 
-/// What is wrong with a record.
+/// Fault of a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` {reason}")]
 pub(super) struct RecordFault {

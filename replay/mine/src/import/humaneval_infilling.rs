@@ -3,7 +3,7 @@
 //!
 //! A program is `prompt`, a completion and `suffix`; it is right if `test`, which defines `check`,
 //! lets `check(entry_point)` pass within three seconds. Tasks whose whole programs are equal share
-//! a file. Tests run in the program's names, as they do where the two are one file.
+//! a file. Tests run in the program's names, as if the two were one file.
 
 use fillrate_language::task::{HoleKind, sha256_hex};
 use fillrate_syntax::CompletionExtent;
@@ -77,8 +77,8 @@ fn read(
     })
 }
 
-/// The file of tests. What the program defines is at hand in it, but for names that the test
-/// defines itself, as if it stood below the program.
+/// Returns the file of tests. It sees the program's names, except those that the test defines
+/// itself, as if it were below the program.
 fn tests(test: &str, module: &str, entry_point: &str) -> String {
     format!(
         "{}\n\n\ndef test_check():\n    from importlib import import_module\n\n    \

@@ -1,4 +1,4 @@
-//! Where a record's text stands: in a repository's file, or in one made of the record.
+//! Location of a record's text: in a repository's file, or in one made of the record.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub(super) struct LocatedHole {
 }
 
 impl LocatedHole {
-    /// A file of what stands before the hole, in it and after it.
+    /// Makes a file of the text before the hole, in it and after it.
     pub(super) fn from_parts(before: &str, reference: &str, after: &str) -> Self {
         Self {
             contents: [before, reference, after].concat(),
@@ -28,8 +28,8 @@ impl LocatedHole {
 }
 
 impl LocatedHole {
-    /// Makes a task that no test decides over. A file made of the record stands in `folder`, so
-    /// that records with equal paths don't meet.
+    /// Makes a task that no test decides over. A file made of the record is in `folder`, so that
+    /// records with equal paths do not collide.
     pub(super) fn into_task(
         self,
         id: String,
@@ -106,12 +106,11 @@ pub(super) fn read(
     })
 }
 
-/// Where, in a file, `before` and `reference` stand one after the other: at the beginning of
-/// `line` (from 0) if that is so, else in the one place where they do. The range is that of
-/// `reference`.
+/// Returns the range of `reference` in a file where `before` and `reference` follow each other: at
+/// the beginning of `line` (from 0) if they are there, else at their only occurrence.
 ///
 /// # Errors
-/// They stand nowhere, or in several places.
+/// They occur nowhere, or in several places.
 pub(super) fn locate(
     contents: &str,
     before: (&str, &str),

@@ -1,11 +1,11 @@
 //! [MRG-Bench](https://github.com/MRG-Bench/MRG-Bench): the rows of `data/*_data_final.xlsx`,
 //! Python, Java and Go, as JSON lines.
 //!
-//! `func` stands in the lines `func_start` to `func_end`, from 0, of `file_path`; it begins with
+//! `func` is in the lines `func_start` to `func_end`, from 0, of `file_path`; it begins with
 //! `signature`, and `comment` is its documentation, in Python inside. The repository's folder is
-//! `project`. The hole is the body, or with `--whole-functions` all of `func`, which is what the
-//! benchmark's own predictions are. `test_funcs` are the names of the tests that decide; what they
-//! need installed is not said, so that nothing is judged until the manifest says how.
+//! `project`. The hole is the body, or with `--whole-functions` all of `func`, as in the
+//! benchmark's own predictions. `test_funcs` are the names of the tests that decide; the packages
+//! they need are not given, so nothing is judged until the manifest lists them.
 
 use std::path::Path;
 
@@ -91,8 +91,8 @@ fn read(
     })
 }
 
-/// Where a function's body begins: at the first token after its signature, and after documentation that
-/// stands within the function.
+/// Returns the offset of a function's body: of the first token after its signature and after
+/// documentation within the function.
 fn head(
     record: &BenchmarkRecord<'_>,
     function: &str,

@@ -16,7 +16,7 @@ use super::error::{ImportError, RecordFault};
 /// One record.
 pub(super) struct BenchmarkRecord<'a> {
     fields: &'a Map<String, Value>,
-    /// The file it stands in.
+    /// The file it is in.
     pub(super) file: &'a Path,
     names: &'a FileNames,
 }
@@ -58,7 +58,7 @@ impl<'a> BenchmarkRecord<'a> {
         self.names.unique(id)
     }
 
-    /// Whether it has a field that is not `null`.
+    /// True if it has a field that is not `null`.
     pub(super) fn has(&self, field: &str) -> bool {
         self.value(field).is_some()
     }
@@ -122,7 +122,7 @@ impl<'a> BenchmarkRecord<'a> {
         }
     }
 
-    /// A path that stays where it is relative to.
+    /// Returns a relative path that stays within its base folder.
     pub(super) fn path(&self, field: &str) -> Result<&'a str, RecordFault> {
         let path = self.text(field)?;
         inside(field, path).map(|()| path)
@@ -152,7 +152,7 @@ pub(super) fn plain_file_name(id: &str) -> String {
         .to_ascii_lowercase()
 }
 
-/// Refuses a path that does not stay where it is relative to.
+/// Refuses a path that leaves its base folder.
 pub(super) fn inside(field: &str, path: &str) -> Result<(), RecordFault> {
     let stays = Path::new(path)
         .components()
@@ -200,7 +200,7 @@ impl Read for Counted {
     }
 }
 
-/// How files of other kinds begin, and what to do with them.
+/// First bytes of files of other kinds, and advice for each.
 const FOREIGN: [(&[u8], &str); 4] = [
     (b"\x28\xb5\x2f\xfd", "is packed by zstd; unpack it first"),
     (
@@ -269,7 +269,7 @@ impl RecordLines {
         }
     }
 
-    /// How much of the file was read.
+    /// Number of bytes read from the file.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.get()
     }

@@ -2,10 +2,10 @@
 //! [`tianyang/repobench_python_v1.1`](https://huggingface.co/datasets/tianyang/repobench_python_v1.1)
 //! and its like as JSON lines.
 //!
-//! `cropped_code` is what stands before the line `next_line` in `file_path` of `repo_name`, from
-//! the beginning or cropped there; `import_statement` are the file's imports. Rows have no id, so
-//! that a task is called after its file and the hash of its text. A repository's folder is
-//! `OWNER/NAME`, as `repo_name` has it.
+//! `cropped_code` is the text before the line `next_line` in `file_path` of `repo_name`, from the
+//! beginning or cropped there; `import_statement` are the file's imports. Rows have no id, so a
+//! task is named after its file and the hash of its text. A repository's folder is `OWNER/NAME`, as
+//! `repo_name` has it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -68,8 +68,8 @@ fn read(
     Ok(text.into_task(id, name, HoleKind::Line, language, &folder, file))
 }
 
-/// The one line that is `next_line` and stands right after `code`, blank lines aside; from its
-/// first token to its end.
+/// Returns the range of the only line that is `next_line` and follows `code`, apart from blank
+/// lines; from its first token to its end.
 fn after(contents: &str, code: &str, next_line: &str) -> Result<Range<usize>, RecordFault> {
     let code = code.trim_end();
     let wanted = next_line.trim();

@@ -2,8 +2,8 @@
 //! `line_level_completion_*`, `api_level_completion_*` and `function_level_completion_*`.
 //!
 //! `prompt` and `metadata.ground_truth` follow each other in the file that `metadata.fpath_tuple`
-//! names, the repository's folder first, from the line `metadata.context_start_lineno` on. Which
-//! of the three sets it is stands only in the file's name.
+//! names, the repository's folder first, from the line `metadata.context_start_lineno` on. Only the
+//! file's name shows which of the three sets it is.
 
 use std::path::Path;
 

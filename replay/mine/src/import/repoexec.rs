@@ -1,10 +1,10 @@
 //! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec): `data_with_test_case/*/pass_data.jsonl`.
 //!
-//! `focal_function` stands in the module `module` of the repository `project`, a folder such as
+//! `focal_function` is in the module `module` of the repository `project`, a folder such as
 //! `test-apps/python-string-utils`; `test` is a file of pytest functions that were written for it.
 //! They look for the repository in `/input` and for pickled values in `/output`, which is
-//! `data_with_test_case` (`--outputs`); both are made relative to the project here. What a
-//! repository needs installed, its records don't say (`--package`).
+//! `data_with_test_case` (`--outputs`); both are made relative to the project here. Records do not
+//! list the packages that a repository needs (`--package`).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     read,
 };
 
-/// What the tests load beside the repository.
+/// Packages that the tests load in addition to the repository.
 const LOADED: [&str; 2] = ["numpy==2.2.6", "timeout-decorator==0.5.0"];
 
 fn read(
@@ -136,8 +136,8 @@ fn file_of(repository: &Path, module: &str) -> Option<(String, String)> {
         .then(|| (own, module.to_owned()))
 }
 
-/// Where the body begins of the function that stands in this range: at its first statement that is
-/// no documentation.
+/// Returns the offset of the body of the function in this range: of its first statement that is not
+/// documentation.
 fn body(language: &Language, contents: &str, function: Range<usize>) -> Option<usize> {
     let tree = language.parse(contents);
     let mut node: Node<'_> = tree

@@ -1,4 +1,4 @@
-//! What every importer shares: its format, its options, and what a record becomes.
+//! Types that all importers share: the format, the options, and the task made from a record.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,36 +18,36 @@ use super::record::BenchmarkRecord;
 pub struct BenchmarkFormat {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Where it is described.
+    /// Link to its description.
     pub link: &'static str,
     /// Fields that its records have and no other format's: dotted where they are nested.
     pub(super) marks: &'static [&'static str],
-    /// What becomes of a record.
+    /// Function that makes a task from a record.
     pub(super) read: fn(&BenchmarkRecord<'_>, &ImportOptions) -> Result<ImportedTask, RecordFault>,
 }
 
 impl BenchmarkFormat {
-    /// Whether a record has the fields of this format.
+    /// True if a record has the fields of this format.
     pub(super) fn fits(&self, record: &BenchmarkRecord<'_>) -> bool {
         self.marks.iter().all(|mark| record.has(mark))
     }
 }
 
-/// What an import needs beside the records.
+/// Inputs of an import other than the records.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
     /// The folder with the benchmark's repositories, each named as the records name it.
     pub repositories: Option<PathBuf>,
     /// The folder that the benchmark's tests know as `/output` (RepoExec).
     pub outputs: Option<PathBuf>,
-    /// Exact pins of what the tests need beside what the format knows, as in manifests.
+    /// Exact pins of packages that the tests need in addition to the format's, as in manifests.
     pub packages: Vec<String>,
-    /// Whether a hole takes the place of a whole function, its signature included, where the
-    /// benchmark's predictions repeat it (RepoExec, MRG-Bench); else only of its body.
+    /// True if a hole takes the place of a whole function, its signature included, where the
+    /// benchmark's predictions repeat it (RepoExec, MRG-Bench); false if only of its body.
     pub whole_functions: bool,
-    /// Whether a record that can't be used, or whose id occurred before, ends the import.
+    /// True if a record that can't be used, or whose id occurred before, ends the import.
     pub strict: bool,
-    /// The most holes to write; all if nothing.
+    /// The most holes to write; `None` for all.
     pub limit: Option<usize>,
 }
 
@@ -62,9 +62,9 @@ impl ImportOptions {
     }
 }
 
-/// What one record becomes.
+/// Task made from a record.
 pub(super) struct ImportedTask {
-    /// What the benchmark calls it.
+    /// Its id in the benchmark.
     pub(super) id: String,
     /// The project's name in the manifest: see [`project_name`].
     pub(super) project: String,
@@ -73,7 +73,7 @@ pub(super) struct ImportedTask {
     /// The file with the hole, in the project.
     pub(super) path: String,
     pub(super) kind: HoleKind,
-    /// How far the task lets a completion go; `None` leaves it to the settings.
+    /// Extent to which the task allows a completion; `None` leaves it to the settings.
     pub(super) extent: Option<CompletionExtent>,
     /// The file's text.
     pub(super) contents: String,
@@ -81,16 +81,16 @@ pub(super) struct ImportedTask {
     pub(super) range: Range<usize>,
     pub(super) origin: FileOrigin,
     pub(super) tests: Option<TaskTests>,
-    /// Names of the repository's own tests that decide over it, once the manifest says how they
-    /// are run. Empty where there are `tests`.
+    /// Names of the repository's own tests that decide over it, once the manifest says how they are
+    /// run. Empty if there are `tests`.
     pub(super) decided_by: Vec<String>,
-    /// What RepoExec's script takes for its dependencies, where the record says so.
+    /// Its dependencies as RepoExec's script finds them, if the record has them.
     pub(super) repoexec_dependencies: Option<Vec<String>>,
     /// The spaces to which the benchmark's own script indents predictions.
     pub(super) indent: Option<usize>,
 }
 
-/// Where a project's files come from.
+/// Source of a project's files.
 pub(super) enum FileOrigin {
     /// They are made of the records.
     Record,
@@ -98,22 +98,22 @@ pub(super) enum FileOrigin {
     Repository(PathBuf),
 }
 
-/// What decides over a hole.
+/// Tests that decide over a hole.
 pub(super) struct TaskTests {
     pub(super) runner: TaskRunner,
     /// The file of tests, in the project, and its text.
     pub(super) path: String,
     pub(super) text: String,
-    /// Further files that it needs: what is copied, and to where in the project.
+    /// Further files that it needs: the file to copy, and its path in the project.
     pub(super) beside: Vec<(PathBuf, String)>,
-    /// What they need installed beside the runner: exact pins.
+    /// Exact pins of packages that they need in addition to the runner.
     pub(super) packages: Vec<String>,
-    /// Seconds that they may take, where the benchmark says so.
+    /// Timeout in seconds, if the benchmark has one.
     pub(super) timeout: Option<u16>,
 }
 
 impl TaskTests {
-    /// What the runner calls them together.
+    /// Returns the runner's name for all of them.
     fn name(&self) -> String {
         match self.runner {
             TaskRunner::Pytest | TaskRunner::Node => self.path.clone(),
@@ -147,7 +147,7 @@ impl ImportedTask {
     }
 }
 
-/// What runs the tests of a project that an import makes.
+/// Runner of the tests of a project that an import makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskRunner {
     Pytest,
@@ -199,7 +199,7 @@ pub(super) fn project_name(name: &str) -> String {
     plain_project_name(name, "project")
 }
 
-/// Whether holes in this file can be played.
+/// True if holes in this file can be played.
 pub(super) fn is_playable(path: &str) -> bool {
     Language::for_path(Path::new(path)).is_some()
 }

@@ -64,7 +64,7 @@ impl ImportFolder {
         text.replace(&self.folder.path().display().to_string(), "FOLDER")
     }
 
-    /// What the import complains about, without the machine's own paths.
+    /// Returns the import's error message, without the machine's own paths.
     fn complaint(&self, format: &str, record: Value, options: &ImportOptions) -> String {
         let error = self
             .import(format, &[record], options)
@@ -195,7 +195,7 @@ fn crosscodeeval_with_its_repositories_is_cut_into_them() {
     holes = ["/src/boats.py"]
     "#);
 
-    // A wrong line number alone does no harm: the text stands in one place only.
+    // A wrong line number alone does no harm: the text occurs only once.
     let moved = with(&record, "metadata.context_start_lineno", Some(json!(1)));
     folder
         .import("crosscodeeval", &[moved], &options)
@@ -686,7 +686,7 @@ fn repoeval_follows_its_prompt() {
     };
     insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.fpath_tuple", Some(json!(["harbour_boats"]))), &none), @"FOLDER/records.jsonl, line 1: `metadata.fpath_tuple` must be a repository and the names down to the file");
     insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.ground_truth", Some(json!("x"))), &options), @"FOLDER/records.jsonl, line 1: `prompt` and `metadata.ground_truth` don't stand in the repository's file: it is another version of it");
-    // The set stands in the file's name.
+    // The set is in the file's name.
     let file = folder.write("function_level_completion_2k.jsonl", &format!("{record}\n"));
     let format = format_by_name("repoeval").expect("it is known");
     let to = folder.path("tasks.jsonl");

@@ -1,4 +1,4 @@
-//! What an import leaves: a tasks file, a manifest, and the sources of made projects.
+//! Output of an import: a tasks file, a manifest, and the sources of made projects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use super::error::{ImportError, RecordFault};
 use super::task::{FileOrigin, ImportedTask, TaskRunner, TaskTests, is_playable};
 use crate::dependencies::DependencyIndex;
 
-/// What an import came to.
+/// Result of an import.
 #[derive(Debug, Default)]
 pub struct ImportSummary {
     /// Holes in the tasks file.
@@ -24,7 +24,7 @@ pub struct ImportSummary {
     pub unplayable: BTreeMap<String, usize>,
     /// Projects in the manifest.
     pub projects: usize,
-    /// The manifest, where there is any project.
+    /// The manifest, if there is any project.
     pub manifest: Option<PathBuf>,
     /// The records that can't be used, each with the reason.
     pub unusable: Vec<ImportError>,
@@ -41,7 +41,7 @@ pub(super) const TESTS: &str = "fillrate_tests";
 /// The line by which a manifest shows that an import wrote it, so that it may be replaced.
 const MARK: &str = "# Written by `fillrate import";
 
-/// An import under way: everything is written aside first.
+/// An import under way: everything is written to temporary files first.
 pub(super) struct ImportWriter {
     format: &'static str,
     to: PathBuf,
@@ -54,20 +54,20 @@ pub(super) struct ImportWriter {
     summary: ImportSummary,
 }
 
-/// What is known of a project so far.
+/// State of a project while the import runs.
 struct WrittenProject {
     language: &'static str,
-    /// Whether its holes can be played.
+    /// True if its holes can be played.
     playable: bool,
-    /// Where it is a repository's: the folder.
+    /// Folder of the repository, if it comes from one.
     repository: Option<PathBuf>,
-    /// Whether the repository is copied.
+    /// True once the repository is copied.
     copied: bool,
     /// Files with holes.
     holes: BTreeSet<String>,
     /// Files of tests.
     tests: BTreeSet<String>,
-    /// What runs them; `None` without any.
+    /// Runner of the tests; `None` without tests.
     runner: Option<TaskRunner>,
     packages: Vec<String>,
     timeout: Option<u16>,
@@ -75,7 +75,7 @@ struct WrittenProject {
     written: BTreeMap<String, String>,
 }
 
-/// Why a task can't be added.
+/// Reason why a task can't be added.
 pub(super) enum AddError {
     /// Its record is at fault.
     Record(RecordFault),
@@ -126,7 +126,7 @@ impl ImportWriter {
         })
     }
 
-    /// How many holes there are.
+    /// Number of holes.
     pub(super) fn holes(&self) -> usize {
         self.holes.len()
     }
@@ -364,7 +364,7 @@ impl WrittenProject {
                 lines += &format!("timeout = {seconds}\n");
             }
             if self.repository.is_none() {
-                // Each program is a task of its own, whatever becomes of the others.
+                // Each program is a task of its own and does not depend on the others.
                 lines += "min_share = 0.0\n";
             }
         }
