@@ -1,9 +1,9 @@
 //! The root that the program sees, built in a mount namespace of its own.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
@@ -184,8 +184,10 @@ impl Renewal {
             umount2(&at, MntFlags::MNT_DETACH)
                 .map_err(|errno| SandboxError::at("unmount", &at, errno))?;
         }
-        if let Some(mut file) = self.last_pid.as_ref() {
-            file.write_all(LAST_PID.as_bytes())
+        if let Some(file) = self.last_pid.as_ref() {
+            // The kernel passes over writes beyond the beginning of such a file:
+            // https://docs.kernel.org/admin-guide/sysctl/kernel.html#sysctl-writes-strict
+            file.write_all_at(LAST_PID.as_bytes(), 0)
                 .map_err(|error| SandboxError::setup("number its processes anew", error))?;
         }
         tmpfs(STAGING, self.disk, inodes(self.disk))?;
