@@ -147,7 +147,7 @@ fn typed(command: &Command) -> String {
     words.join(" ")
 }
 
-/// How many words of a command are shown.
+/// Number of words of a command that are shown.
 const WORDS_SHOWN: usize = 12;
 
 #[cfg(test)]

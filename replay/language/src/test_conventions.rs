@@ -1,4 +1,4 @@
-//! How tests of a language are written, for models that are asked for some.
+//! Conventions of a language's tests, for models that are asked to write tests.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use super::twins::{FoundFunction, ParsedFile};
 pub struct TestConventions {
     /// The language and its test framework, as a sentence names them.
     pub framework: &'static str,
-    /// What a single test is, as a sentence asks for it.
+    /// Form of a single test, as a phrase in a request.
     pub form: &'static str,
-    /// What a fenced block of code is marked with.
+    /// Info string of a fenced code block.
     pub fence: &'static str,
     /// The test in a statement of a file's outermost scope.
     pub test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
@@ -30,7 +30,7 @@ pub struct TestConventions {
 
 /// A test, or several that are written as one.
 pub struct FoundTest {
-    /// Where it stands in its file, in bytes.
+    /// Range of the test in its file, in bytes.
     pub range: Range<usize>,
     /// Its name, if it is a single test.
     pub name: Option<String>,

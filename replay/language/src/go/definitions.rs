@@ -1,4 +1,4 @@
-//! What a file of Go defines.
+//! Definitions of a Go file.
 
 use std::collections::BTreeSet;
 

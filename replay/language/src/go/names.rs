@@ -1,4 +1,4 @@
-//! How Go names and uses things.
+//! Go's rules for names and their uses.
 
 use tree_sitter::Node;
 
@@ -103,7 +103,7 @@ fn unknown(pattern: Option<Node<'_>>) -> Vec<Binding<'_>> {
         .collect()
 }
 
-/// `a, b := x, y`: each name and its value, where there are as many.
+/// `a, b := x, y`: each name and its value, if there is one value for each name.
 fn assigned(node: Node<'_>) -> Vec<Binding<'_>> {
     let children = |field: &str| {
         node.child_by_field_name(field)

@@ -38,7 +38,7 @@ const EQUALITIES: [&str; 8] = [
     "Len",
 ];
 
-/// What may be altered in a value that is compared with what the code returns.
+/// Literals that may be altered in a value that is compared with the code's result.
 const LITERALS: LiteralKinds = LiteralKinds {
     numbers: &["float_literal", "int_literal"],
     strings: &[
@@ -161,7 +161,8 @@ fn neutral(name: Node<'_>, body: Node<'_>, index: usize, text: &str) -> NeutralN
     }
 }
 
-/// Whether a function of this name is a test: `Test`, and then nothing or no small letter.
+/// True if a function of this name is a test: `Test`, followed by nothing or by a character that is
+/// not a lowercase letter.
 pub(super) fn is_test(name: &str) -> bool {
     name.strip_prefix("Test")
         .is_some_and(|rest| !rest.starts_with(char::is_lowercase))
@@ -194,7 +195,7 @@ fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     })
 }
 
-/// Whether a statement calls a method that makes the test fail.
+/// True if a statement calls a method that makes the test fail.
 fn reports(statement: Node<'_>, text: &str) -> bool {
     statement
         .named_child(0)

@@ -262,7 +262,7 @@ fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentE
     Ok(())
 }
 
-/// What was installed: Java, and each archive with its hash.
+/// Lists what was installed: Java, and each archive with its hash.
 fn lines(request: &InstallRequest<'_>, jars: &Path) -> Result<Vec<String>, EnvironmentError> {
     let mut lines = vec![format!("java {}", request.interpreter.version)];
     for name in names_in(jars)? {
