@@ -16,7 +16,7 @@ fn fixture(code: &str) -> (String, Range<usize>) {
     }
 }
 
-/// What an operator makes of the code: for each mutant the lines that are new in it.
+/// Returns an operator's mutants of the code: for each mutant the lines that are new in it.
 fn made(operator: MutationOperator, id: &str, code: &str) -> String {
     let (contents, range) = fixture(code);
     let language = language(id);
@@ -40,7 +40,7 @@ fn made(operator: MutationOperator, id: &str, code: &str) -> String {
         .collect()
 }
 
-/// What an operator makes of the code, in words.
+/// Returns the descriptions of an operator's mutants of the code.
 fn described(operator: MutationOperator, id: &str, code: &str) -> String {
     let (contents, range) = fixture(code);
     find_mutants(language(id), &contents, range)

@@ -1,4 +1,4 @@
-//! What a file of Python defines.
+//! Definitions of a Python file.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +99,7 @@ fn definition(
     }
 }
 
-/// What an assignment binds: `a = b = c`, `a, b = c`, `a: int = b`.
+/// Adds the variables that an assignment binds: `a = b = c`, `a, b = c`, `a: int = b`.
 fn variables(
     assignment: Node<'_>,
     statement: Node<'_>,

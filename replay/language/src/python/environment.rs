@@ -203,7 +203,7 @@ fn included(project: &str, name: &str, line: &str) -> Result<Option<String>, Env
     }
 }
 
-/// What pip installs: exact pins, requirements, dependency groups and the project's own
+/// Returns what pip installs: exact pins, requirements, dependency groups and the project's own
 /// wheel with its extras.
 fn requirements(
     request: &InstallRequest<'_>,

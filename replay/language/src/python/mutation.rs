@@ -1,4 +1,4 @@
-//! What the mutation operators change in Python.
+//! Python's rules for the mutation operators.
 
 use tree_sitter::Node;
 

@@ -1,4 +1,4 @@
-//! Which tests a Python repository has, and how pytest finds them.
+//! Tests of a Python repository, and the settings with which pytest finds them.
 
 use ignore::gitignore::GitignoreBuilder;
 
@@ -120,7 +120,7 @@ impl PythonTests {
         arguments
     }
 
-    /// What was found.
+    /// Describes the tests for the user.
     pub(super) fn describe(&self, layout: &PythonLayout) -> String {
         let s = if self.files.len() == 1 { "" } else { "s" };
         let arguments = self.arguments(layout).join(" ");
