@@ -1,5 +1,5 @@
-//! What a repository says of itself: how its tests run, what they need installed, and which files
-//! are its sources.
+//! Detection of a project from its repository: how its tests run, what they need installed, and
+//! which files are its sources.
 //!
 //! Each language has one function that reads its own metadata files; `corpus::detect` makes a
 //! project of what it returns.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::environment::Packages;
 use super::runner::TestSettings;
 
-/// What a language's detection knows of a repository.
+/// Result of a language's detection for a repository.
 ///
 /// Everything that is listed parses as the value of the key of the same name in a manifest.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +107,7 @@ impl RepositoryFiles {
         self.paths().filter(move |path| path.starts_with(&start))
     }
 
-    /// The files that stand directly in a folder, by their names.
+    /// Names of the files directly in a folder.
     pub fn names_in(&self, folder: &str) -> impl Iterator<Item = &str> {
         let start = match folder.trim_matches('/') {
             "" | "." => 0,
@@ -118,7 +118,7 @@ impl RepositoryFiles {
             .filter(|name| !name.contains('/'))
     }
 
-    /// The folders that stand directly in a folder and have files below them, by their names.
+    /// Names of the folders directly in a folder that have files below them.
     pub fn folders_in(&self, folder: &str) -> Vec<&str> {
         let start = match folder.trim_matches('/') {
             "" | "." => 0,
@@ -133,13 +133,13 @@ impl RepositoryFiles {
         folders
     }
 
-    /// Whether a file of this path exists.
+    /// True if a file of this path exists.
     pub fn has(&self, path: &str) -> bool {
         let known = |known: &String| known.as_str().cmp(path);
         self.paths.binary_search_by(known).is_ok()
     }
 
-    /// Whether a folder of this path has files below it.
+    /// True if a folder of this path has files below it.
     pub fn has_folder(&self, path: &str) -> bool {
         self.below(path).next().is_some()
     }

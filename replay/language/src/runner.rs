@@ -30,7 +30,7 @@ pub enum RunnerName {
     Junit,
 }
 
-/// How a project's tests run.
+/// Settings for running a project's tests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestSettings {
     /// `runner`: one of [`LanguageSupport::runners`](super::LanguageSupport::runners).
@@ -40,7 +40,7 @@ pub struct TestSettings {
     /// `path`: folders of the repository that are put before `sys.path` (Python). Empty if
     /// absent.
     pub path: Vec<String>,
-    /// `config`: a configuration file beside the manifest, absolute here (vitest).
+    /// `config`: a configuration file next to the manifest, absolute here (vitest).
     pub config: Option<PathBuf>,
     /// `command`: the program and its arguments (junit). Empty for other runners.
     pub command: Vec<String>,

@@ -1,4 +1,4 @@
-//! What text metrics need to know of a language's syntax.
+//! Syntax of a language for text metrics.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -100,8 +100,8 @@ fn parses_without_error_node(parser: &mut Parser, text: &str) -> bool {
     !has_error_node(tree.root_node())
 }
 
-/// Whether a tree has an ERROR node. Only subtrees that hold an ERROR or MISSING node are
-/// walked, on a stack of their own: a tree may be deeper than the thread's.
+/// True if a tree has an ERROR node. Only subtrees that hold an ERROR or MISSING node are walked,
+/// on a stack of their own: a tree may be deeper than the thread's.
 fn has_error_node(root: Node<'_>) -> bool {
     let mut cursor = root.walk();
     let mut pending = vec![root];
@@ -149,7 +149,7 @@ pub fn function_head<'a>(text: &'a str, language: &Language) -> Option<&'a str> 
     Some(&text[..end])
 }
 
-/// Where a function's head stands.
+/// Position of a function's head.
 pub struct FunctionHead {
     /// The end of its signature.
     pub signature_end: usize,
@@ -157,7 +157,7 @@ pub struct FunctionHead {
     pub documentation: Option<Range<usize>>,
 }
 
-/// Returns where a function's head stands; `None` if it has no body.
+/// Returns the position of a function's head; `None` if it has no body.
 pub fn head_of(function: Node<'_>, language: &Language) -> Option<FunctionHead> {
     let body = function.child_by_field_name("body")?;
     let mut cursor = body.walk();

@@ -32,7 +32,7 @@ impl LanguageSupport {
     }
 }
 
-/// What installs the packages of an environment of this kind.
+/// Returns the package manager for an environment of this kind.
 pub fn package_manager(kind: EnvironmentKind) -> &'static dyn PackageManager {
     LANGUAGES
         .into_iter()

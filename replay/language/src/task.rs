@@ -48,20 +48,20 @@ pub struct Hole {
     pub language: String,
     /// The file, relative to the project's root, with `/`.
     pub path: String,
-    /// How the hole was chosen.
+    /// Kind of the hole: how it was chosen.
     pub kind: HoleKind,
-    /// Where it begins in the file.
+    /// Start of the hole in the file.
     pub start: ByteOffset,
-    /// Where it ends in the file, exclusive.
+    /// End of the hole in the file, exclusive.
     pub end: ByteOffset,
     /// SHA-256 of the file, in hexadecimal digits.
     pub file_sha256: String,
-    /// What stood in the hole.
+    /// Reference: the original text of the hole.
     pub reference: String,
-    /// What its code is about; `None` if it was not determined.
+    /// Category of its code; `None` if it was not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
-    /// Whether any of its lines runs when the file is imported, so that every test meets it.
+    /// True if any of its lines runs when the file is imported, so that every test reaches it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_import: bool,
     /// The names that the reference uses and the repository defines, where that was looked for.
@@ -70,25 +70,25 @@ pub struct Hole {
     /// The names that RepoExec's script takes for dependencies, where that was looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repoexec_dependencies: Option<Vec<String>>,
-    /// What tests make of faults in its lines, where that was tried.
+    /// Outcomes of the tests on mutants of its lines, if they were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
-    /// What the benchmark it comes from calls it.
+    /// Id of the hole in the benchmark it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// How far the benchmark lets a completion reach; `None` leaves it to the settings.
+    /// Extent that the benchmark allows a completion; `None` leaves it to the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extent: Option<CompletionExtent>,
     /// The spaces to which the benchmark's own script indents predictions, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indent: Option<usize>,
-    /// The tests that decide over it, where the benchmark says so; else those that the project's
-    /// own coverage tells.
+    /// Tests that decide over the hole, if the benchmark names them; if empty, the project's own
+    /// coverage selects the tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<String>,
 }
 
-/// What a hole's tests make of faults put into its lines.
+/// Outcomes of a hole's tests on mutants of its lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutation {
@@ -115,7 +115,7 @@ pub struct Survivor {
     pub operator: String,
     /// The fault in a line.
     pub fault: String,
-    /// What it changes, as a unified diff of the file.
+    /// Its change to the file, as a unified diff.
     pub diff: String,
 }
 
@@ -123,13 +123,13 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What a hole's code is about.
+/// Category of a hole's code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Category {
     /// The category.
     pub name: Topic,
-    /// Why it is this one: a sentence.
+    /// Reason for this category, as a sentence.
     pub reason: String,
 }
 
@@ -161,7 +161,7 @@ pub enum Topic {
     MachineLearning,
     /// Text in human languages.
     NaturalLanguageProcessing,
-    /// What people see and click on.
+    /// User interfaces.
     FrontEndDevelopment,
     /// Requests and answers.
     ServerSideDevelopment,
@@ -177,7 +177,7 @@ pub enum Topic {
     PerformanceOptimization,
     /// Images, sound, video.
     MultimediaProcessing,
-    /// What only this language or few others have.
+    /// Features that only this language or few others have.
     LanguageFeatures,
 }
 
@@ -197,7 +197,7 @@ impl Topic {
     }
 }
 
-/// How a hole was chosen.
+/// Kind of a hole: how it was chosen.
 #[derive(
     Clone,
     Copy,
@@ -360,7 +360,7 @@ impl<'a> HoledFile<'a> {
     }
 }
 
-/// Why holes can't be used.
+/// Error of reading or using holes.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
     /// The file can't be read or written.
@@ -368,7 +368,7 @@ pub enum TaskError {
     File {
         /// The tasks file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A line of the file is no hole.
@@ -378,7 +378,7 @@ pub enum TaskError {
         path: PathBuf,
         /// One-based line.
         line: usize,
-        /// What is wrong, with the field's name.
+        /// The problem, with the field's name.
         reason: String,
     },
     /// The project's file is another than the one the hole was cut into.

@@ -74,7 +74,7 @@ pub struct NeutralName {
 /// The names of the tests that a function with a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNames {
-    /// What follows the function's name stays as it is.
+    /// The part after the function's name is unchanged.
     Kept,
     /// The function's name and the row's index in brackets.
     Bracketed,
@@ -154,7 +154,7 @@ impl FoundFunction {
 /// The edits of one assertion.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AssertionEdits {
-    /// Where the expectations are written that the code's value is compared with.
+    /// Sites of the expected values that the code's value is compared with.
     pub(super) sites: Vec<Site>,
     /// Other edits after which it expects another answer, with the index of their file.
     pub(super) others: Vec<(usize, SourceEdit)>,
@@ -349,7 +349,7 @@ pub(super) fn loop_cells<'t>(
     None
 }
 
-/// What stands between a literal's quotes.
+/// Returns the text between a literal's quotes.
 pub(super) fn unquoted(source: &str) -> &str {
     source.trim_matches(['"', '\'', '`'])
 }

@@ -30,7 +30,7 @@ pub(crate) struct Grammar {
     pub(crate) calls: &'static [&'static str],
     /// Members of values, with the fields of the value and of the key.
     pub(crate) members: &'static [(&'static str, &'static str, &'static str)],
-    /// What sets a variable, with the fields of the variable and of its value.
+    /// Nodes that set a variable, with the fields of the variable and of its value.
     pub(crate) assignments: &'static [(&'static str, &'static str, &'static str)],
     /// Definitions of functions and methods, and functions without a name.
     pub(crate) functions: &'static [&'static str],
@@ -174,7 +174,7 @@ impl<'t, 'f> Frame<'t, 'f> {
         }
     }
 
-    /// Where the values are written that an assertion compares with: those of the operands that
+    /// Returns the sites of the values that an assertion compares with: those of the operands that
     /// call nothing foreign, or of the first operand if all do.
     fn expected(&self, compared: &[Node<'t>]) -> Vec<Site> {
         let mut own: Vec<Node<'t>> = compared
@@ -527,7 +527,7 @@ impl<'t, 'f> Frame<'t, 'f> {
             .collect()
     }
 
-    /// The file of data whose name stands in an expression, and its value.
+    /// The file of data whose name is in an expression, and its value.
     fn data(&self, node: Node<'t>) -> Option<(usize, Node<'t>)> {
         if !self.grammar.calls.contains(&node.kind()) {
             return None;
@@ -567,7 +567,7 @@ impl<'t, 'f> Frame<'t, 'f> {
         }
     }
 
-    /// What a function returns.
+    /// Returns the values that a function returns.
     fn returned(&self, function: Node<'t>) -> Vec<Node<'t>> {
         let mut values = Vec::new();
         let mut left = vec![function];
@@ -676,13 +676,13 @@ impl<'t, 'f> Frame<'t, 'f> {
     }
 }
 
-/// Where the names in a value have their values.
+/// Frame in which the names in a value have their values.
 enum Origin<'t, 'f> {
-    /// In the frame that asks.
+    /// The current frame.
     Here,
-    /// In a frame that calls it.
+    /// A frame that calls it.
     Frame(&'f Frame<'t, 'f>),
-    /// In a function or a file that nothing calls.
+    /// A function or a file that nothing calls.
     Top(usize, Node<'t>),
 }
 

@@ -75,7 +75,7 @@ impl PackageManager for Npm {
         ]
     }
 
-    /// A lock file, and the `package.json` and the settings beside it.
+    /// A lock file, and the `package.json` and the settings next to it.
     fn requested_files(
         &self,
         project: &str,
@@ -105,7 +105,7 @@ impl PackageManager for Npm {
         Ok(files)
     }
 
-    /// What package clients read.
+    /// True for the files that package clients read.
     fn is_build_input(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         name == "package.json"
@@ -274,7 +274,7 @@ fn installed_modules(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
     Ok(lines)
 }
 
-/// Node as the search path has it, seen through stand-ins.
+/// Node as the search path has it, with shims resolved.
 fn node(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     let missing = |how_to_get| {
         EnvironmentError::missing(

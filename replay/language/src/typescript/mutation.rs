@@ -1,4 +1,4 @@
-//! What the mutation operators change in TypeScript and JavaScript, with and without JSX.
+//! The rules of TypeScript and JavaScript, with and without JSX, for the mutation operators.
 
 use tree_sitter::Node;
 

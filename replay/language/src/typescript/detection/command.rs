@@ -12,11 +12,11 @@ pub(super) struct ScriptCommand {
     /// The program by its plain name, without those that only start or watch it.
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
-    /// The script that it stands in.
+    /// The script that contains it.
     pub(super) script: String,
 }
 
-/// How deep scripts may call scripts.
+/// Maximum depth of scripts that call scripts.
 const DEPTH: usize = 6;
 /// Programs that run the command in their arguments, with their options that have a value.
 const WRAPPERS: [(&str, &[&str]); 15] = [

@@ -14,9 +14,9 @@ use super::super::super::programs::{self, CHECK_NETWORK, answer};
 pub(super) enum PackageClient {
     /// npm, with a lock file or without.
     Npm {
-        /// Whether there is a lock file.
+        /// True if there is a lock file.
         locked: bool,
-        /// Whether conflicts of peers are put up with, as npm 6 did.
+        /// True if conflicts of peer dependencies are accepted, as npm 6 did.
         lenient: bool,
     },
     /// pnpm of this version.
@@ -214,7 +214,7 @@ fn lock_version(text: &str) -> u32 {
         .unwrap_or(9)
 }
 
-/// What a client said, errors first.
+/// Returns the output of a client, errors first.
 fn said(output: &Output) -> String {
     [&output.stderr[..], &output.stdout]
         .map(String::from_utf8_lossy)
