@@ -11,7 +11,7 @@ use super::source::SourceFile;
 /// Kind of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DefinitionKind {
-    /// A function or method, be it a variable that holds one.
+    /// A function or method, or a variable that holds one.
     Function,
     /// A class.
     Class,
@@ -141,8 +141,8 @@ impl Definition {
     }
 }
 
-/// The range of a definition with the documentation right above it, where that stands outside of
-/// it.
+/// Returns the range of a definition with the documentation right above it, if that is outside of
+/// the definition.
 pub fn whole(node: Node<'_>, file: &SourceFile) -> Range<usize> {
     let mut start = node.start_byte();
     let mut row = node.start_position().row;

@@ -31,7 +31,7 @@ pub struct DetectedProject {
     pub findings: Vec<String>,
 }
 
-/// The finding that no tests are run, for a reason.
+/// Returns the finding that no tests are run, with the reason.
 pub(super) fn tests_not_run(reason: &str) -> String {
     format!("tests: {reason}, so holes are chosen by syntax and scored by text")
 }
@@ -62,8 +62,8 @@ pub struct RepositoryFiles {
 
 #[cfg(test)]
 impl RepositoryFiles {
-    /// A repository with these files, given by their paths and texts, in a folder that lives as long
-    /// as what is returned beside it.
+    /// A repository with these files, given by their paths and texts, in a folder that exists as
+    /// long as the returned guard.
     pub(crate) fn written(files: &[(&str, &str)]) -> (tempfile::TempDir, Self) {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text) in files {

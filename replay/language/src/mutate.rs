@@ -1,9 +1,9 @@
-//! Makes mutants of code: faults put in on purpose, to ask whether tests distinguish right from
-//! wrong there. Sixteen operators, for every language that has its rules here.
+//! Makes mutants of code: faults inserted on purpose, to find out whether tests detect them. There
+//! are sixteen operators, for every language with rules here.
 //!
-//! A mutant is one edit of a file. What each operator does in each language, and what other tools
-//! do otherwise, stands in the reference page, `replay/docs/mutation.md`. Everything here is a pure
-//! function of the file's text; running tests on a mutant is another room's work.
+//! A mutant is one edit of a file. The reference page, `replay/docs/mutation.md`, describes each
+//! operator in each language, and the differences from other tools. Everything here is a pure
+//! function of the file's text; other crates run tests on mutants.
 
 mod number;
 mod operators;
@@ -69,9 +69,9 @@ pub fn raising_mutant(
     before_statement(language, contents, range, language.raising_statement)
 }
 
-/// The mutant that must live: a statement without effect, where [`raising_mutant`] puts one that raises.
-/// It changes the code's text, its lines and what it compiles to. A test that fails with it looks
-/// at these, and not at what the code does.
+/// The mutant that must survive: a statement without effect, where [`raising_mutant`] puts one that
+/// raises. It changes the code's text, its lines and what it compiles to. A test that fails with it
+/// looks at these, and not at what the code does.
 ///
 /// The range and `None` are as for [`raising_mutant`].
 pub fn neutral_mutant(
@@ -163,7 +163,7 @@ pub struct Mutant {
 }
 
 impl Mutant {
-    /// One line for a person: `line 3: AOR: "+" → "-"`.
+    /// Describes the mutant in one line: `line 3: AOR: "+" → "-"`.
     pub fn describe(&self, contents: &str) -> String {
         let line = LineIndex::new(contents).number(self.edit.range.start);
         let [before, after] = [

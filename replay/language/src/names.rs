@@ -70,7 +70,7 @@ pub(crate) type Binding<'t> = (Node<'t>, BoundTo<'t>);
 /// Value of a name, as its binding shows it.
 #[derive(Clone, Copy)]
 pub enum BoundTo<'t> {
-    /// Nothing.
+    /// The value is unknown.
     Unknown,
     /// The value of an expression.
     Value(Node<'t>),

@@ -1,4 +1,4 @@
-//! Runs outside programs and says in one sentence how they failed.
+//! Runs outside programs and describes their failures in one sentence.
 
 use std::io;
 use std::process::{Command, Output, Stdio};

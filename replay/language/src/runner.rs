@@ -46,8 +46,9 @@ pub struct TestSettings {
     pub command: Vec<String>,
     /// `report`: the file that the command writes, inside the repository (junit).
     pub report: Option<String>,
-    /// `timeout`: the seconds that the tests of a changed file may take, beside what a run of the
-    /// unchanged project's takes. Several times what they take unchanged if absent.
+    /// `timeout`: the seconds that the tests of a changed file may take, in addition to the
+    /// duration of a run of the unchanged project. If absent, several times the duration of the
+    /// tests on the unchanged project.
     pub timeout: Option<u16>,
     /// `min_share`: the least share of the tests that must pass in the unchanged project, from 0
     /// to 1; [`DEFAULT_MIN_SHARE`] if absent. Tests that fail are set aside.

@@ -32,8 +32,8 @@ impl ScoringSyntax for ScoringLanguage {
     }
 
     /// Parses each prefix from scratch: an incremental parse may recover from an error in another
-    /// way and so answer differently. The reference gives up a parse after five seconds and a tree
-    /// deeper than Python's recursion limit; this does not.
+    /// way and so return a different result. The reference gives up a parse after five seconds and
+    /// a tree deeper than Python's recursion limit; this does not.
     fn first_parsing_end(&self, text: &str, ends: &[usize]) -> Option<usize> {
         let mut parser = self.grammar?.parser();
         let mut ends = ends.iter().copied();
@@ -48,7 +48,7 @@ impl ScoringLanguage {
         let mut names: Vec<_> = read
             .chain(UNREAD_LANGUAGES.iter().map(|it| it.name))
             .collect();
-        // A name's grammars stand side by side.
+        // The grammars of a name are adjacent.
         names.dedup();
         names
     }
@@ -183,7 +183,7 @@ pub fn head_of(function: Node<'_>, language: &Language) -> Option<FunctionHead> 
 }
 
 /// Removes a function's head from a text, as RepoExec's script does: if the head does not occur in
-/// the text, as many lines as it has.
+/// the text, as many lines as the head has are removed.
 pub fn without_head(text: &str, head: &str) -> String {
     let head = head.trim_matches(is_python_space);
     let strip = |text: &str| text.trim_matches(is_python_space).to_owned();

@@ -17,7 +17,7 @@ pub struct SourceFile {
     pub language: &'static Language,
 }
 
-/// Deepest nesting of a file's syntax tree: what looks at trees calls itself for each level.
+/// Maximum nesting of a file's syntax tree: functions that walk trees recurse once per level.
 const DEEPEST: usize = 500;
 
 impl SourceFile {
@@ -50,7 +50,7 @@ impl SourceFile {
         &self.contents[node.byte_range()]
     }
 
-    /// The byte at which the line begins that a byte stands in.
+    /// Returns the start of the line that contains a byte.
     pub fn line_start(&self, byte: usize) -> usize {
         line_start(&self.contents, byte)
     }

@@ -40,7 +40,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Hole {
     /// Version of the format, [`SCHEMA`].
     pub schema: u32,
-    /// Names the hole within its corpus: `PROJECT/PATH:LINE:KIND:HASH`.
+    /// Id of the hole, unique within its corpus: `PROJECT/PATH:LINE:KIND:HASH`.
     pub id: String,
     /// The project's name in its manifest.
     pub project: String,
@@ -163,7 +163,7 @@ pub enum Topic {
     NaturalLanguageProcessing,
     /// User interfaces.
     FrontEndDevelopment,
-    /// Requests and answers.
+    /// Requests and responses.
     ServerSideDevelopment,
     /// Secrets and permissions.
     SecurityAndPrivacy,
@@ -224,7 +224,7 @@ pub enum HoleKind {
     Block,
     /// A function's body, without its documentation.
     Body,
-    /// From inside a line to the end of its statement, as when a person pauses while typing.
+    /// From inside a line to the end of its statement, as at a pause in typing.
     Span,
     /// As [`HoleKind::Span`], where what comes next is defined in another file of the repository.
     Api,
@@ -259,7 +259,7 @@ impl Hole {
         HoledFile::new(project, language, path, contents).hole(kind, range)
     }
 
-    /// The hole as a benchmark's task, decided over by these tests. Its id is another one, so that
+    /// Returns the hole as a benchmark's task that these tests decide over. Its id differs, so that
     /// two tasks at one place are two holes.
     #[must_use]
     pub fn of_task(mut self, task_id: &str, tests: Vec<String>) -> Self {
@@ -298,7 +298,7 @@ impl Hole {
     }
 }
 
-/// A file that many holes are cut into: what all of them need of it is found once.
+/// A file that many holes are cut into: what all of them need from it is computed once.
 pub struct HoledFile<'a> {
     project: &'a str,
     language: &'a str,
@@ -371,7 +371,7 @@ pub enum TaskError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A line of the file is no hole.
+    /// A line of the file is not a hole.
     #[error("{path}, line {line}: {reason}")]
     Record {
         /// The tasks file.

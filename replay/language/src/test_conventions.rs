@@ -16,8 +16,8 @@ pub struct TestConventions {
     pub fence: &'static str,
     /// The test in a statement of a file's outermost scope.
     pub test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
-    /// The functions of the first of some files that may be tests, in its order, each with the
-    /// edits that make twins of it.
+    /// Returns the functions of the first file that may be tests, in the order of the file, each
+    /// with the edits that make twins of it.
     pub(crate) test_functions: fn(&[ParsedFile<'_>]) -> Vec<FoundFunction>,
     /// The name of a file of added tests that the framework finds as it finds the example: from
     /// the example's file name, the name of the file under test without its endings, and a digest.

@@ -79,7 +79,7 @@ fn classes(name: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Vec<Importe
     found
 }
 
-/// The folder of a namespace: the one whose path has most of it at its end.
+/// Returns the folder of a namespace: the one whose path ends with the most parts of it.
 fn namespace_folder(name: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Option<String> {
     let own = namespace(file);
     let may_lack_project = own.split('.').next() == name.split('.').next();

@@ -90,7 +90,7 @@ fn find_module(files: &RepositoryFiles) -> Option<&str> {
     found.next().is_none().then_some(only)
 }
 
-/// The last part of the module's path that is no version.
+/// Returns the last part of the module's path that is not a version.
 fn module_name(text: &str) -> Option<String> {
     let path = text
         .lines()

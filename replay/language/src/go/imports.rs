@@ -50,7 +50,7 @@ fn package(spec: Node<'_>, file: &SourceFile, files: &BTreeSet<&str>) -> Option<
     })
 }
 
-/// The name that a package most likely has, given its path: the last part that is no version.
+/// Returns the likeliest name of a package, given its path: the last part that is not a version.
 pub(super) fn usual_name(path: &str) -> &str {
     let is_version = |part: &str| {
         part.strip_prefix('v')
@@ -60,9 +60,9 @@ pub(super) fn usual_name(path: &str) -> &str {
     parts.next().unwrap_or(path)
 }
 
-/// The folder of the repository that an import path leads to. The path begins with that of the
-/// module, which no Go file contains: the longest ending that is a folder with sources counts, if
-/// what is before it may be a module's path.
+/// Returns the folder of the repository that an import path leads to. The path begins with that of
+/// the module, which no Go file contains: the longest ending that is a folder with sources counts,
+/// if what is before it may be a module's path.
 fn find_folder(path: &str, files: &BTreeSet<&str>) -> Option<String> {
     let parts: Vec<&str> = path.split('/').collect();
     let module = least_module_parts(parts[0])?;

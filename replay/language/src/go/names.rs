@@ -148,7 +148,7 @@ fn type_name<'t>(node: Node<'t>, _: &SourceFile) -> Option<Node<'t>> {
     named_type(node)
 }
 
-/// Of a pointer to a type as of the type.
+/// Returns the name of a type; for a pointer, that of the type it points to.
 fn named_type(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
         "type_identifier" | "qualified_type" => Some(node),

@@ -77,7 +77,7 @@ const GRAMMAR: Grammar = Grammar {
     cells: table_cells,
 };
 
-/// Functions whose results depend only on what they are given.
+/// Functions whose results depend only on their arguments.
 const PURE: [&str; 27] = [
     "string",
     "byte",

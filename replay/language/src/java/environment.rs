@@ -233,8 +233,8 @@ fn names_in(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
     Ok(names)
 }
 
-/// Compiles the driver and, with it, the unchanged project. A project that does not compile is
-/// for the baseline to tell.
+/// Compiles the driver and, with it, the unchanged project. The baseline reports a project that
+/// does not compile.
 fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentError> {
     let driver = root.join(driver_folder());
     fs::create_dir_all(&driver).map_err(EnvironmentError::io("creating", &driver))?;

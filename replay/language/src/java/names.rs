@@ -149,7 +149,7 @@ fn is_instantiation(value: Node<'_>) -> bool {
     value.kind() == "object_creation_expression"
 }
 
-/// The class that is caught, if it is one.
+/// Returns the class of a caught exception, if there is only one.
 fn caught(parameter: Node<'_>) -> BoundTo<'_> {
     let mut cursor = parameter.walk();
     let types = parameter

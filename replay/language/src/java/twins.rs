@@ -86,7 +86,7 @@ const GRAMMAR: Grammar = Grammar {
     cells: parameter_cells,
 };
 
-/// Methods whose results depend only on what they are given.
+/// Methods whose results depend only on their arguments.
 const PURE: [&str; 20] = [
     "of",
     "asList",

@@ -8,8 +8,8 @@ use super::super::definitions::{Definition, DefinitionKind, Definitions};
 use super::super::source::SourceFile;
 use super::names::RULES;
 
-/// Adds what stands in a file's outermost scope, within `if`, `try`, `with` and loops too. Of
-/// several definitions of one name the first counts, but not those under `@overload`.
+/// Adds the definitions of a file's outermost scope, including those within `if`, `try`, `with` and
+/// loops. Of several definitions of one name the first counts, but not those under `@overload`.
 pub(super) fn define(
     root: Node<'_>,
     file: &SourceFile,

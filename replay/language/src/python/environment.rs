@@ -230,11 +230,11 @@ fn requirements(
     })
 }
 
-/// The requirements, and the project's wheel in place of those that name the project itself, for its
-/// extras: beside the wheel, pip would look for another version of it.
+/// The requirements, and the project's wheel in place of those that name the project itself, for
+/// its extras: in addition to the wheel, pip would look for another version of it.
 ///
-/// Tests' packages may need the project, too. Installers take no other version of what is named as a
-/// file; a constraint beside it makes pip fail where one of them needs extras.
+/// Tests' packages may need the project, too. Installers take no other version of what is named as
+/// a file; an additional constraint makes pip fail if one of them needs extras.
 fn with_own_wheel(requirements: &[String], wheel: &Path, extras: &[String]) -> Vec<String> {
     let own = normalise(distribution_name(wheel));
     let (of_own, others): (Vec<&String>, Vec<&String>) = requirements
@@ -301,7 +301,7 @@ fn uv(toolchain: &Toolchain) -> Option<&Path> {
     answer(&mut ask).is_ok().then_some(toolchain.uv.as_path())
 }
 
-/// Builds the project by its own build backend (PEP 517) into a folder beside the environment.
+/// Builds the project by its own build backend (PEP 517) into a folder next to the environment.
 fn build_wheel(
     request: &InstallRequest<'_>,
     python: &Path,
@@ -415,12 +415,12 @@ fn make_venv(python: &Path, root: &Path, project: &str) -> Result<(), Environmen
     Ok(())
 }
 
-/// Python as the search path has it, seen through stand-ins and active virtual environments.
+/// Python as the search path has it, with shims and active virtual environments resolved.
 fn python(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     interpreter_at(&toolchain.python)
 }
 
-/// The interpreter that a program is or stands for.
+/// Returns the interpreter that a program is or starts.
 fn interpreter_at(program: &Path) -> Result<Interpreter, EnvironmentError> {
     const ASK: &str = "import os, platform, sys, sysconfig
 base = getattr(sys, '_base_executable', None) or sys.executable

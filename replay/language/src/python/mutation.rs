@@ -135,7 +135,8 @@ pub(super) static RULES: MutationRules = MutationRules {
     begins_statement: |_| false,
 };
 
-/// Of `if`, `elif`, `while`, a comprehension's or a case's `if`, and `a if condition else b`.
+/// Returns the condition of `if`, `elif`, `while`, a comprehension's or a case's `if`, and
+/// `a if condition else b`.
 fn condition(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
         "if_statement" | "elif_clause" | "while_statement" => node.child_by_field_name("condition"),
@@ -145,7 +146,7 @@ fn condition(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// A bare `raise`. A handler that begins with a `raise` is left alone, as MutPy leaves it.
+/// A bare `raise`. A handler that begins with a `raise` is unchanged, as in MutPy.
 fn raise_again(node: Node<'_>, _: &str) -> Option<Replacement> {
     if node.kind() != "except_clause" {
         return None;

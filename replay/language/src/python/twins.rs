@@ -176,7 +176,7 @@ const LOOPS: (&str, &[&str], &[&str]) = (
     &["list", "tuple"],
 );
 
-/// Functions whose results depend only on what they are given.
+/// Functions whose results depend only on their arguments.
 const PURE: [&str; 44] = [
     "approx",
     "Decimal",

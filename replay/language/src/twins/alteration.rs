@@ -153,7 +153,7 @@ fn alterations(
         .collect()
 }
 
-/// Two elements of a list in each other's place.
+/// Exchanges two elements of a list.
 fn exchanged(
     list: &Range<usize>,
     elements: &[Range<usize>],

@@ -37,8 +37,8 @@ pub(crate) struct Grammar {
     pub(crate) returns: &'static str,
     /// Lists whose elements have an order.
     pub(crate) lists: &'static [&'static str],
-    /// True for functions of the language or its libraries whose results depend only on what they
-    /// are given.
+    /// True for functions of the language or its libraries whose results depend only on their
+    /// arguments.
     pub(crate) is_pure: fn(&str) -> bool,
     /// The assertion that a node is.
     pub(crate) assertion: for<'t> fn(Node<'t>, &str) -> Option<Assertion<'t>>,

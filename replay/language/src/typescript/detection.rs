@@ -29,7 +29,8 @@ const LOCK_FILES: [(&str, &str); 4] = [
     ("npm-shrinkwrap.json", "npm"),
 ];
 
-/// `None` if the repository's sources are in another language for the most part.
+/// Returns the detected project; `None` if most of the repository's sources are in another
+/// language.
 fn detect(
     files: &RepositoryFiles,
     title: &str,

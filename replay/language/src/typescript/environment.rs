@@ -185,8 +185,8 @@ impl PackageManager for Npm {
             let scratch = root.join(MODULES).join(name);
             fs::create_dir_all(&scratch).map_err(EnvironmentError::io("creating", &scratch))?;
         }
-        // Only `node_modules` stays: a package.json here would be found from a repository that
-        // stands beside it. The lock is kept outside as a record.
+        // Only `node_modules` stays: a package.json here would be found from a repository next to
+        // it. The lock is kept outside as a record.
         for name in LOCK_NAMES
             .into_iter()
             .chain(SETTINGS)
@@ -248,8 +248,8 @@ fn plain_settings(name: &str, text: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// `PATH NAME VERSION` for every package that npm noted; the lines of the lock file of another
-/// client, which says all of it.
+/// Returns `PATH NAME VERSION` for every package that npm recorded; for another client, the lines
+/// of its lock file, which holds the same facts.
 fn installed_modules(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
     for name in ["pnpm-lock.yaml", "yarn.lock"] {
         if let Ok(text) = fs::read_to_string(folder.join(name)) {

@@ -114,7 +114,7 @@ const GRAMMAR: Grammar = Grammar {
     cells: |used, frame| loop_cells(used, frame, LOOPS).or_else(|| table_cells(used, frame)),
 };
 
-/// Functions and methods whose results depend only on what they are given.
+/// Functions and methods whose results depend only on their arguments.
 const PURE: [&str; 26] = [
     "Number",
     "String",

@@ -342,7 +342,8 @@ fn bracketed(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A path relative to a folder of the repository; `None` if it leads out of it.
+/// Resolves a path relative to a folder of the repository; `None` if it leads out of the
+/// repository.
 pub(super) fn joined(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {

@@ -136,7 +136,7 @@ impl PythonTests {
     }
 }
 
-/// True if a file stands in a folder of tests.
+/// True if a file is in a folder of tests.
 fn in_tests(path: &str) -> bool {
     let mut folders = path.split('/').rev().skip(1);
     folders.any(|folder| ["test", "tests"].contains(&folder))

@@ -115,13 +115,13 @@ pub(super) fn commands(package: &Package, script: &str) -> Vec<ScriptCommand> {
 /// One step of a script: a command of its own, or a script that it calls.
 #[derive(Debug)]
 pub(super) struct ScriptStep {
-    /// As a person would start it at the repository's top.
+    /// The step as a user would type it at the repository's top.
     pub(super) line: String,
     command: ScriptCommand,
 }
 
 impl ScriptStep {
-    /// The commands that it comes to.
+    /// Returns the commands that the step runs.
     pub(super) fn commands(&self, package: &Package) -> Vec<ScriptCommand> {
         let called = called_scripts(package, &self.command);
         if called.is_empty() {

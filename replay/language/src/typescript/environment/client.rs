@@ -119,7 +119,7 @@ impl PackageClient {
         }
     }
 
-    /// The command, as a person knows it.
+    /// Returns the command's name, for messages.
     fn name(self) -> String {
         match self {
             Self::Npm { locked: true, .. } => "npm ci".to_owned(),
@@ -221,7 +221,8 @@ fn said(output: &Output) -> String {
         .join("\n")
 }
 
-/// The name of the package that npm says the registry lacks, all of it or the version asked for.
+/// Returns the name of the package that the registry lacks according to npm, entirely or in the
+/// requested version.
 fn absent_package(said: &str) -> Option<String> {
     let after = |mark: &str| {
         let line = said.lines().find_map(|line| line.split_once(mark))?.1;

@@ -82,7 +82,7 @@ fn leads_out(folder: &Path) -> bool {
     })
 }
 
-/// Writes the links below a folder anew for the places where tests find them.
+/// Rewrites the links below a folder for the places where tests find them.
 fn rewrite_links(installed: &Path, folder: &Path) -> Result<(), EnvironmentError> {
     let entries = fs::read_dir(folder).map_err(EnvironmentError::io("reading", folder))?;
     for entry in entries.flatten() {
