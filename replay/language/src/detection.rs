@@ -79,7 +79,7 @@ impl RepositoryFiles {
 
 impl RepositoryFiles {
     /// The files of the repository in the folder `root`; `paths` are relative to it, with `/`
-    /// between names, and leave out what its ignore files leave out.
+    /// between names, and omit those that its ignore files exclude.
     pub fn new(root: &Path, mut paths: Vec<String>) -> Self {
         paths.sort();
         Self {

@@ -19,7 +19,7 @@ pub trait PackageManager: Sync {
     /// [`PackageManager::file_key`] and [`PackageManager::interpreter_key`] among them.
     fn own_keys(&self) -> &'static [&'static str];
 
-    /// The key under `environment` in a manifest that says which interpreter runs the tests.
+    /// The key under `environment` in a manifest that selects the interpreter of the tests.
     fn interpreter_key(&self) -> &'static str;
 
     /// Describes the form of an exact pin, for messages.
@@ -42,8 +42,8 @@ pub trait PackageManager: Sync {
     /// Looks for every outside program that it needs.
     fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe>;
 
-    /// The files of a repository that say what to install: the one that the manifest names and
-    /// those that belong to it.
+    /// Returns the files of a repository that list what to install: the one that the manifest names
+    /// and those that belong to it.
     ///
     /// # Errors
     /// [`EnvironmentError::Unusable`] if one can't be read or can't be installed from.
@@ -315,7 +315,7 @@ pub enum EnvironmentError {
 }
 
 impl EnvironmentError {
-    /// Turns an [`io::Error`] into an error that says what was being done to which path.
+    /// Turns an [`io::Error`] into an error with the action and the path.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             action,
@@ -334,7 +334,7 @@ impl EnvironmentError {
     }
 }
 
-/// Reads a file that says what to install.
+/// Reads a file that lists what to install.
 ///
 /// # Errors
 /// [`EnvironmentError::Unusable`] if it can't be read as text.
@@ -357,7 +357,8 @@ pub(crate) fn at_least(version: &str, least: (u32, u32)) -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= least
 }
 
-/// Paths that a sandbox with `/usr` in it does not have, each once and none inside another.
+/// Returns the paths outside `/usr`, which a sandbox with `/usr` does not have, each once and none
+/// inside another.
 pub(crate) fn beyond_usr(mut roots: Vec<PathBuf>) -> Vec<PathBuf> {
     roots.sort();
     roots.dedup();

@@ -24,8 +24,8 @@ use tree_sitter::{Node, Tree};
 use crate::LanguageSupport;
 pub use score::MutationScore;
 
-/// Every mutant whose edit is within a byte range of a file, such as a hole's, ordered by place,
-/// operator and replacement.
+/// Returns every mutant whose edit is within a byte range of a file, such as a hole's, ordered by
+/// place, operator and replacement.
 ///
 /// Left out are mutants that do not parse, that have the original's tokens, or that have the same
 /// text as a mutant of an operator before theirs. A file that does not parse has no mutants. Type
@@ -56,8 +56,8 @@ pub fn find_mutants(
     found
 }
 
-/// The mutant that must die: a statement that raises, before the statement a range begins in. If
-/// tests pass with it, no surviving mutant in the range says anything about them.
+/// The mutant that must be killed: a statement that raises, before the statement a range begins in.
+/// If tests pass with it, no surviving mutant in the range is evidence about them.
 ///
 /// The range must be within the file, on character boundaries. `None` if it begins in no statement,
 /// or the file does not parse.
@@ -71,7 +71,7 @@ pub fn raising_mutant(
 
 /// The mutant that must survive: a statement without effect, where [`raising_mutant`] puts one that
 /// raises. It changes the code's text, its lines and what it compiles to. A test that fails with it
-/// looks at these, and not at what the code does.
+/// depends on these, and not on the code's behaviour.
 ///
 /// The range and `None` are as for [`raising_mutant`].
 pub fn neutral_mutant(

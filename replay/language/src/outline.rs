@@ -26,7 +26,8 @@ pub enum Detail {
 pub(crate) type OutlineWriter = for<'t> fn(&mut Outline<'_>, &Definition, Node<'t>);
 
 /// Returns a definition at a level of detail, moved to the left margin. A definition without a body
-/// to leave out, such as a variable or a type, is whole at each level.
+/// to leave out, such as a variable or a type, is complete at each level, but [`Detail::Signature`]
+/// omits documentation before it.
 pub fn outline(
     write: OutlineWriter,
     definition: &Definition,

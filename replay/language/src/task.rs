@@ -8,19 +8,19 @@
 //! is of that file. A record is refused where the file at hand has another hash: the offsets
 //! would point elsewhere.
 //!
-//! A record may have `"category":{"name":"common-tools","reason":"…"}`: what its code is about,
-//! one of the variants of [`Topic`], and why it was put there. Records of older programs don't. It has
-//! `"at_import":true` if any of its lines runs when the file is imported, and not only from
-//! tests; such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that
-//! the reference uses and the repository defines, as the reference calls them and each once: see
-//! `fillrate_mine::dependencies`. Records of older programs don't have it, one of a
-//! hole that uses none has an empty list. `"repoexec_dependencies"` are the names that RepoExec's
-//! script counts in their place: these and what the file imports from anywhere.
+//! A record may have `"category":{"name":"common-tools","reason":"…"}`: the category of its code,
+//! one of the variants of [`Topic`], and the reason for it. Records of older programs don't. It has
+//! `"at_import":true` if any of its lines runs when the file is imported, and not only from tests;
+//! such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that the
+//! reference uses and the repository defines, as the reference calls them and each once: see
+//! `fillrate_mine::dependencies`. Records of older programs don't have it, one of a hole that uses
+//! none has an empty list. `"repoexec_dependencies"` are the names that RepoExec's script counts in
+//! their place: these and what the file imports from anywhere.
 //!
-//! A record that was imported from a public benchmark has `"task_id"`, what the benchmark calls
-//! it, and where the benchmark says which tests decide over it, these as `"tests"`: ids of tests,
-//! or the files, classes or functions that hold them. No others are run then. `"indent"` is the
-//! number of spaces to which `replay --deveval` indents a prediction.
+//! A record that was imported from a public benchmark has `"task_id"`, its id in the benchmark,
+//! and, if the benchmark names the tests that decide over it, these as `"tests"`: ids of tests, or
+//! the files, classes or functions that hold them. No others are run then. `"indent"` is the number
+//! of spaces to which `replay --deveval` indents a prediction.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -64,10 +64,10 @@ pub struct Hole {
     /// True if any of its lines runs when the file is imported, so that every test reaches it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_import: bool,
-    /// The names that the reference uses and the repository defines, where that was looked for.
+    /// The names that the reference uses and the repository defines, if they were determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<Vec<String>>,
-    /// The names that RepoExec's script takes for dependencies, where that was looked for.
+    /// The names that RepoExec's script takes for dependencies, if they were determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repoexec_dependencies: Option<Vec<String>>,
     /// Outcomes of the tests on mutants of its lines, if they were run.
@@ -226,7 +226,7 @@ pub enum HoleKind {
     Body,
     /// From inside a line to the end of its statement, as at a pause in typing.
     Span,
-    /// As [`HoleKind::Span`], where what comes next is defined in another file of the repository.
+    /// As [`HoleKind::Span`], if the next name is defined in another file of the repository.
     Api,
 }
 
@@ -421,8 +421,8 @@ pub fn open_lines(path: &Path) -> std::io::Result<Box<dyn BufRead>> {
     Ok(lines)
 }
 
-/// The parser's reason why a line is no JSON, with what to do about what other programs write in its
-/// place.
+/// Returns the parser's reason why a line is not JSON, with a remedy for the forms that other
+/// programs write.
 pub fn json_fault(line: &str, reason: &str) -> String {
     let has = |name: &str| {
         let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '"');

@@ -19,10 +19,12 @@ pub struct TestConventions {
     /// Returns the functions of the first file that may be tests, in the order of the file, each
     /// with the edits that make twins of it.
     pub(crate) test_functions: fn(&[ParsedFile<'_>]) -> Vec<FoundFunction>,
-    /// The name of a file of added tests that the framework finds as it finds the example: from
-    /// the example's file name, the name of the file under test without its endings, and a digest.
+    /// Returns the name of a file of added tests that the framework finds as it finds the example:
+    /// from the example's file name, the name of the file under test without its endings, and a
+    /// digest.
     pub file_name: fn(example: &str, stem: &str, digest: &str) -> String,
-    /// The file with the same behaviour and other compiled code, where the language can run text.
+    /// Returns a file with the same behaviour and different compiled code, if the language can run
+    /// text.
     pub recompiled: fn(&str) -> String,
     /// The name under which compiled code is found at run time.
     pub code_object: Option<&'static str>,

@@ -164,8 +164,8 @@ impl PackageManager for GoModules {
         if !sources.join("vendor").is_dir() {
             run(go(&["mod", "download", "-modcacherw"], &sources))?;
         }
-        // Compiles and links all tests, and runs none: with them the cache is warm. What does not
-        // compile is for the baseline to say.
+        // Compiles and links all tests, and runs none: with them the cache is warm. The baseline
+        // reports what does not compile.
         let warm = ["test", "-vet=off", "-count=1", "-exec=true", "./..."];
         if let Err(error) = programs::capture(&mut go(&warm, &sources)) {
             tracing::warn!(

@@ -205,9 +205,9 @@ fn reports(statement: Node<'_>, text: &str) -> bool {
         .is_some_and(|method| REPORTS.contains(&&text[method.byte_range()]))
 }
 
-/// The operands of the comparisons in a condition, and the arguments of `DeepEqual` and its kin;
-/// the right one of each first. Of several values that are all right, as in `got != 1 && got != 2`,
-/// none is altered.
+/// Returns the operands of the comparisons in a condition, and the arguments of `DeepEqual` and
+/// similar functions; the right one of each first. If several values are correct, as in
+/// `got != 1 && got != 2`, none of them is altered.
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     match condition.kind() {
         "binary_expression" => {

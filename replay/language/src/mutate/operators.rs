@@ -61,8 +61,8 @@ impl<'a, 't> MutationSite<'a, 't> {
         self.swap_assignment(&[self.rules.operators.arithmetic])
     }
 
-    /// Only where the language allows the other: `break` also ends a `switch` and a labelled
-    /// block, but `continue` needs a loop.
+    /// Exchanges `break` and `continue`, only where the language allows the other: `break` also
+    /// ends a `switch` and a labelled block, but `continue` needs a loop.
     fn break_continue_replacement(&self) -> Option<MutantEdit> {
         let other = match self.node.kind() {
             "break_statement" => "continue",
@@ -86,8 +86,8 @@ impl<'a, 't> MutationSite<'a, 't> {
         Some(self.replace(self.node.child(0)?.byte_range(), other))
     }
 
-    /// `a + b` → `a`, → `b`. Of chained comparisons the first or the last operand goes; of one that
-    /// has to give a boolean, none.
+    /// `a + b` → `a`, → `b`. Of chained comparisons the first or the last operand is deleted; of
+    /// one that must be a boolean, none.
     fn binary_operator_deletion(&self) -> Vec<MutantEdit> {
         let is_comparison = |token: &Node<'_>| {
             !replacements(self.rules.operators.relational, token.kind()).is_empty()
@@ -157,9 +157,9 @@ impl<'a, 't> MutationSite<'a, 't> {
         found
     }
 
-    /// A number grows by one; a string becomes another and becomes empty, its prefix and quotes
-    /// kept; `true` and `false` change places. A string with expressions in it, and strings side
-    /// by side, are one literal.
+    /// Increments a number by one; replaces a string by another and by the empty one, with its
+    /// prefix and quotes; exchanges `true` and `false`. A string with expressions in it, and
+    /// adjacent strings, are one literal.
     fn constant_replacement(&self) -> Vec<MutantEdit> {
         const STRING: &str = "mutant";
         const OTHER_STRING: &str = "another";
@@ -204,7 +204,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         found
     }
 
-    /// All decorators of a definition at once; those of a parameter stay.
+    /// Deletes all decorators of a definition at once; those of a parameter are not deleted.
     fn decorator_deletion(&self) -> Vec<MutantEdit> {
         if matches!(
             self.node.kind(),
@@ -294,8 +294,8 @@ impl<'a, 't> MutationSite<'a, 't> {
         self.swap(self.rules.operators.relational)
     }
 
-    /// A statement becomes the one that does nothing, so that no block is left empty. Definitions
-    /// and mere declarations of a type stay.
+    /// Replaces a statement by the one that does nothing, so that no block is empty. Definitions
+    /// and mere declarations of a type are not deleted.
     fn statement_deletion(&self) -> Option<MutantEdit> {
         if !self.rules.deletable.contains(&self.node.kind()) {
             return None;
@@ -375,8 +375,8 @@ impl<'a, 't> MutationSite<'a, 't> {
             .collect()
     }
 
-    /// Replaces the operator of a binary expression. Where the new one binds otherwise,
-    /// parentheses keep the operands what they are.
+    /// Replaces the operator of a binary expression. If the new one binds differently, parentheses
+    /// keep the operands unchanged.
     fn swap_rebound(&self, swaps: Swaps) -> Vec<MutantEdit> {
         if !self.is_binary(self.node) {
             return Vec::new();

@@ -263,7 +263,7 @@ impl ListedRequirements {
 }
 
 /// Reads a requirements file and those that it includes. Returns true if an installer can read them
-/// as they are: none installs the repository itself, or leads out of it.
+/// unchanged: none installs the repository itself, or leads out of it.
 fn read_requirements(
     files: &RepositoryFiles,
     path: &str,

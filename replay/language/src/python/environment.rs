@@ -159,7 +159,7 @@ impl PackageManager for Pip {
         let mut lock: Vec<_> = frozen
             .lines()
             .filter(|line| !line.starts_with("pip==") && !line.is_empty())
-            // The project itself: where it was built says nothing about what was installed.
+            // The project itself: the folder of its build is irrelevant to what was installed.
             .map(|line| line.split(" @ file:").next().unwrap_or(line).to_owned())
             .collect();
         lock.sort();
@@ -359,8 +359,8 @@ fn known_version(source: &Path) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// Takes the project's own modules out of the environment, so that tests can only import the
-/// source's; what its build generated goes into the folder that the request names.
+/// Removes the project's own modules from the environment, so that tests can only import the
+/// source's. Files that its build generated are moved to the folder that the request names.
 fn strip_project(
     request: &InstallRequest<'_>,
     python: &Path,
@@ -386,8 +386,8 @@ fn strip_project(
     Ok(())
 }
 
-/// A Python whose `pip` can be used: the toolchain's own, or a virtual environment in `stage`
-/// where that one has none, as in Debian without `python3-pip`.
+/// Returns a Python whose `pip` can be used: the toolchain's own, or, if that has none, as in
+/// Debian without `python3-pip`, a virtual environment in `stage`.
 pub fn python_with_pip(
     toolchain: &Toolchain,
     project: &str,

@@ -52,9 +52,9 @@ pub(crate) struct Assertion<'t> {
     pub(crate) compared: Vec<Node<'t>>,
     /// Edits that each put another class of exceptions in the place of the expected one.
     pub(crate) other_exceptions: Vec<SourceEdit>,
-    /// The edit that makes it say the opposite.
+    /// The edit that turns it into its complement.
     pub(crate) complement: Option<SourceEdit>,
-    /// True if the value itself is what is asserted: the opposite is another answer then.
+    /// True if the value itself is what is asserted: the opposite is then another expected value.
     pub(crate) is_truth: bool,
 }
 
@@ -69,7 +69,8 @@ impl<'t> Assertion<'t> {
         }
     }
 
-    /// One that expects this class of exceptions, of which the language has these others.
+    /// An assertion that expects this class of exceptions; `others` are other classes of the
+    /// language.
     pub(crate) fn expecting(class: Node<'t>, text: &str, others: &[&str]) -> Self {
         let own = &text[class.byte_range()];
         let others = others.iter().filter(|other| **other != own);

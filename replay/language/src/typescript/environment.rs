@@ -214,8 +214,8 @@ const LOCK_NAMES: [&str; 4] = [
 /// Files with settings of package clients.
 const SETTINGS: [&str; 3] = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
 
-/// A file of settings without what says where to fetch from, which is the user's affair, and what
-/// runs code of the repository.
+/// Returns a file of settings without registries, which the user configures, and without settings
+/// that run code of the repository.
 fn plain_settings(name: &str, text: &str) -> String {
     const KEPT: [&str; 10] = [
         "auto-install-peers",

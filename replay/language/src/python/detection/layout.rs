@@ -195,7 +195,7 @@ impl PythonLayout {
         globs
     }
 
-    /// `exclude`: build output, which would give holes away.
+    /// `exclude`: build output, which would reveal the references of holes.
     pub(super) fn exclude(&self, files: &RepositoryFiles) -> Vec<String> {
         let mut exclude: Vec<String> = ["build", "dist"]
             .into_iter()

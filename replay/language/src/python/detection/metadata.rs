@@ -12,7 +12,7 @@ use super::super::environment::groups;
 pub(super) struct Metadata {
     /// The name of the distribution.
     pub(super) name: Option<String>,
-    /// The file that says how the project is built.
+    /// The file that configures the build of the project.
     pub(super) file: Option<String>,
     /// True if an installer can build the project.
     pub(super) is_installable: bool,

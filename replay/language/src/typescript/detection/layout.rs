@@ -80,7 +80,7 @@ const NOT_SOURCES: [&str; 14] = [
 const CONFIGURES: [&str; 6] = ["config", "conf", "rc", "gulpfile", "gruntfile", "setup"];
 
 impl ScriptLayout {
-    /// `None` if there are no sources with these endings, or more with others.
+    /// Finds the sources; `None` if there are none with these endings, or more with others.
     pub(super) fn find(files: &RepositoryFiles, endings: &'static [&'static str]) -> Option<Self> {
         let all: Vec<&str> = files.paths().filter(|path| is_source(path)).collect();
         let (own, others): (Vec<&str>, Vec<&str>) = all

@@ -60,8 +60,8 @@ const OTHER_RUNNERS: [&str; 17] = [
     "wtr",
 ];
 
-/// Options that a runner can't have here: what they ask for is the harness's, or of no use. An
-/// option whose value follows it ends in a space.
+/// Options that a runner can't have here: the harness sets them, or they have no use. An option
+/// whose value follows it ends in a space.
 fn impossible_options(runner: RunnerName) -> &'static [&'static str] {
     match runner {
         RunnerName::Jest => &[
@@ -161,7 +161,7 @@ fn impossible_options(runner: RunnerName) -> &'static [&'static str] {
 
 impl ScriptTests {
     /// # Errors
-    /// Why the tests can't be run, as a clause.
+    /// The reason why the tests can't be run, as a clause.
     pub(super) fn find(files: &RepositoryFiles, package: &Package) -> Result<Self, String> {
         let mut other = None;
         let further = package.scripts().filter(|name| name.starts_with("test"));
@@ -201,7 +201,7 @@ impl ScriptTests {
         })
     }
 
-    /// From a command of a script, if it is a runner's.
+    /// Finds the runner in a command of a script, if it starts one.
     fn from_command(command: &ScriptCommand) -> Option<Self> {
         let RunnerCall {
             runner,
@@ -254,7 +254,8 @@ impl ScriptTests {
         })
     }
 
-    /// From the packages and settings of a repository whose scripts name no runner.
+    /// Finds the runner from the packages and settings of a repository whose scripts name no
+    /// runner.
     fn from_dependencies(files: &RepositoryFiles, package: &Package) -> Option<Self> {
         const KNOWN: [(RunnerName, &str, &str); 3] = [
             (RunnerName::Vitest, "vitest", "vitest."),

@@ -56,9 +56,9 @@ impl PackageClient {
     }
 
     /// Installs the packages of the repository in a folder, without running code of any. Returns
-    /// the client that could, and the names of packages that it left out: where versions of peers
-    /// conflict, npm puts up with it, as people do who add `--legacy-peer-deps`, and it goes on
-    /// without packages for development that the registry lacks.
+    /// the client that succeeded, and the names of packages that it left out. If versions of peers
+    /// conflict, npm accepts this, as with `--legacy-peer-deps`, and it continues without packages
+    /// for development that the registry lacks.
     ///
     /// # Errors
     /// [`EnvironmentError::Command`] if the client fails.
@@ -243,8 +243,8 @@ fn absent_package(said: &str) -> Option<String> {
     }
 }
 
-/// Takes a package for development off the `package.json` in a folder; `false` if it has none of
-/// this name.
+/// Removes a package for development from the `package.json` in a folder; returns `false` if it has
+/// none of this name.
 fn leave_out(folder: &Path, package: &str) -> Result<bool, EnvironmentError> {
     let path = folder.join("package.json");
     let text = fs::read_to_string(&path).map_err(EnvironmentError::io("reading", &path))?;
