@@ -116,8 +116,8 @@ impl Outline<'_> {
         }
     }
 
-    /// Adds a function or class in braces from where its header begins: a function without its body,
-    /// a class with its members, which `put_member` adds.
+    /// Adds a function or class in braces from the start of its header: a function without its
+    /// body, a class with its members, which `put_member` adds.
     pub(crate) fn put_in_braces(
         &mut self,
         node: Node<'_>,

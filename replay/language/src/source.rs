@@ -24,8 +24,8 @@ impl SourceFile {
     /// Reads a file of the repository in the folder `root`, by its path there.
     ///
     /// # Errors
-    /// The reason, as a clause, why no hole can be cut into it: it can't be read as UTF-8,
-    /// or it nests too deeply.
+    /// The reason, as a clause, why no hole can be cut into it: it can't be read as UTF-8, or
+    /// it nests too deeply.
     pub fn read(root: &Path, path: &str, language: &'static Language) -> Result<Self, String> {
         let bytes = std::fs::read(root.join(path)).map_err(|error| error.to_string())?;
         let contents = String::from_utf8(bytes).map_err(|error| {

@@ -27,7 +27,8 @@ pub(super) static RULES: MutationRules = MutationRules {
             &["unary"],
             &["**"],
         ],
-        // The grammar has these two in the wrong order (version 0.25.0), so neither reading is trusted.
+        // The grammar has these two in the wrong order (version 0.25.0), so neither reading is
+        // trusted.
         unmixable: &[("&", "^")],
         arithmetic: &[
             ("+", &["-"]),

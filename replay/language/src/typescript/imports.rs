@@ -69,7 +69,7 @@ pub(super) fn source(
     find_script(path, &file.path, files)
 }
 
-/// The file that a relative path, as an import has it, leads to:
+/// Returns the file that a relative path of an import leads to:
 /// <https://www.typescriptlang.org/docs/handbook/modules/reference.html#file-extension-substitution>
 fn find_script(path: &str, from: &str, files: &BTreeSet<&str>) -> Option<String> {
     let relative = path == "."

@@ -182,7 +182,8 @@ fn collect(
     }
 }
 
-/// A title without meaning; of each test of a loop its number, and of each row of a table its index.
+/// Returns a title without meaning; for each test of a loop its number, and for each row of a table
+/// its index.
 fn neutral(title: Node<'_>, is_table: bool, index: usize) -> Option<NeutralName> {
     let name = format!("t{index}");
     let edit = |title_text: String| vec![SourceEdit::new(title.byte_range(), &title_text)];

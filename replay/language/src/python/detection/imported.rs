@@ -76,7 +76,8 @@ pub(super) fn imported_modules(files: &RepositoryFiles, tests: &[String]) -> BTr
     modules
 }
 
-/// The outermost module of a line that imports one in any case: one that is indented may be guarded.
+/// Returns the outermost module that a line imports unconditionally: an indented import may be
+/// guarded.
 fn imported_module(line: &str) -> Option<&str> {
     let rest = line
         .strip_prefix("import ")
