@@ -1,4 +1,4 @@
-//! What a file defines in its outermost scope and what it exports.
+//! Definitions in a file's outermost scope, and its exports.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use tree_sitter::Node;
 use super::imports::ImportTarget;
 use super::source::SourceFile;
 
-/// What is defined.
+/// Kind of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DefinitionKind {
-    /// A function or method, be it a variable that holds one.
+    /// A function or method, or a variable that holds one.
     Function,
     /// A class.
     Class,
     /// A variable of a file, or a field of a class.
     Variable,
-    /// What is only a type: an interface, an alias, an enumeration.
+    /// A type and nothing else: an interface, an alias, an enumeration.
     Type,
 }
 
@@ -26,11 +26,11 @@ pub enum DefinitionKind {
 pub struct Definitions {
     /// Every definition, in the order of the file.
     pub all: Vec<Definition>,
-    /// What the names of the outermost scope refer to.
+    /// Targets of the names in the outermost scope.
     pub scope: BTreeMap<String, NameTarget>,
-    /// What the file exports by name; `None` if that is its scope.
+    /// Targets of the names that the file exports; `None` if it exports its scope.
     pub exports: Option<BTreeMap<String, NameTarget>>,
-    /// The modules whose names it takes and exports, all of them.
+    /// Modules from which it imports and exports all names.
     pub re_exported: Vec<String>,
     /// The modules it imports from, and the byte at which each statement begins.
     pub imported: Vec<(String, usize)>,
@@ -42,11 +42,11 @@ pub struct Definition {
     pub name: String,
     /// Its kind.
     pub kind: DefinitionKind,
-    /// With decorators and the documentation before it.
+    /// Range with decorators and the documentation before it.
     pub range: Range<usize>,
-    /// Where its statement begins, without the documentation before it.
+    /// Byte at which its statement begins, without the documentation before it.
     pub statement: usize,
-    /// The function's, class's or statement's own.
+    /// Range of the function, class or statement itself.
     pub core: Range<usize>,
     /// The class it is a member of.
     pub owner: Option<usize>,
@@ -54,16 +54,16 @@ pub struct Definition {
     pub members: BTreeMap<String, usize>,
     /// The base classes of a class, as paths of names.
     pub bases: Vec<String>,
-    /// What a variable holds, as a path of names.
+    /// A variable's value, as a path of names.
     pub value: Option<String>,
 }
 
-/// What a name refers to.
+/// Target of a name.
 #[derive(Clone)]
 pub enum NameTarget {
     /// A definition of the file.
     Here(usize),
-    /// What is imported.
+    /// An import.
     Imported {
         /// The module as the import names it.
         from: String,
@@ -141,8 +141,8 @@ impl Definition {
     }
 }
 
-/// The range of a definition with the documentation right above it, where that stands outside of
-/// it.
+/// Returns the range of a definition with the documentation right above it, if that is outside of
+/// the definition.
 pub fn whole(node: Node<'_>, file: &SourceFile) -> Range<usize> {
     let mut start = node.start_byte();
     let mut row = node.start_position().row;

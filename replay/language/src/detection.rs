@@ -1,5 +1,5 @@
-//! What a repository says of itself: how its tests run, what they need installed, and which files
-//! are its sources.
+//! Detection of a project from its repository: how its tests run, what they need installed, and
+//! which files are its sources.
 //!
 //! Each language has one function that reads its own metadata files; `corpus::detect` makes a
 //! project of what it returns.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::environment::Packages;
 use super::runner::TestSettings;
 
-/// What a language's detection knows of a repository.
+/// Result of a language's detection for a repository.
 ///
 /// Everything that is listed parses as the value of the key of the same name in a manifest.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ pub struct DetectedProject {
     pub findings: Vec<String>,
 }
 
-/// The finding that no tests are run, for a reason.
+/// Returns the finding that no tests are run, with the reason.
 pub(super) fn tests_not_run(reason: &str) -> String {
     format!("tests: {reason}, so holes are chosen by syntax and scored by text")
 }
@@ -62,8 +62,8 @@ pub struct RepositoryFiles {
 
 #[cfg(test)]
 impl RepositoryFiles {
-    /// A repository with these files, given by their paths and texts, in a folder that lives as long
-    /// as what is returned beside it.
+    /// A repository with these files, given by their paths and texts, in a folder that exists as
+    /// long as the returned guard.
     pub(crate) fn written(files: &[(&str, &str)]) -> (tempfile::TempDir, Self) {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text) in files {
@@ -79,7 +79,7 @@ impl RepositoryFiles {
 
 impl RepositoryFiles {
     /// The files of the repository in the folder `root`; `paths` are relative to it, with `/`
-    /// between names, and leave out what its ignore files leave out.
+    /// between names, and omit those that its ignore files exclude.
     pub fn new(root: &Path, mut paths: Vec<String>) -> Self {
         paths.sort();
         Self {
@@ -107,7 +107,7 @@ impl RepositoryFiles {
         self.paths().filter(move |path| path.starts_with(&start))
     }
 
-    /// The files that stand directly in a folder, by their names.
+    /// Names of the files directly in a folder.
     pub fn names_in(&self, folder: &str) -> impl Iterator<Item = &str> {
         let start = match folder.trim_matches('/') {
             "" | "." => 0,
@@ -118,7 +118,7 @@ impl RepositoryFiles {
             .filter(|name| !name.contains('/'))
     }
 
-    /// The folders that stand directly in a folder and have files below them, by their names.
+    /// Names of the folders directly in a folder that have files below them.
     pub fn folders_in(&self, folder: &str) -> Vec<&str> {
         let start = match folder.trim_matches('/') {
             "" | "." => 0,
@@ -133,13 +133,13 @@ impl RepositoryFiles {
         folders
     }
 
-    /// Whether a file of this path exists.
+    /// True if a file of this path exists.
     pub fn has(&self, path: &str) -> bool {
         let known = |known: &String| known.as_str().cmp(path);
         self.paths.binary_search_by(known).is_ok()
     }
 
-    /// Whether a folder of this path has files below it.
+    /// True if a folder of this path has files below it.
     pub fn has_folder(&self, path: &str) -> bool {
         self.below(path).next().is_some()
     }

@@ -1,4 +1,4 @@
-//! What a project's tests run in: the interpreter, the packages, and what installs them.
+//! Environments of a project's tests: the interpreter, the packages, and their installers.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,13 +19,13 @@ pub trait PackageManager: Sync {
     /// [`PackageManager::file_key`] and [`PackageManager::interpreter_key`] among them.
     fn own_keys(&self) -> &'static [&'static str];
 
-    /// The key under `environment` in a manifest that says which interpreter runs the tests.
+    /// The key under `environment` in a manifest that selects the interpreter of the tests.
     fn interpreter_key(&self) -> &'static str;
 
-    /// How an exact pin is written, for a person.
+    /// Describes the form of an exact pin, for messages.
     fn pin_form(&self) -> &'static str;
 
-    /// The name and the version of an exact pin; `None` if a text is none.
+    /// Parses an exact pin into its name and version; `None` if the text is not an exact pin.
     fn parse_pin(&self, pin: &str) -> Option<(String, String)>;
 
     /// Looks for the interpreter of the language's projects. `wanted` is a version or what a
@@ -42,8 +42,8 @@ pub trait PackageManager: Sync {
     /// Looks for every outside program that it needs.
     fn probes(&self, toolchain: &Toolchain) -> Vec<ProgramProbe>;
 
-    /// The files of a repository that say what to install: the one that the manifest names and
-    /// those that belong to it.
+    /// Returns the files of a repository that list what to install: the one that the manifest names
+    /// and those that belong to it.
     ///
     /// # Errors
     /// [`EnvironmentError::Unusable`] if one can't be read or can't be installed from.
@@ -54,25 +54,25 @@ pub trait PackageManager: Sync {
         source: &Path,
     ) -> Result<Vec<NamedText>, EnvironmentError>;
 
-    /// Whether a file of a repository bears on what installing or compiling the project itself
-    /// gives, by its path in the repository.
+    /// True if the file at this path in a repository affects the result of installing or compiling
+    /// the project itself.
     fn is_build_input(&self, _path: &str) -> bool {
         false
     }
 
-    /// Whether an environment holds what is compiled of the unchanged project.
+    /// True if an environment holds the compiled form of the unchanged project.
     fn compiles_project(&self) -> bool {
         false
     }
 
-    /// Whether an environment works only with the interpreter at the path it was made with.
+    /// True if an environment works only with the interpreter at the path it was made with.
     fn binds_interpreter(&self) -> bool;
 
-    /// Whether an environment in the folder `root` is still whole.
+    /// True if the environment in the folder `root` is still complete.
     fn is_intact(&self, root: &Path) -> bool;
 
-    /// Installs what is requested into the empty folder `root`; what is kept as a record goes
-    /// into the folder around it.
+    /// Installs the requested packages into the empty folder `root`; records are kept in its parent
+    /// folder.
     ///
     /// # Errors
     /// See [`EnvironmentError`].
@@ -143,27 +143,28 @@ impl Default for Toolchain {
 /// An interpreter on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreter {
-    /// What kind of environment it runs.
+    /// Kind of environment that it runs.
     pub kind: EnvironmentKind,
-    /// Its real path: no link, no version switcher's stand-in.
+    /// Its real path: neither a link nor a version manager's shim.
     pub path: PathBuf,
     /// E.g. `3.11.7`.
     pub version: String,
     /// Absolute paths beyond `/usr` that must be readable for it to start, e.g. the prefix of a
     /// Python that somebody built. Empty for a distribution's own.
     pub roots: Vec<PathBuf>,
-    /// What compiled packages for it depend on: system, processor, binary interface.
+    /// Platform that its compiled packages depend on: system, processor, binary interface.
     pub platform: String,
 }
 
 impl Interpreter {
-    /// Whether its version is this one or begins with it, as `20.11.1` does with `20`.
+    /// True if its version is `wanted` or begins with it, as `20.11.1` does with `20`.
     pub(crate) fn has_version(&self, wanted: &str) -> bool {
         let rest = self.version.strip_prefix(wanted);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    /// This one, the only one of its `program`, if it has the version that a manifest may name.
+    /// Returns this interpreter, the only one of its `program`, unless the manifest names another
+    /// version.
     ///
     /// # Errors
     /// [`EnvironmentError::MissingProgram`] if it has another version.
@@ -186,7 +187,7 @@ impl Interpreter {
     }
 }
 
-/// What `fillrate doctor` finds out about one outside program.
+/// Result of `fillrate doctor` for one outside program.
 #[derive(Debug)]
 pub struct ProgramProbe {
     /// The program's usual name, e.g. `npm`.
@@ -195,7 +196,8 @@ pub struct ProgramProbe {
     pub version: Result<String, EnvironmentError>,
 }
 
-/// What a project's tests need: packages, the project itself installed, an interpreter, a build.
+/// Requirements of a project's tests: packages, the installed project itself, an interpreter, a
+/// build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packages {
     /// `packages`: exact pins.
@@ -218,14 +220,14 @@ pub struct Packages {
     /// `env`: environment variables of the tests and of `before`.
     pub env: BTreeMap<String, String>,
     /// `before`: commands that run once in the sandbox, at the repository's top, before any test.
-    /// What they write there belongs to the source of the tests.
+    /// Files they write there belong to the source of the tests.
     pub before: Vec<String>,
 }
 
 /// A file's name and its text.
 pub type NamedText = (String, String);
 
-/// What to install for a project.
+/// Request to install a project's environment.
 pub struct InstallRequest<'a> {
     /// The programs to use.
     pub toolchain: &'a Toolchain,
@@ -233,25 +235,25 @@ pub struct InstallRequest<'a> {
     pub interpreter: &'a Interpreter,
     /// The project's name, for errors.
     pub project: &'a str,
-    /// What the manifest asks for.
+    /// Requirements from the manifest.
     pub packages: &'a Packages,
-    /// As [`PackageManager::requested_files`] returns them.
+    /// Files from [`PackageManager::requested_files`].
     pub files: &'a [NamedText],
     /// The project's source.
     pub source: &'a Path,
     /// A copy of the source that a build may write to, if the project is installed.
     pub build: &'a Path,
-    /// Where files go that a build of the project adds to its source.
+    /// Folder for the files that a build of the project adds to its source.
     pub generated: &'a Path,
     /// Folders of the source in which its modules are looked for, as far as the manifest names
     /// them.
     pub module_path: &'a [String],
 }
 
-/// What came of installing.
+/// Result of an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstalledPackages {
-    /// What was installed, one line each, sorted.
+    /// Everything that was installed, one line each, sorted.
     pub lock: Vec<String>,
     /// The names of packages for development that the repository asks for and the registry lacks.
     pub left_out: Vec<String>,
@@ -267,7 +269,7 @@ impl From<Vec<String>> for InstalledPackages {
     }
 }
 
-/// Why an environment could not be built or an outside program not be used.
+/// Error of building an environment or of using an outside program.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
     /// An outside program is missing or too old. The projects that do not need it still work.
@@ -275,9 +277,9 @@ pub enum EnvironmentError {
     MissingProgram {
         /// The program, with the least version where that matters, e.g. `node ≥ 20`.
         program: String,
-        /// What it is needed for, e.g. `Python projects`.
+        /// Purpose of the program, e.g. `Python projects`.
         needed_for: &'static str,
-        /// What to do, with what was found instead where something was.
+        /// Advice to the user, including what was found instead, if anything.
         how_to_get: String,
     },
     /// An outside program failed.
@@ -289,31 +291,31 @@ pub enum EnvironmentError {
         command: String,
         /// The last line it wrote to its standard error.
         message: String,
-        /// What to do about it.
+        /// Advice to the user.
         advice: &'static str,
     },
-    /// What a project asks for cannot be installed.
+    /// A project's requirements cannot be installed.
     #[error("`{project}` cannot be prepared: {message}")]
     Unusable {
         /// The project's name.
         project: String,
-        /// What is wrong and what to do.
+        /// The problem and its remedy.
         message: String,
     },
     /// The file system refused something.
     #[error("{action} `{}` failed: {source}", path.display())]
     Io {
-        /// What was being done, e.g. `reading`.
+        /// Action that failed, e.g. `reading`.
         action: &'static str,
-        /// To which path.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// Cause of the failure.
         source: io::Error,
     },
 }
 
 impl EnvironmentError {
-    /// Turns an [`io::Error`] into an error that says what was being done to which path.
+    /// Turns an [`io::Error`] into an error with the action and the path.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             action,
@@ -332,7 +334,7 @@ impl EnvironmentError {
     }
 }
 
-/// Reads a file that says what to install.
+/// Reads a file that lists what to install.
 ///
 /// # Errors
 /// [`EnvironmentError::Unusable`] if it can't be read as text.
@@ -349,13 +351,14 @@ pub(crate) fn read_requested(
     })
 }
 
-/// Whether a dotted version is at least (major, minor).
+/// True if a dotted version is at least (major, minor).
 pub(crate) fn at_least(version: &str, least: (u32, u32)) -> bool {
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= least
 }
 
-/// Paths that a sandbox with `/usr` in it does not have, each once and none inside another.
+/// Returns the paths outside `/usr`, which a sandbox with `/usr` does not have, each once and none
+/// inside another.
 pub(crate) fn beyond_usr(mut roots: Vec<PathBuf>) -> Vec<PathBuf> {
     roots.sort();
     roots.dedup();

@@ -94,8 +94,8 @@ const KEYWORDS: &[&str] = &[
     "var",
 ];
 
-/// After the brace that opens the block of the header that a token stands in, or after the colon of
-/// a `case`.
+/// Returns the byte after the brace that opens the block of the header that contains a token, or
+/// after the colon of a `case`.
 fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {
     let mut node = token;
     while node.id() != statement.id() {

@@ -1,4 +1,4 @@
-//! Where holes of a language may begin and end.
+//! Rules for the start and the end of a language's holes.
 
 use tree_sitter::Node;
 
@@ -15,19 +15,19 @@ pub struct HoleRules {
     /// Tokens at which CrossCodeEval's scorer cuts a completion, within strings too; empty where
     /// it parses instead.
     pub statement_ends: &'static [&'static str],
-    /// Where the header ends that a token of a compound statement stands in; `None` for a token
-    /// of a simple statement, and where `statement_ends` decide.
+    /// End of the header that contains a token of a compound statement, as a byte; `None` for a
+    /// token of a simple statement, and if `statement_ends` decide.
     pub header_end: for<'t> fn(token: Node<'t>, statement: Node<'t>) -> Option<usize>,
 }
 
 impl HoleRules {
-    /// Whether a token ends a statement.
+    /// True if a token ends a statement.
     pub fn ends_statement(&self, file: &SourceFile, token: Node<'_>) -> bool {
         self.statement_ends.contains(&file.text(token))
     }
 
-    /// Whether the paper's scorer would cut a reference before its end, so that no completion
-    /// could match it.
+    /// True if the paper's scorer would cut a reference before its end, so that no completion could
+    /// match it.
     pub fn is_cut(&self, reference: &str) -> bool {
         let end = self
             .statement_ends

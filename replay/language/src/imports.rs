@@ -1,4 +1,4 @@
-//! What a file imports from its own repository.
+//! Imports of a file from its own repository.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -6,18 +6,18 @@ use std::ops::Bound;
 /// A name that a file imports from its own repository, or all names of a file of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// What the file calls it; `None` for everything there is.
+    /// Name of the import in the file; `None` for everything there is.
     pub name: Option<String>,
-    /// Where it comes from: in Python a module's path without its ending, which may be a
-    /// folder's; in TypeScript a file's path; in Go a folder's.
+    /// Origin of the import: in Python a module's path without its ending, which may be a folder's;
+    /// in TypeScript a file's path; in Go a folder's.
     pub from: String,
-    /// What it is there.
+    /// The item of the origin that is imported.
     pub target: ImportTarget,
-    /// Where the statement begins in the file, in bytes.
+    /// Byte of the file at which the statement begins.
     pub at: usize,
 }
 
-/// What is imported of a file.
+/// The item that is imported from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportTarget {
     /// The module itself: its names are members of the imported one.
@@ -33,8 +33,8 @@ pub(crate) fn parent(path: &str) -> &str {
     path.rfind('/').map_or("", |end| &path[..end])
 }
 
-/// The files with an ending that stand in a folder, which is empty for the repository's root, and
-/// in no folder of it.
+/// Returns the files with an ending that are directly in a folder, which is empty for the
+/// repository's root.
 pub(crate) fn files_in_folder<'f, 'a: 'f>(
     folder: &str,
     ending: &'f str,

@@ -1,9 +1,10 @@
-//! What replay knows of each language, one folder each; everything else is generic.
+//! Replay's support for languages, one folder each; everything else is generic.
 //!
 //! [`LANGUAGES`] is the table: a row says how the language's holes end, what its mutants are, how
 //! dependencies are found, which packages and test runners its projects use, and how tests of it
-//! are written. `README.md` beside this crate says how to add one. Grammars are in `fillrate-syntax`. [`mutate`]
-//! makes mutants and [`task`] holds the record of a hole; both are pure.
+//! are written. `README.md` in this crate's folder says how to add one. Grammars are in
+//! `fillrate-syntax`. [`mutate`] makes mutants and [`task`] holds the record of a hole; both are
+//! pure.
 
 pub(crate) mod category;
 pub(crate) mod csharp;

@@ -1,9 +1,9 @@
-//! Makes mutants of code: faults put in on purpose, to ask whether tests distinguish right from
-//! wrong there. Sixteen operators, for every language that has its rules here.
+//! Makes mutants of code: faults inserted on purpose, to find out whether tests detect them. There
+//! are sixteen operators, for every language with rules here.
 //!
-//! A mutant is one edit of a file. What each operator does in each language, and what other tools
-//! do otherwise, stands in the reference page, `replay/docs/mutation.md`. Everything here is a pure
-//! function of the file's text; running tests on a mutant is another room's work.
+//! A mutant is one edit of a file. The reference page, `replay/docs/mutation.md`, describes each
+//! operator in each language, and the differences from other tools. Everything here is a pure
+//! function of the file's text; other crates run tests on mutants.
 
 mod number;
 mod operators;
@@ -24,8 +24,8 @@ use tree_sitter::{Node, Tree};
 use crate::LanguageSupport;
 pub use score::MutationScore;
 
-/// Every mutant whose edit lies within a byte range of a file, such as a hole's, ordered by place,
-/// operator and replacement.
+/// Returns every mutant whose edit is within a byte range of a file, such as a hole's, ordered by
+/// place, operator and replacement.
 ///
 /// Left out are mutants that do not parse, that have the original's tokens, or that have the same
 /// text as a mutant of an operator before theirs. A file that does not parse has no mutants. Type
@@ -56,10 +56,10 @@ pub fn find_mutants(
     found
 }
 
-/// The mutant that must die: a statement that raises, before the statement a range begins in. If
-/// tests pass with it, no surviving mutant in the range says anything about them.
+/// The mutant that must be killed: a statement that raises, before the statement a range begins in.
+/// If tests pass with it, no surviving mutant in the range is evidence about them.
 ///
-/// The range must lie within the file, on character boundaries. `None` if it begins in no statement,
+/// The range must be within the file, on character boundaries. `None` if it begins in no statement,
 /// or the file does not parse.
 pub fn raising_mutant(
     language: &'static Language,
@@ -69,9 +69,9 @@ pub fn raising_mutant(
     before_statement(language, contents, range, language.raising_statement)
 }
 
-/// The mutant that must live: a statement without effect, where [`raising_mutant`] puts one that raises.
-/// It changes the code's text, its lines and what it compiles to. A test that fails with it looks
-/// at these, and not at what the code does.
+/// The mutant that must survive: a statement without effect, where [`raising_mutant`] puts one that
+/// raises. It changes the code's text, its lines and what it compiles to. A test that fails with it
+/// depends on these, and not on the code's behaviour.
 ///
 /// The range and `None` are as for [`raising_mutant`].
 pub fn neutral_mutant(
@@ -99,7 +99,7 @@ fn before_statement(
     while let Some(current) = node {
         if language.is_statement(current) {
             let edit = insert_before(language, contents, current.start_byte(), statement);
-            // Among the members of a class no statement can stand; before the class one can.
+            // No statement can be among the members of a class; before the class one can.
             if language.parses(&edit.apply(contents)) {
                 return Some(edit);
             }
@@ -155,15 +155,15 @@ pub fn deduplicate<K: Eq + Hash>(
 /// One fault put into a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Mutant {
-    /// What made it.
+    /// Operator that made it.
     pub operator: MutationOperator,
-    /// What it changes.
+    /// Its change to the file.
     #[serde(flatten)]
     pub edit: MutantEdit,
 }
 
 impl Mutant {
-    /// One line for a person: `line 3: AOR: "+" → "-"`.
+    /// Describes the mutant in one line: `line 3: AOR: "+" → "-"`.
     pub fn describe(&self, contents: &str) -> String {
         let line = LineIndex::new(contents).number(self.edit.range.start);
         let [before, after] = [
@@ -195,7 +195,7 @@ impl Mutant {
 pub struct MutantEdit {
     /// Bytes of the original file; empty for an insertion.
     pub range: Range<usize>,
-    /// What stands there instead; empty for a deletion.
+    /// Replacement text; empty for a deletion.
     pub replacement: String,
 }
 
@@ -210,7 +210,7 @@ impl MutantEdit {
         .concat()
     }
 
-    /// What the edit changes, in the unified format with three lines of context and no file names.
+    /// Returns the edit as a unified diff with three lines of context and no file names.
     pub fn diff(&self, contents: &str) -> String {
         similar::TextDiff::from_lines(contents, &self.apply(contents))
             .unified_diff()
@@ -280,7 +280,7 @@ impl MutationOperator {
     }
 }
 
-/// What the operators do within a range, good or not.
+/// Returns all edits of the operators within a range, good or not.
 fn edits(
     language: &'static Language,
     contents: &str,
@@ -343,12 +343,12 @@ fn tokens<'a>(
     })
 }
 
-/// What stands on a byte's line before it.
+/// Returns the text before a byte on its line.
 fn lead(contents: &str, byte: usize) -> &str {
     &contents[line_start(contents, byte)..byte]
 }
 
-/// Where the first token of a range begins, past blanks and comments.
+/// Returns the byte at which the first token of a range begins, after blanks and comments.
 fn first_token(language: &Language, root: Node<'_>, contents: &str, range: &Range<usize>) -> usize {
     let mut start = range.start;
     loop {

@@ -1,4 +1,4 @@
-//! What the mutation operators need to know of a language.
+//! A language's rules for the mutation operators.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ pub(crate) type Swaps = &'static [(&'static str, &'static [&'static str])];
 /// A range of the file, in bytes, and what replaces it.
 pub(crate) type Replacement = (Range<usize>, String);
 
-/// A language's tables, and the few places where its syntax goes its own way. Kinds are
-/// tree-sitter's.
+/// A language's tables for the mutation operators, and functions for the special cases of its
+/// syntax. Kinds are tree-sitter's.
 pub(crate) struct MutationRules {
     /// Kinds of expressions with an operator between operands, chained comparisons included.
     pub(crate) binary: &'static [&'static str],
@@ -29,8 +29,8 @@ pub(crate) struct MutationRules {
     pub(crate) prefixes: &'static [&'static str],
     /// Kinds of `x++`.
     pub(crate) updates: &'static [&'static str],
-    /// Whether a condition must be of the boolean type, so that no operand of a comparison can take
-    /// the comparison's place.
+    /// True if a condition must be of the boolean type, so that no operand of a comparison can
+    /// replace the comparison.
     pub(crate) conditions_are_boolean: bool,
     /// `true` and `false`.
     pub(crate) booleans: [&'static str; 2],
@@ -52,26 +52,26 @@ pub(crate) struct MutationRules {
     pub(crate) empty_statement: &'static str,
     /// A statement without effect that changes what the code compiles to.
     pub(crate) neutral_statement: &'static str,
-    /// What separates two statements on one line.
+    /// Separator of two statements on one line.
     pub(crate) statement_separator: &'static str,
     /// Kinds within which nothing is changed: types, imports.
     pub(crate) untouched: &'static [&'static str],
-    /// Whether a node is of no such kind, but stands in such a place.
+    /// True if a node of another kind is left unchanged because of its position.
     pub(crate) is_untouched: fn(Node<'_>, contents: &str) -> bool,
     /// The condition of a statement or an expression that has one.
     pub(crate) condition: for<'t> fn(Node<'t>) -> Option<Node<'t>>,
     /// Makes an exception handler raise again what it caught.
     pub(crate) raise_again: fn(Node<'_>, contents: &str) -> Option<Replacement>,
-    /// Whether a text that begins so would be taken for a statement where an expression stands.
+    /// True if an expression with this text would be parsed as a statement.
     pub(crate) begins_statement: fn(&str) -> bool,
 }
 
 /// A language's operators: how tightly each binds, and what replaces it.
 pub(crate) struct Operators {
-    /// Operators from the loosest to the tightest, those that bind alike together. `not` and
-    /// `unary` stand for prefixes.
+    /// Operators from the loosest to the tightest; those that bind equally tightly are in one
+    /// group. `not` and `unary` mean prefixes.
     pub(crate) precedence: &'static [&'static [&'static str]],
-    /// Operators of two kinds that may not stand side by side without parentheses.
+    /// Pairs of operators that may not be adjacent without parentheses.
     pub(crate) unmixable: &'static [(&'static str, &'static str)],
     /// AOR on binary operators, and with `=` after each ASR.
     pub(crate) arithmetic: Swaps,
@@ -83,7 +83,7 @@ pub(crate) struct Operators {
     pub(crate) bitwise: Swaps,
     /// ROR.
     pub(crate) relational: Swaps,
-    /// What goes before a condition in parentheses to negate it.
+    /// Prefix that negates a condition in parentheses.
     pub(crate) not: &'static str,
     /// The negated form of `in`, if it has its own.
     pub(crate) not_in: Option<&'static str>,
@@ -139,14 +139,14 @@ impl Operators {
         opposites: &["==", "!="],
     };
 
-    /// How tightly an operator binds.
+    /// Returns the precedence level of an operator: its index in `precedence`.
     pub(crate) fn level(&self, operator: &str) -> Option<usize> {
         self.precedence
             .iter()
             .position(|level| level.contains(&operator))
     }
 
-    /// Whether two operators may not stand side by side.
+    /// True if two operators may not be adjacent without parentheses.
     pub(crate) fn mixes_badly(&self, a: &str, b: &str) -> bool {
         self.unmixable.contains(&(a, b)) || self.unmixable.contains(&(b, a))
     }

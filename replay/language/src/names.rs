@@ -1,26 +1,25 @@
-//! How a language names and uses things: the tables by which uses of imported and defined names
-//! are found.
+//! A language's rules for names: the tables by which uses of imported and defined names are found.
 
 use tree_sitter::Node;
 
 use super::source::SourceFile;
 
-/// What methods call the object or class that they are called on. Any of these, in any language:
-/// `const self = this` is common.
+/// Names that methods have for the object or class that they are called on. All of them apply to
+/// every language: `const self = this` is common.
 pub const RECEIVERS: [&str; 3] = ["self", "cls", "this"];
 
-/// What fields of an object are reached through within its methods.
+/// Names through which an object's methods reach its fields.
 pub const INSTANCES: [&str; 2] = ["self", "this"];
 
 /// A language's kinds of names, members and bindings, as tree-sitter names them.
 pub struct NameRules {
     /// Kinds of plain names.
     pub names: &'static [&'static str],
-    /// Kinds of expressions that stand for themselves by a name.
+    /// Kinds of expressions that are a single name.
     pub expressions: &'static [&'static str],
     /// Kinds of `a.b`.
     pub members: &'static [&'static str],
-    /// Kinds of `a.b` where a type or a tag is due.
+    /// Kinds of `a.b` in a type or a tag.
     pub type_members: &'static [&'static str],
     /// The object and the member's name of a node of `members` or `type_members`.
     pub member: for<'t> fn(Node<'t>) -> Option<(Node<'t>, Node<'t>)>,
@@ -28,50 +27,50 @@ pub struct NameRules {
     pub(crate) calls: &'static [(&'static str, &'static str)],
     /// Kinds that make an instance of a class, and the field with the class.
     pub(crate) instantiations: &'static [(&'static str, &'static str)],
-    /// Kinds that stand for their first child.
+    /// Kinds that are equivalent to their first child.
     pub transparent: &'static [&'static str],
-    /// What a value stands for beyond that, such as what is awaited.
+    /// Returns the node that a value of another kind is equivalent to, such as the awaited one.
     pub(crate) unwrap: for<'t> fn(Node<'t>) -> Option<Node<'t>>,
-    /// Names that a method has of the object or class it is called on, `super` among them.
+    /// Names that a method has for the object or class it is called on, including `super`.
     pub own_names: &'static [&'static str],
-    /// Kinds beside functions that have names of their own.
+    /// Kinds other than functions that have names of their own.
     pub scopes: &'static [&'static str],
     /// Kinds of classes.
     pub(crate) classes: &'static [&'static str],
     /// Kinds of statements that take names from the outermost scope.
     pub global_statements: &'static [&'static str],
-    /// Whether members of the class around are used without an object before them.
+    /// True if members of the enclosing class are used without an object before them.
     pub implicit_members: bool,
-    /// Whether a name by itself is undefined once its import is gone, not only its members.
+    /// True if a name by itself is undefined once its import is gone, not only its members.
     pub is_undefined_alone: bool,
-    /// Whether every class has a member of this name, be it empty.
+    /// True if every class, even an empty one, has a member of this name.
     pub is_universal: fn(&str) -> bool,
-    /// Whether a member is made by this very node.
+    /// True if this node itself makes the member.
     pub is_assigned: fn(Node<'_>) -> bool,
-    /// Whether a name is made here and not used, such as a parameter.
+    /// True if a name is declared here and not used, such as a parameter.
     pub is_binding: fn(Node<'_>) -> bool,
-    /// Whether a name is that of something else than what the scope knows by it: of a member, of
-    /// an argument, or of what is defined here.
+    /// True if a name does not refer to what the scope knows by it, but to a member, to an
+    /// argument, or to what is defined here.
     pub is_other_name: fn(Node<'_>) -> bool,
-    /// What a node binds in its scope.
+    /// Returns the bindings of a node in its scope.
     pub bindings: for<'t> fn(Node<'t>, BindingSite) -> Vec<Binding<'t>>,
     /// Kinds of patterns that are a name.
     pub pattern_names: &'static [&'static str],
-    /// Kinds of patterns that bind no name, as what is assigned to a member or an item.
+    /// Kinds of patterns that bind no name, such as an assigned member or item.
     pub unbound_patterns: &'static [&'static str],
-    /// What a node says of an attribute of the class that it stands in.
+    /// Returns the binding of an attribute by a node in its class.
     pub attribute: for<'t> fn(ClassSite<'t, '_>, Node<'t>) -> Option<Binding<'t>>,
-    /// The name in a type, if it is nothing but that or that and nothing.
+    /// Returns the name in a type that is only a name, or a name or null.
     pub type_name: for<'t> fn(Node<'t>, &SourceFile) -> Option<Node<'t>>,
 }
 
-/// A name or a pattern of names, and what is known of what it stands for.
+/// A name or a pattern of names, and what is known of its value.
 pub(crate) type Binding<'t> = (Node<'t>, BoundTo<'t>);
 
-/// What a binding says of what a name stands for.
+/// Value of a name, as its binding shows it.
 #[derive(Clone, Copy)]
 pub enum BoundTo<'t> {
-    /// Nothing.
+    /// The value is unknown.
     Unknown,
     /// The value of an expression.
     Value(Node<'t>),
@@ -81,12 +80,12 @@ pub enum BoundTo<'t> {
     InstanceOf(Node<'t>),
 }
 
-/// Where a node that may bind stands.
+/// Position of a node that may bind names.
 #[derive(Clone, Copy)]
 pub struct BindingSite {
-    /// Whether the node is the scope itself.
+    /// True if the node is the scope itself.
     pub is_scope: bool,
-    /// Whether every use is looked for, and declared types of parameters count.
+    /// True if every use is looked for, and declared types of parameters count.
     pub every_use: bool,
 }
 
@@ -100,12 +99,12 @@ pub struct ClassSite<'t, 'a> {
 }
 
 impl NameRules {
-    /// Whether a node is a class with a body.
+    /// True if a node is a class with a body.
     pub fn is_class(&self, node: Node<'_>) -> bool {
         self.classes.contains(&node.kind()) && node.child_by_field_name("body").is_some()
     }
 
-    /// What a call calls, constructors aside where they are called otherwise.
+    /// Returns the callee of a call; calls of constructors with a syntax of their own have none.
     pub fn callee<'t>(&self, node: Node<'t>) -> Option<Node<'t>> {
         field_of(self.calls, node)
     }

@@ -1,4 +1,4 @@
-//! How much of a definition a model sees.
+//! Outlines of definitions, in the details that a model sees.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use tree_sitter::Node;
 use super::definitions::{Definition, DefinitionKind};
 use super::source::SourceFile;
 
-/// How much of a definition a model sees: the three sizes of RepoExec's contexts, §5.1 of
-/// [its paper](https://arxiv.org/abs/2406.11927).
+/// Level of detail at which a model sees a definition: the three sizes of RepoExec's contexts, §5.1
+/// of [its paper](https://arxiv.org/abs/2406.11927).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// All of it.
@@ -22,11 +22,12 @@ pub enum Detail {
     Signature,
 }
 
-/// Writes a definition without its body; the node is where it stands.
+/// Writes a definition without its body; the node is the definition's.
 pub(crate) type OutlineWriter = for<'t> fn(&mut Outline<'_>, &Definition, Node<'t>);
 
-/// A definition in some detail, moved to the left margin. What has no body to leave out, a
-/// variable or a type, is whole in each.
+/// Returns a definition at a level of detail, moved to the left margin. A definition without a body
+/// to leave out, such as a variable or a type, is complete at each level, but [`Detail::Signature`]
+/// omits documentation before it.
 pub fn outline(
     write: OutlineWriter,
     definition: &Definition,
@@ -61,11 +62,11 @@ pub fn outline(
 
 /// The lines of a definition that is written without its bodies.
 pub struct Outline<'a> {
-    /// The file it stands in.
+    /// The file of the definition.
     pub file: &'a SourceFile,
-    /// Whether documentation belongs to it.
+    /// True if the outline includes documentation.
     pub documented: bool,
-    /// Whether docstrings lack their empty lines and those that begin with `@`.
+    /// True if docstrings lack their empty lines and those that begin with `@`.
     condensed: bool,
     lines: Vec<String>,
 }
@@ -101,7 +102,7 @@ impl Outline<'_> {
         }
     }
 
-    /// What the line of a place begins with.
+    /// Returns the blanks at the start of the line of byte `at`.
     fn indentation(&self, at: usize) -> &str {
         let line = self.file.line_start(at);
         let before = &self.file.contents[line..at];
@@ -115,8 +116,8 @@ impl Outline<'_> {
         }
     }
 
-    /// Adds a function or class in braces from where its header begins: a function without its body,
-    /// a class with its members, which `put_member` adds.
+    /// Adds a function or class in braces from the start of its header: a function without its
+    /// body, a class with its members, which `put_member` adds.
     pub(crate) fn put_in_braces(
         &mut self,
         node: Node<'_>,

@@ -1,4 +1,4 @@
-//! Runs outside programs and says in one sentence how they failed.
+//! Runs outside programs and describes their failures in one sentence.
 
 use std::io;
 use std::process::{Command, Output, Stdio};
@@ -64,9 +64,9 @@ fn failure(
     }
 }
 
-/// The line that most likely says why: the last of standard error that is not empty, where pip's
-/// hints do not count. npm ends with a page of usage and Maven with a page of advice, so of their
-/// lines it is the first sentence. A program that wrote nothing there, as Maven, is quoted from its
+/// Returns the line that most likely gives the reason: the last line of standard error that is not
+/// empty, without pip's hints. npm ends with a page of usage and Maven with a page of advice, so of
+/// their lines it is the first sentence. If standard error is empty, as Maven's, the line is from
 /// standard output.
 pub fn last_line(output: &Output) -> String {
     let written = [&output.stderr, &output.stdout].map(|bytes| without_colors(bytes));
@@ -125,8 +125,8 @@ fn without_colors(bytes: &[u8]) -> String {
     })
 }
 
-/// The command as it could be typed; long arguments (a script, say) are cut, and of many only the
-/// first are shown.
+/// Returns the command as it could be typed. Long arguments, such as a script, are cut, and of many
+/// only the first are shown.
 fn typed(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy().into_owned()];
     for argument in command.get_args() {
@@ -147,7 +147,7 @@ fn typed(command: &Command) -> String {
     words.join(" ")
 }
 
-/// How many words of a command are shown.
+/// Number of words of a command that are shown.
 const WORDS_SHOWN: usize = 12;
 
 #[cfg(test)]

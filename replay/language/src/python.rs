@@ -68,7 +68,7 @@ const SCORER_KEYWORDS: &[&str] = &[
     "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-/// After the colon of the header, or after the decorator, that a token stands in.
+/// Returns the byte after the colon of the header, or after the decorator, that contains a token.
 fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {
     let mut node = token;
     while node.id() != statement.id() {

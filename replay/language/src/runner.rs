@@ -30,7 +30,7 @@ pub enum RunnerName {
     Junit,
 }
 
-/// How a project's tests run.
+/// Settings for running a project's tests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestSettings {
     /// `runner`: one of [`LanguageSupport::runners`](super::LanguageSupport::runners).
@@ -40,14 +40,15 @@ pub struct TestSettings {
     /// `path`: folders of the repository that are put before `sys.path` (Python). Empty if
     /// absent.
     pub path: Vec<String>,
-    /// `config`: a configuration file beside the manifest, absolute here (vitest).
+    /// `config`: a configuration file next to the manifest, absolute here (vitest).
     pub config: Option<PathBuf>,
     /// `command`: the program and its arguments (junit). Empty for other runners.
     pub command: Vec<String>,
     /// `report`: the file that the command writes, inside the repository (junit).
     pub report: Option<String>,
-    /// `timeout`: the seconds that the tests of a changed file may take, beside what a run of the
-    /// unchanged project's takes. Several times what they take unchanged if absent.
+    /// `timeout`: the seconds that the tests of a changed file may take, in addition to the
+    /// duration of a run of the unchanged project. If absent, several times the duration of the
+    /// tests on the unchanged project.
     pub timeout: Option<u16>,
     /// `min_share`: the least share of the tests that must pass in the unchanged project, from 0
     /// to 1; [`DEFAULT_MIN_SHARE`] if absent. Tests that fail are set aside.

@@ -1,4 +1,4 @@
-//! What text metrics need to know of a language's syntax.
+//! Syntax of a language for text metrics.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -32,8 +32,8 @@ impl ScoringSyntax for ScoringLanguage {
     }
 
     /// Parses each prefix from scratch: an incremental parse may recover from an error in another
-    /// way and so answer differently. The reference gives up a parse after five seconds and a tree
-    /// deeper than Python's recursion limit; this does not.
+    /// way and so return a different result. The reference gives up a parse after five seconds and
+    /// a tree deeper than Python's recursion limit; this does not.
     fn first_parsing_end(&self, text: &str, ends: &[usize]) -> Option<usize> {
         let mut parser = self.grammar?.parser();
         let mut ends = ends.iter().copied();
@@ -48,7 +48,7 @@ impl ScoringLanguage {
         let mut names: Vec<_> = read
             .chain(UNREAD_LANGUAGES.iter().map(|it| it.name))
             .collect();
-        // A name's grammars stand side by side.
+        // The grammars of a name are adjacent.
         names.dedup();
         names
     }
@@ -100,8 +100,8 @@ fn parses_without_error_node(parser: &mut Parser, text: &str) -> bool {
     !has_error_node(tree.root_node())
 }
 
-/// Whether a tree has an ERROR node. Only subtrees that hold an ERROR or MISSING node are
-/// walked, on a stack of their own: a tree may be deeper than the thread's.
+/// True if a tree has an ERROR node. Only subtrees that hold an ERROR or MISSING node are walked,
+/// on a stack of their own: a tree may be deeper than the thread's.
 fn has_error_node(root: Node<'_>) -> bool {
     let mut cursor = root.walk();
     let mut pending = vec![root];
@@ -149,7 +149,7 @@ pub fn function_head<'a>(text: &'a str, language: &Language) -> Option<&'a str> 
     Some(&text[..end])
 }
 
-/// Where a function's head stands.
+/// Position of a function's head.
 pub struct FunctionHead {
     /// The end of its signature.
     pub signature_end: usize,
@@ -157,7 +157,7 @@ pub struct FunctionHead {
     pub documentation: Option<Range<usize>>,
 }
 
-/// Returns where a function's head stands; `None` if it has no body.
+/// Returns the position of a function's head; `None` if it has no body.
 pub fn head_of(function: Node<'_>, language: &Language) -> Option<FunctionHead> {
     let body = function.child_by_field_name("body")?;
     let mut cursor = body.walk();
@@ -183,7 +183,7 @@ pub fn head_of(function: Node<'_>, language: &Language) -> Option<FunctionHead> 
 }
 
 /// Removes a function's head from a text, as RepoExec's script does: if the head does not occur in
-/// the text, as many lines as it has.
+/// the text, as many lines as the head has are removed.
 pub fn without_head(text: &str, head: &str) -> String {
     let head = head.trim_matches(is_python_space);
     let strip = |text: &str| text.trim_matches(is_python_space).to_owned();

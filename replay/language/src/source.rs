@@ -17,15 +17,15 @@ pub struct SourceFile {
     pub language: &'static Language,
 }
 
-/// Deepest nesting of a file's syntax tree: what looks at trees calls itself for each level.
+/// Maximum nesting of a file's syntax tree: functions that walk trees recurse once per level.
 const DEEPEST: usize = 500;
 
 impl SourceFile {
     /// Reads a file of the repository in the folder `root`, by its path there.
     ///
     /// # Errors
-    /// A clause that says why no hole can be cut into it: it can't be read as UTF-8, or it nests
-    /// too deeply.
+    /// The reason, as a clause, why no hole can be cut into it: it can't be read as UTF-8, or
+    /// it nests too deeply.
     pub fn read(root: &Path, path: &str, language: &'static Language) -> Result<Self, String> {
         let bytes = std::fs::read(root.join(path)).map_err(|error| error.to_string())?;
         let contents = String::from_utf8(bytes).map_err(|error| {
@@ -50,7 +50,7 @@ impl SourceFile {
         &self.contents[node.byte_range()]
     }
 
-    /// The byte at which the line begins that a byte stands in.
+    /// Returns the start of the line that contains a byte.
     pub fn line_start(&self, byte: usize) -> usize {
         line_start(&self.contents, byte)
     }

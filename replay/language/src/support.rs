@@ -1,4 +1,4 @@
-//! What a language's folder says of it.
+//! Rules and tables of a language.
 
 use std::fmt;
 
@@ -12,36 +12,37 @@ use super::names::NameRules;
 use super::runner::RunnerName;
 use super::test_conventions::TestConventions;
 
-/// What replay knows of a language.
+/// Support for a language: its rules, tables and functions.
 pub struct LanguageSupport {
-    /// Its name in manifests and records: [`Language::name`](fillrate_syntax::Language::name) of its grammars.
+    /// Its name in manifests and records: [`Language::name`](fillrate_syntax::Language::name) of
+    /// its grammars.
     pub name: &'static str,
     /// Its name in sentences.
     pub title: &'static str,
-    /// Whether manifests may name folders that modules are looked for in, before all others.
+    /// True if manifests may name folders in which modules are looked for, before all others.
     pub has_module_path: bool,
-    /// Whether a function's documentation is the first statement of its body.
+    /// True if a function's documentation is the first statement of its body.
     pub has_docstrings: bool,
     /// The test runners of its projects.
     pub runners: &'static [RunnerName],
-    /// What installs the packages of its projects.
+    /// The package manager of its projects.
     pub packages: &'static dyn PackageManager,
     /// Reads how a repository's project in this language is built and tested; `None` if it has no
     /// sources in this language, or belongs to another row of the table.
     pub detect: fn(&RepositoryFiles) -> Option<DetectedProject>,
-    /// Where its holes may begin and end.
+    /// Rules for the start and the end of its holes.
     pub holes: HoleRules,
-    /// What the mutation operators change.
+    /// Rules for the mutation operators.
     pub(crate) mutation: &'static MutationRules,
-    /// How it imports and defines things.
+    /// Rules for its imports and definitions.
     pub dependencies: &'static DependencyRules,
-    /// How it names and uses things.
+    /// Rules for its names and their uses.
     pub names: &'static NameRules,
     /// The syntax that decides categories.
     pub category: &'static CategoryRules,
-    /// How tests of it are written.
+    /// Conventions of its tests.
     pub tests: &'static TestConventions,
-    /// The words that CrossCodeEval's scorer takes for no identifiers.
+    /// Words that CrossCodeEval's scorer does not take for identifiers.
     pub(crate) scorer_keywords: &'static [&'static str],
 }
 

@@ -32,7 +32,7 @@ impl LanguageSupport {
     }
 }
 
-/// What installs the packages of an environment of this kind.
+/// Returns the package manager for an environment of this kind.
 pub fn package_manager(kind: EnvironmentKind) -> &'static dyn PackageManager {
     LANGUAGES
         .into_iter()
@@ -41,8 +41,8 @@ pub fn package_manager(kind: EnvironmentKind) -> &'static dyn PackageManager {
         .expect("every kind of environment has a package manager: tested")
 }
 
-/// The name, in records, of the language of a file: one with a grammar, or one that benchmarks
-/// have beside these.
+/// The name, in records, of the language of a file: one with a grammar, or another one that
+/// benchmarks have.
 pub fn name_for_path(path: &Path) -> Option<&'static str> {
     if let Some(language) = Language::for_path(path) {
         return Some(language.id);

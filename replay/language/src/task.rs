@@ -8,19 +8,19 @@
 //! is of that file. A record is refused where the file at hand has another hash: the offsets
 //! would point elsewhere.
 //!
-//! A record may have `"category":{"name":"common-tools","reason":"…"}`: what its code is about,
-//! one of the variants of [`Topic`], and why it was put there. Records of older programs don't. It has
-//! `"at_import":true` if any of its lines runs when the file is imported, and not only from
-//! tests; such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that
-//! the reference uses and the repository defines, as the reference calls them and each once: see
-//! `fillrate_mine::dependencies`. Records of older programs don't have it, one of a
-//! hole that uses none has an empty list. `"repoexec_dependencies"` are the names that RepoExec's
-//! script counts in their place: these and what the file imports from anywhere.
+//! A record may have `"category":{"name":"common-tools","reason":"…"}`: the category of its code,
+//! one of the variants of [`Topic`], and the reason for it. Records of older programs don't. It has
+//! `"at_import":true` if any of its lines runs when the file is imported, and not only from tests;
+//! such a hole is judged by all tests. `"dependencies":["is_string"]` are the names that the
+//! reference uses and the repository defines, as the reference calls them and each once: see
+//! `fillrate_mine::dependencies`. Records of older programs don't have it, one of a hole that uses
+//! none has an empty list. `"repoexec_dependencies"` are the names that RepoExec's script counts in
+//! their place: these and what the file imports from anywhere.
 //!
-//! A record that was imported from a public benchmark has `"task_id"`, what the benchmark calls
-//! it, and where the benchmark says which tests decide over it, these as `"tests"`: ids of tests,
-//! or the files, classes or functions that hold them. No others are run then. `"indent"` is the
-//! number of spaces to which `replay --deveval` indents a prediction.
+//! A record that was imported from a public benchmark has `"task_id"`, its id in the benchmark,
+//! and, if the benchmark names the tests that decide over it, these as `"tests"`: ids of tests, or
+//! the files, classes or functions that hold them. No others are run then. `"indent"` is the number
+//! of spaces to which `replay --deveval` indents a prediction.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Hole {
     /// Version of the format, [`SCHEMA`].
     pub schema: u32,
-    /// Names the hole within its corpus: `PROJECT/PATH:LINE:KIND:HASH`.
+    /// Id of the hole, unique within its corpus: `PROJECT/PATH:LINE:KIND:HASH`.
     pub id: String,
     /// The project's name in its manifest.
     pub project: String,
@@ -48,47 +48,47 @@ pub struct Hole {
     pub language: String,
     /// The file, relative to the project's root, with `/`.
     pub path: String,
-    /// How the hole was chosen.
+    /// Kind of the hole: how it was chosen.
     pub kind: HoleKind,
-    /// Where it begins in the file.
+    /// Start of the hole in the file.
     pub start: ByteOffset,
-    /// Where it ends in the file, exclusive.
+    /// End of the hole in the file, exclusive.
     pub end: ByteOffset,
     /// SHA-256 of the file, in hexadecimal digits.
     pub file_sha256: String,
-    /// What stood in the hole.
+    /// Reference: the original text of the hole.
     pub reference: String,
-    /// What its code is about; `None` if it was not determined.
+    /// Category of its code; `None` if it was not determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
-    /// Whether any of its lines runs when the file is imported, so that every test meets it.
+    /// True if any of its lines runs when the file is imported, so that every test reaches it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_import: bool,
-    /// The names that the reference uses and the repository defines, where that was looked for.
+    /// The names that the reference uses and the repository defines, if they were determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<Vec<String>>,
-    /// The names that RepoExec's script takes for dependencies, where that was looked for.
+    /// The names that RepoExec's script takes for dependencies, if they were determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repoexec_dependencies: Option<Vec<String>>,
-    /// What tests make of faults in its lines, where that was tried.
+    /// Outcomes of the tests on mutants of its lines, if they were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
-    /// What the benchmark it comes from calls it.
+    /// Id of the hole in the benchmark it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// How far the benchmark lets a completion reach; `None` leaves it to the settings.
+    /// Extent that the benchmark allows a completion; `None` leaves it to the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extent: Option<CompletionExtent>,
     /// The spaces to which the benchmark's own script indents predictions, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indent: Option<usize>,
-    /// The tests that decide over it, where the benchmark says so; else those that the project's
-    /// own coverage tells.
+    /// Tests that decide over the hole, if the benchmark names them; if empty, the project's own
+    /// coverage selects the tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<String>,
 }
 
-/// What a hole's tests make of faults put into its lines.
+/// Outcomes of a hole's tests on mutants of its lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutation {
@@ -115,7 +115,7 @@ pub struct Survivor {
     pub operator: String,
     /// The fault in a line.
     pub fault: String,
-    /// What it changes, as a unified diff of the file.
+    /// Its change to the file, as a unified diff.
     pub diff: String,
 }
 
@@ -123,13 +123,13 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What a hole's code is about.
+/// Category of a hole's code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Category {
     /// The category.
     pub name: Topic,
-    /// Why it is this one: a sentence.
+    /// Reason for this category, as a sentence.
     pub reason: String,
 }
 
@@ -161,9 +161,9 @@ pub enum Topic {
     MachineLearning,
     /// Text in human languages.
     NaturalLanguageProcessing,
-    /// What people see and click on.
+    /// User interfaces.
     FrontEndDevelopment,
-    /// Requests and answers.
+    /// Requests and responses.
     ServerSideDevelopment,
     /// Secrets and permissions.
     SecurityAndPrivacy,
@@ -177,7 +177,7 @@ pub enum Topic {
     PerformanceOptimization,
     /// Images, sound, video.
     MultimediaProcessing,
-    /// What only this language or few others have.
+    /// Features that only this language or few others have.
     LanguageFeatures,
 }
 
@@ -197,7 +197,7 @@ impl Topic {
     }
 }
 
-/// How a hole was chosen.
+/// Kind of a hole: how it was chosen.
 #[derive(
     Clone,
     Copy,
@@ -224,9 +224,9 @@ pub enum HoleKind {
     Block,
     /// A function's body, without its documentation.
     Body,
-    /// From inside a line to the end of its statement, as when a person pauses while typing.
+    /// From inside a line to the end of its statement, as at a pause in typing.
     Span,
-    /// As [`HoleKind::Span`], where what comes next is defined in another file of the repository.
+    /// As [`HoleKind::Span`], if the next name is defined in another file of the repository.
     Api,
 }
 
@@ -259,7 +259,7 @@ impl Hole {
         HoledFile::new(project, language, path, contents).hole(kind, range)
     }
 
-    /// The hole as a benchmark's task, decided over by these tests. Its id is another one, so that
+    /// Returns the hole as a benchmark's task that these tests decide over. Its id differs, so that
     /// two tasks at one place are two holes.
     #[must_use]
     pub fn of_task(mut self, task_id: &str, tests: Vec<String>) -> Self {
@@ -298,7 +298,7 @@ impl Hole {
     }
 }
 
-/// A file that many holes are cut into: what all of them need of it is found once.
+/// A file that many holes are cut into: what all of them need from it is computed once.
 pub struct HoledFile<'a> {
     project: &'a str,
     language: &'a str,
@@ -360,7 +360,7 @@ impl<'a> HoledFile<'a> {
     }
 }
 
-/// Why holes can't be used.
+/// Error of reading or using holes.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
     /// The file can't be read or written.
@@ -368,17 +368,17 @@ pub enum TaskError {
     File {
         /// The tasks file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A line of the file is no hole.
+    /// A line of the file is not a hole.
     #[error("{path}, line {line}: {reason}")]
     Record {
         /// The tasks file.
         path: PathBuf,
         /// One-based line.
         line: usize,
-        /// What is wrong, with the field's name.
+        /// The problem, with the field's name.
         reason: String,
     },
     /// The project's file is another than the one the hole was cut into.
@@ -421,8 +421,8 @@ pub fn open_lines(path: &Path) -> std::io::Result<Box<dyn BufRead>> {
     Ok(lines)
 }
 
-/// The parser's reason why a line is no JSON, with what to do about what other programs write in its
-/// place.
+/// Returns the parser's reason why a line is not JSON, with a remedy for the forms that other
+/// programs write.
 pub fn json_fault(line: &str, reason: &str) -> String {
     let has = |name: &str| {
         let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '"');

@@ -1,4 +1,4 @@
-//! How tests of a language are written, for models that are asked for some.
+//! Conventions of a language's tests, for models that are asked to write tests.
 
 use std::ops::Range;
 
@@ -10,19 +10,21 @@ use super::twins::{FoundFunction, ParsedFile};
 pub struct TestConventions {
     /// The language and its test framework, as a sentence names them.
     pub framework: &'static str,
-    /// What a single test is, as a sentence asks for it.
+    /// Form of a single test, as a phrase in a request.
     pub form: &'static str,
-    /// What a fenced block of code is marked with.
+    /// Info string of a fenced code block.
     pub fence: &'static str,
     /// The test in a statement of a file's outermost scope.
     pub test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
-    /// The functions of the first of some files that may be tests, in its order, each with the
-    /// edits that make twins of it.
+    /// Returns the functions of the first file that may be tests, in the order of the file, each
+    /// with the edits that make twins of it.
     pub(crate) test_functions: fn(&[ParsedFile<'_>]) -> Vec<FoundFunction>,
-    /// The name of a file of added tests that the framework finds as it finds the example: from
-    /// the example's file name, the name of the file under test without its endings, and a digest.
+    /// Returns the name of a file of added tests that the framework finds as it finds the example:
+    /// from the example's file name, the name of the file under test without its endings, and a
+    /// digest.
     pub file_name: fn(example: &str, stem: &str, digest: &str) -> String,
-    /// The file with the same behaviour and other compiled code, where the language can run text.
+    /// Returns a file with the same behaviour and different compiled code, if the language can run
+    /// text.
     pub recompiled: fn(&str) -> String,
     /// The name under which compiled code is found at run time.
     pub code_object: Option<&'static str>,
@@ -30,7 +32,7 @@ pub struct TestConventions {
 
 /// A test, or several that are written as one.
 pub struct FoundTest {
-    /// Where it stands in its file, in bytes.
+    /// Range of the test in its file, in bytes.
     pub range: Range<usize>,
     /// Its name, if it is a single test.
     pub name: Option<String>,

@@ -1,10 +1,10 @@
-//! Twins: questions whose right answer the code under test can't know.
+//! Twins: altered tests whose expected outcome the code under test can't know.
 //!
 //! A twin is a test changed so that the reference fails it: an expected literal is altered, or an
 //! assertion is turned into its complement. It runs under the same name, in the same file, among
-//! tests that are left as they are, and which of them are twins is drawn outside the sandbox for
-//! each verdict. Code that passes the tests by being right fails the twins; code that forges
-//! outcomes, silences assertions or reads the answers out of the tests passes them.
+//! tests that are unchanged, and which of them are twins is drawn outside the sandbox for each
+//! verdict. Correct code that passes the tests fails the twins; code that forges outcomes, silences
+//! assertions or reads the expected values from the tests passes them.
 
 mod alteration;
 mod expected;
@@ -74,7 +74,7 @@ pub struct NeutralName {
 /// The names of the tests that a function with a table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowNames {
-    /// What follows the function's name stays as it is.
+    /// The part after the function's name is unchanged.
     Kept,
     /// The function's name and the row's index in brackets.
     Bracketed,
@@ -154,11 +154,11 @@ impl FoundFunction {
 /// The edits of one assertion.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AssertionEdits {
-    /// Where the expectations are written that the code's value is compared with.
+    /// Sites of the expected values that the code's value is compared with.
     pub(super) sites: Vec<Site>,
-    /// Other edits after which it expects another answer, with the index of their file.
+    /// Other edits after which it expects another value, with the index of their file.
     pub(super) others: Vec<(usize, SourceEdit)>,
-    /// The edit that makes it say the opposite, with the index of its file.
+    /// The edit that turns it into its complement, with the index of its file.
     pub(super) complement: Option<(usize, SourceEdit)>,
 }
 
@@ -349,7 +349,7 @@ pub(super) fn loop_cells<'t>(
     None
 }
 
-/// What stands between a literal's quotes.
+/// Returns the text between a literal's quotes.
 pub(super) fn unquoted(source: &str) -> &str {
     source.trim_matches(['"', '\'', '`'])
 }

@@ -1,4 +1,4 @@
-//! What a file of C# defines.
+//! Definitions of a C# file.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::super::source::SourceFile;
 use super::imports::ENDING;
 use super::names::RULES;
 
-/// What a class calls its constructor, as compiled classes do.
+/// Name of a constructor, as in compiled classes.
 pub(super) const CONSTRUCTOR: &str = ".ctor";
 
 /// Adds the classes that a file declares, with their members, and the other files of its folder.
@@ -26,7 +26,7 @@ pub(super) fn define(
         .extend(neighbours(&file.path, ENDING, files));
 }
 
-/// What stands in a file, in a namespace or in the body of a class.
+/// Adds the members of a file, of a namespace or of the body of a class.
 fn members(body: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut Definitions) {
     let mut cursor = body.walk();
     for node in body.named_children(&mut cursor) {

@@ -1,4 +1,4 @@
-//! How a repository of C# is laid out.
+//! Detection of the layout of a C# repository.
 
 use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 
@@ -23,7 +23,7 @@ const OTHER_ENDINGS: [&str; 6] = [
     "GlobalUsings.cs",
 ];
 
-/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of C#.
+/// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for C#.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let sources = files.paths().filter(|path| is_source(path)).count();
     if sources == 0 {
@@ -47,7 +47,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     })
 }
 
-/// Whether a file of C# is neither a test nor written by a tool.
+/// True if a C# file is neither a test nor written by a tool.
 fn is_source(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_other = |folder: &str| {

@@ -1,4 +1,4 @@
-//! What a file of C# imports from its repository.
+//! Imports of a C# file from its repository.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use super::super::source::SourceFile;
 /// The ending of a file's name.
 pub(super) const ENDING: &str = ".cs";
 
-/// What a directive imports from the repository: `using A.B` the classes of a namespace, and
-/// `using C = A.B.D` a class. Members that are imported by `static` are not followed.
+/// Returns what a directive imports from the repository: `using A.B` the classes of a namespace,
+/// and `using C = A.B.D` a class. Members that are imported by `static` are not followed.
 ///
-/// A namespace stands in a folder by convention only: one whose path ends with the namespace, where
-/// a folder's name may hold several parts with dots between them. The first parts, which are
-/// those of the project, may be missing, if the importing file's own namespace begins alike.
+/// By convention only, a namespace is a folder whose path ends with the namespace; a folder's name
+/// may hold several parts with dots between them. The first parts, which are those of the project,
+/// may be missing if the importing file's own namespace begins with the same part.
 pub(super) fn imports(
     node: Node<'_>,
     file: &SourceFile,
@@ -62,7 +62,8 @@ fn aliased(name: &str, alias: &str, file: &SourceFile, files: &BTreeSet<&str>) -
     Some((Some(alias.to_owned()), (*from).to_owned(), target))
 }
 
-/// What a namespace has: in each file, by convention, a class of its name, and everything else.
+/// Returns the contents of a namespace: by convention one class per file, with the file's name, and
+/// everything else.
 fn classes(name: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Vec<Imported> {
     let Some(folder) = namespace_folder(name, file, files) else {
         return Vec::new();
@@ -78,7 +79,7 @@ fn classes(name: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Vec<Importe
     found
 }
 
-/// The folder of a namespace: the one whose path has most of it at its end.
+/// Returns the folder of a namespace: the one whose path ends with the most parts of it.
 fn namespace_folder(name: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Option<String> {
     let own = namespace(file);
     let may_lack_project = own.split('.').next() == name.split('.').next();

@@ -1,4 +1,4 @@
-//! What the mutation operators change in C#.
+//! C#'s rules for the mutation operators.
 
 use tree_sitter::Node;
 
@@ -122,7 +122,7 @@ fn condition(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// `throw;`, which throws what was caught, whatever its name. A handler that begins with a `throw`
-/// is left alone.
+/// is unchanged.
 fn raise_again(node: Node<'_>, _: &str) -> Option<Replacement> {
     Some(throw_in_body(body_of_catch(node)?, "throw;"))
 }

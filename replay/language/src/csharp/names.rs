@@ -1,4 +1,4 @@
-//! How C# names and uses things.
+//! C#'s rules for names and their uses.
 
 use tree_sitter::Node;
 
@@ -62,7 +62,7 @@ fn is_universal(member: &str) -> bool {
     )
 }
 
-/// What is declared here, the name of an argument, and a label.
+/// True if a name is declared here, names an argument or is a label.
 fn is_other_name(node: Node<'_>) -> bool {
     let Some(parent) = node.parent() else {
         return false;
@@ -119,7 +119,7 @@ fn bindings<'t>(node: Node<'t>, site: BindingSite) -> Vec<Binding<'t>> {
     }
 }
 
-/// What a variable is given where it is declared.
+/// Returns the initial value in the declaration of a variable.
 fn initial_value(declarator: Node<'_>) -> Option<Node<'_>> {
     let last = declarator.named_child_count().checked_sub(1)?;
     declarator

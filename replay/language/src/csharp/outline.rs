@@ -30,7 +30,7 @@ fn put_member(outline: &mut Outline<'_>, member: Node<'_>) {
     }
 }
 
-/// Whether one of the accessors of a property has a body.
+/// True if one of the accessors of a property has a body.
 fn has_body(accessors: &Node<'_>) -> bool {
     let mut cursor = accessors.walk();
     accessors

@@ -1,4 +1,4 @@
-//! How tests of C# are written; none is run, so none is looked for.
+//! Conventions of C# tests. No C# test is run, so none is looked for.
 
 use super::super::test_conventions::TestConventions;
 

@@ -1,4 +1,4 @@
-//! What a file of Go defines.
+//! Definitions of a Go file.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::imports::siblings;
 use super::names::RULES;
 
 /// Adds what a file declares, and the other files of its package. A method belongs to its type if
-/// both stand in one file.
+/// both are in one file.
 pub(super) fn define(
     root: Node<'_>,
     file: &SourceFile,
@@ -41,7 +41,7 @@ pub(super) fn define(
     found.re_exported.extend(siblings(&file.path, files));
 }
 
-/// The parts of a declaration, each of which is a definition. One that stands alone has the whole
+/// The parts of a declaration, each of which is a definition. A single one has the whole
 /// declaration.
 fn specifications(
     node: Node<'_>,

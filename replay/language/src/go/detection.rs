@@ -1,4 +1,4 @@
-//! How a repository with a module of Go is laid out and how its tests run.
+//! Detection of the layout of a repository with a Go module, and of how its tests run.
 
 use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 use super::super::environment::Packages;
@@ -15,7 +15,7 @@ const NOT_SOURCES: [&str; 6] = [
     "!vendor/",
 ];
 
-/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of Go.
+/// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Go.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let is_own = |path: &&str| {
         path.ends_with(".go")
@@ -90,7 +90,7 @@ fn find_module(files: &RepositoryFiles) -> Option<&str> {
     found.next().is_none().then_some(only)
 }
 
-/// The last part of the module's path that is no version.
+/// Returns the last part of the module's path that is not a version.
 fn module_name(text: &str) -> Option<String> {
     let path = text
         .lines()

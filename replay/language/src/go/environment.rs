@@ -37,8 +37,8 @@ pub const ARCHIVES: &str = "archives.json";
 /// The file in the folder of compiled packages with which none of the project's is used.
 pub const ANEW: &str = "fillrate-anew";
 
-/// The environment of every command of Go, so that what is compiled outside the sandbox is found within:
-/// paths of this machine stand in nothing, and no compiler of C is needed.
+/// The environment of every command of Go, so that what is compiled outside the sandbox is found
+/// within: no output contains paths of this machine, and no compiler of C is needed.
 pub const SETTINGS: [(&str, &str); 4] = [
     ("GOFLAGS", "-trimpath"),
     ("CGO_ENABLED", "0"),
@@ -70,7 +70,7 @@ impl PackageManager for GoModules {
         "require NAME VERSION` in go.mod, and here `module = \"go.mod\""
     }
 
-    /// Nothing is installed beside what `go.mod` requires.
+    /// Always `None`: only the requirements of `go.mod` are installed.
     fn parse_pin(&self, _: &str) -> Option<(String, String)> {
         None
     }
@@ -164,8 +164,8 @@ impl PackageManager for GoModules {
         if !sources.join("vendor").is_dir() {
             run(go(&["mod", "download", "-modcacherw"], &sources))?;
         }
-        // Compiles and links all tests, and runs none: with them the cache is warm. What does not
-        // compile is for the baseline to say.
+        // Compiles and links all tests, and runs none: with them the cache is warm. The baseline
+        // reports what does not compile.
         let warm = ["test", "-vet=off", "-count=1", "-exec=true", "./..."];
         if let Err(error) = programs::capture(&mut go(&warm, &sources)) {
             tracing::warn!(

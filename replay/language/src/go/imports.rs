@@ -1,4 +1,4 @@
-//! What a file of Go imports from its repository.
+//! Imports of a Go file from its repository.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use tree_sitter::Node;
 use super::super::imports::{Import, ImportTarget, files_in_folder, neighbours};
 use super::super::source::SourceFile;
 
-/// What a declaration imports from the repository: packages, which are folders.
+/// Returns what a declaration imports from the repository: packages, which are folders.
 pub(super) fn imports(
     node: Node<'_>,
     file: &SourceFile,
@@ -50,7 +50,7 @@ fn package(spec: Node<'_>, file: &SourceFile, files: &BTreeSet<&str>) -> Option<
     })
 }
 
-/// The name that a package most likely has, given its path: the last part that is no version.
+/// Returns the likeliest name of a package, given its path: the last part that is not a version.
 pub(super) fn usual_name(path: &str) -> &str {
     let is_version = |part: &str| {
         part.strip_prefix('v')
@@ -60,8 +60,8 @@ pub(super) fn usual_name(path: &str) -> &str {
     parts.next().unwrap_or(path)
 }
 
-/// The folder of the repository that an import path leads to. The path begins with that of the
-/// module, which stands in no file of Go: the longest ending that is a folder with sources counts,
+/// Returns the folder of the repository that an import path leads to. The path begins with that of
+/// the module, which no Go file contains: the longest ending that is a folder with sources counts,
 /// if what is before it may be a module's path.
 fn find_folder(path: &str, files: &BTreeSet<&str>) -> Option<String> {
     let parts: Vec<&str> = path.split('/').collect();
@@ -71,8 +71,8 @@ fn find_folder(path: &str, files: &BTreeSet<&str>) -> Option<String> {
         .find(|folder| first_file(folder, files).is_some())
 }
 
-/// How many parts the path of a module has at least that begins so; `None` for the standard
-/// library.
+/// Minimum number of parts in the path of a module that begins with `first`; `None` for the
+/// standard library.
 fn least_module_parts(first: &str) -> Option<usize> {
     const WITH_OWNERS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "golang.org"];
     if WITH_OWNERS.contains(&first) {

@@ -1,4 +1,4 @@
-//! What the mutation operators change in Go.
+//! Go's rules for the mutation operators.
 
 use tree_sitter::Node;
 
@@ -102,7 +102,7 @@ pub(super) static RULES: MutationRules = MutationRules {
     begins_statement: |_| false,
 };
 
-/// Of `if` and of `for`.
+/// Returns the condition of `if` and of `for`.
 fn condition(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
         "if_statement" | "for_clause" => node.child_by_field_name("condition"),

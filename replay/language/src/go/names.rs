@@ -1,4 +1,4 @@
-//! How Go names and uses things.
+//! Go's rules for names and their uses.
 
 use tree_sitter::Node;
 
@@ -103,7 +103,7 @@ fn unknown(pattern: Option<Node<'_>>) -> Vec<Binding<'_>> {
         .collect()
 }
 
-/// `a, b := x, y`: each name and its value, where there are as many.
+/// `a, b := x, y`: each name and its value, if there is one value for each name.
 fn assigned(node: Node<'_>) -> Vec<Binding<'_>> {
     let children = |field: &str| {
         node.child_by_field_name(field)
@@ -148,7 +148,7 @@ fn type_name<'t>(node: Node<'t>, _: &SourceFile) -> Option<Node<'t>> {
     named_type(node)
 }
 
-/// Of a pointer to a type as of the type.
+/// Returns the name of a type; for a pointer, that of the type it points to.
 fn named_type(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
         "type_identifier" | "qualified_type" => Some(node),

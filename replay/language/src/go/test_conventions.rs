@@ -1,4 +1,4 @@
-//! How tests of Go are written.
+//! Conventions of Go tests.
 
 use tree_sitter::Node;
 

@@ -38,7 +38,7 @@ const EQUALITIES: [&str; 8] = [
     "Len",
 ];
 
-/// What may be altered in a value that is compared with what the code returns.
+/// Literals that may be altered in a value that is compared with the code's result.
 const LITERALS: LiteralKinds = LiteralKinds {
     numbers: &["float_literal", "int_literal"],
     strings: &[
@@ -77,7 +77,7 @@ const GRAMMAR: Grammar = Grammar {
     cells: table_cells,
 };
 
-/// Functions whose results depend only on what they are given.
+/// Functions whose results depend only on their arguments.
 const PURE: [&str; 27] = [
     "string",
     "byte",
@@ -161,7 +161,8 @@ fn neutral(name: Node<'_>, body: Node<'_>, index: usize, text: &str) -> NeutralN
     }
 }
 
-/// Whether a function of this name is a test: `Test`, and then nothing or no small letter.
+/// True if a function of this name is a test: `Test`, followed by nothing or by a character that is
+/// not a lowercase letter.
 pub(super) fn is_test(name: &str) -> bool {
     name.strip_prefix("Test")
         .is_some_and(|rest| !rest.starts_with(char::is_lowercase))
@@ -194,7 +195,7 @@ fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     })
 }
 
-/// Whether a statement calls a method that makes the test fail.
+/// True if a statement calls a method that makes the test fail.
 fn reports(statement: Node<'_>, text: &str) -> bool {
     statement
         .named_child(0)
@@ -204,9 +205,9 @@ fn reports(statement: Node<'_>, text: &str) -> bool {
         .is_some_and(|method| REPORTS.contains(&&text[method.byte_range()]))
 }
 
-/// The operands of the comparisons in a condition, and the arguments of `DeepEqual` and its kin;
-/// the right one of each first. Of several values that are all right, as in `got != 1 && got != 2`,
-/// none is altered.
+/// Returns the operands of the comparisons in a condition, and the arguments of `DeepEqual` and
+/// similar functions; the right one of each first. If several values are correct, as in
+/// `got != 1 && got != 2`, none of them is altered.
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     match condition.kind() {
         "binary_expression" => {

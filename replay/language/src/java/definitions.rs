@@ -1,4 +1,4 @@
-//! What a file of Java defines.
+//! Definitions of a Java file.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::super::source::SourceFile;
 use super::imports::ENDING;
 use super::names::RULES;
 
-/// What a class calls its constructor, as compiled classes do.
+/// Name of a constructor, as in compiled classes.
 pub(super) const CONSTRUCTOR: &str = "<init>";
 
 /// Adds the classes that a file declares, with their members, and the other files of its package.
@@ -26,7 +26,7 @@ pub(super) fn define(
         .extend(neighbours(&file.path, ENDING, files));
 }
 
-/// What stands in a file or in the body of a class.
+/// Adds the members of a file or of the body of a class.
 fn members(body: Node<'_>, owner: Option<usize>, file: &SourceFile, found: &mut Definitions) {
     let mut cursor = body.walk();
     for node in body.named_children(&mut cursor) {
@@ -88,7 +88,7 @@ fn class(
     }
 }
 
-/// What a class extends and implements, in this order.
+/// Returns the types that a class extends and implements, in this order.
 fn bases(class: Node<'_>, file: &SourceFile) -> Vec<String> {
     let mut found = Vec::new();
     let mut cursor = class.walk();

@@ -1,4 +1,4 @@
-//! How a repository of Java is laid out and how its tests run.
+//! Detection of the layout of a Java repository, and of how its tests run.
 
 use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 use super::super::environment::{PackageManager, Packages};
@@ -26,7 +26,7 @@ const NOT_SOURCES: [&str; 7] = [
     "!module-info.java",
 ];
 
-/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of Java.
+/// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Java.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let sources = files.paths().filter(|path| is_source(path)).count();
     if sources == 0 {
@@ -88,7 +88,7 @@ fn packages(files: &RepositoryFiles) -> Result<Packages, String> {
     Ok(packages)
 }
 
-/// How many files hold tests that can run, or why none can.
+/// Returns the number of files with tests that can run, or the reason why none can.
 fn test_files(files: &RepositoryFiles) -> Result<usize, String> {
     let tests = files
         .paths()
@@ -151,7 +151,7 @@ fn gradle_packages(files: &RepositoryFiles) -> Result<Vec<String>, String> {
     Ok(packages)
 }
 
-/// Whether a file of Java is neither a test nor generated.
+/// True if a Java file is neither a test nor generated.
 fn is_source(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let Some(class) = name.strip_suffix(".java") else {

@@ -233,8 +233,8 @@ fn names_in(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
     Ok(names)
 }
 
-/// Compiles the driver and, with it, the unchanged project. A project that does not compile is
-/// for the baseline to tell.
+/// Compiles the driver and, with it, the unchanged project. The baseline reports a project that
+/// does not compile.
 fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentError> {
     let driver = root.join(driver_folder());
     fs::create_dir_all(&driver).map_err(EnvironmentError::io("creating", &driver))?;
@@ -262,7 +262,7 @@ fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentE
     Ok(())
 }
 
-/// What was installed: Java, and each archive with its hash.
+/// Lists what was installed: Java, and each archive with its hash.
 fn lines(request: &InstallRequest<'_>, jars: &Path) -> Result<Vec<String>, EnvironmentError> {
     let mut lines = vec![format!("java {}", request.interpreter.version)];
     for name in names_in(jars)? {

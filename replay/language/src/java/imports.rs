@@ -1,4 +1,4 @@
-//! What a file of Java imports from its repository.
+//! Imports of a Java file from its repository.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use super::super::source::SourceFile;
 /// The ending of a file's name.
 pub(super) const ENDING: &str = ".java";
 
-/// What a declaration imports from the repository: `import a.b.C` a class, `import a.b.*` those of a
-/// package. Members that are imported by `static` are not followed.
+/// Returns what a declaration imports from the repository: `import a.b.C` a class, `import a.b.*`
+/// those of a package. Members that are imported by `static` are not followed.
 pub(super) fn imports(
     node: Node<'_>,
     file: &SourceFile,

@@ -1,4 +1,4 @@
-//! What the mutation operators change in Java.
+//! Java's rules for the mutation operators.
 
 use tree_sitter::Node;
 
@@ -101,7 +101,7 @@ fn is_untouched(node: Node<'_>, contents: &str) -> bool {
     node.kind() == "string_literal" && contents[node.byte_range()].starts_with("\"\"\"")
 }
 
-/// `throw` of what was caught. A handler that begins with a `throw` is left alone.
+/// `throw` of what was caught. A handler that begins with a `throw` is unchanged.
 fn raise_again(node: Node<'_>, contents: &str) -> Option<Replacement> {
     let body = body_of_catch(node)?;
     let caught = named(node)

@@ -1,4 +1,4 @@
-//! How Java names and uses things.
+//! Java's rules for names and their uses.
 
 use tree_sitter::Node;
 
@@ -63,7 +63,7 @@ fn is_universal(member: &str) -> bool {
     )
 }
 
-/// What is declared here, the name of an annotation's element, and a label.
+/// True if a name is declared here, names an annotation's element or is a label.
 fn is_other_name(node: Node<'_>) -> bool {
     let Some(parent) = node.parent() else {
         return false;
@@ -128,7 +128,7 @@ fn bindings<'t>(node: Node<'t>, site: BindingSite) -> Vec<Binding<'t>> {
     }
 }
 
-/// Whether a class stands in a function.
+/// True if a class is declared in a function.
 fn is_local(class: Node<'_>) -> bool {
     class
         .parent()
@@ -149,7 +149,7 @@ fn is_instantiation(value: Node<'_>) -> bool {
     value.kind() == "object_creation_expression"
 }
 
-/// The class that is caught, if it is one.
+/// Returns the class of a caught exception, if there is only one.
 fn caught(parameter: Node<'_>) -> BoundTo<'_> {
     let mut cursor = parameter.walk();
     let types = parameter

@@ -21,7 +21,7 @@ fn put_member(outline: &mut Outline<'_>, member: Node<'_>) {
     }
 }
 
-/// Where the comma or the semicolon ends that follows a constant, or else the constant.
+/// Returns the end of the comma or semicolon that follows a constant, or else of the constant.
 fn separator_end(constant: Node<'_>) -> usize {
     let next = constant.next_sibling();
     let next = next.and_then(|next| match next.kind() {

@@ -1,4 +1,4 @@
-//! How tests of Java are written for JUnit 5.
+//! Conventions of Java tests for JUnit 5.
 
 use tree_sitter::Node;
 

@@ -56,7 +56,7 @@ const ANNOTATIONS: [&str; 5] = [
     "TestTemplate",
 ];
 
-/// What may be altered in a value that is compared with what the code returns.
+/// Literals that may be altered in a value that is compared with the code's result.
 const LITERALS: LiteralKinds = LiteralKinds {
     numbers: &["decimal_floating_point_literal", "decimal_integer_literal"],
     strings: &["string_fragment"],
@@ -86,7 +86,7 @@ const GRAMMAR: Grammar = Grammar {
     cells: parameter_cells,
 };
 
-/// Methods whose results depend only on what they are given.
+/// Methods whose results depend only on their arguments.
 const PURE: [&str; 20] = [
     "of",
     "asList",
@@ -198,7 +198,7 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t
     })
 }
 
-/// Whether a member of a class is a method that JUnit runs.
+/// True if a member of a class is a method that JUnit runs.
 pub(super) fn is_test(member: Node<'_>, text: &str) -> bool {
     member.kind() == "method_declaration"
         && annotations(member, text).any(|name| ANNOTATIONS.contains(&name))
@@ -270,7 +270,7 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     is_assertion.then_some(assertion)
 }
 
-/// Whether a call goes on after `assertThat(…)`.
+/// True if a call is chained to `assertThat(…)`.
 fn follows_assert_that(node: Node<'_>, text: &str) -> bool {
     let mut object = node.child_by_field_name("object");
     while let Some(call) = object.filter(|object| object.kind() == "method_invocation") {

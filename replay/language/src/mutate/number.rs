@@ -1,7 +1,7 @@
 //! Number literals.
 
-/// A literal of the number that is greater by one, in the same base, or `None` where there is no
-/// such number (in the precision of a double) or the literal is no real number.
+/// Returns a literal of the number that is greater by one, in the same base, or `None` if there is
+/// no such number (in the precision of a double) or the literal is no real number.
 pub(super) fn incremented(literal: &str) -> Option<String> {
     let digits = literal.replace('_', "");
     let lower = digits.to_ascii_lowercase();
@@ -34,7 +34,7 @@ fn big(digits: &str) -> (&str, &str) {
         .unwrap_or((digits, ""))
 }
 
-/// The next number of a row of digits, however long; no digits stand for zero.
+/// The next number of a row of digits, however long; no digits mean zero.
 fn successor(digits: &str, base: u32) -> Option<String> {
     let mut result = Vec::new();
     let mut carry = 1;

@@ -13,13 +13,13 @@ pub(super) struct MutationSite<'a, 't> {
     pub(super) language: &'static Language,
     pub(super) rules: &'static MutationRules,
     pub(super) contents: &'a str,
-    /// Where edits may lie. Operators look at it only to choose between equal edits.
+    /// Range that edits may be in. Operators look at it only to choose between equal edits.
     pub(super) range: &'a Range<usize>,
     pub(super) node: Node<'t>,
 }
 
 impl<'a, 't> MutationSite<'a, 't> {
-    /// What an operator does here.
+    /// Returns the edits of an operator at this node.
     pub(super) fn edits(&self, operator: MutationOperator) -> Vec<MutantEdit> {
         match operator {
             MutationOperator::Aor => self.arithmetic_operator_replacement(),
@@ -41,7 +41,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         }
     }
 
-    /// Whether nothing may be changed in the node: a type, an import, documentation.
+    /// True if nothing may be changed in the node: a type, an import, documentation.
     pub(super) fn is_untouched(&self) -> bool {
         self.rules.untouched.contains(&self.node.kind())
             || self.is_documentation()
@@ -61,8 +61,8 @@ impl<'a, 't> MutationSite<'a, 't> {
         self.swap_assignment(&[self.rules.operators.arithmetic])
     }
 
-    /// Only where the language allows the other: `break` also ends a `switch` and a labelled
-    /// block, but `continue` needs a loop.
+    /// Exchanges `break` and `continue`, only where the language allows the other: `break` also
+    /// ends a `switch` and a labelled block, but `continue` needs a loop.
     fn break_continue_replacement(&self) -> Option<MutantEdit> {
         let other = match self.node.kind() {
             "break_statement" => "continue",
@@ -86,8 +86,8 @@ impl<'a, 't> MutationSite<'a, 't> {
         Some(self.replace(self.node.child(0)?.byte_range(), other))
     }
 
-    /// `a + b` → `a`, → `b`. Of chained comparisons the first or the last operand goes; of one that
-    /// has to give a boolean, none.
+    /// `a + b` → `a`, → `b`. Of chained comparisons the first or the last operand is deleted; of
+    /// one that must be a boolean, none.
     fn binary_operator_deletion(&self) -> Vec<MutantEdit> {
         let is_comparison = |token: &Node<'_>| {
             !replacements(self.rules.operators.relational, token.kind()).is_empty()
@@ -157,9 +157,9 @@ impl<'a, 't> MutationSite<'a, 't> {
         found
     }
 
-    /// A number grows by one; a string becomes another and becomes empty, its prefix and quotes
-    /// kept; `true` and `false` change places. A string with expressions in it, and strings side
-    /// by side, are one literal.
+    /// Increments a number by one; replaces a string by another and by the empty one, with its
+    /// prefix and quotes; exchanges `true` and `false`. A string with expressions in it, and
+    /// adjacent strings, are one literal.
     fn constant_replacement(&self) -> Vec<MutantEdit> {
         const STRING: &str = "mutant";
         const OTHER_STRING: &str = "another";
@@ -204,7 +204,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         found
     }
 
-    /// All decorators of a definition at once; those of a parameter stay.
+    /// Deletes all decorators of a definition at once; those of a parameter are not deleted.
     fn decorator_deletion(&self) -> Vec<MutantEdit> {
         if matches!(
             self.node.kind(),
@@ -294,8 +294,8 @@ impl<'a, 't> MutationSite<'a, 't> {
         self.swap(self.rules.operators.relational)
     }
 
-    /// A statement becomes the one that does nothing, so that no block is left empty. Definitions
-    /// and mere declarations of a type stay.
+    /// Replaces a statement by the one that does nothing, so that no block is empty. Definitions
+    /// and mere declarations of a type are not deleted.
     fn statement_deletion(&self) -> Option<MutantEdit> {
         if !self.rules.deletable.contains(&self.node.kind()) {
             return None;
@@ -375,8 +375,8 @@ impl<'a, 't> MutationSite<'a, 't> {
             .collect()
     }
 
-    /// Replaces the operator of a binary expression. Where the new one binds otherwise,
-    /// parentheses keep the operands what they are.
+    /// Replaces the operator of a binary expression. If the new one binds differently, parentheses
+    /// keep the operands unchanged.
     fn swap_rebound(&self, swaps: Swaps) -> Vec<MutantEdit> {
         if !self.is_binary(self.node) {
             return Vec::new();
@@ -410,7 +410,8 @@ impl<'a, 't> MutationSite<'a, 't> {
         found
     }
 
-    /// Whether a node needs parentheses as an operand of an operator that it did not belong to.
+    /// True if a node needs parentheses as an operand of the operator `new`, to which it did not
+    /// belong before.
     fn parenthesized_under(&self, operand: Node<'_>, new: &str) -> bool {
         if self.rules.primary.contains(&operand.kind()) {
             return false;
@@ -418,7 +419,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let Some(operator) = self.operator(operand) else {
             return true;
         };
-        // An operand on the same level stood there before, so it is on the side it associates to.
+        // An operand on the same level was there before, so it is on the side it associates to.
         let same = self
             .operator(self.node)
             .and_then(|own| self.rules.operators.level(own))
@@ -427,7 +428,8 @@ impl<'a, 't> MutationSite<'a, 't> {
             || self.rules.operators.mixes_badly(operator, new)
     }
 
-    /// Whether what stands around a node would take an operand from it if it had this operator.
+    /// True if the expression around a node would take an operand from it if it had the operator
+    /// `new`.
     fn binds_its_operand_tighter(&self, node: Node<'_>, new: &str) -> bool {
         let Some(parent) = node.parent() else {
             return false;
@@ -489,7 +491,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         }
     }
 
-    /// What a negation negates.
+    /// Returns the operand of a negation.
     fn negated(&self, node: Node<'t>) -> Option<Node<'t>> {
         let negates = node.kind() == self.rules.negation
             && node
@@ -530,13 +532,13 @@ impl<'a, 't> MutationSite<'a, 't> {
         Some([self.text(open), content, self.text(close)])
     }
 
-    /// Whether the node is a statement of nothing but a string: documentation, or a directive.
+    /// True if the node is a statement of only a string: documentation, or a directive.
     fn is_documentation(&self) -> bool {
         self.node.kind() == "expression_statement"
             && matches!(&named(self.node)[..], [only] if self.rules.strings.contains(&only.kind()))
     }
 
-    /// What stands around the node, up to the function it is in.
+    /// Iterates over the nodes around the node, up to the function it is in.
     fn ancestors(&self) -> impl Iterator<Item = Node<'t>> {
         let language = self.language;
         std::iter::successors(self.node.parent(), |node| node.parent())
@@ -551,7 +553,7 @@ fn replacements(swaps: Swaps, operator: &str) -> &'static [&'static str] {
         .map_or(&[], |(_, new)| new)
 }
 
-/// Whether two characters side by side would be read as one token.
+/// True if two adjacent characters would be read as one token.
 fn run_together(left: Option<char>, right: Option<char>) -> bool {
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
     let operator = |c: char| "+-*/%&|^<>=!?~".contains(c);

@@ -1,11 +1,11 @@
-//! What a round of mutants came to.
+//! Score of the tests on mutants.
 
 use serde::{Deserialize, Serialize};
 
 use crate::task::Mutation;
 
-/// Counts of mutants by what tests did with them. Mutants that do not parse, or that equal the
-/// original, are no mutants and are counted nowhere.
+/// Counts of mutants by the outcome of the tests. Mutants that do not parse, or that equal the
+/// original, are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MutationScore {
     /// A test failed.

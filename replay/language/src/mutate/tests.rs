@@ -16,7 +16,7 @@ fn fixture(code: &str) -> (String, Range<usize>) {
     }
 }
 
-/// What an operator makes of the code: for each mutant the lines that are new in it.
+/// Returns an operator's mutants of the code: for each mutant the lines that are new in it.
 fn made(operator: MutationOperator, id: &str, code: &str) -> String {
     let (contents, range) = fixture(code);
     let language = language(id);
@@ -40,7 +40,7 @@ fn made(operator: MutationOperator, id: &str, code: &str) -> String {
         .collect()
 }
 
-/// What an operator makes of the code, in words.
+/// Returns the descriptions of an operator's mutants of the code.
 fn described(operator: MutationOperator, id: &str, code: &str) -> String {
     let (contents, range) = fixture(code);
     find_mutants(language(id), &contents, range)
@@ -819,7 +819,7 @@ proptest! {
         check_shapes("python", &format!("x = {code}\n"))?;
     }
 
-    // Without `<`, which beside a shift can be taken for the start of type arguments.
+    // Without `<`, which next to a shift can be taken for the start of type arguments.
     #[test]
     fn typescript_operators_change_alone(
         code in expression(

@@ -1,4 +1,4 @@
-//! What a file of Python defines.
+//! Definitions of a Python file.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use super::super::definitions::{Definition, DefinitionKind, Definitions};
 use super::super::source::SourceFile;
 use super::names::RULES;
 
-/// Adds what stands in a file's outermost scope, within `if`, `try`, `with` and loops too. Of
-/// several definitions of one name the first counts, but not those under `@overload`.
+/// Adds the definitions of a file's outermost scope, including those within `if`, `try`, `with` and
+/// loops. Of several definitions of one name the first counts, but not those under `@overload`.
 pub(super) fn define(
     root: Node<'_>,
     file: &SourceFile,
@@ -99,7 +99,7 @@ fn definition(
     }
 }
 
-/// What an assignment binds: `a = b = c`, `a, b = c`, `a: int = b`.
+/// Adds the variables that an assignment binds: `a = b = c`, `a, b = c`, `a: int = b`.
 fn variables(
     assignment: Node<'_>,
     statement: Node<'_>,

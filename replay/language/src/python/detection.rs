@@ -1,4 +1,4 @@
-//! How a Python repository is laid out, what it depends on and how its tests run.
+//! Detection of the layout and the dependencies of a Python repository, and of how its tests run.
 
 mod imported;
 mod layout;
@@ -14,7 +14,7 @@ use layout::PythonLayout;
 use metadata::Metadata;
 use tests_found::PythonTests;
 
-/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of Python.
+/// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let metadata = Metadata::read(files);
     let tests = PythonTests::find(files, &metadata);
@@ -49,10 +49,10 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     })
 }
 
-/// What pytest and coverage are allowed to be: the versions that the harness works with.
+/// Versions of pytest and coverage that the harness works with, as requirements.
 const REQUIRED: [&str; 2] = ["pytest>=7,<10", "coverage>=7"];
 
-/// What the tests need installed.
+/// Returns the packages that the tests need.
 fn environment(
     files: &RepositoryFiles,
     metadata: &Metadata,
@@ -122,8 +122,8 @@ fn environment(
     packages
 }
 
-/// What the repository requires for anything else than what is installed already, the requirements
-/// of files first.
+/// Returns the repository's requirements for other purposes, without those of the packages that are
+/// installed already; the requirements of files are first.
 fn declared_elsewhere(
     files: &RepositoryFiles,
     metadata: &Metadata,
@@ -212,7 +212,7 @@ fn requirement_files(files: &RepositoryFiles) -> Vec<String> {
     found.into_iter().map(|(_, _, path)| path).collect()
 }
 
-/// What the tests' packages are listed in.
+/// Lists of the tests' packages.
 #[derive(Default)]
 struct ListedRequirements {
     /// A requirements file that an installer can read.
@@ -221,7 +221,7 @@ struct ListedRequirements {
     requires: Vec<String>,
     /// Extras of the project that such files ask for: `-e .[full]`.
     extras: Vec<String>,
-    /// Where they were found, for people.
+    /// Files in which they were found, for messages.
     sources: Vec<String>,
 }
 
@@ -263,7 +263,7 @@ impl ListedRequirements {
 }
 
 /// Reads a requirements file and those that it includes. Returns true if an installer can read them
-/// as they are: none installs the repository itself, or leads out of it.
+/// unchanged: none installs the repository itself, or leads out of it.
 fn read_requirements(
     files: &RepositoryFiles,
     path: &str,
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// What a repository with these files and one test has installed.
+    /// Returns the packages of a repository with these files and one test.
     fn packages(files: &[(&str, &str)]) -> Packages {
         let basic = [
             ("shop/__init__.py", ""),

@@ -159,7 +159,7 @@ impl PackageManager for Pip {
         let mut lock: Vec<_> = frozen
             .lines()
             .filter(|line| !line.starts_with("pip==") && !line.is_empty())
-            // The project itself: where it was built says nothing about what was installed.
+            // The project itself: the folder of its build is irrelevant to what was installed.
             .map(|line| line.split(" @ file:").next().unwrap_or(line).to_owned())
             .collect();
         lock.sort();
@@ -203,7 +203,7 @@ fn included(project: &str, name: &str, line: &str) -> Result<Option<String>, Env
     }
 }
 
-/// What pip installs: exact pins, requirements, dependency groups and the project's own
+/// Returns what pip installs: exact pins, requirements, dependency groups and the project's own
 /// wheel with its extras.
 fn requirements(
     request: &InstallRequest<'_>,
@@ -230,11 +230,11 @@ fn requirements(
     })
 }
 
-/// The requirements, and the project's wheel in place of those that name the project itself, for its
-/// extras: beside the wheel, pip would look for another version of it.
+/// The requirements, and the project's wheel in place of those that name the project itself, for
+/// its extras: in addition to the wheel, pip would look for another version of it.
 ///
-/// Tests' packages may need the project, too. Installers take no other version of what is named as a
-/// file; a constraint beside it makes pip fail where one of them needs extras.
+/// Tests' packages may need the project, too. Installers take no other version of what is named as
+/// a file; an additional constraint makes pip fail if one of them needs extras.
 fn with_own_wheel(requirements: &[String], wheel: &Path, extras: &[String]) -> Vec<String> {
     let own = normalise(distribution_name(wheel));
     let (of_own, others): (Vec<&String>, Vec<&String>) = requirements
@@ -301,7 +301,7 @@ fn uv(toolchain: &Toolchain) -> Option<&Path> {
     answer(&mut ask).is_ok().then_some(toolchain.uv.as_path())
 }
 
-/// Builds the project by its own build backend (PEP 517) into a folder beside the environment.
+/// Builds the project by its own build backend (PEP 517) into a folder next to the environment.
 fn build_wheel(
     request: &InstallRequest<'_>,
     python: &Path,
@@ -359,8 +359,8 @@ fn known_version(source: &Path) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// Takes the project's own modules out of the environment, so that tests can only import the
-/// source's; what its build generated goes into the folder that the request names.
+/// Removes the project's own modules from the environment, so that tests can only import the
+/// source's. Files that its build generated are moved to the folder that the request names.
 fn strip_project(
     request: &InstallRequest<'_>,
     python: &Path,
@@ -386,8 +386,8 @@ fn strip_project(
     Ok(())
 }
 
-/// A Python whose `pip` can be used: the toolchain's own, or a virtual environment in `stage`
-/// where that one has none, as in Debian without `python3-pip`.
+/// Returns a Python whose `pip` can be used: the toolchain's own, or, if that has none, as in
+/// Debian without `python3-pip`, a virtual environment in `stage`.
 pub fn python_with_pip(
     toolchain: &Toolchain,
     project: &str,
@@ -415,12 +415,12 @@ fn make_venv(python: &Path, root: &Path, project: &str) -> Result<(), Environmen
     Ok(())
 }
 
-/// Python as the search path has it, seen through stand-ins and active virtual environments.
+/// Python as the search path has it, with shims and active virtual environments resolved.
 fn python(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     interpreter_at(&toolchain.python)
 }
 
-/// The interpreter that a program is or stands for.
+/// Returns the interpreter that a program is or starts.
 fn interpreter_at(program: &Path) -> Result<Interpreter, EnvironmentError> {
     const ASK: &str = "import os, platform, sys, sysconfig
 base = getattr(sys, '_base_executable', None) or sys.executable

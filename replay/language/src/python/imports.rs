@@ -1,4 +1,4 @@
-//! What a file of Python imports from its repository.
+//! Imports of a Python file from its repository.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use tree_sitter::Node;
 use super::super::imports::{Import, ImportTarget, join, parent};
 use super::super::source::SourceFile;
 
-/// What a statement imports from the repository. Relative modules are the repository's, and so
-/// are those that are found from a folder above the file that is no package, as one of these is
-/// where the interpreter looks.
+/// Returns what a statement imports from the repository. Relative modules belong to the repository,
+/// and so do those that are found from a folder above the file that is not a package: the
+/// interpreter looks in one of these folders.
 pub(super) fn imports(
     node: Node<'_>,
     file: &SourceFile,
@@ -35,7 +35,7 @@ pub(super) fn module_files(module: &str, _: &BTreeSet<&str>) -> Vec<String> {
     files
 }
 
-/// Whether a folder has a Python file in it.
+/// True if a folder has a Python file below it.
 pub(super) fn has_python_below(files: &BTreeSet<&str>, folder: &str) -> bool {
     let prefix = format!("{folder}/");
     files

@@ -1,4 +1,4 @@
-//! What the mutation operators change in Python.
+//! Python's rules for the mutation operators.
 
 use tree_sitter::Node;
 
@@ -27,7 +27,8 @@ pub(super) static RULES: MutationRules = MutationRules {
             &["unary"],
             &["**"],
         ],
-        // The grammar has these two in the wrong order (version 0.25.0), so neither reading is trusted.
+        // The grammar has these two in the wrong order (version 0.25.0), so neither reading is
+        // trusted.
         unmixable: &[("&", "^")],
         arithmetic: &[
             ("+", &["-"]),
@@ -135,7 +136,8 @@ pub(super) static RULES: MutationRules = MutationRules {
     begins_statement: |_| false,
 };
 
-/// Of `if`, `elif`, `while`, a comprehension's or a case's `if`, and `a if condition else b`.
+/// Returns the condition of `if`, `elif`, `while`, a comprehension's or a case's `if`, and
+/// `a if condition else b`.
 fn condition(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
         "if_statement" | "elif_clause" | "while_statement" => node.child_by_field_name("condition"),
@@ -145,7 +147,7 @@ fn condition(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// A bare `raise`. A handler that begins with a `raise` is left alone, as MutPy leaves it.
+/// A bare `raise`. A handler that begins with a `raise` is unchanged, as in MutPy.
 fn raise_again(node: Node<'_>, _: &str) -> Option<Replacement> {
     if node.kind() != "except_clause" {
         return None;

@@ -1,4 +1,4 @@
-//! How Python names and uses things.
+//! Python's rules for names and their uses.
 
 use tree_sitter::Node;
 
@@ -50,7 +50,7 @@ fn unwrap(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// Whether a member is assigned to: Pylint takes it as defined then.
+/// True if a member is assigned to: Pylint then takes it as defined.
 fn is_assigned(node: Node<'_>) -> bool {
     node.parent().is_some_and(|parent| {
         parent.kind() == "assignment"
@@ -104,7 +104,7 @@ fn bindings<'t>(node: Node<'t>, site: BindingSite) -> Vec<Binding<'t>> {
     }
 }
 
-/// What `as` names: an instance of the class where an exception is caught.
+/// Returns the value that `as` names: an instance of the class if an exception is caught.
 fn caught(target: Node<'_>) -> BoundTo<'_> {
     let pattern = target.parent();
     let is_caught = pattern

@@ -1,4 +1,4 @@
-//! How tests of Python are written for pytest.
+//! Conventions of Python tests for pytest.
 
 use tree_sitter::Node;
 

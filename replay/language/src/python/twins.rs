@@ -176,7 +176,7 @@ const LOOPS: (&str, &[&str], &[&str]) = (
     &["list", "tuple"],
 );
 
-/// Functions whose results depend only on what they are given.
+/// Functions whose results depend only on their arguments.
 const PURE: [&str; 44] = [
     "approx",
     "Decimal",
@@ -293,9 +293,9 @@ fn operator(comparison: Node<'_>) -> Option<Node<'_>> {
         .find(|child| !child.is_named() || child.kind() == "not in" || child.kind() == "is not")
 }
 
-/// What is compared for equality or looked for in a condition, the right side of each comparison
-/// first. Of several values that are all right, none is altered: code may give another of them than
-/// the reference does.
+/// Returns the values in a condition that are compared for equality or tested for membership, the
+/// right side of each comparison first. If several values are correct, none of them is altered:
+/// code may return a different one than the reference does.
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let word = |node: Node<'_>| &text[node.byte_range()];
     let mut found = Vec::new();

@@ -22,7 +22,7 @@ fn skip(reason: &str) {
     writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
 }
 
-/// Published results, which stand beside the repository.
+/// Published results, which are in a folder next to the repository.
 fn oracle(path: &str) -> Option<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared/oracles")
@@ -207,7 +207,7 @@ fn identifiers_are_words_outside_strings() {
     assert_eq!(python("'a\\\nb' c"), ["a", "b", "c"]);
     assert_eq!(python("\"\"\"a\"\"\" b"), ["b"]);
     assert_eq!(python("it's"), ["it", "s"]);
-    // What follows a string closes up to what stood before it.
+    // What follows a string closes up to the text before it.
     assert_eq!(python("a'b'c"), ["ac"]);
     assert_eq!(python("naïve 名前 a名前"), ["naïve", "a名前"]);
 

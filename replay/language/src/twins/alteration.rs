@@ -153,7 +153,7 @@ fn alterations(
         .collect()
 }
 
-/// Two elements of a list in each other's place.
+/// Exchanges two elements of a list.
 fn exchanged(
     list: &Range<usize>,
     elements: &[Range<usize>],
@@ -182,7 +182,7 @@ fn exchanged(
 /// Other numbers that look like this one: with another first digit, with another digit anywhere,
 /// and another number of the file. Empty for one that is not written in plain decimal digits.
 fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
-    // What says which type it is of is kept.
+    // The suffix for its type is unchanged.
     let suffixes = ['L', 'l', 'F', 'f', 'D', 'd'];
     let plain = source.trim_end_matches(suffixes);
     let suffix = &source[plain.len()..];

@@ -30,15 +30,15 @@ pub(crate) struct Grammar {
     pub(crate) calls: &'static [&'static str],
     /// Members of values, with the fields of the value and of the key.
     pub(crate) members: &'static [(&'static str, &'static str, &'static str)],
-    /// What sets a variable, with the fields of the variable and of its value.
+    /// Nodes that set a variable, with the fields of the variable and of its value.
     pub(crate) assignments: &'static [(&'static str, &'static str, &'static str)],
     /// Definitions of functions and methods, and functions without a name.
     pub(crate) functions: &'static [&'static str],
     pub(crate) returns: &'static str,
     /// Lists whose elements have an order.
     pub(crate) lists: &'static [&'static str],
-    /// True for functions of the language or its libraries whose results depend only on what they
-    /// are given.
+    /// True for functions of the language or its libraries whose results depend only on their
+    /// arguments.
     pub(crate) is_pure: fn(&str) -> bool,
     /// The assertion that a node is.
     pub(crate) assertion: for<'t> fn(Node<'t>, &str) -> Option<Assertion<'t>>,
@@ -52,9 +52,9 @@ pub(crate) struct Assertion<'t> {
     pub(crate) compared: Vec<Node<'t>>,
     /// Edits that each put another class of exceptions in the place of the expected one.
     pub(crate) other_exceptions: Vec<SourceEdit>,
-    /// The edit that makes it say the opposite.
+    /// The edit that turns it into its complement.
     pub(crate) complement: Option<SourceEdit>,
-    /// True if the value itself is what is asserted: the opposite is another answer then.
+    /// True if the value itself is what is asserted: the opposite is then another expected value.
     pub(crate) is_truth: bool,
 }
 
@@ -69,7 +69,8 @@ impl<'t> Assertion<'t> {
         }
     }
 
-    /// One that expects this class of exceptions, of which the language has these others.
+    /// An assertion that expects this class of exceptions; `others` are other classes of the
+    /// language.
     pub(crate) fn expecting(class: Node<'t>, text: &str, others: &[&str]) -> Self {
         let own = &text[class.byte_range()];
         let others = others.iter().filter(|other| **other != own);
@@ -174,7 +175,7 @@ impl<'t, 'f> Frame<'t, 'f> {
         }
     }
 
-    /// Where the values are written that an assertion compares with: those of the operands that
+    /// Returns the sites of the values that an assertion compares with: those of the operands that
     /// call nothing foreign, or of the first operand if all do.
     fn expected(&self, compared: &[Node<'t>]) -> Vec<Site> {
         let mut own: Vec<Node<'t>> = compared
@@ -527,7 +528,7 @@ impl<'t, 'f> Frame<'t, 'f> {
             .collect()
     }
 
-    /// The file of data whose name stands in an expression, and its value.
+    /// The file of data whose name is in an expression, and its value.
     fn data(&self, node: Node<'t>) -> Option<(usize, Node<'t>)> {
         if !self.grammar.calls.contains(&node.kind()) {
             return None;
@@ -567,7 +568,7 @@ impl<'t, 'f> Frame<'t, 'f> {
         }
     }
 
-    /// What a function returns.
+    /// Returns the values that a function returns.
     fn returned(&self, function: Node<'t>) -> Vec<Node<'t>> {
         let mut values = Vec::new();
         let mut left = vec![function];
@@ -676,13 +677,13 @@ impl<'t, 'f> Frame<'t, 'f> {
     }
 }
 
-/// Where the names in a value have their values.
+/// Frame in which the names in a value have their values.
 enum Origin<'t, 'f> {
-    /// In the frame that asks.
+    /// The current frame.
     Here,
-    /// In a frame that calls it.
+    /// A frame that calls it.
     Frame(&'f Frame<'t, 'f>),
-    /// In a function or a file that nothing calls.
+    /// A function or a file that nothing calls.
     Top(usize, Node<'t>),
 }
 

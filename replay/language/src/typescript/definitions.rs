@@ -1,4 +1,4 @@
-//! What a file of TypeScript or JavaScript defines and exports.
+//! Definitions and exports of a TypeScript or JavaScript file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::super::source::SourceFile;
 use super::imports;
 use super::names::RULES;
 
-/// Adds what stands in a file's outermost scope, and what the file exports. Of several definitions
+/// Adds the definitions of a file's outermost scope, and the file's exports. Of several definitions
 /// of one name the first counts, and one with a body before those without.
 pub(super) fn define(
     root: Node<'_>,

@@ -1,4 +1,4 @@
-//! How a repository of npm's world is laid out, what it depends on and how its tests run.
+//! Detection of the layout and the dependencies of an npm repository, and of how its tests run.
 
 mod command;
 mod layout;
@@ -11,12 +11,12 @@ use super::super::environment::Packages;
 use layout::ScriptLayout;
 use tests_found::ScriptTests;
 
-/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of TypeScript.
+/// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for TypeScript.
 pub(super) fn detect_typescript(files: &RepositoryFiles) -> Option<DetectedProject> {
     detect(files, "TypeScript", &["ts", "tsx", "mts", "cts"])
 }
 
-/// What [`LanguageSupport::detect`](super::super::LanguageSupport) returns of JavaScript.
+/// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for JavaScript.
 pub(super) fn detect_javascript(files: &RepositoryFiles) -> Option<DetectedProject> {
     detect(files, "JavaScript", &["js", "mjs", "cjs", "jsx"])
 }
@@ -29,7 +29,8 @@ const LOCK_FILES: [(&str, &str); 4] = [
     ("npm-shrinkwrap.json", "npm"),
 ];
 
-/// `None` if the repository's sources are in another language for the most part.
+/// Returns the detected project; `None` if most of the repository's sources are in another
+/// language.
 fn detect(
     files: &RepositoryFiles,
     title: &str,
@@ -68,7 +69,7 @@ fn detect(
     })
 }
 
-/// What the tests need installed.
+/// Returns the packages that the tests need.
 fn packages(files: &RepositoryFiles, findings: &mut Vec<String>) -> Packages {
     let lock = LOCK_FILES.into_iter().find(|(name, _)| files.has(name));
     findings.push(match lock {
@@ -107,7 +108,7 @@ impl Package {
         scripts.into_iter().flatten().map(|(name, _)| name.as_str())
     }
 
-    /// Whether it depends on a package in any way.
+    /// True if it depends on a package in any way.
     fn needs(&self, name: &str) -> bool {
         ["devDependencies", "dependencies", "peerDependencies"]
             .iter()

@@ -75,7 +75,7 @@ impl PackageManager for Npm {
         ]
     }
 
-    /// A lock file, and the `package.json` and the settings beside it.
+    /// A lock file, and the `package.json` and the settings next to it.
     fn requested_files(
         &self,
         project: &str,
@@ -105,7 +105,7 @@ impl PackageManager for Npm {
         Ok(files)
     }
 
-    /// What package clients read.
+    /// True for the files that package clients read.
     fn is_build_input(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         name == "package.json"
@@ -185,8 +185,8 @@ impl PackageManager for Npm {
             let scratch = root.join(MODULES).join(name);
             fs::create_dir_all(&scratch).map_err(EnvironmentError::io("creating", &scratch))?;
         }
-        // Only `node_modules` stays: a package.json here would be found from a repository that
-        // stands beside it. The lock is kept outside as a record.
+        // Only `node_modules` stays: a package.json here would be found from a repository next to
+        // it. The lock is kept outside as a record.
         for name in LOCK_NAMES
             .into_iter()
             .chain(SETTINGS)
@@ -214,8 +214,8 @@ const LOCK_NAMES: [&str; 4] = [
 /// Files with settings of package clients.
 const SETTINGS: [&str; 3] = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
 
-/// A file of settings without what says where to fetch from, which is the user's affair, and what
-/// runs code of the repository.
+/// Returns a file of settings without registries, which the user configures, and without settings
+/// that run code of the repository.
 fn plain_settings(name: &str, text: &str) -> String {
     const KEPT: [&str; 10] = [
         "auto-install-peers",
@@ -248,8 +248,8 @@ fn plain_settings(name: &str, text: &str) -> String {
     kept.collect::<Vec<_>>().join("\n")
 }
 
-/// `PATH NAME VERSION` for every package that npm noted; the lines of the lock file of another
-/// client, which says all of it.
+/// Returns `PATH NAME VERSION` for every package that npm recorded; for another client, the lines
+/// of its lock file, which holds the same facts.
 fn installed_modules(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
     for name in ["pnpm-lock.yaml", "yarn.lock"] {
         if let Ok(text) = fs::read_to_string(folder.join(name)) {
@@ -274,7 +274,7 @@ fn installed_modules(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
     Ok(lines)
 }
 
-/// Node as the search path has it, seen through stand-ins.
+/// Node as the search path has it, with shims resolved.
 fn node(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     let missing = |how_to_get| {
         EnvironmentError::missing(

@@ -1,4 +1,4 @@
-//! What a file of TypeScript or JavaScript imports from its repository.
+//! Imports of a TypeScript or JavaScript file from its repository.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tree_sitter::Node;
 use super::super::imports::{Import, ImportTarget, join, parent};
 use super::super::source::SourceFile;
 
-/// What a statement imports from the repository: relative paths.
+/// Returns what a statement imports from the repository: relative paths.
 pub(super) fn imports(
     node: Node<'_>,
     file: &SourceFile,
@@ -69,7 +69,7 @@ pub(super) fn source(
     find_script(path, &file.path, files)
 }
 
-/// The file that a relative path, as an import has it, leads to:
+/// Returns the file that a relative path of an import leads to:
 /// <https://www.typescriptlang.org/docs/handbook/modules/reference.html#file-extension-substitution>
 fn find_script(path: &str, from: &str, files: &BTreeSet<&str>) -> Option<String> {
     let relative = path == "."
@@ -96,7 +96,7 @@ fn find_script(path: &str, from: &str, files: &BTreeSet<&str>) -> Option<String>
         .find(|path| files.contains(path.as_str()))
 }
 
-/// What TypeScript's files end in, as its compiler looks for them.
+/// Endings of TypeScript's files, in the order in which its compiler looks for them.
 const ENDINGS: [&str; 5] = ["ts", "tsx", "mts", "cts", "d.ts"];
 
 /// A path below the repository's root without `.` and `..`; `None` above the root.

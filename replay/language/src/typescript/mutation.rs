@@ -1,4 +1,4 @@
-//! What the mutation operators change in TypeScript and JavaScript, with and without JSX.
+//! The rules of TypeScript and JavaScript, with and without JSX, for the mutation operators.
 
 use tree_sitter::Node;
 
@@ -169,7 +169,7 @@ fn is_untouched(node: Node<'_>, contents: &str) -> bool {
 }
 
 /// `throw` of what was caught, which gets a name if it has none. A handler that begins with a
-/// `throw` is left alone.
+/// `throw` is unchanged.
 fn raise_again(node: Node<'_>, contents: &str) -> Option<Replacement> {
     let body = body_of_catch(node)?;
     let caught = node

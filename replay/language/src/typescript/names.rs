@@ -1,4 +1,4 @@
-//! How TypeScript and JavaScript name and use things.
+//! The rules of TypeScript and JavaScript for names and their uses.
 
 use tree_sitter::Node;
 
@@ -76,7 +76,7 @@ fn is_universal(member: &str) -> bool {
     )
 }
 
-/// Whether a name is made here: a parameter of a type of function, among others.
+/// True if a name is declared here, for example as a parameter of a function type.
 fn is_binding(node: Node<'_>) -> bool {
     node.parent().is_some_and(|parent| {
         ["name", "pattern", "parameter"].iter().any(|field| {

@@ -1,4 +1,4 @@
-//! How tests of TypeScript and JavaScript are written for vitest.
+//! Conventions of TypeScript and JavaScript tests for vitest.
 
 use tree_sitter::Node;
 

@@ -114,7 +114,7 @@ const GRAMMAR: Grammar = Grammar {
     cells: |used, frame| loop_cells(used, frame, LOOPS).or_else(|| table_cells(used, frame)),
 };
 
-/// Functions and methods whose results depend only on what they are given.
+/// Functions and methods whose results depend only on their arguments.
 const PURE: [&str; 26] = [
     "Number",
     "String",
@@ -182,7 +182,8 @@ fn collect(
     }
 }
 
-/// A title without meaning; of each test of a loop its number, and of each row of a table its index.
+/// Returns a title without meaning; for each test of a loop its number, and for each row of a table
+/// its index.
 fn neutral(title: Node<'_>, is_table: bool, index: usize) -> Option<NeutralName> {
     let name = format!("t{index}");
     let edit = |title_text: String| vec![SourceEdit::new(title.byte_range(), &title_text)];
@@ -272,7 +273,7 @@ fn with_placeholders(title: &str, is_table: bool) -> String {
             let end = rest[1..].find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
             Some(end.map_or(rest.len(), |end| end + 1))
         } else if letter == '\\' {
-            // An escape: whatever it stands for.
+            // An escape, of any meaning.
             Some(rest.chars().take(2).map(char::len_utf8).sum())
         } else {
             None
@@ -350,8 +351,8 @@ fn table_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
     })
 }
 
-/// What is compared for equality in a condition, the right side of each comparison first. Of several
-/// values that are all right, none is altered.
+/// Returns the values that are compared for equality in a condition, the right side of each
+/// comparison first. If several values are correct, none of them is altered.
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let operator = condition.child_by_field_name("operator");
     let operator = operator.map(|operator| &text[operator.byte_range()]);
@@ -375,8 +376,8 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     parts.flat_map(|part| compared(part, text)).collect()
 }
 
-/// What a chain of members and calls begins with: `expect` of `expect(a).not.toBe`, where there is
-/// a member behind it, and `assert` of `assert` and `assert.equal`.
+/// Returns the name at the start of a chain of members and calls: `expect` of `expect(a).not.toBe`,
+/// if a member follows it, and `assert` of `assert` and `assert.equal`.
 fn subject<'t>(function: Node<'_>, text: &'t str) -> Option<&'t str> {
     let mut node = function;
     let mut is_called = false;
@@ -436,7 +437,8 @@ fn expectation<'t>(
     })
 }
 
-/// What is compared within the argument of `expect`, as in `expect(a === 3).toBe(true)`.
+/// Returns the values that are compared within the argument of `expect`, as in
+/// `expect(a === 3).toBe(true)`.
 fn compared_actual<'t>(chain: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let mut node = chain;
     while node.kind() == "member_expression" {

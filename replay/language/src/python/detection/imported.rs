@@ -14,8 +14,8 @@ const OTHER_NAMES: [(&str, &str); 4] = [
     ("dateutil", "python-dateutil"),
 ];
 
-/// What skips tests where a module is missing; plugins of pytest among such modules change every
-/// run where they are installed.
+/// Call that skips tests if a module is missing. Plugins of pytest among such modules change every
+/// run in an environment that has them.
 const OPTIONAL_IMPORT: &str = "importorskip(";
 
 /// The first of the `declared` requirements for each module that the tests import. One that allows
@@ -76,7 +76,8 @@ pub(super) fn imported_modules(files: &RepositoryFiles, tests: &[String]) -> BTr
     modules
 }
 
-/// The outermost module of a line that imports one in any case: one that is indented may be guarded.
+/// Returns the outermost module that a line imports unconditionally: an indented import may be
+/// guarded.
 fn imported_module(line: &str) -> Option<&str> {
     let rest = line
         .strip_prefix("import ")

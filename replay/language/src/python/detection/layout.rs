@@ -1,10 +1,10 @@
-//! Where a Python repository has its packages.
+//! Location of a Python repository's packages.
 
 use super::super::super::detection::{RepositoryFiles, escaped_glob};
 use super::imported::imported_modules;
 use super::metadata::Metadata;
 
-/// Where the packages are.
+/// Location of the packages.
 #[derive(Debug)]
 pub(super) struct PythonLayout {
     /// The folder in which packages are looked for, `.` for the top.
@@ -195,7 +195,7 @@ impl PythonLayout {
         globs
     }
 
-    /// `exclude`: build output, which would give holes away.
+    /// `exclude`: build output, which would reveal the references of holes.
     pub(super) fn exclude(&self, files: &RepositoryFiles) -> Vec<String> {
         let mut exclude: Vec<String> = ["build", "dist"]
             .into_iter()
@@ -210,7 +210,7 @@ impl PythonLayout {
         exclude
     }
 
-    /// What was found.
+    /// Describes the packages for the user.
     pub(super) fn describe(&self) -> String {
         let names: Vec<&str> = self.packages.iter().take(4).map(String::as_str).collect();
         let more = match self.packages.len() - names.len() {

@@ -7,16 +7,16 @@ use toml::{Table, Value};
 use super::super::super::detection::RepositoryFiles;
 use super::super::environment::groups;
 
-/// What the metadata files say.
+/// Contents of the metadata files.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     /// The name of the distribution.
     pub(super) name: Option<String>,
-    /// The file that says how the project is built.
+    /// The file that configures the build of the project.
     pub(super) file: Option<String>,
-    /// Whether an installer can build the project.
+    /// True if an installer can build the project.
     pub(super) is_installable: bool,
-    /// What the interpreter's version must satisfy.
+    /// Specifier that the interpreter's version must satisfy.
     pub(super) requires_python: Option<String>,
     /// The folders in which packages are looked for, as far as they are named.
     pub(super) package_folders: Vec<String>,
@@ -32,13 +32,13 @@ pub(super) struct Metadata {
     pub(super) tox_requires: Vec<String>,
     /// The requirement files that these name.
     pub(super) tox_files: Vec<String>,
-    /// What the sessions of noxfile.py install for tests.
+    /// Requirements that the sessions of noxfile.py install for tests.
     pub(super) nox_requires: Vec<String>,
     /// Extras and groups that tox and nox name for tests.
     test_names: Vec<String>,
     /// The file with pytest's settings.
     pub(super) pytest_file: Option<&'static str>,
-    /// Whether these settings name the folders of the tests.
+    /// True if these settings name the folders of the tests.
     pub(super) names_test_paths: bool,
     /// `python_files` of these settings.
     pub(super) test_files: Option<Vec<String>>,
@@ -56,7 +56,7 @@ const FOR_TESTS: [&str; 7] = [
     "unit",
     "hatch-test",
 ];
-/// Names of those that hold the tests' packages beside others; Hatch has one without a name.
+/// Names of those that hold the tests' packages and others; Hatch has one without a name.
 const FOR_DEVELOPMENT: [&str; 4] = ["dev", "develop", "development", "default"];
 
 impl Metadata {
@@ -342,7 +342,8 @@ fn bracketed(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A path relative to a folder of the repository; `None` if it leads out of it.
+/// Resolves a path relative to a folder of the repository; `None` if it leads out of the
+/// repository.
 pub(super) fn joined(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -370,7 +371,7 @@ fn nox_installs(script: &str) -> (Vec<String>, Vec<String>) {
         }
         for call in part.split(".install(").skip(1) {
             let call = call.split(')').next().unwrap_or_default();
-            // What stands between quotes is every second part.
+            // Every second part is the text between quotes.
             let words: Vec<&str> = call.split(['"', '\'']).skip(1).step_by(2).collect();
             for word in words {
                 if let Some(own) = word.strip_prefix('.') {

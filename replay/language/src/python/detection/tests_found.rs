@@ -1,4 +1,4 @@
-//! Which tests a Python repository has, and how pytest finds them.
+//! Tests of a Python repository, and the settings with which pytest finds them.
 
 use ignore::gitignore::GitignoreBuilder;
 
@@ -28,7 +28,7 @@ const USUAL_PATTERNS: [&str; 2] = ["test_*.py", "*_test.py"];
 /// Other usual names for files of tests, which pytest has to be given.
 const OTHER_PATTERNS: [&str; 4] = ["test*.py", "*_test.py", "*_tests.py", "tests.py"];
 
-/// Why no tests are run.
+/// Reason why no tests are run.
 pub(super) const NO_TESTS: &str = "none were found";
 const ONLY_DOCTESTS: &str = "the settings of pytest name only examples in documentation, which \
                              stand in the files that holes are cut into and prove nothing about \
@@ -39,7 +39,7 @@ impl PythonTests {
     /// else by what they hold.
     ///
     /// # Errors
-    /// Why there are none, as a clause.
+    /// The reason why there are none, as a clause.
     pub(super) fn find(files: &RepositoryFiles, metadata: &Metadata) -> Result<Self, &'static str> {
         let matching = |patterns: &[String]| -> Vec<String> {
             let mut globs = GitignoreBuilder::new("");
@@ -120,7 +120,7 @@ impl PythonTests {
         arguments
     }
 
-    /// What was found.
+    /// Describes the tests for the user.
     pub(super) fn describe(&self, layout: &PythonLayout) -> String {
         let s = if self.files.len() == 1 { "" } else { "s" };
         let arguments = self.arguments(layout).join(" ");
@@ -136,7 +136,7 @@ impl PythonTests {
     }
 }
 
-/// True if a file stands in a folder of tests.
+/// True if a file is in a folder of tests.
 fn in_tests(path: &str) -> bool {
     let mut folders = path.split('/').rev().skip(1);
     folders.any(|folder| ["test", "tests"].contains(&folder))

@@ -5,7 +5,7 @@ use toml::{Table, Value};
 /// The requirements of groups.
 ///
 /// # Errors
-/// A group is missing, or includes itself; says what to do.
+/// A group is missing, or includes itself; the message includes the remedy.
 pub(super) fn requirements(pyproject: &str, groups: &[String]) -> Result<Vec<String>, String> {
     let table: Table = pyproject.parse().map_err(|error: toml::de::Error| {
         format!("its pyproject.toml is not TOML: {}", error.message())

@@ -73,8 +73,8 @@ fn candidates(toolchain: &Toolchain, wanted: &str) -> Vec<PathBuf> {
     programs
 }
 
-/// Whether a version is the one that is wanted (`3.8`) or satisfies a specifier (`>=3.8,<4`). A
-/// clause that is neither counts as satisfied: the installer refuses what does not fit.
+/// True if a version is the wanted one (`3.8`) or satisfies a specifier (`>=3.8,<4`). A clause that
+/// is neither counts as satisfied: the installer refuses what does not fit.
 fn satisfies(version: &str, wanted: &str) -> bool {
     let version = numbers(version);
     wanted.split(',').map(str::trim).all(|clause| {

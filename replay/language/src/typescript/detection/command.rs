@@ -12,11 +12,11 @@ pub(super) struct ScriptCommand {
     /// The program by its plain name, without those that only start or watch it.
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
-    /// The script that it stands in.
+    /// The script that contains it.
     pub(super) script: String,
 }
 
-/// How deep scripts may call scripts.
+/// Maximum depth of scripts that call scripts.
 const DEPTH: usize = 6;
 /// Programs that run the command in their arguments, with their options that have a value.
 const WRAPPERS: [(&str, &[&str]); 15] = [
@@ -115,13 +115,13 @@ pub(super) fn commands(package: &Package, script: &str) -> Vec<ScriptCommand> {
 /// One step of a script: a command of its own, or a script that it calls.
 #[derive(Debug)]
 pub(super) struct ScriptStep {
-    /// As a person would start it at the repository's top.
+    /// The step as a user would type it at the repository's top.
     pub(super) line: String,
     command: ScriptCommand,
 }
 
 impl ScriptStep {
-    /// The commands that it comes to.
+    /// Returns the commands that the step runs.
     pub(super) fn commands(&self, package: &Package) -> Vec<ScriptCommand> {
         let called = called_scripts(package, &self.command);
         if called.is_empty() {

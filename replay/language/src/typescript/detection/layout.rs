@@ -1,4 +1,4 @@
-//! Where a repository of npm's world has its sources.
+//! Location of an npm repository's sources.
 
 use super::super::super::detection::{RepositoryFiles, escaped_glob};
 
@@ -7,11 +7,11 @@ use super::super::super::detection::{RepositoryFiles, escaped_glob};
 pub(super) struct ScriptLayout {
     /// The folders at the top with sources.
     folders: Vec<String>,
-    /// Sources that stand at the top.
+    /// Sources at the top.
     files: Vec<String>,
     /// The endings of the sources.
     endings: Vec<&'static str>,
-    /// Patterns of what stands among the sources and is none.
+    /// Patterns of the files among the sources that are not sources.
     not_sources: Vec<&'static str>,
     /// Folders of build output.
     built: Vec<String>,
@@ -80,7 +80,7 @@ const NOT_SOURCES: [&str; 14] = [
 const CONFIGURES: [&str; 6] = ["config", "conf", "rc", "gulpfile", "gruntfile", "setup"];
 
 impl ScriptLayout {
-    /// `None` if there are no sources with these endings, or more with others.
+    /// Finds the sources; `None` if there are none with these endings, or more with others.
     pub(super) fn find(files: &RepositoryFiles, endings: &'static [&'static str]) -> Option<Self> {
         let all: Vec<&str> = files.paths().filter(|path| is_source(path)).collect();
         let (own, others): (Vec<&str>, Vec<&str>) = all
@@ -114,7 +114,7 @@ impl ScriptLayout {
                 }
             }
         }
-        // Beside folders of sources, tools stand at the top.
+        // If there are folders of sources, files at the top are tools.
         if !layout.folders.is_empty() {
             let is_entry = |file: &String| {
                 ["index.", "main.", "mod."]
@@ -180,7 +180,7 @@ fn ending(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
-/// Whether a file is a source, by its path: no test, no setting of a tool, no build output.
+/// True if a file is a source, by its path: no test, no setting of a tool, no build output.
 fn is_source(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let stem = name.to_lowercase();
@@ -213,7 +213,7 @@ fn is_built(path: &str) -> bool {
             .any(|folder| ["dist", "build"].contains(folder))
 }
 
-/// Whether one of [`NOT_SOURCES`] matches a path.
+/// True if a pattern of [`NOT_SOURCES`] matches a path.
 fn matches(pattern: &str, path: &str) -> bool {
     match pattern.strip_prefix("**/") {
         Some(folder) => {

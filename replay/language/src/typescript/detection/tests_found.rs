@@ -1,4 +1,4 @@
-//! Which runner a package.json uses for its tests, with which arguments.
+//! Runner that a package.json uses for its tests, and its arguments.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) struct ScriptTests {
     pub(super) before: Vec<String>,
     /// The options that were left out.
     left_out: Vec<String>,
-    /// Where the runner was found.
+    /// Script or dependency in which the runner was found.
     origin: String,
 }
 
@@ -39,7 +39,7 @@ const SCRIPTS: [&str; 14] = [
     "mocha",
 ];
 
-/// Runners that no runner of ours can stand in for.
+/// Runners that no runner of ours can replace.
 const OTHER_RUNNERS: [&str; 17] = [
     "ava",
     "borp",
@@ -60,8 +60,8 @@ const OTHER_RUNNERS: [&str; 17] = [
     "wtr",
 ];
 
-/// Options that a runner can't have here: what they ask for is the harness's, or of no use. An
-/// option whose value follows it ends in a space.
+/// Options that a runner can't have here: the harness sets them, or they have no use. An option
+/// whose value follows it ends in a space.
 fn impossible_options(runner: RunnerName) -> &'static [&'static str] {
     match runner {
         RunnerName::Jest => &[
@@ -161,7 +161,7 @@ fn impossible_options(runner: RunnerName) -> &'static [&'static str] {
 
 impl ScriptTests {
     /// # Errors
-    /// Why the tests can't be run, as a clause.
+    /// The reason why the tests can't be run, as a clause.
     pub(super) fn find(files: &RepositoryFiles, package: &Package) -> Result<Self, String> {
         let mut other = None;
         let further = package.scripts().filter(|name| name.starts_with("test"));
@@ -201,7 +201,7 @@ impl ScriptTests {
         })
     }
 
-    /// From a command of a script, if it is a runner's.
+    /// Finds the runner in a command of a script, if it starts one.
     fn from_command(command: &ScriptCommand) -> Option<Self> {
         let RunnerCall {
             runner,
@@ -254,7 +254,8 @@ impl ScriptTests {
         })
     }
 
-    /// From the packages and settings of a repository whose scripts name no runner.
+    /// Finds the runner from the packages and settings of a repository whose scripts name no
+    /// runner.
     fn from_dependencies(files: &RepositoryFiles, package: &Package) -> Option<Self> {
         const KNOWN: [(RunnerName, &str, &str); 3] = [
             (RunnerName::Vitest, "vitest", "vitest."),
@@ -275,7 +276,7 @@ impl ScriptTests {
         })
     }
 
-    /// What was found.
+    /// Describes the tests for the user.
     pub(super) fn describe(&self) -> Vec<String> {
         let name: &str = self.settings.runner.into();
         let mut words = vec![name.to_owned()];
@@ -306,7 +307,7 @@ impl ScriptTests {
 struct RunnerCall {
     runner: RunnerName,
     arguments: Vec<String>,
-    /// Options of node that stand before a runner's file.
+    /// Options of node before a runner's file.
     node_options: Vec<String>,
 }
 
@@ -373,7 +374,8 @@ fn named_runner(command: &ScriptCommand) -> Option<String> {
         .find(|name| OTHER_RUNNERS.contains(&name.as_str()))
 }
 
-/// What a script and the one before it build before the tests, as a person would start it.
+/// Returns the build commands of a script and of its `pre` script that run before the tests, as a
+/// user would type them.
 fn builds(package: &Package, script: &str) -> Vec<String> {
     const BUILDERS: [&str; 12] = [
         "babel", "bunchee", "esbuild", "rollup", "swc", "tsc", "tsdown", "tsup", "unbuild", "vite",

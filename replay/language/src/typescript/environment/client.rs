@@ -14,9 +14,9 @@ use super::super::super::programs::{self, CHECK_NETWORK, answer};
 pub(super) enum PackageClient {
     /// npm, with a lock file or without.
     Npm {
-        /// Whether there is a lock file.
+        /// True if there is a lock file.
         locked: bool,
-        /// Whether conflicts of peers are put up with, as npm 6 did.
+        /// True if conflicts of peer dependencies are accepted, as npm 6 did.
         lenient: bool,
     },
     /// pnpm of this version.
@@ -56,9 +56,9 @@ impl PackageClient {
     }
 
     /// Installs the packages of the repository in a folder, without running code of any. Returns
-    /// the client that could, and the names of packages that it left out: where versions of peers
-    /// conflict, npm puts up with it, as people do who add `--legacy-peer-deps`, and it goes on
-    /// without packages for development that the registry lacks.
+    /// the client that succeeded, and the names of packages that it left out. If versions of peers
+    /// conflict, npm accepts this, as with `--legacy-peer-deps`, and it continues without packages
+    /// for development that the registry lacks.
     ///
     /// # Errors
     /// [`EnvironmentError::Command`] if the client fails.
@@ -119,7 +119,7 @@ impl PackageClient {
         }
     }
 
-    /// The command, as a person knows it.
+    /// Returns the command's name, for messages.
     fn name(self) -> String {
         match self {
             Self::Npm { locked: true, .. } => "npm ci".to_owned(),
@@ -214,14 +214,15 @@ fn lock_version(text: &str) -> u32 {
         .unwrap_or(9)
 }
 
-/// What a client said, errors first.
+/// Returns the output of a client, errors first.
 fn said(output: &Output) -> String {
     [&output.stderr[..], &output.stdout]
         .map(String::from_utf8_lossy)
         .join("\n")
 }
 
-/// The name of the package that npm says the registry lacks, all of it or the version asked for.
+/// Returns the name of the package that the registry lacks according to npm, entirely or in the
+/// requested version.
 fn absent_package(said: &str) -> Option<String> {
     let after = |mark: &str| {
         let line = said.lines().find_map(|line| line.split_once(mark))?.1;
@@ -242,8 +243,8 @@ fn absent_package(said: &str) -> Option<String> {
     }
 }
 
-/// Takes a package for development off the `package.json` in a folder; `false` if it has none of
-/// this name.
+/// Removes a package for development from the `package.json` in a folder; returns `false` if it has
+/// none of this name.
 fn leave_out(folder: &Path, package: &str) -> Result<bool, EnvironmentError> {
     let path = folder.join("package.json");
     let text = fs::read_to_string(&path).map_err(EnvironmentError::io("reading", &path))?;

@@ -9,7 +9,7 @@ use super::super::super::environment::{
 use super::super::super::programs::answer;
 
 /// Folders of version managers below the home folder: each has a folder per version, in which the
-/// program stands at the second path.
+/// program is at the second path.
 const VERSION_MANAGERS: [(&str, &str); 5] = [
     (".nvm/versions/node", "bin/node"),
     (".local/share/fnm/node-versions", "installation/bin/node"),

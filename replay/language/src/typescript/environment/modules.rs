@@ -1,7 +1,7 @@
 //! The `node_modules` folders of a repository: one at the top, and those of a workspace's packages.
 //!
-//! They are kept apart from the repository. Where tests run, the one at the top stands beside the
-//! repository and the others stand in it, so links between them are written anew.
+//! They are kept apart from the repository. Where tests run, the one at the top is next to the
+//! repository and the others are in it, so links between them are rewritten.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -68,7 +68,7 @@ pub(super) fn move_modules(installed: &Path, root: &Path) -> Result<(), Environm
     Ok(())
 }
 
-/// Whether a package in a folder of packages is a link to a package of the repository.
+/// True if a package in a folder of packages is a link to a package of the repository.
 fn leads_out(folder: &Path) -> bool {
     let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let out = |path: &Path| {
@@ -82,7 +82,7 @@ fn leads_out(folder: &Path) -> bool {
     })
 }
 
-/// Writes the links below a folder anew for the places where tests find them.
+/// Rewrites the links below a folder for the places where tests find them.
 fn rewrite_links(installed: &Path, folder: &Path) -> Result<(), EnvironmentError> {
     let entries = fs::read_dir(folder).map_err(EnvironmentError::io("reading", folder))?;
     for entry in entries.flatten() {
@@ -104,7 +104,7 @@ fn rewrite_links(installed: &Path, folder: &Path) -> Result<(), EnvironmentError
     Ok(())
 }
 
-/// What a link has to say where tests find it; `None` if that is what it says.
+/// Returns the target that a link must have where tests find it; `None` if it has that already.
 fn link_target(installed: &Path, link: &Path) -> Option<PathBuf> {
     let said = fs::read_link(link).ok()?;
     let parent = link.parent()?;
@@ -120,7 +120,8 @@ fn link_target(installed: &Path, link: &Path) -> Option<PathBuf> {
     Some(relative(&place(from), &place(to)))
 }
 
-/// Where tests find what is installed at a path: the packages at the top beside the repository.
+/// Returns the path at which tests find an installed path: the packages at the top are next to the
+/// repository, the others in it.
 fn place(path: &Path) -> PathBuf {
     if path.starts_with(MODULES) {
         path.to_owned()
