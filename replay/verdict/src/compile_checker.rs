@@ -28,7 +28,7 @@ pub(super) struct CompileChecker {
 struct Compiled {
     request: Value,
     files: Vec<Replaced>,
-    /// How long that took, until a run has counted it.
+    /// Time taken to compile, until a run has counted it.
     wall: Duration,
 }
 
@@ -39,12 +39,12 @@ const CHECK_TIME: Duration = Duration::from_secs(20);
 /// The memory limit, in bytes.
 const MEMORY: u64 = 4 << 30;
 
-/// What the process returns.
+/// Response of the process.
 #[derive(Deserialize)]
 struct CheckerResponse {
-    /// The files or packages that do not compile, with what the compiler says. Nothing says nothing.
+    /// The files or packages that do not compile, with the compiler's messages; empty if all do.
     refused: Vec<RefusedSource>,
-    /// What was compiled, if a run can do with that alone.
+    /// The compiled files, if a run needs no others.
     #[serde(default)]
     compiled: Vec<Replaced>,
 }
@@ -103,8 +103,8 @@ impl CompileChecker {
         Ok(kept().unwrap_or_default())
     }
 
-    /// What a run of tests would come to with a file that does not compile; `None` if nothing speaks
-    /// against the file.
+    /// Returns the result that a run of tests would have with a file that does not compile; `None`
+    /// if no error in the file is known.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -136,7 +136,8 @@ impl CompileChecker {
         }))
     }
 
-    /// What does not compile, if anything does not. What does is kept until the next request.
+    /// Returns the sources that do not compile; `None` if all compile. Keeps the compiled files
+    /// until the next request.
     fn check(
         &self,
         request: Value,

@@ -20,7 +20,7 @@ pub(super) struct CompilerProcess {
 /// Number of starts that may fail: one of them may be the fault of a busy machine.
 const MOST_FAILED_STARTS: u8 = 2;
 
-/// What became of the process.
+/// State of the process.
 enum ProcessState {
     /// It starts with the next request, after the given number of failed starts.
     Stopped(u8),

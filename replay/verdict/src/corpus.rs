@@ -32,7 +32,7 @@ use fillrate_language::environment::Toolchain;
 
 /// Brings the projects of a manifest into a cache.
 pub struct Corpus {
-    /// Where sources and environments are kept.
+    /// The cache of sources and environments.
     pub cache: Cache,
     /// The outside programs to use.
     pub toolchain: Toolchain,

@@ -12,7 +12,7 @@ use super::prepared::Prepared;
 use super::step::CorpusStep;
 use super::tree::{self, EntryKind, TreeEntry};
 
-/// What the cache remembers of a source with files added.
+/// The cache's record of a source with files added.
 #[derive(Serialize, Deserialize)]
 struct AddedFilesRecord {
     /// [`tree::digest`] of the tree when it was made.

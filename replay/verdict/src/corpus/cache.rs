@@ -129,8 +129,8 @@ impl Cache {
         lock(&locks.join(names.join("-")), report_step)
     }
 
-    /// Whether an item, a path relative to the folder, is there and whole. What is no entry is put
-    /// in place by renaming, or is a folder of such files.
+    /// Returns true if an item, a path relative to the folder, exists and is complete. An item that
+    /// is no entry is put in place by renaming, or is a folder of such files.
     pub(super) fn has(&self, item: &Path) -> bool {
         let path = self.root.join(item);
         let is_entry = ENTRIES.iter().any(|kind| item.starts_with(kind));

@@ -1,6 +1,7 @@
 //! Makes a manifest of a repository that has none: a folder, or the repository at an address.
 //!
-//! What a language's repositories look like is known to `language`; here is what becomes of it.
+//! The crate `language` recognizes a language's repositories; this module makes the manifest of its
+//! findings.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -342,8 +343,8 @@ fn plain_name(name: &str) -> String {
     plain_project_name(last, "repository")
 }
 
-/// Where a corpus is, as a run records it: an address in git's form, anything else as an absolute
-/// path.
+/// Returns the location of a corpus as a run records it: an address in git's form, anything else
+/// as an absolute path.
 pub fn recorded_location(location: &Path) -> PathBuf {
     if let Some(address) = address_of(location) {
         return address.into();

@@ -23,7 +23,7 @@ use super::tree;
 /// An environment that is ready to run tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
-    /// What it is made for.
+    /// The kind of packages that it holds.
     pub kind: EnvironmentKind,
     /// The virtual environment's folder, or the folder that holds `node_modules`. Shared between
     /// runs, so only ever read.
@@ -49,7 +49,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What a project has that has no tests: nothing ever runs in it.
+    /// The empty environment of a project without tests: nothing ever runs in it.
     pub fn none(language: &LanguageSupport) -> Self {
         Self {
             kind: language.packages.kind(),
@@ -89,18 +89,18 @@ pub fn probe(toolchain: &Toolchain) -> Vec<ProgramProbe> {
     probes
 }
 
-/// What the cache remembers of an environment.
+/// The cache's record of an environment.
 #[derive(Serialize, Deserialize)]
 struct EnvironmentRecord {
     schema: u32,
     kind: EnvironmentKind,
     interpreter: PathBuf,
     version: String,
-    /// What was asked for.
+    /// The requested packages.
     packages: Vec<String>,
-    /// What was installed.
+    /// The installed packages.
     lock: Vec<String>,
-    /// What the registry lacks; absent in older records, which had all.
+    /// Packages that the registry lacks; absent in older records, whose packages were all there.
     #[serde(default)]
     left_out: Vec<String>,
 }
@@ -201,8 +201,8 @@ pub fn build(
 /// The folder of an environment's entry with the files that building the project added.
 const GENERATED: &str = "generated";
 
-/// What else an environment depends on, in a form that differs whenever it does; empty if the
-/// project asks for pins and a file only.
+/// Returns everything else that an environment depends on, in a form that differs whenever it does;
+/// empty if the project asks for pins and a file only.
 fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, CorpusError> {
     let packages = &project.environment;
     let manager = project.language.packages;

@@ -10,7 +10,7 @@ use super::manifest::ManifestError;
 /// Why a project could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// Nothing stands where a corpus was named.
+    /// The given path of a corpus does not exist.
     #[error(
         "{} does not exist; name a manifest (FILE.toml), a repository's folder, or its address: \
          https://HOST/OWNER/NAME, github.com/OWNER/NAME, git@HOST:OWNER/NAME, ssh://… or DIR, each \
@@ -29,7 +29,7 @@ pub enum CorpusError {
     /// or an environment can't be used.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
-    /// What arrived is not what the manifest pins.
+    /// The downloaded source is not the one that the manifest pins.
     #[error(
         "the source of `{project}` has the hash {actual}, but the manifest pins {expected}; \
          nothing of it was unpacked"
@@ -47,9 +47,9 @@ pub enum CorpusError {
     Refused {
         /// The project's name.
         project: String,
-        /// The entry's path, as it stands in the archive or tree.
+        /// The entry's path, as written in the archive or tree.
         entry: String,
-        /// What is wrong with it, as the rest of a sentence.
+        /// The fault of the entry, as the rest of a sentence.
         reason: String,
     },
     /// A download failed.

@@ -31,7 +31,7 @@ pub struct Manifest {
     pub path: PathBuf,
     /// The projects (`[[project]]`), in the file's order; no two have one name.
     pub projects: Vec<Project>,
-    /// What detection found and decided, by project, a sentence each; empty for a file.
+    /// Findings and decisions of detection, by project, a sentence each; empty for a file.
     pub findings: Vec<(String, Vec<String>)>,
 }
 

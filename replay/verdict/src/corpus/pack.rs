@@ -41,7 +41,7 @@ const HEADER: &str = "fillrate-pack.json";
 /// The folder of the cache with packed manifests and tasks.
 const CORPORA: &str = "packs";
 
-/// What the first entry says.
+/// Contents of the first entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct PackHeader {
     /// The version of the format: [`SCHEMA`].
@@ -123,26 +123,26 @@ impl PackedCorpus {
     }
 }
 
-/// What is packed.
+/// Contents of a pack.
 pub struct PackContents<'a> {
     /// The manifest and the tasks.
     pub corpus: PackedCorpus,
     /// The environments of the corpus's projects.
     pub environments: Vec<&'a Environment>,
-    /// What is packed of the cache, relative to it.
+    /// The packed items of the cache, relative to it.
     pub items: BTreeSet<PathBuf>,
 }
 
-/// How much a pack holds.
+/// Size of a pack's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackSize {
-    /// How many entries and files of the cache.
+    /// Number of entries and files of the cache.
     pub items: usize,
     /// The size of their files, which the pack holds compressed.
     pub bytes: u64,
 }
 
-/// Packs contents into a file. A file that stands there is replaced once the pack is whole.
+/// Packs contents into a file. An existing file is replaced once the pack is complete.
 ///
 /// # Errors
 /// Something can't be read or changes meanwhile, or the file can't be written.

@@ -32,10 +32,10 @@ pub struct CachedSource {
     pub unnamed: Vec<String>,
 }
 
-/// What the cache remembers of a source.
+/// The cache's record of a source.
 #[derive(Serialize, Deserialize)]
 struct SourceRecord {
-    /// Of the format of this record and of the tree beside it.
+    /// Version of the format of this record and its tree.
     schema: u32,
     /// [`tree::digest`] of the tree when it was made.
     digest: String,

@@ -475,7 +475,7 @@ fn an_archive_that_would_escape_is_refused() {
     assert_snapshot!(refused(&[(Kind::Link, "top/link", "../a.tar.gz")]), @"the source of `demo` was refused: `top/link` is a hard link out of the archive");
     assert_snapshot!(refused(&[(Kind::Link, "top/link", "/etc/passwd")]), @"the source of `demo` was refused: `top/link` is a hard link out of the archive");
     assert_snapshot!(refused(&[(Kind::Char, "top/device", "")]), @"the source of `demo` was refused: `top/device` is neither a file, a folder nor a link");
-    // A file that is written through a link which stands before it.
+    // A file that is written through a link which precedes it.
     assert_snapshot!(
         refused(&[(Kind::Symlink, "top/out", ".."), (Kind::Regular, "top/out/escaped", "")]),
         @"the source of `demo` was refused: `top/out` is a link where another entry stands"
@@ -839,8 +839,8 @@ fn what_is_hidden_is_there_for_tests_and_holes_and_shown_to_nobody() {
     assert!(copy.join("src/a.py").exists() && copy.join("tests/test_a.py").exists());
 }
 
-/// Whether the package registries can be reached through the user's clients. Where they cannot,
-/// a test that needs them skips, saying so, but fails in continuous integration.
+/// Returns true if the package registries are reachable through the user's clients. If they are
+/// not, a test that needs them is skipped with a message, but fails in continuous integration.
 fn registries_are_reachable() -> bool {
     let answers = |program: &str, arguments: &[&str]| {
         Command::new(program)

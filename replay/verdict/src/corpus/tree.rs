@@ -1,4 +1,4 @@
-//! What a repository consists of: its files in one order, and a digest over them.
+//! The files of a repository in a fixed order, and a digest over them.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -39,7 +39,7 @@ pub(super) enum EntryKind {
     File {
         executable: bool,
     },
-    /// A symbolic link and where it points to, as it stands in the link.
+    /// A symbolic link, with its target as written in the link.
     Link(String),
 }
 
@@ -87,9 +87,9 @@ pub(super) fn entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     Ok(collect(root, &walk)?.0)
 }
 
-/// What of a person's folder belongs to the project: not what its ignore files leave out, nor
-/// what tools made. Ignore files outside the folder do not count, so that the same folder gives
-/// the same source everywhere.
+/// Returns the entries of a user's folder that belong to the project: neither those that its ignore
+/// files leave out nor those that tools made. Ignore files outside the folder do not count, so that
+/// the same folder gives the same source everywhere.
 pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     Ok(collect(root, &kept(root))?.0)
 }
@@ -265,8 +265,8 @@ pub(super) fn check_links(project: &str, root: &Path) -> Result<(), CorpusError>
     Ok(())
 }
 
-/// Whether a link's target, taken by its words, is outside of the tree. Other links on the way
-/// can still lead out, so this is only the first of two checks.
+/// Returns true if a link's target, by its text alone, is outside of the tree. Other links on the
+/// way can still lead out, so this is only the first of two checks.
 fn leaves(link: &str, target: &str) -> bool {
     let mut depth = Path::new(link).components().count().saturating_sub(1);
     for part in Path::new(target).components() {

@@ -38,7 +38,7 @@ impl Globs {
         Ok(Self { patterns, matchers })
     }
 
-    /// Whether a file matches. `path` is relative to the repository, with `/` between names.
+    /// Returns true if a file matches. `path` is relative to the repository, with `/` separators.
     pub fn matches(&self, path: &str) -> bool {
         let path = path.trim_start_matches('/');
         let decisive = self.matchers.iter().rev().find_map(|matcher| {
@@ -51,7 +51,7 @@ impl Globs {
         decisive.unwrap_or(false)
     }
 
-    /// The patterns as they stand in the manifest.
+    /// The patterns as written in the manifest.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
     }

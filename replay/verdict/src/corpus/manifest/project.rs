@@ -1,4 +1,4 @@
-//! What a manifest says of a project.
+//! A project's section of a manifest.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct Project {
     pub test: Option<TestSettings>,
 }
 
-/// Where a project's source comes from: exactly one of these keys stands in `source`.
+/// Origin of a project's source: exactly one of these keys is in `source`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourcePin {
     /// `path`: a folder, relative to the manifest's. It is copied, as its ignore files allow.
@@ -71,7 +71,7 @@ pub enum SourcePin {
 }
 
 impl Project {
-    /// What follows the test runner's name.
+    /// The arguments after the test runner's name.
     pub fn arguments(&self) -> &[String] {
         self.test.as_ref().map_or(&[], |test| &test.args)
     }

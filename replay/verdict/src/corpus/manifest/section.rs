@@ -9,7 +9,7 @@ use fillrate_syntax::text::LineIndex;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a manifest, and where.
+/// An error in a manifest, with its file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}: {message}", file.display())]
 pub struct ManifestError {

@@ -11,7 +11,7 @@ pub enum PackError {
     /// A file or folder can't be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -19,7 +19,7 @@ pub enum PackError {
     /// The cache can't be used.
     #[error(transparent)]
     Cache(#[from] CorpusError),
-    /// What is packed is written to meanwhile.
+    /// An item changed while it was packed.
     #[error("{0} changed while it was packed; run this again once nothing writes to it")]
     Changed(PathBuf),
     /// A file is no pack.

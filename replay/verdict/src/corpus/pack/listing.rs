@@ -1,4 +1,4 @@
-//! What an item of a pack consists of, and the hash over it.
+//! The listing of an item of a pack, and the hash over it.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::PackError;
 use crate::corpus::cache::hex;
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PackedNodeKind {
     Folder,

@@ -21,16 +21,16 @@ const ASIDE: &str = "unpacking";
 /// The most bytes of the first entry.
 const HEADER_BYTES: u64 = 1 << 28;
 
-/// What was unpacked.
+/// Result of unpacking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpackedCorpus {
     /// The manifest.
     pub manifest: PathBuf,
     /// The tasks, if there are some.
     pub tasks: Option<PathBuf>,
-    /// How many entries and files of the cache the pack has.
+    /// Number of entries and files of the cache in the pack.
     pub items: usize,
-    /// How many of them were there before, and stay as they are.
+    /// Number of them that the cache already had; these are unchanged.
     pub known: usize,
 }
 
@@ -163,7 +163,7 @@ struct ItemUnpacking<'a> {
     cache: &'a Cache,
     aside: &'a Path,
     item: &'a PackedItem,
-    /// Whether the cache has it, so that it is only checked.
+    /// True if the cache has it, so that it is only checked.
     known: bool,
     listing: Listing,
     /// Links and their targets, made after all files, so that no file is written through one.
