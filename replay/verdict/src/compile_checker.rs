@@ -136,7 +136,7 @@ impl CompileChecker {
         }))
     }
 
-    /// Returns the sources that do not compile; `None` if all compile. Keeps the compiled files
+    /// Returns the sources that do not compile; `None` if none is known. Keeps the compiled files
     /// until the next request.
     fn check(
         &self,

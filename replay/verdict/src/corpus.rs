@@ -145,13 +145,13 @@ impl Corpus {
         added::with_changes(&self.cache, prepared, parts, change, report_step)
     }
 
-    /// The project with the files of `tests/PROJECT` added to its source, a tree that mirrors the
-    /// project's; the same project where that folder does not exist. The source in the cache is
-    /// another one then, with a digest of its own.
+    /// Returns the project with the files of `tests/PROJECT` added to its source, a tree that
+    /// mirrors the project's; the same project if that folder does not exist. The new source has
+    /// its own folder in the cache and its own digest.
     ///
     /// # Errors
-    /// [`CorpusError::Environment`] if a file stands in the project already, or is one that holes
-    /// may be cut into, or can't be read or kept.
+    /// [`CorpusError::Environment`] if a file is in the project already, or is one that holes may
+    /// be cut into, or can't be read or kept.
     pub fn with_tests(
         &self,
         prepared: Prepared,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// What runtimes write before the quoted name of a module that is not installed.
+/// Messages of runtimes before the quoted name of a module that is not installed.
 const MISSING: [&str; 3] = [
     "No module named ",
     "Cannot find module ",

@@ -12,7 +12,8 @@ use super::judged_code::JudgedCode;
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRunResult;
 
-/// How many runs may end after their first version: if that is usual, runs of one version cost less.
+/// Number of runs ending after their first version after which no more versions share a run: if
+/// that is usual, runs of one version cost less.
 const MOST_SHORT: usize = 3;
 
 impl Judge {

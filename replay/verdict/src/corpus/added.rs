@@ -1,4 +1,4 @@
-//! Files that are laid over a project's source: tests that are kept beside a corpus, and what
+//! Files that are laid over a project's source: tests that are kept with a corpus, and files that
 //! building the project generated.
 
 use std::fs;

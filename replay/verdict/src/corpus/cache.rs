@@ -1,10 +1,9 @@
 //! The folder that sources and environments are kept in, safe for several processes at once.
 //!
 //! An entry is a folder with a record in it, and the record is written last: without it, the
-//! entry was never finished and is made anew. Entries are made where they will stand instead of
+//! entry was never finished and is made anew. Entries are made at their final path instead of
 //! being moved there, because a virtual environment holds its own path. A lock file per entry
-//! keeps others away while it is made; the system drops the lock when its holder dies, however
-//! it dies.
+//! keeps others away while it is made; the system releases the lock when its holder dies.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -77,8 +76,8 @@ impl Cache {
         &self.root
     }
 
-    /// The folder and the record of the entry `kind/name`: as it stands there if it is complete
-    /// and `usable`, else made anew by `make`, which is given an empty folder. Waits while
+    /// Returns the folder and the record of the entry `kind/name`: the existing ones if it is
+    /// complete and `usable`, else made anew by `make`, which is given an empty folder. Waits while
     /// another thread or process makes it.
     pub(crate) fn entry<R: Serialize + DeserializeOwned>(
         &self,

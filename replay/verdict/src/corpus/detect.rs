@@ -151,7 +151,7 @@ fn split_revision(address: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The commit that a branch, a tag or nothing stands for.
+/// Resolves a branch, a tag or nothing to a commit.
 fn resolve_revision(
     corpus: &Corpus,
     url: &str,

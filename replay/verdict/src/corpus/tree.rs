@@ -238,7 +238,7 @@ pub(super) fn write_file(
 }
 
 /// Makes a tree's links safe to keep: one that leads out of the tree is an error, one that leads
-/// nowhere is removed, because what it names could come to stand outside the tree later.
+/// nowhere is removed, because its target could later be created outside the tree.
 pub(super) fn check_links(project: &str, root: &Path) -> Result<(), CorpusError> {
     let real_root = root
         .canonicalize()

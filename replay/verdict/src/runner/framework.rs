@@ -1,4 +1,4 @@
-//! What a test framework provides so that its runs give evidence.
+//! The interface of a test framework, whose runs give evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::outcome::Evidence;
 
-/// A test framework: how it starts and which scripts run beside it.
+/// A test framework: its command and the scripts that run with it.
 pub(super) trait TestFramework: Send + Sync {
-    /// The scripts that run beside the tests, as name and contents.
+    /// The scripts that run with the tests, as name and contents.
     fn scripts(&self) -> &'static [(&'static str, &'static str)];
 
     /// The sentinels by name: tests that must fail, and run after the project's own. With them
@@ -61,9 +61,9 @@ pub(super) trait TestFramework: Send + Sync {
         None
     }
 
-    /// Whether its command first loads what every run needs and then waits for its instructions, so
-    /// that it can be started before it is known what to run. Until it has them it reads no file
-    /// that a run may replace.
+    /// Returns true if its command first loads what every run needs and then waits for its
+    /// instructions, so that it can be started before the run is known. Until it has them it reads
+    /// no file that a run may replace.
     fn waits_for_instructions(&self) -> bool {
         false
     }
@@ -74,9 +74,9 @@ pub(super) trait TestFramework: Send + Sync {
     }
 
     /// The ids that a test function may have, given its file's path in the project and its name,
-    /// after the names of what it stands in: at most one of them is a test's. Without names, what
-    /// the ids of the file's tests begin with. `\0` stands for what is known only at run time.
-    /// Empty if tests of this framework can't have twins.
+    /// which follows the names of its enclosing items: at most one of them is a test's. Without
+    /// names, the prefixes of the ids of the file's tests. `\0` is a placeholder for text that is
+    /// known only at run time. Empty if tests of this framework can't have twins.
     fn test_ids(&self, _path: &str, _names: &[String]) -> Vec<String> {
         Vec::new()
     }
@@ -106,7 +106,8 @@ pub(super) trait TestFramework: Send + Sync {
     /// The framework's environment variables.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
 
-    /// What the sandbox shows of the host beside the project and the scripts.
+    /// Files and folders of the host that the sandbox shows in addition to the project and the
+    /// scripts.
     fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
 
     /// The folders inside the sandbox with the programs of an environment, for commands of the shell.
@@ -114,7 +115,7 @@ pub(super) trait TestFramework: Send + Sync {
         &[]
     }
 
-    /// What such commands need shown beside [`TestFramework::binds`].
+    /// Files and folders that such commands need in addition to [`TestFramework::binds`].
     fn program_binds(&self, _prepared: &Prepared) -> Vec<Bind> {
         Vec::new()
     }
@@ -143,7 +144,7 @@ pub(super) trait TestFramework: Send + Sync {
 /// too.
 pub(crate) const FAILED_STATUS: i32 = 1;
 
-/// What a warm worker has in memory before a run begins.
+/// Code that a warm worker has in memory before a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
     /// The libraries that the project's tests load, and the compiled or transformed text of its
@@ -164,7 +165,7 @@ pub(super) struct WarmProgram {
     pub(super) host: Option<Vec<String>>,
 }
 
-/// What a project's tests load, so that a warm worker can load it before they run.
+/// The code that a project's tests load, so that a warm worker can load it before they run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LoadedCode {
     /// Modules from outside the project; for vitest, its workers' requests to the main process.
@@ -174,7 +175,7 @@ pub(crate) struct LoadedCode {
     /// The project's files that are read, and not only imported, during collection: what the
     /// project computed from them is unknown.
     pub(crate) read: BTreeSet<String>,
-    /// Whether a test's id is its parent's id and then its own name.
+    /// True if a test's id is its parent's id followed by its own name.
     pub(crate) plain_names: bool,
 }
 

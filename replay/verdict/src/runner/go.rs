@@ -74,7 +74,7 @@ impl TestFramework for GoTest {
         environment_binds(prepared, ENVIRONMENT, &[MODULES, ARCHIVES, &driver_name()])
     }
 
-    /// What a run compiles is gone with it.
+    /// The folder for what a run compiles, which is discarded after the run.
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let built = prepared.environment.root.join(BUILT);
         vec![Overlay::new(built, format!("{ENVIRONMENT}/{BUILT}"))]

@@ -207,7 +207,7 @@ impl<'a> Section<'a> {
         read(self, key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// A string that stands for one of a few values.
+    /// Reads a string that names one of the `choices`.
     pub(super) fn choice<T: Copy>(
         &self,
         key: &str,

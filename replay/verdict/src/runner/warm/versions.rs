@@ -18,7 +18,7 @@ use crate::runner::framework::{LoadedCode, Readiness, WarmProgram};
 use crate::runner::harness::{RunInstructions, instruction_line};
 use crate::runner::project::{ProjectRunner, TestRun, TestRunResult};
 
-/// How long a run may take before the first version.
+/// Time limit for a run before the first version.
 const START_TIME: Duration = Duration::from_secs(20);
 
 /// The exit status of scripts that can't run several versions of this project.
@@ -31,7 +31,7 @@ pub(crate) struct VersionsRun<'a> {
     pub(crate) versions: Vec<Version<'a>>,
     /// The tests that run on each version, until one fails.
     pub(crate) select: &'a [&'a str],
-    /// How long the tests may take on one version.
+    /// Time limit for the tests on one version.
     pub(crate) time: Duration,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Version<'a> {
     pub(crate) groups: Vec<Vec<usize>>,
 }
 
-/// What the scripts read: the instructions of any run, and what differs between the versions.
+/// Input of the scripts: the instructions of any run, and the differences between the versions.
 #[derive(Serialize)]
 struct VersionsInstructions<'a> {
     #[serde(flatten)]
@@ -77,9 +77,9 @@ enum LastEvent {
     Exited,
 }
 
-/// What runs of several versions came to.
+/// Result of running several versions.
 pub(crate) struct VersionsResult {
-    /// For each version that had its turn; `None` if it has to run by itself.
+    /// Result of each version that was reached; `None` if it has to run by itself.
     pub(crate) results: Vec<Option<TestRunResult>>,
 }
 
