@@ -189,8 +189,8 @@ impl ForkingProgram {
         }
     }
 
-    /// What it says to a line, without the line feed; nothing when it is dead, or says more than
-    /// `most` bytes. The caller keeps the clock.
+    /// Returns its answer to a line, without the line feed; `None` if it is dead or writes more
+    /// than `most` bytes. The caller enforces the time limit.
     fn answer(&mut self, input: &str, most: u64) -> Result<Option<Vec<u8>>, SandboxError> {
         let mut said = std::mem::take(&mut self.received);
         if self.socket.write_all(input.as_bytes()).is_err() {
@@ -250,12 +250,12 @@ impl ForkingProgram {
     }
 }
 
-/// How the part of a run that is listened to ends.
+/// End of the part of a run in which the program's output is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListeningEnd {
     /// The fork is dead.
     Status(ProgramStatus),
-    /// It says too much; its end will still be told once it is killed.
+    /// It writes too much; its end is still reported once it is killed.
     TooMuch,
     /// The waiting program is dead.
     Dead,

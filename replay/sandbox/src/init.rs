@@ -234,8 +234,8 @@ fn end_survivors() {
     while !matches!(waitpid(Pid::from_raw(-1), None), Err(Errno::ECHILD)) {}
 }
 
-/// The content of a regular file of at most `limit` bytes. The program chose what lies at `path`:
-/// a fifo must not block, a link must not lead elsewhere, a device must not be read.
+/// Returns the content of a regular file of at most `limit` bytes. The program chose the file at
+/// `path`: a fifo must not block, a link must not lead elsewhere, a device must not be read.
 fn take_out(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let file: File = OpenOptions::new()
         .read(true)
@@ -334,7 +334,7 @@ fn close_to_tracing() -> Result<(), SandboxError> {
         .map_err(|errno| SandboxError::setup("close itself to tracing", errno))
 }
 
-/// Sets the loopback device up through a route netlink request, rtnetlink(7). The fields stand in
+/// Sets the loopback device up through a route netlink request, rtnetlink(7). The fields are in
 /// the order of `struct nlmsghdr` and `struct ifinfomsg`.
 fn loopback_up() -> io::Result<()> {
     const LENGTH: u32 = 32;

@@ -22,8 +22,8 @@ use super::{Job, Overlay, OverlayKind, Replaced, SandboxError};
 const OLD: &str = "/old";
 const NEW: &str = "/new";
 
-/// What the system keeps its programs and libraries in. Where one is a symbolic link, as on
-/// merged-usr systems, the link is made again.
+/// Directories of the system's programs and libraries. If one is a symbolic link, as on merged-usr
+/// systems, the link is made again.
 const SYSTEM: [&str; 8] = [
     "usr",
     "bin",
@@ -128,14 +128,14 @@ pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, 
     Ok(root)
 }
 
-/// What was built.
+/// The root that was built.
 #[derive(Debug)]
 pub(super) struct Root {
     /// The least of the overlays' kinds.
     pub(super) kind: OverlayKind,
     /// The overlays before anything ran in them.
     pub(super) before: Vec<Before>,
-    /// What can be made anew.
+    /// The part that can be made anew.
     pub(super) renewal: Renewal,
 }
 
@@ -149,10 +149,10 @@ pub(super) struct Renewal {
     mounted: Vec<PathBuf>,
 }
 
-/// Where the writable file system appears while it is being filled.
+/// Mount point of the writable file system while it is being filled.
 const STAGING: &str = "/staging";
-/// Where the overlays' lower directories are mounted, as they must be somewhere; another mount
-/// covers it, and they are reached through descriptors that pid 1 has from before.
+/// Directory in which the overlays' lower directories are mounted; another mount covers it, and
+/// they are reached through descriptors that pid 1 opened before.
 const HIDDEN: &str = "/hidden";
 
 impl Renewal {
@@ -376,7 +376,7 @@ fn proc() -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// The job's own binds and overlays, outer ones before what lies inside them.
+/// Mounts the job's own binds and overlays, outer ones before those inside them.
 fn job_mounts(
     job: &Job,
     sources: &Sources,

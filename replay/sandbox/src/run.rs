@@ -107,7 +107,7 @@ pub(super) struct Session {
     stderr: Stream<ChildStderr>,
     incoming: Vec<u8>,
     watch: Option<TreeWatch>,
-    /// When to give up waiting for the next thing that must happen.
+    /// Deadline for the next event that must happen.
     deadline: Instant,
     next_look: Instant,
     started: Option<Instant>,
@@ -124,9 +124,9 @@ pub(super) struct Session {
     cpu: Duration,
     /// Processor time when the run began, in a worker's sandbox.
     cpu_before: Duration,
-    /// What a worker's sandbox is at.
+    /// State of a worker's sandbox.
     state: WorkerState,
-    /// Processor time and largest process, the first stage's last word.
+    /// Processor time and peak memory of the largest process, from the first stage's last report.
     used: Option<(Duration, u64)>,
 }
 
@@ -520,7 +520,7 @@ impl Session {
     }
 }
 
-/// Where a worker's sandbox has come to.
+/// State of a worker's sandbox.
 enum WorkerState {
     Loading,
     Idle,
@@ -568,7 +568,7 @@ impl WarmSandbox {
         })
     }
 
-    /// Whether it can run another fork.
+    /// Returns true if it can run another fork.
     pub(super) fn alive(&self) -> bool {
         self.session.is_some()
     }

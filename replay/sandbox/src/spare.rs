@@ -17,13 +17,13 @@ pub struct Spare {
     order: Sender<(SpareRun, Sender<Result<Finished, SandboxError>>)>,
 }
 
-/// What was not known when a spare was started.
+/// Settings of a run that were not known when its spare was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpareRun {
     /// Files laid over the job's overlays before the program reads its input: a list for each, in
     /// their order.
     pub replaced: Vec<Vec<Replaced>>,
-    /// What the program finds on its standard input, as in [`Job::input`].
+    /// The program's standard input, as in [`Job::input`].
     pub input: String,
     /// Wall-clock time from here on.
     pub wall: Duration,

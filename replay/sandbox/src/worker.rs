@@ -18,14 +18,14 @@ pub struct Worker {
     orders: Sender<(Task, Sender<WorkerReply>)>,
 }
 
-/// How a run ended, and whether the worker can go on.
+/// Result of a run, and true if the worker can go on.
 type WorkerReply = (Result<Finished, SandboxError>, bool);
 
-/// What a worker does next.
+/// The next task of a worker.
 #[derive(Debug)]
 struct Task {
     run: ForkRun,
-    /// Whether the waiting program does it itself.
+    /// True if the waiting program does it itself.
     without_fork: bool,
 }
 
@@ -34,7 +34,7 @@ struct Task {
 pub struct ForkRun {
     /// Files laid over the job's first overlay.
     pub replaced: Vec<Replaced>,
-    /// What the fork finds on its standard input, as in [`Job::input`].
+    /// The fork's standard input, as in [`Job::input`].
     pub input: String,
     /// Wall-clock time from the fork on.
     pub wall: Duration,

@@ -1,4 +1,4 @@
-//! The report of the scripts that run beside the tests: one JSON object a line, each with the nonce
+//! The report of the scripts that run with the tests: one JSON object a line, each with the nonce
 //! of the run, which only these scripts know.
 
 use std::collections::{BTreeMap, BTreeSet};
