@@ -98,7 +98,7 @@ impl Before {
         self.at == at
     }
 
-    /// Takes note of files that were laid over it later.
+    /// Adds files that were laid over it later.
     pub(super) fn add_replaced(&mut self, replaced: &[Replaced]) -> io::Result<()> {
         self.replaced
             .extend(replaced.iter().map(|r| r.path.clone()));

@@ -8,12 +8,13 @@
 //! the filter refuses to change other processes' limits. A signal can reach it; then the run
 //! fails and the sandbox ends.
 //!
-//! A program that is only ever shown text, and runs none of it, may also answer by itself: it is
-//! sent a line and says one. Then nothing is killed and nothing made anew.
+//! A program that only reads text, and runs none of it, may also answer by itself: it receives a
+//! line and writes one. Then nothing is killed and nothing is replaced.
 //!
-//! The waiting program speaks over its standard input, a socket: it says a line, `ready` or
-//! `unfit REASON`; it is then sent single bytes, each with the three descriptors that are to be a
-//! fork's standard streams; and it says a line with the fork's wait status when the fork is dead.
+//! The waiting program communicates over its standard input, a socket. It first writes a line,
+//! `ready` or `unfit REASON`. It then receives single bytes, each with the three descriptors that
+//! become a fork's standard streams. It writes a line with the fork's wait status when the fork is
+//! dead.
 
 use std::fs;
 use std::io::{self, IoSlice, Read, Write};
@@ -104,7 +105,7 @@ pub(super) fn serve(
     }
 }
 
-/// A run in which the waiting program said a line, or died over it.
+/// Report of a run in which the waiting program answered with a line, or died.
 fn answered(answer: Option<Vec<u8>>) -> StageReport {
     let nothing = || Capture::new(0).finish();
     StageReport::RunOver {
@@ -175,7 +176,7 @@ impl ForkingProgram {
         }
     }
 
-    /// The next line it says, waiting for it; nothing when it is dead.
+    /// Waits for the next line it writes and returns it; `None` if it is dead.
     fn line(&mut self) -> Option<String> {
         loop {
             if let Some(line) = self.whole_line() {
@@ -295,7 +296,7 @@ impl ForkInProgress {
         })
     }
 
-    /// Listens until the fork is dead or says too much.
+    /// Reads output until the fork is dead or writes too much.
     fn attend(
         &mut self,
         waiting: &mut ForkingProgram,
@@ -339,7 +340,7 @@ impl ForkInProgress {
         }
     }
 
-    /// Hears all that was said so far.
+    /// Reads all output written so far.
     fn drain(&mut self) {
         self.channel.exchange();
         self.stdout.drain(self.output);

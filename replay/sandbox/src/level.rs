@@ -20,9 +20,10 @@ pub struct Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlayKind {
-    /// A copy into memory: the same to the program, but slow and paid for in [`super::Limits::disk`].
+    /// A copy into memory: the same to the program, but slow and counted in
+    /// [`super::Limits::disk`].
     Copy,
-    /// The kernel's overlay file system. Also said of a job that has no overlays.
+    /// The kernel's overlay file system. Also the kind of a job that has no overlays.
     Overlayfs,
 }
 
@@ -51,7 +52,7 @@ impl Level {
     ///
     /// # Errors
     ///
-    /// [`SandboxError::BelowLevel`], naming the part that falls short.
+    /// [`SandboxError::BelowLevel`], which names the part that is too low.
     pub fn satisfies(&self, required: &Self) -> Result<(), SandboxError> {
         if self.overlay < required.overlay {
             return Err(SandboxError::BelowLevel {

@@ -6,9 +6,9 @@
 //! filters system calls, starts the program and reaps what it leaves behind. When pid 1 ends, the
 //! kernel ends everything in its namespace, daemons in sessions of their own included.
 //!
-//! The caller's side keeps the clock, watches memory and processes, and drains the output. All
-//! three talk over one socket, which is the stages' standard input, so that no further descriptor
-//! has to be inherited and the program sees none but its standard three.
+//! The caller's side enforces the time limits, watches memory and processes, and drains the output.
+//! All three communicate over one socket, which is the stages' standard input, so that no further
+//! descriptor has to be inherited and the program sees none but its standard three.
 //!
 //! It never falls back silently: the isolation reached is a [`Level`], and a job that requires more
 //! than the kernel grants ends in [`SandboxError::BelowLevel`] before its program starts.
@@ -44,7 +44,7 @@ pub use output::Captured;
 pub use spare::{Spare, SpareRun};
 pub use worker::{ForkRun, Worker};
 
-/// Runs `job` to its end and says how it ended. Blocks the calling thread, which must live until
+/// Runs `job` to its end and returns its result. Blocks the calling thread, which must live until
 /// this returns: the kernel ends the sandbox together with the thread that started it.
 ///
 /// # Errors
@@ -55,12 +55,12 @@ pub fn run(job: &Job) -> Result<Finished, SandboxError> {
     Sandbox::default().run(job)
 }
 
-/// The best level this machine reaches, found out by running a shell that does nothing.
+/// Returns the highest level this machine reaches, determined by running a shell that does nothing.
 ///
 /// # Errors
 ///
-/// [`SandboxError::BelowLevel`] when the kernel refuses a part that no level goes without; its
-/// sentence says which and what to do.
+/// [`SandboxError::BelowLevel`] if the kernel refuses a part that every level requires; its message
+/// names the part and a remedy.
 pub fn probe() -> Result<Level, SandboxError> {
     Sandbox::default().probe()
 }
@@ -404,7 +404,7 @@ impl fmt::Display for End {
     }
 }
 
-/// Why a job could not be run or judged. None of these says anything about the program.
+/// Reasons why a job could not be run or judged. None is the fault of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// The kernel or this machine's set-up does not grant what the job asks for.

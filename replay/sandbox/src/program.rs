@@ -58,7 +58,7 @@ impl InputChannel {
         Ok((channel, theirs))
     }
 
-    /// Tells and hears as much as is possible without waiting.
+    /// Writes input and reads replies as far as possible without blocking.
     pub(super) fn exchange(&mut self) {
         self.write_input();
         let mut bytes = [0; 64 << 10];

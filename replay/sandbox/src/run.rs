@@ -539,12 +539,12 @@ struct Over {
     wall: Duration,
 }
 
-/// Longer than anything waits.
+/// Timeout that is longer than any wait.
 const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A worker's sandbox, from the caller's side.
 pub(super) struct WarmSandbox {
-    /// Nothing once it is dead.
+    /// `None` once it is dead.
     session: Option<Session>,
 }
 

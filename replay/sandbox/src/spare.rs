@@ -1,4 +1,4 @@
-//! A sandbox that is made, and its program started, before it is known what to run.
+//! A sandbox that is created, and its program started, before its run is known.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::run::start_spare;
 use super::{Finished, Job, Replaced, SandboxError};
 
-/// A sandbox whose program has been started for a single run and waits for its input. Nothing of
-/// any other run ever was in it.
+/// A sandbox whose program has been started for a single run and waits for its input. It has never
+/// contained anything of another run.
 ///
 /// It has a thread of its own, because the kernel ends a sandbox together with the thread that
 /// started it. Dropping it ends the sandbox.

@@ -63,7 +63,7 @@ pub(super) enum StageReport {
 pub(super) enum ProgramStatus {
     Exited(i32),
     Signalled(i32),
-    /// It said more than it may; it was killed for it.
+    /// It was killed because it wrote more than its limit.
     SaidTooMuch,
 }
 

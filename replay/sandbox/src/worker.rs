@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::run::WarmSandbox;
 use super::{Finished, Job, Replaced, SandboxError};
 
-/// A sandbox whose program has loaded what it needs and waits. Each [`ForkRun`] is run by a fork of
-/// it, and sees and leaves nothing of the runs before: see the protocol and what is made anew at
-/// the head of `fork_server.rs`.
+/// A sandbox whose program has loaded its libraries and waits. Each [`ForkRun`] is run by a fork of
+/// it. Runs see nothing of each other: the protocol and the parts that are replaced between runs
+/// are documented at the head of `fork_server.rs`.
 ///
 /// It has a thread of its own, because the kernel ends a sandbox together with the thread that
 /// started it. Dropping it ends the sandbox.
@@ -43,14 +43,14 @@ pub struct ForkRun {
 }
 
 impl Worker {
-    /// Starts a worker and waits until its program does. The job's [`Job::input`] is the first
-    /// that the program hears; limits on time that the job names hold for its start.
+    /// Starts a worker and waits until its program is ready. The job's [`Job::input`] is the
+    /// program's first input; the job's time limits apply to its start.
     ///
     /// # Errors
     ///
-    /// Every [`SandboxError`]; [`SandboxError::BelowLevel`] also if an overlay is only
-    /// available as a copy, and [`SandboxError::Program`] with the program's own words where it says that it
-    /// is not fit for this.
+    /// Every [`SandboxError`]; [`SandboxError::BelowLevel`] also if an overlay is only available as
+    /// a copy, and [`SandboxError::Program`] with the program's own message if it reports that it
+    /// is unfit.
     pub fn start(executable: PathBuf, job: Job) -> Result<Self, SandboxError> {
         job.check()?;
         let (orders, tasks) = mpsc::channel::<(Task, Sender<WorkerReply>)>();

@@ -60,7 +60,7 @@ struct TestInfo {
     outcome: Option<TestOutcome>,
     /// Of its slowest run.
     seconds: f64,
-    /// Why it fails, if it always does.
+    /// Reason why it fails, if it always does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     message: String,
 }
@@ -171,8 +171,8 @@ impl Baseline {
         }
     }
 
-    /// Why tests are set aside: the most frequent reasons first, each with its number of tests and
-    /// the first of them.
+    /// Reasons why tests are set aside: the most frequent ones first, each with its number of tests
+    /// and the first of them.
     fn reasons(&self) -> String {
         let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (id, reason) in self.set_aside() {

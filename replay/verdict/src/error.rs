@@ -1,10 +1,10 @@
-//! Why there is no verdict.
+//! Errors of judging.
 
 use std::path::PathBuf;
 
 use fillrate_sandbox::SandboxError;
 
-/// Why there is no verdict, or no baseline to compare one with.
+/// Reason why there is no verdict, or no baseline to compare one with.
 #[derive(Debug, thiserror::Error)]
 pub enum VerdictError {
     /// The sandbox is unavailable.
@@ -23,7 +23,7 @@ pub enum VerdictError {
         passing: usize,
         /// Number of tests that are not skipped; a file that can't be collected counts as one.
         tests: usize,
-        /// The least share that must pass, for people.
+        /// The least share that must pass, formatted for the message.
         least: String,
         /// Reasons why the others fail, each with the number of tests and the first of them.
         reasons: String,

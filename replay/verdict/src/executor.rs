@@ -185,8 +185,9 @@ impl Executor {
     }
 
     /// Runs tests on versions of a file, given by its path and its own contents, one after the
-    /// other. Returns what the first of them came to, at least one; `None` for a version that has
-    /// to run by itself. Nothing in all if this engine or project runs each by itself.
+    /// other. Returns the results of the first versions, at least one; `None` for a version that
+    /// has to run by itself. Returns no results if this engine or project runs each version by
+    /// itself.
     ///
     /// # Errors
     /// The sandbox is unavailable.

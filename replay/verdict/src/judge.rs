@@ -431,7 +431,7 @@ impl Judge {
         Ok(Some(stable.into_iter().filter(is_named).collect()))
     }
 
-    /// Why none of the tests of these names decides.
+    /// Reason why none of the tests of these names decides.
     fn why_undecided(&self, names: &[String]) -> String {
         let failing = self.executor.baseline.set_aside();
         let is_named = |(id, _): &&(String, String)| names.iter().any(|name| names_test(name, id));

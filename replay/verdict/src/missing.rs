@@ -9,8 +9,8 @@ const MISSING: [&str; 3] = [
     "Cannot find package ",
 ];
 
-/// The modules that these reasons say are not installed. Paths are none: they are the project's own
-/// files.
+/// Modules that are not installed according to these reasons. Paths are ignored: they are the
+/// project's own files.
 pub fn missing_modules<'a>(reasons: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     let mut modules = BTreeSet::new();
     for reason in reasons {

@@ -124,7 +124,7 @@ pub enum Outcome {
     Passed,
     /// A test failed, or evidence is missing.
     Failed,
-    /// A twin of a test passed, which the reference fails: what the tests say is made up.
+    /// A twin of a test passed although the reference fails it: the tests' results are forged.
     Forged,
     /// It passed with less proof than a report asks for. No verdict has this outcome.
     Unproven,
@@ -137,11 +137,11 @@ pub enum Outcome {
     Memory,
     /// Another limit of the sandbox was exceeded: processes, output.
     Sandbox,
-    /// The infrastructure failed; it says nothing of the change.
+    /// The infrastructure failed; the change is not judged.
     Infrastructure,
     /// The verdict depends on tests that are flaky, or that all fail without a change too.
     Flaky,
-    /// The project has no tests: nothing says whether the completion is right.
+    /// The project has no tests that could judge the completion.
     Unjudged,
 }
 
@@ -190,7 +190,7 @@ pub enum Proof {
     Altered,
     /// Some deciding tests did; the others did not run with an altered answer.
     Partial,
-    /// No test ran with an altered answer; some failed when an assertion said the opposite.
+    /// No test ran with an altered answer; some failed when an assertion was inverted.
     Opposite,
     /// No twin of any test could be run.
     None,

@@ -75,7 +75,7 @@ struct Twin {
     edit: SourceEdit,
     /// The index of the assertion in its test.
     assertion: usize,
-    /// The way in which an expectation is altered; `None` if an assertion says the opposite.
+    /// The way in which an expectation is altered; `None` if an assertion is inverted.
     way: Option<Way>,
     /// The ids among twins of the tests that the reference fails: at least one.
     failing: BTreeSet<String>,

@@ -89,8 +89,8 @@ fn lay(
     derive(cache, prepared, label, &[&digest], fill, report_step)
 }
 
-/// The project with a copy of its source that `fill` adds to. The cache keeps the copy under the
-/// source's digest, the label and the parts, which say what `fill` does.
+/// Returns the project with a copy of its source that `fill` adds to. The cache keeps the copy
+/// under the source's digest, the label and the parts, which identify the additions of `fill`.
 fn derive(
     cache: &Cache,
     prepared: Prepared,

@@ -1,4 +1,4 @@
-//! Unpacking a `.tar.gz` or `.tar.xz` whose hash has been verified. A pinned hash says that the
+//! Unpacks a `.tar.gz` or `.tar.xz` whose hash has been verified. A pinned hash proves that the
 //! bytes are the intended ones, not that they are harmless, so entries that would escape are
 //! refused.
 

@@ -161,7 +161,7 @@ impl Cache {
     }
 }
 
-/// A name for an entry that says what it is (`label`) and differs whenever one of `parts` does.
+/// Name of an entry that starts with its `label` and differs whenever one of `parts` does.
 pub(crate) fn entry_name(label: &str, parts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -231,7 +231,7 @@ fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, Corpus
     Ok(parts)
 }
 
-/// The files of the repository that say what to install, with their names and texts.
+/// The files of the repository that list packages to install, with their names and texts.
 pub(super) fn requested_files(
     project: &Project,
     source: &Path,

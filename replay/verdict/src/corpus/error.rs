@@ -1,4 +1,4 @@
-//! Why a project could not be prepared.
+//! Errors of preparing a project.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use fillrate_language::environment::EnvironmentError;
 
 use super::manifest::ManifestError;
 
-/// Why a project could not be prepared.
+/// Reason why a project could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
     /// The given path of a corpus does not exist.
@@ -67,7 +67,7 @@ pub enum CorpusError {
 }
 
 impl CorpusError {
-    /// Turns an [`io::Error`] into an error that says what was being done to which path.
+    /// Turns an [`io::Error`] into an error that names the operation and its path.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Environment(EnvironmentError::io(action, path)(source))
     }

@@ -1,11 +1,11 @@
-//! The licence of a repository: what its metadata or the text of its licence says.
+//! The licence of a repository, from its metadata or the text of its licence.
 
 use std::path::Path;
 
 use serde_json::Value;
 
 /// Returns the licence that a repository's metadata names, else that of its licence's text as an
-/// SPDX identifier; `None` if neither says one. A file that can't be read says none.
+/// SPDX identifier; `None` if neither is recognized. A file that can't be read is ignored.
 pub fn find_license(root: &Path) -> Option<String> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).ok();
     let declared = [

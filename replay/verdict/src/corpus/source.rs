@@ -101,7 +101,7 @@ struct Fetch<'a> {
 }
 
 impl Fetch<'_> {
-    /// A label for people and a text that differs whenever the source does.
+    /// A human-readable label and a text that differs whenever the source does.
     fn pin(&self) -> Result<(String, String), CorpusError> {
         let name = &self.project.name;
         Ok(match &self.project.source {
@@ -372,7 +372,7 @@ fn download(project: &str, url: &str, into: &Path) -> Result<(), CorpusError> {
     fs::write(into, bytes).map_err(CorpusError::io("writing", into))
 }
 
-/// An error with what caused it: the client's outer message alone says next to nothing.
+/// Formats an error with its causes: the client's outer message alone is uninformative.
 fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

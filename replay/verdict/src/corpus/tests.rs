@@ -40,7 +40,7 @@ fn error_after(from: &str, to: &str) -> String {
     parse(&VALID.replace(from, to)).unwrap_err().to_string()
 }
 
-/// A project whose source is what `source` says.
+/// A project with the given `source`.
 fn project(source: &str) -> Project {
     let text = VALID.replace("{ path = \"demo\" }", source);
     parse(&text).unwrap().projects.remove(0)

@@ -43,7 +43,7 @@ pub(super) enum EntryKind {
     Link(String),
 }
 
-/// Copies what of a person's folder belongs to a project into a folder that does not exist yet.
+/// Copies the entries of a user's folder that belong to a project into a new folder.
 ///
 /// # Errors
 /// If one of the two can't be read or written.
@@ -52,7 +52,7 @@ pub fn copy_folder(from: &Path, into: &Path) -> Result<(), CorpusError> {
     copy(from, &kept_entries(from)?, into)
 }
 
-/// The source files of a person's folder in the languages there are, sorted by path, without those
+/// The source files of a user's folder in the supported languages, sorted by path, without those
 /// that [`SourceFile::read`] refuses.
 ///
 /// # Errors
@@ -94,8 +94,8 @@ pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     Ok(collect(root, &kept(root))?.0)
 }
 
-/// The names, readable at least in part, of what is missing among the
-/// [entries](kept_entries) of a person's folder, because a name or a link's target is not UTF-8.
+/// The names, readable at least in part, of files that are missing from the
+/// [entries](kept_entries) of a user's folder, because a name or a link's target is not UTF-8.
 pub(super) fn unnamed_entries(root: &Path) -> Result<Vec<String>, CorpusError> {
     Ok(collect(root, &kept(root))?.1)
 }

@@ -42,8 +42,8 @@ pub(super) trait TestFramework: Send + Sync {
         TestReport::parse(bytes, nonce)
     }
 
-    /// Why a project's packages can't run its tests so that they are observed; `None` if they can,
-    /// or if the first run says so.
+    /// Reason why a project's packages can't run its tests under observation; `None` if they can,
+    /// or if the first run reports the reason.
     fn refusal(&self, _prepared: &Prepared) -> Option<String> {
         None
     }
@@ -179,8 +179,8 @@ pub(crate) struct LoadedCode {
     pub(crate) plain_names: bool,
 }
 
-/// The evidence that a runner can't show whose tests share a process with the code under test and
-/// say by what that prints how they ended: no line of it is signed, nothing in the process is
+/// Evidence that is unavailable from a runner whose tests share a process with the code under test
+/// and report their results by printing: no line of it is signed, nothing in the process is
 /// compared, and errors outside of tests end it.
 pub(super) const UNAVAILABLE_IN_SHARED_PROCESS: &[Evidence] = &[
     Evidence::Signature,

@@ -11,7 +11,7 @@ use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::outcome::Evidence;
 
-/// `go test`, started by a program that reads what it says and reports out of band.
+/// `go test`, started by a program that reads its output and reports out of band.
 pub(super) struct GoTest;
 
 /// The environment.

@@ -32,7 +32,8 @@ impl TestFramework for Jupiter {
         UNAVAILABLE_IN_SHARED_PROCESS
     }
 
-    /// A class is known by its package, which is some end of its file's folder.
+    /// Ids under each package that the class may have: the package is some end of its file's
+    /// folder.
     fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
         let Some(file) = path.strip_suffix(".java") else {
             return Vec::new();

@@ -37,7 +37,7 @@ pub(crate) struct TestReport {
     pub(crate) stray_errors: Option<String>,
     /// Lines that are unreadable or without the nonce.
     pub(crate) forged: usize,
-    /// Why the sentinels, the tests that must fail, prove nothing; `None` if they all failed.
+    /// Reason why the sentinels, the tests that must fail, prove nothing; `None` if all failed.
     pub(crate) sentinel_fault: Option<String>,
     sentinels: BTreeMap<String, SentinelResult>,
     /// True if the tests need something that only the framework itself, started for this run, can

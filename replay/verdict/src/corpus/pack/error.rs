@@ -1,11 +1,11 @@
-//! Why a pack can't be made or unpacked.
+//! Errors of making or unpacking a pack.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::corpus::CorpusError;
 
-/// Why a pack can't be made or unpacked.
+/// Reason why a pack can't be made or unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// A file or folder can't be read or written.

@@ -62,7 +62,7 @@ struct VersionInstructions<'a> {
     seconds: f64,
 }
 
-/// The last line on a version, which says how the process of its tests ended.
+/// The last line on a version, which reports how the process of its tests ended.
 #[derive(Deserialize)]
 struct LastLine {
     event: LastEvent,
