@@ -63,7 +63,7 @@ impl Group {
         self.control
     }
 
-    /// Moves a process in; what it starts from now on is born inside.
+    /// Moves a process into the group; processes that it starts from now on are in the group.
     pub(super) fn admit(&self, pid: i32) -> io::Result<()> {
         let pid = pid.to_string();
         fs::write(self.memory.join("cgroup.procs"), &pid)?;

@@ -219,8 +219,8 @@ impl ForkingProgram {
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
     }
 
-    /// Kills and reaps everything but pid 1 and this program. Whether nothing is left: what a run
-    /// leaves in the kernel may outlast [`KILL_TIME`], which ends the sandbox.
+    /// Kills and reaps everything but pid 1 and this program. Returns true if nothing is left:
+    /// remains of a run in the kernel may outlast [`KILL_TIME`], which ends the sandbox.
     fn kill_others(&self) -> Result<bool, SandboxError> {
         let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("end a run", reason);
         let own = i32::try_from(self.child.id()).unwrap_or(-1);

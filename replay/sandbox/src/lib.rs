@@ -124,13 +124,13 @@ pub struct Job {
     pub binds: Vec<Bind>,
     /// Host directories to show copy-on-write.
     pub overlays: Vec<Overlay>,
-    /// Text that the program finds on its standard input, which is then one end of a socket; what
-    /// it writes back into it is [`Finished::reply`]. Unlike a file, nothing that runs inside
-    /// can take back what was written. Without it, standard input is empty.
+    /// Text on the program's standard input, which is then one end of a socket; the bytes that the
+    /// program writes into it are [`Finished::reply`]. Unlike the contents of a file, bytes that
+    /// were written can't be changed from inside. If `None`, standard input is empty.
     #[serde(default)]
     pub input: Option<String>,
     /// Files to take out of the sandbox when the program has ended and everything it left behind
-    /// is dead. Absolute paths inside; what is missing, is no regular file or is larger than
+    /// is dead. Absolute paths inside; a path that is missing, is no regular file or is larger than
     /// [`Limits::collect`] is left out of [`Finished::collected`].
     pub collect: Vec<PathBuf>,
     /// The limits of the program.
@@ -407,7 +407,7 @@ impl fmt::Display for End {
 /// Reasons why a job could not be run or judged. None is the fault of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The kernel or this machine's set-up does not grant what the job asks for.
+    /// The kernel or this machine's set-up does not grant a feature that the job requires.
     #[error("the sandbox stays below the required level: {refused}; {remedy}")]
     BelowLevel {
         /// The refused feature.

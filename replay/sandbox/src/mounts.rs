@@ -156,7 +156,7 @@ const STAGING: &str = "/staging";
 const HIDDEN: &str = "/hidden";
 
 impl Renewal {
-    /// Throws away what was written and shows everything as it was at first, with `replaced` laid
+    /// Discards everything that was written and restores the initial state, with `replaced` laid
     /// over the first overlay.
     pub(super) fn renew(&mut self, replaced: &[Replaced]) -> Result<Vec<Before>, SandboxError> {
         for at in self.mounted.drain(..) {
@@ -669,8 +669,8 @@ fn innermost<'a>(places: &'a [MountPoint], path: &Path) -> Option<&'a MountPoint
         .max_by_key(|place| place.at.components().count())
 }
 
-/// Makes every mount in the new root what its place asks for. A recursive bind carries the
-/// host's own mounts below it along, each of which keeps its flags and gains the missing ones.
+/// Sets the flags that each mount in the new root requires. A recursive bind includes the host's
+/// own mounts below it, each of which keeps its flags and gains the missing ones.
 fn protect(places: &[MountPoint]) -> Result<(), SandboxError> {
     let list = Path::new(OLD).join("proc/self/mountinfo");
     let list = fs::read_to_string(&list).map_err(|error| SandboxError::at("read", &list, error))?;
@@ -739,7 +739,8 @@ fn show(source: &Path, at: PathBuf, places: &mut Vec<MountPoint>) -> Result<(), 
     Ok(())
 }
 
-/// With everything mounted below it: a user namespace may not uncover what the host had covered.
+/// Binds a path with everything mounted below it: a user namespace may not uncover files that the
+/// host had covered.
 fn bind(source: &Path, at: &Path) -> Result<(), SandboxError> {
     mount_at(
         Some(source),

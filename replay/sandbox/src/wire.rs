@@ -184,7 +184,7 @@ pub(super) fn receive<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T>
     Ok(serde_json::from_slice(&body)?)
 }
 
-/// Takes the first whole frame off `buffer`, if there is one.
+/// Removes the first complete frame from `buffer` and returns it, if there is one.
 pub(super) fn take<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<Option<T>> {
     let Some((length, rest)) = buffer.split_first_chunk::<4>() else {
         return Ok(None);

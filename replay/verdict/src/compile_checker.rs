@@ -1,8 +1,8 @@
 //! Asks a compiler that stays loaded to compile changed files, before any test is started.
 //!
 //! For languages whose compiler takes longer to start than to find an error: most completions that
-//! fail there don't compile. What it does not refuse is run as ever, and decides by that alone; what
-//! it has compiled is not compiled again.
+//! fail there don't compile. The tests run as usual on a change that it does not refuse, and only
+//! they decide the verdict; the files it has compiled are not compiled again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::runner::{FAILED_STATUS, ProjectRunner, TestRunResult};
 /// Compiles changed files of a project.
 pub(super) struct CompileChecker {
     process: CompilerProcess,
-    /// The last change that compiled: what is checked first is run next.
+    /// The last change that compiled: a change that was checked is run next.
     last: Mutex<Option<Compiled>>,
 }
 

@@ -44,9 +44,9 @@ impl CompilerProcess {
         self.fault.lock().clone()
     }
 
-    /// The answer to a request, a line of JSON about changed files; `None` if the process can't check
-    /// the project, dies or exceeds the time limit. One that dies is started again with the next
-    /// request.
+    /// Returns the response to a request, a line of JSON about changed files; `None` if the process
+    /// can't check the project, dies or exceeds the time limit. One that dies is started again with
+    /// the next request.
     ///
     /// # Errors
     /// The sandbox is unavailable.

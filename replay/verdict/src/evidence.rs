@@ -18,7 +18,7 @@ pub(super) struct Rules<'a> {
     pub(super) baseline: &'a Baseline,
 }
 
-/// An outcome and what led to it.
+/// An outcome and its reason.
 struct Decision {
     outcome: Outcome,
     reason: String,

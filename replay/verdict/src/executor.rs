@@ -21,7 +21,7 @@ use super::selection::{self, TestSelection};
 /// that takes longer runs by itself, with limits of its own.
 const VERSION_TIME: Duration = Duration::from_secs(2);
 
-/// A project's runner and baseline, and what runs of its tests share.
+/// A project's runner and baseline, and the resources that runs of its tests share.
 pub(super) struct Executor {
     pub(super) runner: ProjectRunner,
     warm: WarmWorkers,

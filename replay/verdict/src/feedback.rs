@@ -51,8 +51,9 @@ pub fn without_control_characters(text: &str) -> String {
         .collect()
 }
 
-/// True for a character that changes how others are shown: marks, embeddings, overrides and isolates
-/// of the bidirectional algorithm (Unicode Standard Annex 9), and separators of lines and paragraphs.
+/// Returns true for a character that changes how others are shown: marks, embeddings, overrides and
+/// isolates of the bidirectional algorithm (Unicode Standard Annex 9), and separators of lines and
+/// paragraphs.
 fn is_invisible_control(character: char) -> bool {
     matches!(
         character,

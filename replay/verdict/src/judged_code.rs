@@ -11,7 +11,7 @@ pub(super) struct JudgedCode<'a> {
 }
 
 impl<'a> JudgedCode<'a> {
-    /// Code that somebody else wrote.
+    /// Code that this program did not write.
     pub(super) fn foreign(path: &'a str, contents: &'a str) -> Self {
         let origin = CodeOrigin::Foreign;
         Self {

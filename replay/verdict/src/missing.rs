@@ -26,7 +26,7 @@ pub fn missing_modules<'a>(reasons: impl IntoIterator<Item = &'a str>) -> BTreeS
     modules
 }
 
-/// A clause on what to do about modules that are not installed; empty without any.
+/// A clause with the remedy for modules that are not installed; empty without any.
 pub fn missing_advice(modules: &BTreeSet<String>) -> String {
     let names: Vec<String> = modules.iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {

@@ -116,9 +116,9 @@ impl TwinCheck {
         Path::new("twins").join(&name[..16])
     }
 
-    /// Runs twins of `deciding` tests, none of which failed, and changes the verdict if the code does
-    /// not end as the reference does. In which runs a drawn test is one of its twins, and which, is
-    /// drawn for each verdict, so that twins run among tests.
+    /// Runs twins of `deciding` tests, none of which failed, and changes the verdict if the code
+    /// does not end as the reference does. The runs in which a twin replaces a drawn test, and the
+    /// twin, are drawn for each verdict, so that twins run among tests.
     ///
     /// # Errors
     /// The sandbox is unavailable.

@@ -1,8 +1,8 @@
 //! Judges several versions of a file that this program wrote, such as mutants, in few runs.
 //!
-//! A process that is ready for the tests runs them on one version after the other. Only what such a
-//! run shows without any doubt counts: a pass with all evidence, or a failed test. Every other
-//! version is judged by itself, as if there had been no such run.
+//! A process that is ready for the tests runs them on one version after the other. Only a certain
+//! result of such a run counts: a pass with all evidence, or a failed test. Every other version is
+//! judged by itself, as if there had been no such run.
 
 use std::sync::atomic::Ordering;
 

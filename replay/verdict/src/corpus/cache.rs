@@ -140,8 +140,8 @@ impl Cache {
         }
     }
 
-    /// Puts what was made beside it, on the same file system, in the place of an item, unless that
-    /// is there. The path is the one it was made for, so that moving it breaks nothing.
+    /// Moves `made`, which is on the same file system, to the path of an item unless the item
+    /// exists. It was made for that path, so that moving it breaks nothing.
     pub(super) fn adopt(
         &self,
         item: &Path,

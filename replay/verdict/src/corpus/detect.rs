@@ -59,9 +59,9 @@ const HOSTS: [&str; 5] = [
     "gitlab.com",
 ];
 
-/// The address of the repository that a corpus is named by, in the form that git takes, with its
-/// revision; `None` for a path. What exists is a path, except a repository's folder with a revision:
-/// `DIR@REVISION`.
+/// Returns the address of the repository that a corpus is named by, in the form that git takes,
+/// with its revision; `None` for a path. An existing path is a path, except a repository's folder
+/// with a revision: `DIR@REVISION`.
 fn address_of(location: &Path) -> Option<String> {
     let text = location.to_str()?;
     let has_scheme = ["https://", "ssh://", "git://", "file://"]
@@ -94,7 +94,7 @@ fn address_of(location: &Path) -> Option<String> {
     is_repository.then(|| format!("file://{}@{revision}", folder.display()))
 }
 
-/// The address of the repository that a page of GitHub's or GitLab's belongs to: `…/tree/REVISION`.
+/// Returns the address of the repository of a GitHub or GitLab page: `…/tree/REVISION`.
 fn from_page(address: &str) -> String {
     let parts = ["/-/tree/", "/tree/", "/-/commit/", "/commit/"];
     let found = parts

@@ -35,14 +35,14 @@ pub struct Environment {
     /// nothing of the environment; see [`Environment::program`].
     pub interpreter: PathBuf,
     /// Absolute paths beyond `/usr` that must be readable for the interpreter to start, e.g. the
-    /// prefix of a Python that somebody built. Empty for a distribution's own.
+    /// prefix of a Python built from source. Empty for a distribution's own.
     pub interpreter_roots: Vec<PathBuf>,
     /// The interpreter's version, e.g. `3.11.7`.
     pub version: String,
-    /// The name of the environment in the cache: differs whenever what was asked for differs.
+    /// The name of the environment in the cache: differs whenever the request differs.
     pub key: String,
-    /// SHA-256 of the exact versions of everything that was installed: differs whenever what was
-    /// got differs, and is equal on two machines that got the same.
+    /// SHA-256 of the exact versions of all installed packages: differs whenever these differ, and
+    /// is equal on two machines with the same versions.
     pub lock: String,
     /// The names of packages for development that the repository asks for and the registry lacks.
     pub left_out: Vec<String>,

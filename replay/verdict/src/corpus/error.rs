@@ -39,7 +39,7 @@ pub enum CorpusError {
         project: String,
         /// The hash in the manifest.
         expected: String,
-        /// The hash of what arrived.
+        /// The hash of the downloaded source.
         actual: String,
     },
     /// An archive or a tree has an entry that no source has a need for.
@@ -72,8 +72,7 @@ impl CorpusError {
         move |source| Self::Environment(EnvironmentError::io(action, path)(source))
     }
 
-    /// A project whose source or settings can't be used; `message` says what is wrong and what to
-    /// do.
+    /// A project whose source or settings can't be used; `message` names the fault and the remedy.
     pub(crate) fn unusable(project: &str, message: String) -> Self {
         Self::Environment(EnvironmentError::Unusable {
             project: project.to_owned(),

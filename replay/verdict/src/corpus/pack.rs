@@ -1,10 +1,10 @@
-//! A pack: one file with what a worker without network needs of a cache.
+//! A pack: one file with the parts of a cache that a worker without network needs.
 //!
-//! It is a `.tar.gz`. Its first entry, `fillrate-pack.json`, names the items that follow: entries of
-//! the cache and files in it, each with a SHA-256. That is the hash over the item's folders, files
-//! and links, sorted by path, each as its kind (`d`, `f` or `l`), its permissions as 32 bits, the
-//! length of its path as 64 bits, the path, and the SHA-256 of its contents or its target; numbers
-//! are little-endian. Two packs of the same cache are equal to the byte.
+//! It is a `.tar.gz`. Its first entry, `fillrate-pack.json`, names the items that follow: entries
+//! of the cache and files in it, each with a SHA-256. That is the hash over the item's folders,
+//! files and links, sorted by path, each as its kind (`d`, `f` or `l`), its permissions as 32 bits,
+//! the length of its path as 64 bits, the path, and the SHA-256 of its contents or its target;
+//! numbers are little-endian. Two packs of the same cache are equal to the byte.
 //!
 //! Environments hold the path of their cache, so that a pack is only unpacked into a cache at the
 //! same path.
@@ -145,7 +145,7 @@ pub struct PackSize {
 /// Packs contents into a file. An existing file is replaced once the pack is complete.
 ///
 /// # Errors
-/// Something can't be read or changes meanwhile, or the file can't be written.
+/// An item can't be read or changes while it is packed, or the file can't be written.
 pub fn pack(cache: &Cache, contents: &PackContents<'_>, out: &Path) -> Result<PackSize, PackError> {
     let corpus = &contents.corpus;
     let mut items = vec![list_item(cache, &corpus.folder)?];

@@ -50,8 +50,7 @@ const SCHEMA: u32 = 1;
 /// Pip, made to fetch a source distribution without running code of it.
 const DOWNLOAD_SDIST: &str = include_str!("download_sdist.py");
 
-/// Brings a project's source into the cache. A cached tree that somebody has changed is fetched
-/// anew.
+/// Brings a project's source into the cache. A cached tree that was changed is fetched again.
 ///
 /// # Errors
 /// See [`CorpusError`]. Nothing that fails its pin is unpacked.
@@ -133,8 +132,8 @@ impl Fetch<'_> {
         })
     }
 
-    /// Fills `root`; `scratch` holds what is removed afterwards. Returns the names of files that
-    /// are left out because they are not UTF-8.
+    /// Fills `root`; `scratch` holds temporary files, removed afterwards. Returns the names of
+    /// files that are left out because they are not UTF-8.
     fn fill(&self, root: &Path, scratch: &Path) -> Result<Vec<String>, CorpusError> {
         let project = self.project.name.as_str();
         let mut unnamed = Vec::new();

@@ -262,7 +262,7 @@ fn globs_follow_the_last_pattern_that_matches() {
     }
 }
 
-/// A folder as somebody may have it while working: with ignored files and what tools made.
+/// A user's working folder, with ignored files and files that tools made.
 fn working_folder() -> TempDir {
     let folder = TempDir::new().unwrap();
     let root = folder.path();
@@ -622,7 +622,8 @@ fn an_entry_that_was_never_finished_is_made_anew() {
     let project = project(&format!("{{ path = {:?} }}", folder.path()));
     let brought = bring(cache.path(), &project).unwrap();
     let entry = brought.root.parent().unwrap();
-    // As a process leaves it that is killed while it copies: no record, half a tree, a scratch folder.
+    // The state after a process was killed while it copied: no record, half a tree, a scratch
+    // folder.
     fs::remove_file(entry.join("record.json")).unwrap();
     fs::remove_file(brought.root.join("src/a.py")).unwrap();
     write(entry, "scratch/left", "");
@@ -718,7 +719,7 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
     assert_snapshot!(error("typescript"), @"node ≥ 20 is needed for TypeScript and JavaScript projects; the one found is 18.20.1, so install a newer one");
 }
 
-/// An environment that nothing is installed in, for what only looks at files.
+/// A project with an empty environment, for tests that only read files.
 fn prepared(project: Project, source: source::CachedSource) -> Prepared {
     Prepared {
         project,

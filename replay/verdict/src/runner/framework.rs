@@ -36,8 +36,8 @@ pub(super) trait TestFramework: Send + Sync {
         None
     }
 
-    /// Reads the report of a run, which is the report file or what the scripts wrote into their
-    /// standard input, signed with `nonce`.
+    /// Reads the report of a run, which is the report file or the scripts' output on their standard
+    /// input, signed with `nonce`.
     fn read_report(&self, bytes: &[u8], nonce: &str) -> TestReport {
         TestReport::parse(bytes, nonce)
     }
@@ -93,12 +93,13 @@ pub(super) trait TestFramework: Send + Sync {
         None
     }
 
-    /// A long-lived program that compiles files with other contents and runs none of them; `None` if
-    /// there is none. It gets the arguments of the manifest. It writes `ready`, or `unfit` and why;
-    /// then it reads lines of JSON with `files`, contents by path, and answers each by `refused`, a
-    /// list of what does not compile for certain, with `id` and `message`. If all does, it may answer
-    /// by `compiled` too: files of the last of [`TestFramework::overlays`], with `path` and `content`
-    /// in base64, with which the command finds nothing left to compile.
+    /// A long-lived program that compiles files with other contents and runs none of them; `None`
+    /// if there is none. It gets the arguments of the manifest. It writes `ready`, or `unfit` and
+    /// the reason; then it reads lines of JSON with `files`, contents by path, and answers each
+    /// with `refused`, a list of the sources that certainly do not compile, with `id` and
+    /// `message`. If all compile, it may also answer with `compiled`: files of the last of
+    /// [`TestFramework::overlays`], with `path` and `content` in base64, with which the command
+    /// has nothing left to compile.
     fn compile_checker(&self, _: &Prepared) -> Option<(String, Vec<String>)> {
         None
     }
@@ -110,7 +111,7 @@ pub(super) trait TestFramework: Send + Sync {
     /// scripts.
     fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
 
-    /// The folders inside the sandbox with the programs of an environment, for commands of the shell.
+    /// The folders inside the sandbox with the programs of an environment, for shell commands.
     fn program_folders(&self) -> &'static [&'static str] {
         &[]
     }
@@ -125,8 +126,8 @@ pub(super) trait TestFramework: Send + Sync {
         Vec::new()
     }
 
-    /// The overlay with what is compiled of the unchanged project, of which a run on a copy sees
-    /// nothing; `None` if there is none or it holds other things too.
+    /// The overlay with the compiled form of the unchanged project, which a run on a copy does not
+    /// see; `None` if there is none or it holds other files too.
     fn compiled_files(&self) -> Option<PathBuf> {
         None
     }

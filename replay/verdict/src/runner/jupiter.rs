@@ -99,8 +99,8 @@ impl TestFramework for Jupiter {
         environment_binds(prepared, ENVIRONMENT, &[JARS, &driver_folder()])
     }
 
-    /// The classes of the unchanged project, over which those of a change are laid. Tests must leave
-    /// all of them as they are.
+    /// The classes of the unchanged project, over which those of a change are laid. Tests must
+    /// not change them.
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let built = prepared.environment.root.join(BUILT);
         let files = ignore::WalkBuilder::new(&built)

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// The report of a run. Unreadable lines count as forged: the run may have been killed in the middle
-/// of one, and the report is then incomplete.
+/// The report of a run. Unreadable lines count as forged: the run may have been killed in the
+/// middle of one, and the report is then incomplete.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TestReport {
     /// By id. Of two results with one id the worse counts.

@@ -1,4 +1,4 @@
-//! The vitest runner, and what the runners of JavaScript share.
+//! The vitest runner, and the common parts of the JavaScript runners.
 
 use std::path::{Path, PathBuf};
 

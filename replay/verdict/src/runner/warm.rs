@@ -44,9 +44,10 @@ struct IdleWorker {
 const COLLECTED_LIFETIME: Duration = Duration::from_secs(60);
 
 impl WarmWorkers {
-    /// Runs tests in a fork of a warm worker, on what a transformer transforms, or in a process that
-    /// was started before; `None` if the framework can't, or this run needs the whole framework.
-    /// `compiled` is the compiled form of the changed files, if a compiler that stays loaded made it.
+    /// Runs tests in a fork of a warm worker, on transformed files, or in a process that was
+    /// started before; `None` if the framework can't, or this run needs the whole framework.
+    /// `compiled` is the compiled form of the changed files, if a compiler that stays loaded made
+    /// it.
     ///
     /// # Errors
     /// The sandbox is unavailable or supports no workers; the framework refuses to be forked.

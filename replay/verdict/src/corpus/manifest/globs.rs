@@ -6,9 +6,9 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// Patterns in the language of a `.gitignore`: one without a slash matches at any depth, `**`
-/// crosses folders, a folder stands for all that is in it. The last pattern that matches decides,
-/// and one that starts with `!` takes files out again. (In a `.gitignore`, nothing can be taken
-/// out of a folder that is in; here it can.)
+/// crosses folders, a folder includes all of its contents. The last pattern that matches decides,
+/// and one that starts with `!` excludes files again. (In a `.gitignore`, no file of an included
+/// folder can be excluded; here it can.)
 #[derive(Clone, Default)]
 pub struct Globs {
     patterns: Vec<String>,

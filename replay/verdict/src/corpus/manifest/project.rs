@@ -25,7 +25,7 @@ pub struct Project {
     /// `hidden`: files that are there for the tests and that no language server is shown, but for
     /// the one with the hole. Empty if absent.
     pub hidden: Globs,
-    /// `[project.environment]`: what the tests need installed. Nothing if absent.
+    /// `[project.environment]`: the packages that the tests need. None if absent.
     pub environment: Packages,
     /// `[project.test]`: how the tests run. A project without is played, and nothing is judged.
     pub test: Option<TestSettings>,
@@ -77,8 +77,8 @@ impl Project {
     }
 }
 
-/// A name that a manifest may give a project: characters that it may not have become hyphens.
-/// `fallback` stands for a name of which nothing is left.
+/// Makes a name valid for a project in a manifest: invalid characters become hyphens. Returns
+/// `fallback` if no character is left.
 pub fn plain_project_name(name: &str, fallback: &str) -> String {
     let plain: String = name
         .chars()

@@ -19,7 +19,7 @@ pub struct ManifestError {
     pub line: usize,
     /// The dotted key, e.g. `project.source.sha256`; empty where no key is at fault.
     pub key: String,
-    /// One sentence that names the key and says what to do.
+    /// One sentence that names the key and the remedy.
     pub message: String,
 }
 

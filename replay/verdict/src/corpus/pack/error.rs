@@ -37,7 +37,7 @@ pub enum PackError {
         /// Its version.
         found: u32,
     },
-    /// A pack is not what was written.
+    /// A pack differs from the one that was written.
     #[error("{path} is damaged: {item} in it is not what was packed; copy the pack again")]
     Damaged {
         /// The pack.

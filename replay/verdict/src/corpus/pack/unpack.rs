@@ -1,4 +1,5 @@
-//! Unpacks a pack into a cache: each item aside, then in its place once it is whole.
+//! Unpacks a pack into a cache: each item into a temporary folder, then moved to its final path
+//! once it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -34,8 +35,8 @@ pub struct UnpackedCorpus {
     pub known: usize,
 }
 
-/// Unpacks a pack into a cache. What is there already stays; an unpacking that was killed leaves
-/// nothing that another would take for whole.
+/// Unpacks a pack into a cache. Existing items are kept; an unpacking that was killed leaves no
+/// item that another would take for complete.
 ///
 /// # Errors
 /// The file is no pack, is damaged, or is of another cache; an interpreter is missing; the cache
@@ -125,7 +126,7 @@ fn read_header(pack: &Path, entry: Entry<'_, impl Read>) -> Result<PackHeader, P
     serde_json::from_slice(&text).map_err(|_| no_pack())
 }
 
-/// Refuses what would not work in this cache, on this machine.
+/// Refuses a pack that would not work in this cache, on this machine.
 fn check_header(pack: &Path, header: &PackHeader, cache: &Cache) -> Result<(), PackError> {
     if header.cache != cache.root() {
         return Err(PackError::OtherCache {

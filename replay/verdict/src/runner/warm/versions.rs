@@ -1,9 +1,9 @@
 //! Runs the tests on one version of a file after the other, in one sandbox: for versions that this
-//! program wrote, which mean no harm.
+//! program wrote, which are not hostile.
 //!
-//! A process that is ready for the tests runs them on the first version, is as it was before, and
-//! goes on to the next. The scripts check that it is, and end the run otherwise: what they leave
-//! runs anew, and what went wrong runs by itself.
+//! A process that is ready for the tests runs them on the first version, returns to its previous
+//! state and goes on to the next. The scripts check that state, and end the run if it differs: the
+//! remaining versions run again, and the version that failed the check runs by itself.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -52,7 +52,7 @@ struct VersionsInstructions<'a> {
 
 #[derive(Serialize)]
 struct VersionInstructions<'a> {
-    /// In place of that of the whole run.
+    /// Replaces the nonce of the whole run.
     nonce: String,
     /// Empty for a framework whose files are transformed first.
     contents: &'a str,
@@ -170,8 +170,8 @@ impl WarmWorkers {
         Ok(Some(instructions.results(runner, &finished)))
     }
 
-    /// Transforms each version and puts what differs into its instructions. Returns the folder of
-    /// all transformed files; `None` if a version can't be transformed.
+    /// Transforms each version and puts the differences into its instructions. Returns the folder
+    /// of all transformed files; `None` if a version can't be transformed.
     fn transform_versions(
         &self,
         runner: &ProjectRunner,
