@@ -58,12 +58,12 @@ impl Group {
         fs::write(self.processes.join("pids.max"), processes)
     }
 
-    /// Which version this is.
+    /// Version of the control group.
     pub(super) fn control(&self) -> MemoryControl {
         self.control
     }
 
-    /// Moves a process in; what it starts from now on is born inside.
+    /// Moves a process into the group; processes that it starts from now on are in the group.
     pub(super) fn admit(&self, pid: i32) -> io::Result<()> {
         let pid = pid.to_string();
         fs::write(self.memory.join("cgroup.procs"), &pid)?;
@@ -85,7 +85,7 @@ impl Group {
         }
     }
 
-    /// Whether the kernel killed inside for want of memory.
+    /// Returns true if the kernel killed a process of the group because memory ran out.
     fn ran_out_of_memory(&self) -> bool {
         let file = match self.control {
             MemoryControl::CgroupV2 => "memory.events",
@@ -94,7 +94,7 @@ impl Group {
         counter(&self.memory.join(file), "oom_kill") > 0
     }
 
-    /// Whether a new process or thread was refused inside.
+    /// Returns true if the kernel refused a new process or thread of the group.
     fn ran_out_of_processes(&self) -> bool {
         counter(&self.processes.join("pids.events"), "max") > 0
     }
@@ -139,7 +139,7 @@ fn counter(file: &Path, key: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Where groups can be made.
+/// Directories in which groups can be made.
 #[derive(Debug)]
 struct Parents {
     memory: PathBuf,

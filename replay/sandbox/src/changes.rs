@@ -1,4 +1,4 @@
-//! What a program did to the directories that it sees copy-on-write.
+//! Changes that a program made to the directories that it sees copy-on-write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -29,8 +29,8 @@ pub(super) struct FileChanges {
 }
 
 impl FileChanges {
-    /// What a program changed in overlays that were like this before. To be called when nothing of
-    /// the program is left.
+    /// Returns the changes that a program made to overlays that were like this before. Must be
+    /// called after all processes of the program have ended.
     pub(super) fn since(before: &[Before]) -> Self {
         let mut all = Self::default();
         for before in before {
@@ -45,7 +45,7 @@ impl FileChanges {
 /// One overlay as it was before the program started, kept by pid 1.
 #[derive(Debug)]
 pub(super) struct Before {
-    /// Where it appears inside.
+    /// Its path inside.
     at: PathBuf,
     /// Files that must stay, relative to it.
     guarded: Vec<PathBuf>,
@@ -62,7 +62,7 @@ enum State {
     Files(BTreeMap<PathBuf, Stamp>),
 }
 
-/// What tells whether a file is still the same. A program can set every other time back.
+/// Attributes that show whether a file is unchanged. A program can set every other time back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -70,7 +70,7 @@ struct Stamp {
 }
 
 impl Before {
-    /// Of an overlay file system with these layers.
+    /// State of an overlay file system with these layers.
     pub(super) fn layers(overlay: &Overlay, upper: &Path, lower: &Path) -> io::Result<Self> {
         let state = State::Layers {
             upper: File::open(upper)?,
@@ -79,7 +79,7 @@ impl Before {
         Ok(Self::with(overlay, state))
     }
 
-    /// Of a copy that lies at `root`, the replaced files included.
+    /// State of a copy at `root`, the replaced files included.
     pub(super) fn copy(overlay: &Overlay, root: &Path) -> io::Result<Self> {
         Ok(Self::with(overlay, State::Files(stamps(root)?)))
     }
@@ -93,12 +93,12 @@ impl Before {
         }
     }
 
-    /// Whether it appears there.
+    /// Returns true if its path inside is `at`.
     pub(super) fn is_at(&self, at: &Path) -> bool {
         self.at == at
     }
 
-    /// Takes note of files that were laid over it later.
+    /// Adds files that were laid over it later.
     pub(super) fn add_replaced(&mut self, replaced: &[Replaced]) -> io::Result<()> {
         self.replaced
             .extend(replaced.iter().map(|r| r.path.clone()));
@@ -191,7 +191,7 @@ fn opened(directory: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
-/// What lies below a folder, by paths relative to it.
+/// Contents of a folder, by paths relative to it.
 #[derive(Debug, Default)]
 struct Leaves {
     /// Everything that is no directory.

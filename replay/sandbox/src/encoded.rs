@@ -1,4 +1,4 @@
-//! What JSON has no form for, as base64 inside of it.
+//! Base64 encoding of values that JSON has no form for.
 
 /// Bytes as base64: JSON would spell them out as numbers.
 pub(super) mod bytes {

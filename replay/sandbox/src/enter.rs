@@ -109,7 +109,7 @@ fn first_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     socket.shutdown(Shutdown::Both).map_err(lost)
 }
 
-/// Closes what the caller's own starter may have left open across its exec: nothing but the
+/// Closes descriptors that the caller's own parent may have left open across its exec: only the
 /// standard three may reach the program.
 fn close_inherited(socket: &UnixStream) -> Result<(), SandboxError> {
     let open: io::Result<Vec<i32>> = fs::read_dir("/proc/self/fd").and_then(|entries| {

@@ -9,12 +9,13 @@
 //! fails and the sandbox ends. Counters of the network can't be set back: a run
 //! that moved one is the sandbox's last.
 //!
-//! A program that is only ever shown text, and runs none of it, may also answer by itself: it is
-//! sent a line and says one. Then nothing is killed and nothing made anew.
+//! A program that only reads text, and runs none of it, may also answer by itself: it receives a
+//! line and writes one. Then nothing is killed and nothing is replaced.
 //!
-//! The waiting program speaks over its standard input, a socket: it says a line, `ready` or
-//! `unfit REASON`; it is then sent single bytes, each with the three descriptors that are to be a
-//! fork's standard streams; and it says a line with the fork's wait status when the fork is dead.
+//! The waiting program communicates over its standard input, a socket. It first writes a line,
+//! `ready` or `unfit REASON`. It then receives single bytes, each with the three descriptors that
+//! become a fork's standard streams. It writes a line with the fork's wait status when the fork is
+//! dead.
 
 use std::fs;
 use std::io::{self, IoSlice, Read, Write};
@@ -116,7 +117,7 @@ fn network_counters() -> String {
         .concat()
 }
 
-/// A run in which the waiting program said a line, or died over it.
+/// Report of a run in which the waiting program answered with a line, or died.
 fn answered(answer: Option<Vec<u8>>) -> StageReport {
     let nothing = || Capture::new(0).finish();
     StageReport::RunOver {
@@ -187,7 +188,7 @@ impl ForkingProgram {
         }
     }
 
-    /// The next line it says, waiting for it; nothing when it is dead.
+    /// Waits for the next line it writes and returns it; `None` if it is dead.
     fn line(&mut self) -> Option<String> {
         loop {
             if let Some(line) = self.whole_line() {
@@ -201,8 +202,8 @@ impl ForkingProgram {
         }
     }
 
-    /// What it says to a line, without the line feed; nothing when it is dead, or says more than
-    /// `most` bytes. The caller keeps the clock.
+    /// Returns its answer to a line, without the line feed; `None` if it is dead or writes more
+    /// than `most` bytes. The caller enforces the time limit.
     fn answer(&mut self, input: &str, most: u64) -> Result<Option<Vec<u8>>, SandboxError> {
         let mut said = std::mem::take(&mut self.received);
         if self.socket.write_all(input.as_bytes()).is_err() {
@@ -230,8 +231,8 @@ impl ForkingProgram {
         Some(String::from_utf8_lossy(&line[..end]).into_owned())
     }
 
-    /// Kills and reaps everything but pid 1 and this program. Whether nothing is left: what a run
-    /// leaves in the kernel may outlast [`KILL_TIME`], which ends the sandbox.
+    /// Kills and reaps everything but pid 1 and this program. Returns true if nothing is left:
+    /// remains of a run in the kernel may outlast [`KILL_TIME`], which ends the sandbox.
     fn kill_others(&self) -> Result<bool, SandboxError> {
         let failed = |reason: &dyn std::fmt::Display| SandboxError::setup("end a run", reason);
         let own = i32::try_from(self.child.id()).unwrap_or(-1);
@@ -262,12 +263,12 @@ impl ForkingProgram {
     }
 }
 
-/// How the part of a run that is listened to ends.
+/// End of the part of a run in which the program's output is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListeningEnd {
     /// The fork is dead.
     Status(ProgramStatus),
-    /// It says too much; its end will still be told once it is killed.
+    /// It writes too much; its end is still reported once it is killed.
     TooMuch,
     /// The waiting program is dead.
     Dead,
@@ -307,7 +308,7 @@ impl ForkInProgress {
         })
     }
 
-    /// Listens until the fork is dead or says too much.
+    /// Reads output until the fork is dead or writes too much.
     fn attend(
         &mut self,
         waiting: &mut ForkingProgram,
@@ -351,7 +352,7 @@ impl ForkInProgress {
         }
     }
 
-    /// Hears all that was said so far.
+    /// Reads all output written so far.
     fn drain(&mut self) {
         self.channel.exchange();
         self.stdout.drain(self.output);

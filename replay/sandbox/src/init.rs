@@ -150,7 +150,7 @@ fn start(job: &Job) -> Result<(Child, Option<InputChannel>), SandboxError> {
     Ok((child, channel))
 }
 
-/// Waits for the program, reaping orphans meanwhile. If the caller goes away, so does pid 1.
+/// Waits for the program and reaps orphans until then. If the caller goes away, pid 1 ends.
 fn attend(
     mut child: Child,
     socket: &UnixStream,
@@ -234,8 +234,8 @@ fn end_survivors() {
     while !matches!(waitpid(Pid::from_raw(-1), None), Err(Errno::ECHILD)) {}
 }
 
-/// The content of a regular file of at most `limit` bytes. The program chose what lies at `path`:
-/// a fifo must not block, a link must not lead elsewhere, a device must not be read.
+/// Returns the content of a regular file of at most `limit` bytes. The program chose the file at
+/// `path`: a fifo must not block, a link must not lead elsewhere, a device must not be read.
 fn take_out(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let file: File = OpenOptions::new()
         .read(true)
@@ -250,10 +250,10 @@ fn take_out(path: &Path, limit: u64) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= limit).then_some(bytes)
 }
 
-/// Has programs inside get the same addresses in every run: what hashes by address, such as a set
-/// that holds `None` in Python before 3.12, is in the same order then, and tests that are named by
-/// it keep their names. Where the host forbids the switch, as Docker's default profile does, they
-/// are random.
+/// Gives programs inside the same addresses in every run: collections that hash by address, such
+/// as a set that holds `None` in Python before 3.12, then keep their order, and tests that are
+/// named by it keep their names. If the host forbids the switch, as Docker's default profile does,
+/// addresses are random.
 fn fix_addresses() -> Result<(), SandboxError> {
     match personality::set(Persona::ADDR_NO_RANDOMIZE) {
         Ok(_) | Err(Errno::EPERM | Errno::ENOSYS) => Ok(()),
@@ -334,7 +334,7 @@ fn close_to_tracing() -> Result<(), SandboxError> {
         .map_err(|errno| SandboxError::setup("close itself to tracing", errno))
 }
 
-/// Sets the loopback device up through a route netlink request, rtnetlink(7). The fields stand in
+/// Sets the loopback device up through a route netlink request, rtnetlink(7). The fields are in
 /// the order of `struct nlmsghdr` and `struct ifinfomsg`.
 fn loopback_up() -> io::Result<()> {
     const LENGTH: u32 = 32;

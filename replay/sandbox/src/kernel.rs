@@ -1,4 +1,4 @@
-//! What the running kernel is and grants.
+//! The running kernel's version and the features it grants.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ impl Kernel {
         }
     }
 
-    /// Whether it is this version or newer; an unknown one counts as old.
+    /// Returns true if it is this version or newer; an unknown one counts as old.
     pub(super) fn at_least(self, major: u32, minor: u32) -> bool {
         self.0.is_some_and(|version| version >= (major, minor))
     }

@@ -6,27 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use super::SandboxError;
 
-/// How well a job was isolated. Namespaces (user, mount, pid, ipc, network, uts), an own `/proc`,
+/// Level of a job's isolation. Namespaces (user, mount, pid, ipc, network, uts), an own `/proc`,
 /// no capabilities and the system call filter are part of every level: without them nothing runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Level {
-    /// How directories are shown copy-on-write.
+    /// Method of showing directories copy-on-write.
     pub overlay: OverlayKind,
-    /// What holds the tree to its memory and number of processes.
+    /// Mechanism that limits the tree's memory and number of processes.
     pub memory: MemoryControl,
 }
 
-/// How directories are shown copy-on-write, the lesser first.
+/// Method of showing directories copy-on-write, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlayKind {
-    /// A copy into memory: the same to the program, but slow and paid for in [`super::Limits::disk`].
+    /// A copy into memory: the same to the program, but slow and counted in
+    /// [`super::Limits::disk`].
     Copy,
-    /// The kernel's overlay file system. Also said of a job that has no overlays.
+    /// The kernel's overlay file system. Also the kind of a job that has no overlays.
     Overlayfs,
 }
 
-/// What holds the tree to its memory and number of processes, the lesser first.
+/// Mechanism that limits the tree's memory and number of processes, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryControl {
@@ -34,24 +35,24 @@ pub enum MemoryControl {
     /// it. A burst within one interval is seen late, and memory that is in no process (a shared
     /// mapping whose pages were let go) is not seen.
     Watch,
-    /// A version 1 control group, beside the watch.
+    /// A version 1 control group in addition to the watch.
     CgroupV1,
-    /// A version 2 control group, beside the watch.
+    /// A version 2 control group in addition to the watch.
     CgroupV2,
 }
 
 impl Level {
-    /// The least there is.
+    /// The lowest level.
     pub const LOWEST: Self = Self {
         overlay: OverlayKind::Copy,
         memory: MemoryControl::Watch,
     };
 
-    /// Whether this level is at least `required`. Both versions of control groups count the same.
+    /// Checks that this level is at least `required`. Both versions of control groups are equal.
     ///
     /// # Errors
     ///
-    /// [`SandboxError::BelowLevel`], naming the part that falls short.
+    /// [`SandboxError::BelowLevel`], which names the part that is too low.
     pub fn satisfies(&self, required: &Self) -> Result<(), SandboxError> {
         if self.overlay < required.overlay {
             return Err(SandboxError::BelowLevel {

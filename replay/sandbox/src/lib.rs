@@ -6,9 +6,9 @@
 //! filters system calls, starts the program and reaps what it leaves behind. When pid 1 ends, the
 //! kernel ends everything in its namespace, daemons in sessions of their own included.
 //!
-//! The caller's side keeps the clock, watches memory and processes, and drains the output. All
-//! three talk over one socket, which is the stages' standard input, so that no further descriptor
-//! has to be inherited and the program sees none but its standard three.
+//! The caller's side enforces the time limits, watches memory and processes, and drains the output.
+//! All three communicate over one socket, which is the stages' standard input, so that no further
+//! descriptor has to be inherited and the program sees none but its standard three.
 //!
 //! It never falls back silently: the isolation reached is a [`Level`], and a job that requires more
 //! than the kernel grants ends in [`SandboxError::BelowLevel`] before its program starts.
@@ -44,7 +44,7 @@ pub use output::Captured;
 pub use spare::{Spare, SpareRun};
 pub use worker::{ForkRun, Worker};
 
-/// Runs `job` to its end and says how it ended. Blocks the calling thread, which must live until
+/// Runs `job` to its end and returns its result. Blocks the calling thread, which must live until
 /// this returns: the kernel ends the sandbox together with the thread that started it.
 ///
 /// # Errors
@@ -55,17 +55,17 @@ pub fn run(job: &Job) -> Result<Finished, SandboxError> {
     Sandbox::default().run(job)
 }
 
-/// The best level this machine reaches, found out by running a shell that does nothing.
+/// Returns the highest level this machine reaches, determined by running a shell that does nothing.
 ///
 /// # Errors
 ///
-/// [`SandboxError::BelowLevel`] when the kernel refuses a part that no level goes without; its
-/// sentence says which and what to do.
+/// [`SandboxError::BelowLevel`] if the kernel refuses a part that every level requires; its message
+/// names the part and a remedy.
 pub fn probe() -> Result<Level, SandboxError> {
     Sandbox::default().probe()
 }
 
-/// Where the binary is that becomes a sandbox's inner stages.
+/// Starts sandboxes, with the binary that becomes their inner stages.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     /// A program whose `main` calls [`enter_if_requested`] first. `/proc/self/exe` by default.
@@ -108,7 +108,7 @@ impl Sandbox {
     }
 }
 
-/// What to run, what it may see and how far it may go.
+/// A program to run, the files it may see and its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The program: an absolute path inside the sandbox, or a name looked up in its `PATH`.
@@ -120,20 +120,20 @@ pub struct Job {
     pub environment: BTreeMap<String, String>,
     /// The working directory, an absolute path inside the sandbox.
     pub directory: PathBuf,
-    /// Host files and directories to show beside the system's own.
+    /// Host files and directories to show in addition to the system's own.
     pub binds: Vec<Bind>,
     /// Host directories to show copy-on-write.
     pub overlays: Vec<Overlay>,
-    /// Text that the program finds on its standard input, which is then one end of a socket; what
-    /// it writes back into it is [`Finished::reply`]. Unlike a file, nothing that runs inside
-    /// can take back what was written. Without it, standard input is empty.
+    /// Text on the program's standard input, which is then one end of a socket; the bytes that the
+    /// program writes into it are [`Finished::reply`]. Unlike the contents of a file, bytes that
+    /// were written can't be changed from inside. If `None`, standard input is empty.
     #[serde(default)]
     pub input: Option<String>,
     /// Files to take out of the sandbox when the program has ended and everything it left behind
-    /// is dead. Absolute paths inside; what is missing, is no regular file or is larger than
+    /// is dead. Absolute paths inside; a path that is missing, is no regular file or is larger than
     /// [`Limits::collect`] is left out of [`Finished::collected`].
     pub collect: Vec<PathBuf>,
-    /// How far it may go.
+    /// The limits of the program.
     pub limits: Limits,
     /// The least acceptable level; the program is not started below it.
     pub required: Level,
@@ -196,9 +196,9 @@ impl Job {
 pub struct Bind {
     /// The file or directory on the host; symbolic links are followed.
     pub source: PathBuf,
-    /// Where it appears: an absolute path inside. Missing parents are made.
+    /// Its path inside, absolute. Missing parents are made.
     pub at: PathBuf,
-    /// Whether the program may write to the host's own file or directory. The limit on disk does
+    /// True if the program may write to the host's own file or directory. The limit on disk does
     /// not cover what it writes there.
     pub writable: bool,
 }
@@ -243,12 +243,12 @@ impl Bind {
 pub struct Overlay {
     /// The directory on the host.
     pub lower: PathBuf,
-    /// Where it appears: an absolute path inside.
+    /// Its path inside, absolute.
     pub at: PathBuf,
     /// Files laid over it before the program starts.
     pub replaced: Vec<Replaced>,
-    /// Files, relative to the overlay, that are to stay as they are: the program may write to
-    /// them, but [`Finished::changed`] tells.
+    /// Files, relative to the overlay, that should stay unchanged: the program may write to them,
+    /// but [`Finished::changed`] lists those that it did write to.
     #[serde(default)]
     pub guarded: Vec<PathBuf>,
 }
@@ -286,7 +286,7 @@ pub struct Replaced {
     pub content: Vec<u8>,
 }
 
-/// How far a job may go.
+/// The limits of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Wall-clock time from the program's start.
@@ -331,17 +331,17 @@ impl Default for Limits {
     }
 }
 
-/// What became of a job whose program was started.
+/// Result of a job whose program was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// How it ended.
+    /// The way it ended.
     pub end: End,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Captured,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: Captured,
-    /// What the program wrote to its standard input, for a job with a [`Job::input`]. Empty when
-    /// a limit stopped the job.
+    /// Bytes that the program wrote to its standard input, for a job with a [`Job::input`]. Empty
+    /// if a limit stopped the job.
     #[serde(with = "encoded::bytes")]
     pub reply: Vec<u8>,
     /// Paths inside, sorted: [`Overlay::guarded`] files that are gone or were written to, and files
@@ -351,7 +351,7 @@ pub struct Finished {
     pub changed: Vec<PathBuf>,
     /// Folders inside, of overlays, that can't be read or not to their end: the program closed
     /// them, their paths are too long, or there are too many files. Then [`Finished::changed`]
-    /// lacks what lies in them. Empty when a limit stopped the job.
+    /// lacks their contents. Empty if a limit stopped the job.
     #[serde(with = "encoded::paths")]
     pub unreadable: Vec<PathBuf>,
     /// The files asked for in [`Job::collect`]. Empty when a limit stopped the job.
@@ -368,8 +368,8 @@ pub struct Finished {
     pub level: Level,
 }
 
-/// How a job ended. A limit that was hit outranks the status the program ended with, even if the
-/// program went on after it: its result is then the limit's doing.
+/// End of a job. A limit that was hit outranks the status the program ended with, even if the
+/// program went on after it, because the limit then affected its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
@@ -389,7 +389,7 @@ pub enum End {
     TooMuchOutput,
 }
 
-/// What the program did, for a sentence about it.
+/// Formats the end as the predicate of a sentence about the program.
 impl fmt::Display for End {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -404,15 +404,15 @@ impl fmt::Display for End {
     }
 }
 
-/// Why a job could not be run or judged. None of these says anything about the program.
+/// Reasons why a job could not be run or judged. None is the fault of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The kernel or this machine's set-up does not grant what the job asks for.
+    /// The kernel or this machine's set-up does not grant a feature that the job requires.
     #[error("the sandbox stays below the required level: {refused}; {remedy}")]
     BelowLevel {
-        /// What was refused.
+        /// The refused feature.
         refused: String,
-        /// What a person can do about it.
+        /// Advice for the user.
         remedy: String,
     },
     /// The job's program could not be started.
@@ -422,27 +422,27 @@ pub enum SandboxError {
     Program {
         /// As named in the job.
         program: String,
-        /// The system's answer.
+        /// The system's error.
         reason: String,
     },
     /// The job contradicts itself.
     #[error("the sandbox job is not valid: {reason}")]
     Job {
-        /// What is wrong with it.
+        /// The fault of the job.
         reason: String,
     },
     /// A step of building the sandbox failed.
     #[error("the sandbox could not {step}: {reason}")]
     Setup {
-        /// What it was about to do.
+        /// The step that failed.
         step: String,
-        /// The system's answer.
+        /// The system's error.
         reason: String,
     },
     /// A stage of the sandbox went away without saying how the program ended.
     #[error("the sandbox ended without a report ({reason}); run the job again")]
     Lost {
-        /// What was seen instead.
+        /// The event that was seen instead.
         reason: String,
     },
 }

@@ -22,8 +22,8 @@ use super::{Job, Overlay, OverlayKind, Replaced, SandboxError};
 const OLD: &str = "/old";
 const NEW: &str = "/new";
 
-/// What the system keeps its programs and libraries in. Where one is a symbolic link, as on
-/// merged-usr systems, the link is made again.
+/// Directories of the system's programs and libraries. If one is a symbolic link, as on merged-usr
+/// systems, the link is made again.
 const SYSTEM: [&str; 8] = [
     "usr",
     "bin",
@@ -147,14 +147,14 @@ pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, 
     Ok(root)
 }
 
-/// What was built.
+/// The root that was built.
 #[derive(Debug)]
 pub(super) struct Root {
     /// The least of the overlays' kinds.
     pub(super) kind: OverlayKind,
     /// The overlays before anything ran in them.
     pub(super) before: Vec<Before>,
-    /// What can be made anew.
+    /// The part that can be made anew.
     pub(super) renewal: Renewal,
 }
 
@@ -170,14 +170,14 @@ pub(super) struct Renewal {
     last_pid: Option<File>,
 }
 
-/// Where the writable file system appears while it is being filled.
+/// Mount point of the writable file system while it is being filled.
 const STAGING: &str = "/staging";
-/// Where the overlays' lower directories are mounted, as they must be somewhere; another mount
-/// covers it, and they are reached through descriptors that pid 1 has from before.
+/// Directory in which the overlays' lower directories are mounted; another mount covers it, and
+/// they are reached through descriptors that pid 1 opened before.
 const HIDDEN: &str = "/hidden";
 
 impl Renewal {
-    /// Throws away what was written and shows everything as it was at first, with `replaced` laid
+    /// Discards everything that was written and restores the initial state, with `replaced` laid
     /// over the first overlay.
     pub(super) fn renew(&mut self, replaced: &[Replaced]) -> Result<Vec<Before>, SandboxError> {
         for at in self.mounted.drain(..) {
@@ -425,7 +425,7 @@ fn writable_last_pid(flags: MsFlags) -> Result<Option<File>, SandboxError> {
     Ok(file)
 }
 
-/// The job's own binds and overlays, outer ones before what lies inside them.
+/// Mounts the job's own binds and overlays, outer ones before those inside them.
 fn job_mounts(
     job: &Job,
     sources: &Sources,
@@ -719,8 +719,8 @@ fn innermost<'a>(places: &'a [MountPoint], path: &Path) -> Option<&'a MountPoint
         .max_by_key(|place| place.at.components().count())
 }
 
-/// Makes every mount in the new root what its place asks for. A recursive bind carries the
-/// host's own mounts below it along, each of which keeps its flags and gains the missing ones.
+/// Sets the flags that each mount in the new root requires. A recursive bind includes the host's
+/// own mounts below it, each of which keeps its flags and gains the missing ones.
 fn protect(places: &[MountPoint]) -> Result<(), SandboxError> {
     let list = Path::new(OLD).join("proc/self/mountinfo");
     let list = fs::read_to_string(&list).map_err(|error| SandboxError::at("read", &list, error))?;
@@ -789,7 +789,8 @@ fn show(source: &Path, at: PathBuf, places: &mut Vec<MountPoint>) -> Result<(), 
     Ok(())
 }
 
-/// With everything mounted below it: a user namespace may not uncover what the host had covered.
+/// Binds a path with everything mounted below it: a user namespace may not uncover files that the
+/// host had covered.
 fn bind(source: &Path, at: &Path) -> Result<(), SandboxError> {
     mount_at(
         Some(source),

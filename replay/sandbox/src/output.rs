@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::encoded;
 
-/// What is kept of a stream.
+/// The part of a stream that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Captured {
     /// The first bytes; all of them if nothing was dropped.
@@ -16,7 +16,7 @@ pub struct Captured {
     /// The last bytes; empty if nothing was dropped.
     #[serde(with = "encoded::bytes")]
     pub tail: Vec<u8>,
-    /// How many bytes between the two were dropped.
+    /// Number of bytes between the two that were dropped.
     pub dropped: u64,
 }
 

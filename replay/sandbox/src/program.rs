@@ -1,4 +1,4 @@
-//! How programs inside are started and spoken to.
+//! Starts programs inside and exchanges input and replies with them.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ pub(super) const PROGRAM_STAGE: &str = "sandbox-program";
 /// differ, and not 0, so that tests see the ordinary user they expect.
 pub(super) const INSIDE_ID: u32 = 1000;
 
-/// What every program inside is started with.
+/// Sets the environment and the process group with which every program inside is started.
 pub(super) fn command(mut command: Command, job: &Job) -> Command {
     command
         .env_clear()
@@ -27,16 +27,16 @@ pub(super) fn command(mut command: Command, job: &Job) -> Command {
     command
 }
 
-/// The talk with a program over its standard input.
+/// The exchange with a program over its standard input.
 #[derive(Debug)]
 pub(super) struct InputChannel {
     pub(super) socket: UnixStream,
-    /// What it has not been told yet.
+    /// Input that is not yet written.
     pub(super) left: Vec<u8>,
     pub(super) said: Vec<u8>,
-    /// Most bytes it may say.
+    /// Maximum number of bytes it may write.
     most: u64,
-    /// Whether there may be more to hear.
+    /// True if the program may still write.
     pub(super) open: bool,
     pub(super) too_much: bool,
 }
@@ -58,7 +58,7 @@ impl InputChannel {
         Ok((channel, theirs))
     }
 
-    /// Tells and hears as much as is possible without waiting.
+    /// Writes input and reads replies as far as possible without blocking.
     pub(super) fn exchange(&mut self) {
         self.write_input();
         let mut bytes = [0; 64 << 10];

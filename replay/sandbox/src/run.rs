@@ -42,7 +42,7 @@ pub(super) fn start_spare(executable: &Path, job: Job) -> Result<Session, Sandbo
     Ok(session)
 }
 
-/// The first stage and what hangs on it. Dropping it ends and reaps whatever is left.
+/// The first stage and the processes below it. Dropping it ends and reaps all that are left.
 #[derive(Debug)]
 struct Tree {
     first: Child,
@@ -107,7 +107,7 @@ pub(super) struct Session {
     stderr: Stream<ChildStderr>,
     incoming: Vec<u8>,
     watch: Option<TreeWatch>,
-    /// When to give up waiting for the next thing that must happen.
+    /// Deadline for the next event that must happen.
     deadline: Instant,
     next_look: Instant,
     started: Option<Instant>,
@@ -124,9 +124,9 @@ pub(super) struct Session {
     cpu: Duration,
     /// Processor time when the run began, in a worker's sandbox.
     cpu_before: Duration,
-    /// What a worker's sandbox is at.
+    /// State of a worker's sandbox.
     state: WorkerState,
-    /// Processor time and largest process, the first stage's last word.
+    /// Processor time and peak memory of the largest process, from the first stage's last report.
     used: Option<(Duration, u64)>,
 }
 
@@ -229,7 +229,7 @@ impl Session {
         self.finish()
     }
 
-    /// Keeps the limits until what is waited for has come, or the first stage's last word.
+    /// Enforces the limits until `came` is true or the first stage has sent its last report.
     fn watch_until(&mut self, came: impl Fn(&Self) -> bool) -> Result<(), SandboxError> {
         while self.used.is_none() && !came(self) {
             let (news, out, err) = self.wait()?;
@@ -315,7 +315,8 @@ impl Session {
                 self.tree.init = Some(Pid::from_raw(pid));
                 send(&self.tree.socket, &self.order).map_err(lost)?;
                 // After the order, because the kernel takes some 7 ms for the first of a series of
-                // moves; pid 1 builds its root meanwhile and waits for a command before it starts anything.
+                // moves; pid 1 builds its root in parallel and waits for a command before it starts
+                // anything.
                 if let Some(group) = &self.group {
                     group.admit(pid).map_err(|error| {
                         SandboxError::setup("move it into its control group", error)
@@ -520,7 +521,7 @@ impl Session {
     }
 }
 
-/// Where a worker's sandbox has come to.
+/// State of a worker's sandbox.
 enum WorkerState {
     Loading,
     Idle,
@@ -539,12 +540,12 @@ struct Over {
     wall: Duration,
 }
 
-/// Longer than anything waits.
+/// Timeout that is longer than any wait.
 const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A worker's sandbox, from the caller's side.
 pub(super) struct WarmSandbox {
-    /// Nothing once it is dead.
+    /// `None` once it is dead.
     session: Option<Session>,
 }
 
@@ -568,13 +569,13 @@ impl WarmSandbox {
         })
     }
 
-    /// Whether it can run another fork.
+    /// Returns true if it can run another fork.
     pub(super) fn alive(&self) -> bool {
         self.session.is_some()
     }
 
-    /// Runs a fork to its end, in a fork or, `without_fork`, by the waiting program. A limit that is
-    /// reached ends the sandbox with it.
+    /// Executes a run to its end, in a fork or, if `without_fork`, in the waiting program. A limit
+    /// that is reached ends the sandbox with it.
     pub(super) fn run(
         &mut self,
         run: &super::ForkRun,
@@ -649,7 +650,7 @@ impl<P: Read> Stream<P> {
         }
     }
 
-    /// Reads what is there once; waits if nothing is.
+    /// Reads the available bytes once; waits if there are none.
     fn drain(&mut self) -> Result<(), SandboxError> {
         let mut bytes = [0; 64 << 10];
         match self.pipe.read(&mut bytes) {

@@ -1,4 +1,4 @@
-//! A sandbox that is made, and its program started, before it is known what to run.
+//! A sandbox that is created, and its program started, before its run is known.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::run::start_spare;
 use super::{Finished, Job, Replaced, SandboxError};
 
-/// A sandbox whose program has been started for a single run and waits for its input. Nothing of
-/// any other run ever was in it.
+/// A sandbox whose program has been started for a single run and waits for its input. It has never
+/// contained anything of another run.
 ///
 /// It has a thread of its own, because the kernel ends a sandbox together with the thread that
 /// started it. Dropping it ends the sandbox.
@@ -17,13 +17,13 @@ pub struct Spare {
     order: Sender<(SpareRun, Sender<Result<Finished, SandboxError>>)>,
 }
 
-/// What was not known when a spare was started.
+/// Settings of a run that were not known when its spare was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpareRun {
     /// Files laid over the job's overlays before the program reads its input: a list for each, in
     /// their order.
     pub replaced: Vec<Vec<Replaced>>,
-    /// What the program finds on its standard input, as in [`Job::input`].
+    /// The program's standard input, as in [`Job::input`].
     pub input: String,
     /// Wall-clock time from here on.
     pub wall: Duration,

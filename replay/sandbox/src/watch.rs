@@ -1,4 +1,4 @@
-//! What the tree holds at this moment, read from outside.
+//! Resources that the tree uses at this moment, read from outside.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::statvfs::statvfs;
 
-/// How often the tree is looked at.
+/// Interval between samples of the tree.
 pub(super) const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The sandbox's own `/proc`, which lists exactly its tree, seen from the host.
@@ -94,7 +94,7 @@ impl TreeWatch {
     }
 }
 
-/// What one `/proc/<pid>/stat` says.
+/// Values from one `/proc/<pid>/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Usage {
     ticks: u64,

@@ -1,5 +1,5 @@
-//! What the caller and the two stages say to each other: JSON frames, each behind its length as
-//! four little-endian bytes, over the socket that is the stages' standard input.
+//! Messages between the caller and the two stages: JSON frames, each after its length as four
+//! little-endian bytes, over the socket that is the stages' standard input.
 
 use std::io::{self, Read, Write};
 
@@ -14,23 +14,23 @@ use super::{Captured, End, Job, Level, MemoryControl, OverlayKind, Replaced, San
 pub(super) enum StageReport {
     /// First stage: pid 1 of the sandbox exists, under this pid outside.
     Started(i32),
-    /// Second stage: the root stands and the program is about to start.
+    /// Second stage: the root is built and the program is about to start.
     Ready(OverlayKind),
     /// Second stage: the program ended; base64 files follow in the order they were asked for.
     Ended {
-        /// How.
+        /// The program's status.
         status: ProgramStatus,
-        /// What the program wrote to its standard input, in base64.
+        /// Bytes that the program wrote to its standard input, in base64.
         reply: String,
-        /// What the program changed.
+        /// Changes that the program made to files.
         files: FileChanges,
-        /// Contents of [`Job::collect`], `None` where there is nothing to take.
+        /// Contents of [`Job::collect`], `None` for a file that can't be taken.
         collected: Vec<Option<String>>,
     },
     /// First stage: pid 1 and with it everything inside is dead, but not yet reaped, so that its
     /// pid stays its own until the caller closes its side for writing.
     Gone,
-    /// First stage, last word: what the dead tree used.
+    /// First stage, last report: resources that the dead tree used.
     Used {
         /// User and system time in microseconds.
         cpu_us: u64,
@@ -43,7 +43,7 @@ pub(super) enum StageReport {
     Begun,
     /// Second stage of a worker's sandbox: a run is over and nothing of it is left.
     RunOver {
-        /// How it ended.
+        /// The status with which it ended.
         status: ProgramStatus,
         /// As in [`StageReport::Ended`].
         reply: String,
@@ -51,7 +51,7 @@ pub(super) enum StageReport {
         files: FileChanges,
         stdout: Captured,
         stderr: Captured,
-        /// Whether the waiting program is dead, so that there will be no other.
+        /// True if the waiting program is dead, so that no other run follows.
         last: bool,
     },
     /// Either stage: it gives up.
@@ -63,7 +63,7 @@ pub(super) enum StageReport {
 pub(super) enum ProgramStatus {
     Exited(i32),
     Signalled(i32),
-    /// It said more than it may; it was killed for it.
+    /// It was killed because it wrote more than its limit.
     SaidTooMuch,
 }
 
@@ -115,15 +115,15 @@ impl From<Failure> for SandboxError {
 /// From the caller to the second stage.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StageOrder {
-    /// What to run.
+    /// The job to run.
     pub(super) job: Job,
-    /// What holds the memory, decided outside; part of the level.
+    /// The mechanism that limits memory, chosen outside; part of the level.
     pub(super) memory: MemoryControl,
-    /// How often, and when, the program runs.
+    /// Number and time of the program's runs.
     pub(super) course: Course,
 }
 
-/// How often, and when, a sandbox's program runs.
+/// Number and time of the runs of a sandbox's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Course {
     /// At once, and once.
@@ -142,8 +142,8 @@ pub(super) struct RunRequest {
     pub(super) replaced: Vec<Vec<Replaced>>,
     /// [`Job::input`] of the run.
     pub(super) input: String,
-    /// Whether the waiting program answers the input itself, with a line: it does not fork,
-    /// and nothing is made anew.
+    /// True if the waiting program answers the input itself, with a line: it does not fork, and
+    /// nothing is made anew.
     pub(super) without_fork: bool,
 }
 
@@ -184,7 +184,7 @@ pub(super) fn receive<T: DeserializeOwned>(mut from: impl Read) -> io::Result<T>
     Ok(serde_json::from_slice(&body)?)
 }
 
-/// Takes the first whole frame off `buffer`, if there is one.
+/// Removes the first complete frame from `buffer` and returns it, if there is one.
 pub(super) fn take<T: DeserializeOwned>(buffer: &mut Vec<u8>) -> io::Result<Option<T>> {
     let Some((length, rest)) = buffer.split_first_chunk::<4>() else {
         return Ok(None);

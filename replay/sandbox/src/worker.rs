@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::run::WarmSandbox;
 use super::{Finished, Job, Replaced, SandboxError};
 
-/// A sandbox whose program has loaded what it needs and waits. Each [`ForkRun`] is run by a fork of
-/// it, and sees and leaves nothing of the runs before: see the protocol and what is made anew at
-/// the head of `fork_server.rs`.
+/// A sandbox whose program has loaded its libraries and waits. Each [`ForkRun`] is run by a fork of
+/// it. Runs see nothing of each other: the protocol and the parts that are replaced between runs
+/// are documented at the head of `fork_server.rs`.
 ///
 /// It has a thread of its own, because the kernel ends a sandbox together with the thread that
 /// started it. Dropping it ends the sandbox.
@@ -18,14 +18,14 @@ pub struct Worker {
     orders: Sender<(Task, Sender<WorkerReply>)>,
 }
 
-/// How a run ended, and whether the worker can go on.
+/// Result of a run, and true if the worker can go on.
 type WorkerReply = (Result<Finished, SandboxError>, bool);
 
-/// What a worker does next.
+/// The next task of a worker.
 #[derive(Debug)]
 struct Task {
     run: ForkRun,
-    /// Whether the waiting program does it itself.
+    /// True if the waiting program does it itself.
     without_fork: bool,
 }
 
@@ -34,7 +34,7 @@ struct Task {
 pub struct ForkRun {
     /// Files laid over the job's first overlay.
     pub replaced: Vec<Replaced>,
-    /// What the fork finds on its standard input, as in [`Job::input`].
+    /// The fork's standard input, as in [`Job::input`].
     pub input: String,
     /// Wall-clock time from the fork on.
     pub wall: Duration,
@@ -43,14 +43,14 @@ pub struct ForkRun {
 }
 
 impl Worker {
-    /// Starts a worker and waits until its program does. The job's [`Job::input`] is the first
-    /// that the program hears; limits on time that the job names hold for its start.
+    /// Starts a worker and waits until its program is ready. The job's [`Job::input`] is the
+    /// program's first input; the job's time limits apply to its start.
     ///
     /// # Errors
     ///
-    /// Every [`SandboxError`]; [`SandboxError::BelowLevel`] also if an overlay is only
-    /// available as a copy, and [`SandboxError::Program`] with the program's own words where it says that it
-    /// is not fit for this.
+    /// Every [`SandboxError`]; [`SandboxError::BelowLevel`] also if an overlay is only available as
+    /// a copy, and [`SandboxError::Program`] with the program's own message if it reports that it
+    /// is unfit.
     pub fn start(executable: PathBuf, job: Job) -> Result<Self, SandboxError> {
         job.check()?;
         let (orders, tasks) = mpsc::channel::<(Task, Sender<WorkerReply>)>();

@@ -17,7 +17,7 @@ impl Judge {
     /// is in [`Verdict::failed`] and [`Verdict::missing`] is empty.
     ///
     /// # Errors
-    /// The sandbox is unavailable: that is no verdict on the tests.
+    /// The sandbox is unavailable.
     pub fn judge_added_tests(
         &self,
         added: (&str, &str),

@@ -12,7 +12,7 @@ use super::missing::{missing_advice, missing_modules};
 use super::runner::report::TestOutcome;
 use super::runner::{LoadedCode, TestRunResult};
 
-/// How often the tests run.
+/// Number of runs of the tests.
 pub(super) const RUNS: usize = 5;
 
 /// The version of the file in the cache.
@@ -34,18 +34,18 @@ pub struct Baseline {
     seconds: Vec<f64>,
     /// The peak memory of all runs, in bytes.
     pub(super) peak_memory: u64,
-    /// What the unchanged project's own tests do to their process, see
+    /// Changes that the unchanged project's own tests make to their process, see
     /// [`TestReport::marks`](super::runner::report::TestReport::marks).
     pub(super) marks: BTreeSet<String>,
-    /// The project's files that the tests make or write to.
+    /// The project's files that the tests create or write to.
     pub(super) changed: BTreeSet<String>,
-    /// What the tests load.
+    /// The code that the tests load.
     loaded: LoadedCode,
-    /// Why a warm worker that has loaded this can't run the tests; `None` if it can.
+    /// Reason why a warm worker that has loaded this can't run the tests; `None` if it can.
     pub(super) unfit: Option<String>,
-    /// Why a warm worker that has collected the tests can't run them; `None` if it can.
+    /// Reason why a warm worker that has collected the tests can't run them; `None` if it can.
     pub(super) uncollectable: Option<String>,
-    /// Whether the runner records no lines: every test counts as running every line.
+    /// True if the runner records no lines: every test counts as running every line.
     #[serde(default)]
     pub(super) lacks_coverage: bool,
 }
@@ -60,24 +60,24 @@ struct TestInfo {
     outcome: Option<TestOutcome>,
     /// Of its slowest run.
     seconds: f64,
-    /// Why it fails, if it always does.
+    /// Reason why it fails, if it always does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     message: String,
 }
 
 impl TestInfo {
-    /// Whether it fails in every run.
+    /// Returns true if it fails in every run.
     fn is_set_aside(&self) -> bool {
         self.outcome.is_some_and(TestOutcome::is_failure)
     }
 }
 
-/// How many reasons for failing tests a message lists.
+/// Maximum number of reasons for failing tests that a message lists.
 const REASONS_LISTED: usize = 5;
 
 /// One run of all tests of the unchanged project.
 pub(super) struct BaselineRun {
-    /// Whether it records lines.
+    /// True if it records lines.
     pub(super) with_coverage: bool,
     pub(super) result: TestRunResult,
 }
@@ -171,8 +171,8 @@ impl Baseline {
         }
     }
 
-    /// Why tests are set aside: the most frequent reasons first, each with its number of tests and
-    /// the first of them.
+    /// Reasons why tests are set aside: the most frequent ones first, each with its number of tests
+    /// and the first of them.
     fn reasons(&self) -> String {
         let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (id, reason) in self.set_aside() {
@@ -236,39 +236,39 @@ impl Baseline {
             .collect()
     }
 
-    /// What the tests load.
+    /// The code that the tests load.
     pub(super) fn loaded(&self) -> &LoadedCode {
         &self.loaded
     }
 
-    /// Why every run of the tests starts from scratch; `None` if warm workers can run them.
+    /// Reason why every run of the tests starts from scratch; `None` if warm workers can run them.
     pub fn unfit(&self) -> Option<&str> {
         self.unfit.as_deref()
     }
 
-    /// Whether a warm worker that has loaded the libraries can run the tests.
+    /// Returns true if a warm worker that has loaded the libraries can run the tests.
     pub fn is_warm(&self) -> bool {
         self.unfit.is_none()
     }
 
-    /// Whether a warm worker that has collected the tests can run them.
+    /// Returns true if a warm worker that has collected the tests can run them.
     pub fn is_collectable(&self) -> bool {
         self.uncollectable.is_none()
     }
 
-    /// Whether a test takes no part: it is flaky or always fails.
+    /// Returns true if a test is excluded because it is flaky or always fails.
     pub fn leaves_out(&self, id: &str) -> bool {
         self.tests
             .get(id)
             .is_some_and(|test| test.outcome.is_none() || test.is_set_aside())
     }
 
-    /// Whether the project's own tests leave this mark on their process.
+    /// Returns true if the project's own tests leave this mark on their process.
     pub(super) fn leaves_mark(&self, mark: &str) -> bool {
         self.marks.contains(mark)
     }
 
-    /// Whether the project's own tests make or write to this file of the project.
+    /// Returns true if the project's own tests create or write to this file of the project.
     pub(super) fn changes_file(&self, path: &str) -> bool {
         self.changed.contains(path)
     }
@@ -322,7 +322,7 @@ impl Baseline {
         most.map(|(path, _)| path.as_str())
     }
 
-    /// How many lines of the project each test runs.
+    /// Number of lines of the project that each test runs.
     pub(super) fn line_counts(&self) -> HashMap<String, usize> {
         let mut lines: HashMap<String, usize> = HashMap::new();
         for (test, ranges) in self.coverage.values().flatten() {
@@ -335,7 +335,7 @@ impl Baseline {
         lines
     }
 
-    /// Whether importing a file runs a one-based line of it.
+    /// Returns true if importing a file runs a one-based line of it.
     pub fn runs_at_import(&self, file: &str, line: usize) -> bool {
         self.coverage
             .get(file)
@@ -346,7 +346,7 @@ impl Baseline {
             .any(|(first, last)| (*first..=*last).contains(&line))
     }
 
-    /// Whether a stable test, and not only an import, runs a one-based line of a file.
+    /// Returns true if a stable test, and not only an import, runs a one-based line of a file.
     pub fn covers(&self, file: &str, line: usize) -> bool {
         let passes = |test: &TestInfo| test.outcome == Some(TestOutcome::Passed);
         if self.lacks_coverage {

@@ -301,7 +301,7 @@ fn try_warm(
     Ok(trial)
 }
 
-/// How the result of a warm worker differs from the baseline; `None` if it doesn't.
+/// Describes how the result of a warm worker differs from the baseline; `None` if it doesn't.
 fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
     let report = &result.report;
     let complete = report.ended && report.sentinel_fault.is_none();
@@ -345,7 +345,7 @@ fn leave_out_uncollected(
     uncollected
 }
 
-/// Whether a file, or a folder of a package, is or has one of the sources.
+/// Returns true if a file, or a folder of a package, is or contains one of the sources.
 fn has_source(sources: &[String], name: &str) -> bool {
     let within = |source: &String| {
         let rest = source.strip_prefix(name);
@@ -354,7 +354,7 @@ fn has_source(sources: &[String], name: &str) -> bool {
     name == "." || sources.iter().any(within)
 }
 
-/// What a harness reports if only the output of the tests says why.
+/// Reason that a harness reports if only the output of the tests contains the reason.
 const SEE_OUTPUT: &str = "see the output";
 
 /// Checks that a run is complete and has tests in it.

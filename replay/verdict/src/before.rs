@@ -12,8 +12,8 @@ use crate::corpus::{Corpus, CorpusError, CorpusStep, Prepared};
 /// The time limit of one command.
 const COMMAND_TIME: Duration = Duration::from_secs(900);
 
-/// The project after the commands that its manifest has under `before` ran in the sandbox, on a copy
-/// of its source in the cache; the project as it is if there are none, or no tests.
+/// Returns the project after the commands under `before` in its manifest ran in the sandbox, on a
+/// copy of its source in the cache; the unchanged project if there are no commands or no tests.
 ///
 /// # Errors
 /// A command fails, or the sandbox is unavailable.

@@ -1,8 +1,8 @@
 //! Asks a compiler that stays loaded to compile changed files, before any test is started.
 //!
 //! For languages whose compiler takes longer to start than to find an error: most completions that
-//! fail there don't compile. What it does not refuse is run as ever, and decides by that alone; what
-//! it has compiled is not compiled again.
+//! fail there don't compile. The tests run as usual on a change that it does not refuse, and only
+//! they decide the verdict; the files it has compiled are not compiled again.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::runner::{FAILED_STATUS, ProjectRunner, TestRunResult};
 /// Compiles changed files of a project.
 pub(super) struct CompileChecker {
     process: CompilerProcess,
-    /// The last change that compiled: what is checked first is run next.
+    /// The last change that compiled: a change that was checked is run next.
     last: Mutex<Option<Compiled>>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct CompileChecker {
 struct Compiled {
     request: Value,
     files: Vec<Replaced>,
-    /// How long that took, until a run has counted it.
+    /// Time taken to compile, until a run has counted it.
     wall: Duration,
 }
 
@@ -39,12 +39,12 @@ const CHECK_TIME: Duration = Duration::from_secs(20);
 /// The memory limit, in bytes.
 const MEMORY: u64 = 4 << 30;
 
-/// What the process returns.
+/// Response of the process.
 #[derive(Deserialize)]
 struct CheckerResponse {
-    /// The files or packages that do not compile, with what the compiler says. Nothing says nothing.
+    /// The files or packages that do not compile, with the compiler's messages; empty if all do.
     refused: Vec<RefusedSource>,
-    /// What was compiled, if a run can do with that alone.
+    /// The compiled files, if a run needs no others.
     #[serde(default)]
     compiled: Vec<Replaced>,
 }
@@ -103,8 +103,8 @@ impl CompileChecker {
         Ok(kept().unwrap_or_default())
     }
 
-    /// What a run of tests would come to with a file that does not compile; `None` if nothing speaks
-    /// against the file.
+    /// Returns the result that a run of tests would have with a file that does not compile; `None`
+    /// if no error in the file is known.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -136,7 +136,8 @@ impl CompileChecker {
         }))
     }
 
-    /// What does not compile, if anything does not. What does is kept until the next request.
+    /// Returns the sources that do not compile; `None` if none is known. Keeps the compiled files
+    /// until the next request.
     fn check(
         &self,
         request: Value,

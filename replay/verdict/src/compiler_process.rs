@@ -20,7 +20,7 @@ pub(super) struct CompilerProcess {
 /// Number of starts that may fail: one of them may be the fault of a busy machine.
 const MOST_FAILED_STARTS: u8 = 2;
 
-/// What became of the process.
+/// State of the process.
 enum ProcessState {
     /// It starts with the next request, after the given number of failed starts.
     Stopped(u8),
@@ -44,9 +44,9 @@ impl CompilerProcess {
         self.fault.lock().clone()
     }
 
-    /// The answer to a request, a line of JSON about changed files; `None` if the process can't check
-    /// the project, dies or exceeds the time limit. One that dies is started again with the next
-    /// request.
+    /// Returns the response to a request, a line of JSON about changed files; `None` if the process
+    /// can't check the project, dies or exceeds the time limit. One that dies is started again with
+    /// the next request.
     ///
     /// # Errors
     /// The sandbox is unavailable.

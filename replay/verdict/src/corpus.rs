@@ -1,6 +1,6 @@
-//! The repositories that holes are cut into: which they are ([`manifest`]), where their source
-//! comes from ([`source`]), what their tests need ([`environment`]), and what a language server
-//! is shown of them ([`tree`]).
+//! The repositories that holes are cut into: their list ([`manifest`]), their sources ([`source`]),
+//! the environments of their tests ([`environment`]), and the files that a language server sees
+//! ([`tree`]).
 //!
 //! Everything is fetched into a cache outside every repository, once, under an exact pin, and is
 //! only read after that. No working tree is changed.
@@ -32,7 +32,7 @@ use fillrate_language::environment::Toolchain;
 
 /// Brings the projects of a manifest into a cache.
 pub struct Corpus {
-    /// Where sources and environments are kept.
+    /// The cache of sources and environments.
     pub cache: Cache,
     /// The outside programs to use.
     pub toolchain: Toolchain,
@@ -50,8 +50,8 @@ impl Corpus {
         })
     }
 
-    /// The manifest at a location: a manifest's file, or what is detected in a folder or in the
-    /// repository at an address, `https://…/repo` with `@REVISION` after it if need be.
+    /// Loads the manifest at a location: a manifest's file, or the manifest detected in a folder or
+    /// in the repository at an address, `https://…/repo`, optionally followed by `@REVISION`.
     ///
     /// # Errors
     /// The file is no valid manifest, the address can't be fetched, or nothing is detected.
@@ -60,7 +60,7 @@ impl Corpus {
     }
 
     /// Prepares every project of a manifest, in its order. One that fails does not stop the
-    /// others. `progress` gets the project's name and what is being done for it.
+    /// others. `progress` gets the project's name and its current step.
     pub fn prepare(
         &self,
         manifest: &Manifest,
@@ -73,7 +73,7 @@ impl Corpus {
             .collect()
     }
 
-    /// Prepares one project; what is in the cache already is used as it is.
+    /// Prepares one project; cached items are used unchanged.
     ///
     /// # Errors
     /// See [`CorpusError`]; a project none of whose files may hold a hole is
@@ -145,13 +145,13 @@ impl Corpus {
         added::with_changes(&self.cache, prepared, parts, change, report_step)
     }
 
-    /// The project with the files of `tests/PROJECT` added to its source, a tree that mirrors the
-    /// project's; the same project where that folder does not exist. The source in the cache is
-    /// another one then, with a digest of its own.
+    /// Returns the project with the files of `tests/PROJECT` added to its source, a tree that
+    /// mirrors the project's; the same project if that folder does not exist. The new source has
+    /// its own folder in the cache and its own digest.
     ///
     /// # Errors
-    /// [`CorpusError::Environment`] if a file stands in the project already, or is one that holes
-    /// may be cut into, or can't be read or kept.
+    /// [`CorpusError::Environment`] if a file is in the project already, or is one that holes may
+    /// be cut into, or can't be read or kept.
     pub fn with_tests(
         &self,
         prepared: Prepared,

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How verdicts are produced. All engines give the same verdicts; the slow ones exist to prove it.
+/// Method of producing verdicts. All engines give the same verdicts; the slow ones exist to prove
+/// it.
 #[derive(
     Clone,
     Copy,

@@ -1,10 +1,10 @@
-//! Why there is no verdict.
+//! Errors of judging.
 
 use std::path::PathBuf;
 
 use fillrate_sandbox::SandboxError;
 
-/// Why there is no verdict, or no baseline to compare one with.
+/// Reason why there is no verdict, or no baseline to compare one with.
 #[derive(Debug, thiserror::Error)]
 pub enum VerdictError {
     /// The sandbox is unavailable.
@@ -19,13 +19,13 @@ pub enum VerdictError {
     TestsFail {
         /// The project.
         project: String,
-        /// How many pass.
+        /// Number of tests that pass.
         passing: usize,
-        /// How many there are that are not skipped; a file that can't be collected counts as one.
+        /// Number of tests that are not skipped; a file that can't be collected counts as one.
         tests: usize,
-        /// The least share that must pass, for people.
+        /// The least share that must pass, formatted for the message.
         least: String,
-        /// Why the others fail, each reason with the number of tests and the first of them.
+        /// Reasons why the others fail, each with the number of tests and the first of them.
         reasons: String,
     },
     /// The project's tests can't be run at all.
@@ -33,7 +33,7 @@ pub enum VerdictError {
     NotRunnable {
         /// The project.
         project: String,
-        /// What happened, with the end of the output.
+        /// The failure, with the end of the output.
         reason: String,
     },
     /// A file of the cache can't be read or written.

@@ -12,13 +12,13 @@ use super::runner::layout::OUTSIDE_PROJECT;
 use super::runner::report::{TestOutcome, TestResult};
 use super::runner::{ProjectRunner, TestRunResult};
 
-/// What verdicts on one project are checked against.
+/// The runner and baseline against which verdicts on one project are checked.
 pub(super) struct Rules<'a> {
     pub(super) runner: &'a ProjectRunner,
     pub(super) baseline: &'a Baseline,
 }
 
-/// An outcome and what led to it.
+/// An outcome and its reason.
 struct Decision {
     outcome: Outcome,
     reason: String,
@@ -201,7 +201,7 @@ impl Rules<'_> {
         missing
     }
 
-    /// Whether a pass is impossible once this file is new, changed or removed.
+    /// Returns true if a pass is impossible once this file is new, changed or removed.
     fn forbids_change(&self, path: &str) -> bool {
         let protected = self.runner.is_guarded(path)
             || affects_tests(path)
@@ -221,8 +221,8 @@ fn exceeded_limit(end: End) -> Option<(Outcome, &'static str)> {
     }
 }
 
-/// Whether a new file of this name may change what tests do: code that they could load, and their
-/// frameworks' settings.
+/// Returns true if a new file of this name may change what tests do: code that they could load, and
+/// their frameworks' settings.
 fn affects_tests(path: &str) -> bool {
     // Beside sources.
     const CODE: [&str; 3] = ["pyc", "pth", "so"];

@@ -17,18 +17,18 @@ use super::runner::{
 };
 use super::selection::{self, TestSelection};
 
-/// How long one of several versions may take in all, beside several times what its tests take. One
+/// Time limit for one of several versions, plus several times the duration of its tests. A version
 /// that takes longer runs by itself, with limits of its own.
 const VERSION_TIME: Duration = Duration::from_secs(2);
 
-/// A project's runner and baseline, and what runs of its tests share.
+/// A project's runner and baseline, and the resources that runs of its tests share.
 pub(super) struct Executor {
     pub(super) runner: ProjectRunner,
     warm: WarmWorkers,
     /// `None` if the framework has none.
     compile_checker: Option<CompileChecker>,
     pub(super) baseline: Baseline,
-    /// How many lines of the project each test runs.
+    /// Number of lines of the project that each test runs.
     line_counts: HashMap<String, usize>,
     /// Read by every run, and written by one that needs exclusive access to the machine.
     exclusive: RwLock<()>,
@@ -129,8 +129,8 @@ impl Executor {
         }
     }
 
-    /// What tests would come to that need a changed file which does not compile; `None` if nothing is
-    /// known against it without running them.
+    /// Returns the result of tests that need a changed file which does not compile; `None` if no
+    /// error is known without running them.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -185,8 +185,9 @@ impl Executor {
     }
 
     /// Runs tests on versions of a file, given by its path and its own contents, one after the
-    /// other. Returns what the first of them came to, at least one; `None` for a version that has
-    /// to run by itself. Nothing in all if this engine or project runs each by itself.
+    /// other. Returns the results of the first versions, at least one; `None` for a version that
+    /// has to run by itself. Returns no results if this engine or project runs each version by
+    /// itself.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -237,7 +238,7 @@ impl Executor {
         }
     }
 
-    /// Whether the engine uses warm workers for this project.
+    /// Returns true if the engine uses warm workers for this project.
     pub(super) fn is_warm(&self, engine: Engine) -> bool {
         engine == Engine::Warm && self.baseline.is_warm()
     }

@@ -20,7 +20,7 @@ impl Verdict {
     ///
     /// Hostile code may write what tests print. The text has no control characters but line breaks
     /// and tabs, and its paths reveal nothing of the machine: the project's are relative, others
-    /// are reduced to the file name. The text stays untrusted: a prompt that holds it must say so.
+    /// are reduced to the file name. The text stays untrusted: a prompt with it must state that.
     pub fn feedback(&self) -> String {
         let mut text = format!("{}: {}\n", self.outcome.name(), self.reason);
         for test in self.failed.iter().take(MOST_TESTS) {
@@ -51,8 +51,9 @@ pub fn without_control_characters(text: &str) -> String {
         .collect()
 }
 
-/// True for a character that changes how others are shown: marks, embeddings, overrides and isolates
-/// of the bidirectional algorithm (Unicode Standard Annex 9), and separators of lines and paragraphs.
+/// Returns true for a character that changes how others are shown: marks, embeddings, overrides and
+/// isolates of the bidirectional algorithm (Unicode Standard Annex 9), and separators of lines and
+/// paragraphs.
 fn is_invisible_control(character: char) -> bool {
     matches!(
         character,
@@ -85,7 +86,7 @@ fn relative(text: &str) -> String {
     .into_owned()
 }
 
-/// Removes the middle of a text that is too long: its beginning and end say most.
+/// Removes the middle of a text that is too long: its beginning and end are the most informative.
 fn cut(text: &str) -> String {
     let length = text.chars().count();
     if length <= MOST_CHARACTERS {

@@ -11,7 +11,7 @@ use super::missing::{missing_advice, missing_modules};
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRun;
 
-/// How often the tests of a doubtful failure are rerun without the change.
+/// Number of reruns, without the change, of the tests of a doubtful failure.
 const RERUNS: usize = 5;
 
 /// Tests that were stable at baseline and have proved flaky since.
@@ -21,9 +21,9 @@ pub(super) struct FlakyTests {
 }
 
 impl FlakyTests {
-    /// Whether a failure needs a rerun: nothing is changed; or none of the failed tests runs a
-    /// changed line, while others do; or all of them have proved flaky. `covering` are the tests
-    /// that run a changed line.
+    /// Returns true if a failure needs a rerun: nothing is changed; or none of the failed tests
+    /// runs a changed line, while others do; or all of them have proved flaky. `covering` are the
+    /// tests that run a changed line.
     pub(super) fn is_doubtful(
         &self,
         verdict: &Verdict,
@@ -40,10 +40,10 @@ impl FlakyTests {
             || failed().all(|id| flaky.contains(id))
     }
 
-    /// Reruns a batch with failed tests several times without the change. The failure stands if a
+    /// Reruns a batch with failed tests several times without the change. The failure is kept if a
     /// test passes every time; otherwise the outcome becomes flaky, or infrastructure if the tests
-    /// lack a package. Runs with the change decide
-    /// nothing: code that fails at random would leave the denominator.
+    /// lack a package. Runs with the change decide nothing: code that fails at random would leave
+    /// the denominator.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -105,7 +105,7 @@ impl FlakyTests {
     }
 }
 
-/// Whether each of these tests failed in any of these runs of the unchanged project.
+/// Returns true if each of these tests failed in any of these runs of the unchanged project.
 fn fails_without_change(failed: &[String], without: &[BTreeSet<String>]) -> bool {
     failed
         .iter()

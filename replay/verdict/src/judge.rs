@@ -37,7 +37,7 @@ pub struct Judge {
     /// `None` disables reading and storing verdicts.
     cache: Option<VerdictCache>,
     pub(super) flaky: FlakyTests,
-    /// How many versions got their verdict from a process that had others before or after.
+    /// Number of versions that got their verdict from a process that had others before or after.
     pub(super) judged_in_shared_process: AtomicUsize,
     twins: TwinCheck,
     /// `None` disables type checks.
@@ -102,20 +102,20 @@ impl Judge {
         self
     }
 
-    /// The hash of all that a verdict depends on beside the change: source, environment, how the
-    /// tests are run.
+    /// Hash of everything that a verdict depends on except the change: source, environment and the
+    /// way the tests are run.
     pub fn key(&self) -> String {
         self.executor.runner.key()
     }
 
-    /// Where the cache keeps the results of the project's own tests and the twins of these, relative
-    /// to the cache; there are twins only of tests that decided.
+    /// Returns the paths, relative to the cache, of the results of the project's own tests and of
+    /// the twins of these; there are twins only of tests that decided.
     pub fn kept_results(&self) -> [PathBuf; 2] {
         let key = self.key();
         [baseline_file(&key), TwinCheck::folder(&key)]
     }
 
-    /// How many versions got their verdict from a process that other versions shared: see
+    /// Number of versions that got their verdict from a process that other versions shared, see
     /// [`Judge::judge_own_versions`].
     pub fn judged_in_shared_process(&self) -> usize {
         self.judged_in_shared_process.load(Ordering::Relaxed)
@@ -163,7 +163,7 @@ impl Judge {
         self.judge_code(JudgedCode::own(path, contents), tests)
     }
 
-    /// Whether a verdict is in memory or in the cache.
+    /// Returns true if a verdict is in memory or in the cache.
     pub(super) fn knows(&self, key: &str) -> bool {
         let cell = self.verdicts.lock().get(key).map(Arc::clone);
         let in_memory = cell.is_some_and(|cell| cell.lock().is_some());
@@ -183,7 +183,7 @@ impl Judge {
         self.verdicts.lock().insert(key.to_owned(), cell);
     }
 
-    /// Whether its verdicts include a type check.
+    /// Returns true if its verdicts include a type check.
     pub(super) fn checks_types(&self) -> bool {
         self.type_checker.is_some()
     }
@@ -431,7 +431,7 @@ impl Judge {
         Ok(Some(stable.into_iter().filter(is_named).collect()))
     }
 
-    /// Why none of the tests of these names decides.
+    /// Reason why none of the tests of these names decides.
     fn why_undecided(&self, names: &[String]) -> String {
         let failing = self.executor.baseline.set_aside();
         let is_named = |(id, _): &&(String, String)| names.iter().any(|name| names_test(name, id));
@@ -442,7 +442,8 @@ impl Judge {
     }
 }
 
-/// Whether a name is that of a test, or of the file, class, function or suite that holds it.
+/// Returns true if a name is that of a test, or of the file, class, function or suite that
+/// contains it.
 fn names_test(name: &str, id: &str) -> bool {
     id.strip_prefix(name).is_some_and(|rest| {
         rest.is_empty() || ["::", "[", " > "].iter().any(|next| rest.starts_with(next))

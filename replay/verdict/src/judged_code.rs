@@ -11,7 +11,7 @@ pub(super) struct JudgedCode<'a> {
 }
 
 impl<'a> JudgedCode<'a> {
-    /// Code that somebody else wrote.
+    /// Code that this program did not write.
     pub(super) fn foreign(path: &'a str, contents: &'a str) -> Self {
         let origin = CodeOrigin::Foreign;
         Self {
@@ -32,10 +32,10 @@ impl<'a> JudgedCode<'a> {
     }
 }
 
-/// Who wrote the code that a verdict is on.
+/// Author of the code that a verdict is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CodeOrigin {
-    /// Somebody who may want it to pass: what it makes the tests say is checked by twins.
+    /// An author who may want it to pass: twins check the results of its tests.
     Foreign,
     /// This program, as a mutant or a canary.
     Own,

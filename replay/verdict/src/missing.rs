@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-/// What runtimes write before the quoted name of a module that is not installed.
+/// Messages of runtimes before the quoted name of a module that is not installed.
 const MISSING: [&str; 3] = [
     "No module named ",
     "Cannot find module ",
     "Cannot find package ",
 ];
 
-/// The modules that these reasons say are not installed. Paths are none: they are the project's own
-/// files.
+/// Modules that are not installed according to these reasons. Paths are ignored: they are the
+/// project's own files.
 pub fn missing_modules<'a>(reasons: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     let mut modules = BTreeSet::new();
     for reason in reasons {
@@ -26,7 +26,7 @@ pub fn missing_modules<'a>(reasons: impl IntoIterator<Item = &'a str>) -> BTreeS
     modules
 }
 
-/// A clause on what to do about modules that are not installed; empty without any.
+/// A clause with the remedy for modules that are not installed; empty without any.
 pub fn missing_advice(modules: &BTreeSet<String>) -> String {
     let names: Vec<String> = modules.iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {

@@ -1,4 +1,4 @@
-//! What a verdict says.
+//! Verdicts and their parts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Verdict {
     /// The outcome.
     pub outcome: Outcome,
-    /// What decided it, in a sentence.
+    /// The reason for the outcome, in a sentence.
     pub reason: String,
     /// Failed tests among those that ran: the first failure ends a run.
     pub failed: Vec<String>,
@@ -27,9 +27,9 @@ pub struct Verdict {
     /// The ids of deciding tests of a pass that ran as no twin with an altered expectation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
-    /// How many tests ran.
+    /// Number of tests that ran.
     pub executed: usize,
-    /// Whether failed tests were rerun because the change can hardly have caused the failure.
+    /// True if failed tests were rerun because the change can hardly have caused the failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rerun: bool,
     /// Wall-clock seconds of all runs together.
@@ -77,7 +77,7 @@ impl Verdict {
         }
     }
 
-    /// Whether all tests ran, none failed, and evidence is missing.
+    /// Returns true if all tests ran, none failed, and evidence is missing.
     pub(super) fn may_be_forged(&self) -> bool {
         let tests_ran = !self.missing.contains(&Evidence::Report)
             && !self.missing.contains(&Evidence::Executed);
@@ -98,7 +98,7 @@ impl Verdict {
     }
 }
 
-/// Whether no twin ran.
+/// Returns true if no twin ran.
 fn is_zero(seconds: &f64) -> bool {
     *seconds == 0.0
 }
@@ -124,7 +124,7 @@ pub enum Outcome {
     Passed,
     /// A test failed, or evidence is missing.
     Failed,
-    /// A twin of a test passed, which the reference fails: what the tests say is made up.
+    /// A twin of a test passed although the reference fails it: the tests' results are forged.
     Forged,
     /// It passed with less proof than a report asks for. No verdict has this outcome.
     Unproven,
@@ -137,11 +137,11 @@ pub enum Outcome {
     Memory,
     /// Another limit of the sandbox was exceeded: processes, output.
     Sandbox,
-    /// The infrastructure failed; it says nothing of the change.
+    /// The infrastructure failed; the change is not judged.
     Infrastructure,
     /// The verdict depends on tests that are flaky, or that all fail without a change too.
     Flaky,
-    /// The project has no tests: nothing says whether the completion is right.
+    /// The project has no tests that could judge the completion.
     Unjudged,
 }
 
@@ -151,15 +151,15 @@ impl Outcome {
         self.into()
     }
 
-    /// Whether it says if the completion is right. Other outcomes are left out of a pass rate's
-    /// denominator and counted beside it.
+    /// Returns true if it shows that the completion is right or wrong. Other outcomes are left out
+    /// of a pass rate's denominator and counted separately.
     pub fn is_evidence(self) -> bool {
         !matches!(self, Self::Infrastructure | Self::Flaky | Self::Unjudged)
     }
 
-    /// Whether an attempt with it takes part in figures that need no verdict: text metrics,
-    /// latency, acceptance and keystrokes. Other attempts are counted beside them. A project
-    /// without tests has these figures and no others.
+    /// Returns true if an attempt with it is included in figures that need no verdict: text
+    /// metrics, latency, acceptance and keystrokes. Other attempts are counted separately. A
+    /// project without tests has these figures and no others.
     pub fn is_counted(self) -> bool {
         !matches!(self, Self::Infrastructure | Self::Flaky)
     }
@@ -190,7 +190,7 @@ pub enum Proof {
     Altered,
     /// Some deciding tests did; the others did not run with an altered answer.
     Partial,
-    /// No test ran with an altered answer; some failed when an assertion said the opposite.
+    /// No test ran with an altered answer; some failed when an assertion was inverted.
     Opposite,
     /// No twin of any test could be run.
     None,
@@ -206,7 +206,7 @@ impl Proof {
     }
 }
 
-/// What a pass needs beside tests that pass, in the order in which it is checked.
+/// Evidence that a pass needs in addition to passing tests, in the order in which it is checked.
 #[derive(
     Clone,
     Copy,
@@ -268,7 +268,7 @@ pub struct TypeCheck {
 }
 
 impl TypeCheck {
-    /// Whether the change adds no error anywhere.
+    /// Returns true if the change adds no error anywhere.
     pub fn passes(&self) -> bool {
         self.own.count == 0 && self.others.count == 0
     }
@@ -277,7 +277,7 @@ impl TypeCheck {
 /// Errors of the TypeScript checker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypeErrors {
-    /// How many.
+    /// Number of errors.
     pub count: usize,
     /// The first of them, e.g. `TS2304: Cannot find name 'x'.`
     pub first: Vec<String>,

@@ -8,20 +8,19 @@ use std::time::Duration;
 use super::baseline::Baseline;
 use super::runner::ProjectRunner;
 
-/// How many of the tests that run a changed line make up the first batch, where a run starts
-/// quickly.
+/// Number of tests in the first batch, of those that run a changed line, if a run starts quickly.
 const FIRST_BATCH: usize = 24;
 
-/// About how long a test file takes to start where each has a process of its own.
+/// Approximate start time of a test file if each has a process of its own.
 const FILE_START: Duration = Duration::from_millis(200);
 
-/// What the order of a project's tests depends on.
+/// Inputs that determine the order of a project's tests.
 pub(super) struct TestSelection<'a> {
     pub(super) baseline: &'a Baseline,
     pub(super) runner: &'a ProjectRunner,
-    /// How many lines of the project each test runs.
+    /// Number of lines of the project that each test runs.
     pub(super) line_counts: &'a HashMap<String, usize>,
-    /// Whether warm workers run the tests.
+    /// True if warm workers run the tests.
     pub(super) is_warm: bool,
 }
 
@@ -57,7 +56,7 @@ impl TestSelection<'_> {
         with_whole_files(expected, covering, |id| self.runner.file_of(id))
     }
 
-    /// Whether a batch takes less time than starting it.
+    /// Returns true if a batch takes less time than starting it.
     fn is_short(&self, batch: &[&str]) -> bool {
         let (start, files) = if !self.is_warm {
             (1500, 0)

@@ -43,7 +43,7 @@ const LARGEST_OTHER_FILE: usize = 100_000;
 /// The version of the rules for making twins; those of other versions are not loaded.
 const VERSION: u32 = 4;
 
-/// Makes twins of a project's tests, each once, and runs them beside their tests.
+/// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
     /// By file of tests; the inner lock is held while its twins are tried on the reference.
     files: Mutex<HashMap<String, Arc<TwinCell>>>,
@@ -75,7 +75,7 @@ struct Twin {
     edit: SourceEdit,
     /// The index of the assertion in its test.
     assertion: usize,
-    /// The way in which an expectation is altered; `None` if an assertion says the opposite.
+    /// The way in which an expectation is altered; `None` if an assertion is inverted.
     way: Option<Way>,
     /// The ids among twins of the tests that the reference fails: at least one.
     failing: BTreeSet<String>,
@@ -116,9 +116,9 @@ impl TwinCheck {
         Path::new("twins").join(&name[..16])
     }
 
-    /// Runs twins of `deciding` tests, none of which failed, and changes the verdict if the code does
-    /// not end as the reference does. In which runs a drawn test is one of its twins, and which, is
-    /// drawn for each verdict, so that twins run among tests.
+    /// Runs twins of `deciding` tests, none of which failed, and changes the verdict if the code
+    /// does not end as the reference does. The runs in which a twin replaces a drawn test, and the
+    /// twin, are drawn for each verdict, so that twins run among tests.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -404,7 +404,7 @@ impl TwinnedTest {
         self.twins.iter().any(|twin| twin.way.is_some())
     }
 
-    /// Draws the twins that take its place in some of the runs, beside the twins of tests that are
+    /// Draws the twins that take its place in some of the runs, in addition to the twins of tests
     /// drawn already: at least one, and in half of the cases one in every run. Those with altered
     /// expectations come first, of different assertions and then in different ways: code that
     /// reads the expectation passes no other.
@@ -776,7 +776,7 @@ fn renamed_ids(
 }
 
 /// Files in which expectations of a file of tests may be written: other files of tests that it
-/// imports, what its framework reads beside it, and files of data that it names.
+/// imports, files that its framework reads along with it, and files of data that it names.
 fn other_files(
     executor: &Executor,
     path: &str,
@@ -877,7 +877,7 @@ fn functions_with_ids(
         .collect()
 }
 
-/// Whether a test has this id: equal but for what stands at each `\0`, and but for parameters in
+/// Returns true if a test has this id: equal except for the text at each `\0` and parameters in
 /// brackets at its end.
 fn matches_id(pattern: &str, id: &str) -> bool {
     let mut rest = id;

@@ -30,7 +30,7 @@ const START_TIME: Duration = Duration::from_secs(900);
 /// The time limit for one change.
 const CHECK_TIME: Duration = Duration::from_secs(120);
 
-/// What the checker returns.
+/// Response of the checker.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum CheckerResponse {

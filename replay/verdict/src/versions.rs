@@ -1,8 +1,8 @@
 //! Judges several versions of a file that this program wrote, such as mutants, in few runs.
 //!
-//! A process that is ready for the tests runs them on one version after the other. Only what such a
-//! run shows without any doubt counts: a pass with all evidence, or a failed test. Every other
-//! version is judged by itself, as if there had been no such run.
+//! A process that is ready for the tests runs them on one version after the other. Only a certain
+//! result of such a run counts: a pass with all evidence, or a failed test. Every other version is
+//! judged by itself, as if there had been no such run.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,8 @@ use super::judged_code::JudgedCode;
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRunResult;
 
-/// How many runs may end after their first version: if that is usual, runs of one version cost less.
+/// Number of runs ending after their first version after which no more versions share a run: if
+/// that is usual, runs of one version cost less.
 const MOST_SHORT: usize = 3;
 
 impl Judge {

@@ -1,4 +1,4 @@
-//! Files that are laid over a project's source: tests that are kept beside a corpus, and what
+//! Files that are laid over a project's source: tests that are kept with a corpus, and files that
 //! building the project generated.
 
 use std::fs;
@@ -12,7 +12,7 @@ use super::prepared::Prepared;
 use super::step::CorpusStep;
 use super::tree::{self, EntryKind, TreeEntry};
 
-/// What the cache remembers of a source with files added.
+/// The cache's record of a source with files added.
 #[derive(Serialize, Deserialize)]
 struct AddedFilesRecord {
     /// [`tree::digest`] of the tree when it was made.
@@ -89,8 +89,8 @@ fn lay(
     derive(cache, prepared, label, &[&digest], fill, report_step)
 }
 
-/// The project with a copy of its source that `fill` adds to. The cache keeps the copy under the
-/// source's digest, the label and the parts, which say what `fill` does.
+/// Returns the project with a copy of its source that `fill` adds to. The cache keeps the copy
+/// under the source's digest, the label and the parts, which identify the additions of `fill`.
 fn derive(
     cache: &Cache,
     prepared: Prepared,

@@ -1,4 +1,4 @@
-//! Unpacking a `.tar.gz` or `.tar.xz` whose hash has been verified. A pinned hash says that the
+//! Unpacks a `.tar.gz` or `.tar.xz` whose hash has been verified. A pinned hash proves that the
 //! bytes are the intended ones, not that they are harmless, so entries that would escape are
 //! refused.
 
@@ -20,8 +20,8 @@ use super::tree::{check_links, write_file};
 ///
 /// # Errors
 /// [`CorpusError::Refused`] for an entry that is absolute, has `..` in its path, is a link out
-/// of the tree or a device, or does not stand in the one folder at the top; an I/O error where
-/// the archive is damaged.
+/// of the tree or a device, or is not in the one folder at the top; an I/O error if the archive
+/// is damaged.
 pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), CorpusError> {
     let reading = |error| CorpusError::io("unpacking", archive)(error);
     let mut tar = tar::Archive::new(decompress(archive).map_err(reading)?);

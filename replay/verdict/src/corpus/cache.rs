@@ -1,10 +1,9 @@
 //! The folder that sources and environments are kept in, safe for several processes at once.
 //!
 //! An entry is a folder with a record in it, and the record is written last: without it, the
-//! entry was never finished and is made anew. Entries are made where they will stand instead of
+//! entry was never finished and is made anew. Entries are made at their final path instead of
 //! being moved there, because a virtual environment holds its own path. A lock file per entry
-//! keeps others away while it is made; the system drops the lock when its holder dies, however
-//! it dies.
+//! keeps others away while it is made; the system releases the lock when its holder dies.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -77,8 +76,8 @@ impl Cache {
         &self.root
     }
 
-    /// The folder and the record of the entry `kind/name`: as it stands there if it is complete
-    /// and `usable`, else made anew by `make`, which is given an empty folder. Waits while
+    /// Returns the folder and the record of the entry `kind/name`: the existing ones if it is
+    /// complete and `usable`, else made anew by `make`, which is given an empty folder. Waits while
     /// another thread or process makes it.
     pub(crate) fn entry<R: Serialize + DeserializeOwned>(
         &self,
@@ -129,8 +128,8 @@ impl Cache {
         lock(&locks.join(names.join("-")), report_step)
     }
 
-    /// Whether an item, a path relative to the folder, is there and whole. What is no entry is put
-    /// in place by renaming, or is a folder of such files.
+    /// Returns true if an item, a path relative to the folder, exists and is complete. An item that
+    /// is no entry is put in place by renaming, or is a folder of such files.
     pub(super) fn has(&self, item: &Path) -> bool {
         let path = self.root.join(item);
         let is_entry = ENTRIES.iter().any(|kind| item.starts_with(kind));
@@ -141,8 +140,8 @@ impl Cache {
         }
     }
 
-    /// Puts what was made beside it, on the same file system, in the place of an item, unless that
-    /// is there. The path is the one it was made for, so that moving it breaks nothing.
+    /// Moves `made`, which is on the same file system, to the path of an item unless the item
+    /// exists. It was made for that path, so that moving it breaks nothing.
     pub(super) fn adopt(
         &self,
         item: &Path,
@@ -162,7 +161,7 @@ impl Cache {
     }
 }
 
-/// A name for an entry that says what it is (`label`) and differs whenever one of `parts` does.
+/// Name of an entry that starts with its `label` and differs whenever one of `parts` does.
 pub(crate) fn entry_name(label: &str, parts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {

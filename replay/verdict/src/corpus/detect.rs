@@ -1,6 +1,7 @@
 //! Makes a manifest of a repository that has none: a folder, or the repository at an address.
 //!
-//! What a language's repositories look like is known to `language`; here is what becomes of it.
+//! The crate `language` recognizes a language's repositories; this module makes the manifest of its
+//! findings.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -58,9 +59,9 @@ const HOSTS: [&str; 5] = [
     "gitlab.com",
 ];
 
-/// The address of the repository that a corpus is named by, in the form that git takes, with its
-/// revision; `None` for a path. What exists is a path, except a repository's folder with a revision:
-/// `DIR@REVISION`.
+/// Returns the address of the repository that a corpus is named by, in the form that git takes,
+/// with its revision; `None` for a path. An existing path is a path, except a repository's folder
+/// with a revision: `DIR@REVISION`.
 fn address_of(location: &Path) -> Option<String> {
     let text = location.to_str()?;
     let has_scheme = ["https://", "ssh://", "git://", "file://"]
@@ -93,7 +94,7 @@ fn address_of(location: &Path) -> Option<String> {
     is_repository.then(|| format!("file://{}@{revision}", folder.display()))
 }
 
-/// The address of the repository that a page of GitHub's or GitLab's belongs to: `…/tree/REVISION`.
+/// Returns the address of the repository of a GitHub or GitLab page: `…/tree/REVISION`.
 fn from_page(address: &str) -> String {
     let parts = ["/-/tree/", "/tree/", "/-/commit/", "/commit/"];
     let found = parts
@@ -150,7 +151,7 @@ fn split_revision(address: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The commit that a branch, a tag or nothing stands for.
+/// Resolves a branch, a tag or nothing to a commit.
 fn resolve_revision(
     corpus: &Corpus,
     url: &str,
@@ -342,8 +343,8 @@ fn plain_name(name: &str) -> String {
     plain_project_name(last, "repository")
 }
 
-/// Where a corpus is, as a run records it: an address in git's form, anything else as an absolute
-/// path.
+/// Returns the location of a corpus as a run records it: an address in git's form, anything else
+/// as an absolute path.
 pub fn recorded_location(location: &Path) -> PathBuf {
     if let Some(address) = address_of(location) {
         return address.into();

@@ -23,7 +23,7 @@ use super::tree;
 /// An environment that is ready to run tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
-    /// What it is made for.
+    /// The kind of packages that it holds.
     pub kind: EnvironmentKind,
     /// The virtual environment's folder, or the folder that holds `node_modules`. Shared between
     /// runs, so only ever read.
@@ -35,21 +35,21 @@ pub struct Environment {
     /// nothing of the environment; see [`Environment::program`].
     pub interpreter: PathBuf,
     /// Absolute paths beyond `/usr` that must be readable for the interpreter to start, e.g. the
-    /// prefix of a Python that somebody built. Empty for a distribution's own.
+    /// prefix of a Python built from source. Empty for a distribution's own.
     pub interpreter_roots: Vec<PathBuf>,
     /// The interpreter's version, e.g. `3.11.7`.
     pub version: String,
-    /// The name of the environment in the cache: differs whenever what was asked for differs.
+    /// The name of the environment in the cache: differs whenever the request differs.
     pub key: String,
-    /// SHA-256 of the exact versions of everything that was installed: differs whenever what was
-    /// got differs, and is equal on two machines that got the same.
+    /// SHA-256 of the exact versions of all installed packages: differs whenever these differ, and
+    /// is equal on two machines with the same versions.
     pub lock: String,
     /// The names of packages for development that the repository asks for and the registry lacks.
     pub left_out: Vec<String>,
 }
 
 impl Environment {
-    /// What a project has that has no tests: nothing ever runs in it.
+    /// The empty environment of a project without tests: nothing ever runs in it.
     pub fn none(language: &LanguageSupport) -> Self {
         Self {
             kind: language.packages.kind(),
@@ -89,18 +89,18 @@ pub fn probe(toolchain: &Toolchain) -> Vec<ProgramProbe> {
     probes
 }
 
-/// What the cache remembers of an environment.
+/// The cache's record of an environment.
 #[derive(Serialize, Deserialize)]
 struct EnvironmentRecord {
     schema: u32,
     kind: EnvironmentKind,
     interpreter: PathBuf,
     version: String,
-    /// What was asked for.
+    /// The requested packages.
     packages: Vec<String>,
-    /// What was installed.
+    /// The installed packages.
     lock: Vec<String>,
-    /// What the registry lacks; absent in older records, which had all.
+    /// Packages that the registry lacks; absent in older records, whose packages were all there.
     #[serde(default)]
     left_out: Vec<String>,
 }
@@ -201,8 +201,8 @@ pub fn build(
 /// The folder of an environment's entry with the files that building the project added.
 const GENERATED: &str = "generated";
 
-/// What else an environment depends on, in a form that differs whenever it does; empty if the
-/// project asks for pins and a file only.
+/// Returns everything else that an environment depends on, in a form that differs whenever it does;
+/// empty if the project asks for pins and a file only.
 fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, CorpusError> {
     let packages = &project.environment;
     let manager = project.language.packages;
@@ -231,7 +231,7 @@ fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, Corpus
     Ok(parts)
 }
 
-/// The files of the repository that say what to install, with their names and texts.
+/// The files of the repository that list packages to install, with their names and texts.
 pub(super) fn requested_files(
     project: &Project,
     source: &Path,

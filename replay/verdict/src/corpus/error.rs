@@ -1,4 +1,4 @@
-//! Why a project could not be prepared.
+//! Errors of preparing a project.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use fillrate_language::environment::EnvironmentError;
 
 use super::manifest::ManifestError;
 
-/// Why a project could not be prepared.
+/// Reason why a project could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// Nothing stands where a corpus was named.
+    /// The given path of a corpus does not exist.
     #[error(
         "{} does not exist; name a manifest (FILE.toml), a repository's folder, or its address: \
          https://HOST/OWNER/NAME, github.com/OWNER/NAME, git@HOST:OWNER/NAME, ssh://… or DIR, each \
@@ -29,7 +29,7 @@ pub enum CorpusError {
     /// or an environment can't be used.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
-    /// What arrived is not what the manifest pins.
+    /// The downloaded source is not the one that the manifest pins.
     #[error(
         "the source of `{project}` has the hash {actual}, but the manifest pins {expected}; \
          nothing of it was unpacked"
@@ -39,7 +39,7 @@ pub enum CorpusError {
         project: String,
         /// The hash in the manifest.
         expected: String,
-        /// The hash of what arrived.
+        /// The hash of the downloaded source.
         actual: String,
     },
     /// An archive or a tree has an entry that no source has a need for.
@@ -47,9 +47,9 @@ pub enum CorpusError {
     Refused {
         /// The project's name.
         project: String,
-        /// The entry's path, as it stands in the archive or tree.
+        /// The entry's path, as written in the archive or tree.
         entry: String,
-        /// What is wrong with it, as the rest of a sentence.
+        /// The fault of the entry, as the rest of a sentence.
         reason: String,
     },
     /// A download failed.
@@ -67,13 +67,12 @@ pub enum CorpusError {
 }
 
 impl CorpusError {
-    /// Turns an [`io::Error`] into an error that says what was being done to which path.
+    /// Turns an [`io::Error`] into an error that names the operation and its path.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Environment(EnvironmentError::io(action, path)(source))
     }
 
-    /// A project whose source or settings can't be used; `message` says what is wrong and what to
-    /// do.
+    /// A project whose source or settings can't be used; `message` names the fault and the remedy.
     pub(crate) fn unusable(project: &str, message: String) -> Self {
         Self::Environment(EnvironmentError::Unusable {
             project: project.to_owned(),

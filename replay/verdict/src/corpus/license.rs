@@ -1,11 +1,11 @@
-//! The licence of a repository: what its metadata or the text of its licence says.
+//! The licence of a repository, from its metadata or the text of its licence.
 
 use std::path::Path;
 
 use serde_json::Value;
 
 /// Returns the licence that a repository's metadata names, else that of its licence's text as an
-/// SPDX identifier; `None` if neither says one. A file that can't be read says none.
+/// SPDX identifier; `None` if neither is recognized. A file that can't be read is ignored.
 pub fn find_license(root: &Path) -> Option<String> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).ok();
     let declared = [
@@ -40,7 +40,7 @@ pub fn find_license(root: &Path) -> Option<String> {
     })
 }
 
-/// Whether metadata names a licence, in place of holding or pointing to its text.
+/// Returns true if metadata names a licence instead of holding or pointing to its text.
 fn is_name(license: &str) -> bool {
     (1..=100).contains(&license.len())
         && !license.contains('\n')
@@ -77,7 +77,7 @@ fn line_value(text: &str, keys: &[&str], sign: char) -> Option<String> {
     })
 }
 
-/// What the title of a licence's text says, all words lowercase, and its identifier.
+/// Titles of licences' texts, all words lowercase, each with the licence's identifier.
 const TITLES: [(&str, &str); 10] = [
     ("gnu affero general public license version 3", "AGPL-3.0"),
     ("gnu lesser general public license version 3", "LGPL-3.0"),
@@ -91,7 +91,8 @@ const TITLES: [(&str, &str); 10] = [
     ("eclipse public license - v 2.0", "EPL-2.0"),
 ];
 
-/// What the text of a licence without a version says, and its identifier; the first that fits.
+/// Sentences in the texts of licences without a version, each with the licence's identifier; the
+/// first that fits decides.
 const SENTENCES: [(&str, &str); 6] = [
     (
         "permission is hereby granted, free of charge, to any person obtaining a copy",

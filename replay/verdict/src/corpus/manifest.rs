@@ -1,5 +1,5 @@
-//! The manifest: a TOML file that names projects, pins their sources and environments, and says
-//! how their tests run. `corpora/README.md` describes it for people who write one.
+//! The manifest: a TOML file that names projects, pins their sources and environments, and has the
+//! settings of their tests. `corpora/README.md` documents the format.
 //!
 //! The file is read by hand from a table with positions, so that every error can name its file,
 //! line and key.
@@ -24,14 +24,14 @@ pub use write::manifest_text;
 /// The version of the format that this module reads, the manifest's `schema`.
 pub const SCHEMA: u32 = 1;
 
-/// A whole manifest.
+/// A manifest.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     /// The file it was read from, or the folder or address in which its projects were detected.
     pub path: PathBuf,
     /// The projects (`[[project]]`), in the file's order; no two have one name.
     pub projects: Vec<Project>,
-    /// What detection found and decided, by project, a sentence each; empty for a file.
+    /// Findings and decisions of detection, by project, a sentence each; empty for a file.
     pub findings: Vec<(String, Vec<String>)>,
 }
 
@@ -39,7 +39,7 @@ impl Manifest {
     /// Reads and checks a manifest.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, an unreadable file included.
+    /// The first error in it, an unreadable file included.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let text = std::fs::read_to_string(path).map_err(|error| ManifestError {
             file: path.to_owned(),
@@ -54,7 +54,7 @@ impl Manifest {
     /// `path`'s folder.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first error in it.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ManifestError> {
         let reader = ManifestText { text, path };
         let table = DeTable::parse(text).map_err(|error| {

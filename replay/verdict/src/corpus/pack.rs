@@ -1,10 +1,10 @@
-//! A pack: one file with what a worker without network needs of a cache.
+//! A pack: one file with the parts of a cache that a worker without network needs.
 //!
-//! It is a `.tar.gz`. Its first entry, `fillrate-pack.json`, names the items that follow: entries of
-//! the cache and files in it, each with a SHA-256. That is the hash over the item's folders, files
-//! and links, sorted by path, each as its kind (`d`, `f` or `l`), its permissions as 32 bits, the
-//! length of its path as 64 bits, the path, and the SHA-256 of its contents or its target; numbers
-//! are little-endian. Two packs of the same cache are equal to the byte.
+//! It is a `.tar.gz`. Its first entry, `fillrate-pack.json`, names the items that follow: entries
+//! of the cache and files in it, each with a SHA-256. That is the hash over the item's folders,
+//! files and links, sorted by path, each as its kind (`d`, `f` or `l`), its permissions as 32 bits,
+//! the length of its path as 64 bits, the path, and the SHA-256 of its contents or its target;
+//! numbers are little-endian. Two packs of the same cache are equal to the byte.
 //!
 //! Environments hold the path of their cache, so that a pack is only unpacked into a cache at the
 //! same path.
@@ -41,7 +41,7 @@ const HEADER: &str = "fillrate-pack.json";
 /// The folder of the cache with packed manifests and tasks.
 const CORPORA: &str = "packs";
 
-/// What the first entry says.
+/// Contents of the first entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct PackHeader {
     /// The version of the format: [`SCHEMA`].
@@ -123,29 +123,29 @@ impl PackedCorpus {
     }
 }
 
-/// What is packed.
+/// Contents of a pack.
 pub struct PackContents<'a> {
     /// The manifest and the tasks.
     pub corpus: PackedCorpus,
     /// The environments of the corpus's projects.
     pub environments: Vec<&'a Environment>,
-    /// What is packed of the cache, relative to it.
+    /// The packed items of the cache, relative to it.
     pub items: BTreeSet<PathBuf>,
 }
 
-/// How much a pack holds.
+/// Size of a pack's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackSize {
-    /// How many entries and files of the cache.
+    /// Number of entries and files of the cache.
     pub items: usize,
     /// The size of their files, which the pack holds compressed.
     pub bytes: u64,
 }
 
-/// Packs contents into a file. A file that stands there is replaced once the pack is whole.
+/// Packs contents into a file. An existing file is replaced once the pack is complete.
 ///
 /// # Errors
-/// Something can't be read or changes meanwhile, or the file can't be written.
+/// An item can't be read or changes while it is packed, or the file can't be written.
 pub fn pack(cache: &Cache, contents: &PackContents<'_>, out: &Path) -> Result<PackSize, PackError> {
     let corpus = &contents.corpus;
     let mut items = vec![list_item(cache, &corpus.folder)?];

@@ -11,16 +11,16 @@ use super::tree::{self, EntryKind, TreeEntry};
 /// A project that is ready: its source and its environment are in the cache.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// What the manifest says of it.
+    /// The project's section of the manifest.
     pub project: Project,
     /// The pristine source. Shared between runs, so only ever read.
     pub source: PathBuf,
     /// [`tree::digest`](super::tree::digest) of the source: 64 hexadecimal digits.
     pub digest: String,
-    /// What the project's tests run in.
+    /// The environment in which the project's tests run.
     pub environment: Environment,
-    /// The files of the source that [`Corpus::with_tests`](super::Corpus::with_tests) added, sorted. Tests see them, and no
-    /// language server is shown them.
+    /// The files of the source that [`Corpus::with_tests`](super::Corpus::with_tests) added,
+    /// sorted. Tests see them, language servers do not.
     pub added: Vec<String>,
     /// Names of files that the source lacks because they are not UTF-8.
     pub unnamed: Vec<String>,

@@ -32,10 +32,10 @@ pub struct CachedSource {
     pub unnamed: Vec<String>,
 }
 
-/// What the cache remembers of a source.
+/// The cache's record of a source.
 #[derive(Serialize, Deserialize)]
 struct SourceRecord {
-    /// Of the format of this record and of the tree beside it.
+    /// Version of the format of this record and its tree.
     schema: u32,
     /// [`tree::digest`] of the tree when it was made.
     digest: String,
@@ -50,8 +50,7 @@ const SCHEMA: u32 = 1;
 /// Pip, made to fetch a source distribution without running code of it.
 const DOWNLOAD_SDIST: &str = include_str!("download_sdist.py");
 
-/// Brings a project's source into the cache. A cached tree that somebody has changed is fetched
-/// anew.
+/// Brings a project's source into the cache. A cached tree that was changed is fetched again.
 ///
 /// # Errors
 /// See [`CorpusError`]. Nothing that fails its pin is unpacked.
@@ -101,7 +100,7 @@ struct Fetch<'a> {
 }
 
 impl Fetch<'_> {
-    /// A label for people and a text that differs whenever the source does.
+    /// A human-readable label and a text that differs whenever the source does.
     fn pin(&self) -> Result<(String, String), CorpusError> {
         let name = &self.project.name;
         Ok(match &self.project.source {
@@ -133,8 +132,8 @@ impl Fetch<'_> {
         })
     }
 
-    /// Fills `root`; `scratch` holds what is removed afterwards. Returns the names of files that
-    /// are left out because they are not UTF-8.
+    /// Fills `root`; `scratch` holds temporary files, removed afterwards. Returns the names of
+    /// files that are left out because they are not UTF-8.
     fn fill(&self, root: &Path, scratch: &Path) -> Result<Vec<String>, CorpusError> {
         let project = self.project.name.as_str();
         let mut unnamed = Vec::new();
@@ -372,7 +371,7 @@ fn download(project: &str, url: &str, into: &Path) -> Result<(), CorpusError> {
     fs::write(into, bytes).map_err(CorpusError::io("writing", into))
 }
 
-/// An error with what caused it: the client's outer message alone says next to nothing.
+/// Formats an error with its causes: the client's outer message alone is uninformative.
 fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

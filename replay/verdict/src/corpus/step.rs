@@ -1,6 +1,6 @@
-//! What preparing a project is at.
+//! Steps of preparing a project.
 
-/// What [`Corpus::prepare`](super::Corpus::prepare) is doing for a project.
+/// The current step of [`Corpus::prepare`](super::Corpus::prepare) for a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorpusStep {
     /// The source is being brought into the cache.

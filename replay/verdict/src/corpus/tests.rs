@@ -40,7 +40,7 @@ fn error_after(from: &str, to: &str) -> String {
     parse(&VALID.replace(from, to)).unwrap_err().to_string()
 }
 
-/// A project whose source is what `source` says.
+/// A project with the given `source`.
 fn project(source: &str) -> Project {
     let text = VALID.replace("{ path = \"demo\" }", source);
     parse(&text).unwrap().projects.remove(0)
@@ -262,7 +262,7 @@ fn globs_follow_the_last_pattern_that_matches() {
     }
 }
 
-/// A folder as somebody may have it while working: with ignored files and what tools made.
+/// A user's working folder, with ignored files and files that tools made.
 fn working_folder() -> TempDir {
     let folder = TempDir::new().unwrap();
     let root = folder.path();
@@ -475,7 +475,7 @@ fn an_archive_that_would_escape_is_refused() {
     assert_snapshot!(refused(&[(Kind::Link, "top/link", "../a.tar.gz")]), @"the source of `demo` was refused: `top/link` is a hard link out of the archive");
     assert_snapshot!(refused(&[(Kind::Link, "top/link", "/etc/passwd")]), @"the source of `demo` was refused: `top/link` is a hard link out of the archive");
     assert_snapshot!(refused(&[(Kind::Char, "top/device", "")]), @"the source of `demo` was refused: `top/device` is neither a file, a folder nor a link");
-    // A file that is written through a link which stands before it.
+    // A file that is written through a link which precedes it.
     assert_snapshot!(
         refused(&[(Kind::Symlink, "top/out", ".."), (Kind::Regular, "top/out/escaped", "")]),
         @"the source of `demo` was refused: `top/out` is a link where another entry stands"
@@ -622,7 +622,8 @@ fn an_entry_that_was_never_finished_is_made_anew() {
     let project = project(&format!("{{ path = {:?} }}", folder.path()));
     let brought = bring(cache.path(), &project).unwrap();
     let entry = brought.root.parent().unwrap();
-    // As a process leaves it that is killed while it copies: no record, half a tree, a scratch folder.
+    // The state after a process was killed while it copied: no record, half a tree, a scratch
+    // folder.
     fs::remove_file(entry.join("record.json")).unwrap();
     fs::remove_file(brought.root.join("src/a.py")).unwrap();
     write(entry, "scratch/left", "");
@@ -718,7 +719,7 @@ fn programs_that_are_missing_or_too_old_are_typed_errors() {
     assert_snapshot!(error("typescript"), @"node ≥ 20 is needed for TypeScript and JavaScript projects; the one found is 18.20.1, so install a newer one");
 }
 
-/// An environment that nothing is installed in, for what only looks at files.
+/// A project with an empty environment, for tests that only read files.
 fn prepared(project: Project, source: source::CachedSource) -> Prepared {
     Prepared {
         project,
@@ -839,8 +840,8 @@ fn what_is_hidden_is_there_for_tests_and_holes_and_shown_to_nobody() {
     assert!(copy.join("src/a.py").exists() && copy.join("tests/test_a.py").exists());
 }
 
-/// Whether the package registries can be reached through the user's clients. Where they cannot,
-/// a test that needs them skips, saying so, but fails in continuous integration.
+/// Returns true if the package registries are reachable through the user's clients. If they are
+/// not, a test that needs them is skipped with a message, but fails in continuous integration.
 fn registries_are_reachable() -> bool {
     let answers = |program: &str, arguments: &[&str]| {
         Command::new(program)

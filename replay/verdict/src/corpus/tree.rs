@@ -1,4 +1,4 @@
-//! What a repository consists of: its files in one order, and a digest over them.
+//! The files of a repository in a fixed order, and a digest over them.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -39,11 +39,11 @@ pub(super) enum EntryKind {
     File {
         executable: bool,
     },
-    /// A symbolic link and where it points to, as it stands in the link.
+    /// A symbolic link, with its target as written in the link.
     Link(String),
 }
 
-/// Copies what of a person's folder belongs to a project into a folder that does not exist yet.
+/// Copies the entries of a user's folder that belong to a project into a new folder.
 ///
 /// # Errors
 /// If one of the two can't be read or written.
@@ -52,7 +52,7 @@ pub fn copy_folder(from: &Path, into: &Path) -> Result<(), CorpusError> {
     copy(from, &kept_entries(from)?, into)
 }
 
-/// The source files of a person's folder in the languages there are, sorted by path, without those
+/// The source files of a user's folder in the supported languages, sorted by path, without those
 /// that [`SourceFile::read`] refuses.
 ///
 /// # Errors
@@ -87,15 +87,15 @@ pub(super) fn entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     Ok(collect(root, &walk)?.0)
 }
 
-/// What of a person's folder belongs to the project: not what its ignore files leave out, nor
-/// what tools made. Ignore files outside the folder do not count, so that the same folder gives
-/// the same source everywhere.
+/// Returns the entries of a user's folder that belong to the project: neither those that its ignore
+/// files leave out nor those that tools made. Ignore files outside the folder do not count, so that
+/// the same folder gives the same source everywhere.
 pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     Ok(collect(root, &kept(root))?.0)
 }
 
-/// The names, readable at least in part, of what is missing among the
-/// [entries](kept_entries) of a person's folder, because a name or a link's target is not UTF-8.
+/// The names, readable at least in part, of files that are missing from the
+/// [entries](kept_entries) of a user's folder, because a name or a link's target is not UTF-8.
 pub(super) fn unnamed_entries(root: &Path) -> Result<Vec<String>, CorpusError> {
     Ok(collect(root, &kept(root))?.1)
 }
@@ -238,7 +238,7 @@ pub(super) fn write_file(
 }
 
 /// Makes a tree's links safe to keep: one that leads out of the tree is an error, one that leads
-/// nowhere is removed, because what it names could come to stand outside the tree later.
+/// nowhere is removed, because its target could later be created outside the tree.
 pub(super) fn check_links(project: &str, root: &Path) -> Result<(), CorpusError> {
     let real_root = root
         .canonicalize()
@@ -265,8 +265,8 @@ pub(super) fn check_links(project: &str, root: &Path) -> Result<(), CorpusError>
     Ok(())
 }
 
-/// Whether a link's target, taken by its words, is outside of the tree. Other links on the way
-/// can still lead out, so this is only the first of two checks.
+/// Returns true if a link's target, by its text alone, is outside of the tree. Other links on the
+/// way can still lead out, so this is only the first of two checks.
 fn leaves(link: &str, target: &str) -> bool {
     let mut depth = Path::new(link).components().count().saturating_sub(1);
     for part in Path::new(target).components() {

@@ -1,4 +1,4 @@
-//! What a test framework provides so that its runs give evidence.
+//! The interface of a test framework, whose runs give evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::outcome::Evidence;
 
-/// A test framework: how it starts and which scripts run beside it.
+/// A test framework: its command and the scripts that run with it.
 pub(super) trait TestFramework: Send + Sync {
-    /// The scripts that run beside the tests, as name and contents.
+    /// The scripts that run with the tests, as name and contents.
     fn scripts(&self) -> &'static [(&'static str, &'static str)];
 
     /// The sentinels by name: tests that must fail, and run after the project's own. With them
@@ -36,14 +36,14 @@ pub(super) trait TestFramework: Send + Sync {
         None
     }
 
-    /// Reads the report of a run, which is the report file or what the scripts wrote into their
-    /// standard input, signed with `nonce`.
+    /// Reads the report of a run, which is the report file or the scripts' output on their standard
+    /// input, signed with `nonce`.
     fn read_report(&self, bytes: &[u8], nonce: &str) -> TestReport {
         TestReport::parse(bytes, nonce)
     }
 
-    /// Why a project's packages can't run its tests so that they are observed; `None` if they can,
-    /// or if the first run says so.
+    /// Reason why a project's packages can't run its tests under observation; `None` if they can,
+    /// or if the first run reports the reason.
     fn refusal(&self, _prepared: &Prepared) -> Option<String> {
         None
     }
@@ -61,9 +61,9 @@ pub(super) trait TestFramework: Send + Sync {
         None
     }
 
-    /// Whether its command first loads what every run needs and then waits for its instructions, so
-    /// that it can be started before it is known what to run. Until it has them it reads no file
-    /// that a run may replace.
+    /// Returns true if its command first loads what every run needs and then waits for its
+    /// instructions, so that it can be started before the run is known. Until it has them it reads
+    /// no file that a run may replace.
     fn waits_for_instructions(&self) -> bool {
         false
     }
@@ -74,9 +74,9 @@ pub(super) trait TestFramework: Send + Sync {
     }
 
     /// The ids that a test function may have, given its file's path in the project and its name,
-    /// after the names of what it stands in: at most one of them is a test's. Without names, what
-    /// the ids of the file's tests begin with. `\0` stands for what is known only at run time.
-    /// Empty if tests of this framework can't have twins.
+    /// which follows the names of its enclosing items: at most one of them is a test's. Without
+    /// names, the prefixes of the ids of the file's tests. `\0` is a placeholder for text that is
+    /// known only at run time. Empty if tests of this framework can't have twins.
     fn test_ids(&self, _path: &str, _names: &[String]) -> Vec<String> {
         Vec::new()
     }
@@ -93,12 +93,13 @@ pub(super) trait TestFramework: Send + Sync {
         None
     }
 
-    /// A long-lived program that compiles files with other contents and runs none of them; `None` if
-    /// there is none. It gets the arguments of the manifest. It writes `ready`, or `unfit` and why;
-    /// then it reads lines of JSON with `files`, contents by path, and answers each by `refused`, a
-    /// list of what does not compile for certain, with `id` and `message`. If all does, it may answer
-    /// by `compiled` too: files of the last of [`TestFramework::overlays`], with `path` and `content`
-    /// in base64, with which the command finds nothing left to compile.
+    /// A long-lived program that compiles files with other contents and runs none of them; `None`
+    /// if there is none. It gets the arguments of the manifest. It writes `ready`, or `unfit` and
+    /// the reason; then it reads lines of JSON with `files`, contents by path, and answers each
+    /// with `refused`, a list of the sources that certainly do not compile, with `id` and
+    /// `message`. If all compile, it may also answer with `compiled`: files of the last of
+    /// [`TestFramework::overlays`], with `path` and `content` in base64, with which the command
+    /// has nothing left to compile.
     fn compile_checker(&self, _: &Prepared) -> Option<(String, Vec<String>)> {
         None
     }
@@ -106,15 +107,16 @@ pub(super) trait TestFramework: Send + Sync {
     /// The framework's environment variables.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
 
-    /// What the sandbox shows of the host beside the project and the scripts.
+    /// Files and folders of the host that the sandbox shows in addition to the project and the
+    /// scripts.
     fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
 
-    /// The folders inside the sandbox with the programs of an environment, for commands of the shell.
+    /// The folders inside the sandbox with the programs of an environment, for shell commands.
     fn program_folders(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// What such commands need shown beside [`TestFramework::binds`].
+    /// Files and folders that such commands need in addition to [`TestFramework::binds`].
     fn program_binds(&self, _prepared: &Prepared) -> Vec<Bind> {
         Vec::new()
     }
@@ -124,8 +126,8 @@ pub(super) trait TestFramework: Send + Sync {
         Vec::new()
     }
 
-    /// The overlay with what is compiled of the unchanged project, of which a run on a copy sees
-    /// nothing; `None` if there is none or it holds other things too.
+    /// The overlay with the compiled form of the unchanged project, which a run on a copy does not
+    /// see; `None` if there is none or it holds other files too.
     fn compiled_files(&self) -> Option<PathBuf> {
         None
     }
@@ -143,7 +145,7 @@ pub(super) trait TestFramework: Send + Sync {
 /// too.
 pub(crate) const FAILED_STATUS: i32 = 1;
 
-/// What a warm worker has in memory before a run begins.
+/// Code that a warm worker has in memory before a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
     /// The libraries that the project's tests load, and the compiled or transformed text of its
@@ -164,7 +166,7 @@ pub(super) struct WarmProgram {
     pub(super) host: Option<Vec<String>>,
 }
 
-/// What a project's tests load, so that a warm worker can load it before they run.
+/// The code that a project's tests load, so that a warm worker can load it before they run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LoadedCode {
     /// Modules from outside the project; for vitest, its workers' requests to the main process.
@@ -174,12 +176,12 @@ pub(crate) struct LoadedCode {
     /// The project's files that are read, and not only imported, during collection: what the
     /// project computed from them is unknown.
     pub(crate) read: BTreeSet<String>,
-    /// Whether a test's id is its parent's id and then its own name.
+    /// True if a test's id is its parent's id followed by its own name.
     pub(crate) plain_names: bool,
 }
 
-/// The evidence that a runner can't show whose tests share a process with the code under test and
-/// say by what that prints how they ended: no line of it is signed, nothing in the process is
+/// Evidence that is unavailable from a runner whose tests share a process with the code under test
+/// and report their results by printing: no line of it is signed, nothing in the process is
 /// compared, and errors outside of tests end it.
 pub(super) const UNAVAILABLE_IN_SHARED_PROCESS: &[Evidence] = &[
     Evidence::Signature,

@@ -11,7 +11,7 @@ use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::outcome::Evidence;
 
-/// `go test`, started by a program that reads what it says and reports out of band.
+/// `go test`, started by a program that reads its output and reports out of band.
 pub(super) struct GoTest;
 
 /// The environment.
@@ -74,7 +74,7 @@ impl TestFramework for GoTest {
         environment_binds(prepared, ENVIRONMENT, &[MODULES, ARCHIVES, &driver_name()])
     }
 
-    /// What a run compiles is gone with it.
+    /// The folder for what a run compiles, which is discarded after the run.
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let built = prepared.environment.root.join(BUILT);
         vec![Overlay::new(built, format!("{ENVIRONMENT}/{BUILT}"))]

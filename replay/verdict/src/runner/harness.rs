@@ -1,4 +1,4 @@
-//! The scripts that run beside the tests, and what they read on their standard input.
+//! The scripts that run with the tests, and their instructions on standard input.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::VerdictError;
 
-/// What the scripts read on their standard input: a line of JSON.
+/// Instructions that the scripts read on their standard input: a line of JSON.
 #[derive(Serialize)]
 pub(super) struct RunInstructions<'a> {
     /// Repeated in every line of the report. The scripts read it before any code of the project

@@ -19,7 +19,7 @@ struct JestArguments {
     config: Option<String>,
     /// Files of tests that take no part.
     left_out: Vec<String>,
-    /// What jest itself gets.
+    /// Arguments of jest itself.
     rest: Vec<String>,
 }
 

@@ -69,7 +69,7 @@ impl TestFramework for Junit {
         (words.next().unwrap_or_default(), words.collect())
     }
 
-    /// That of the language's own runner, with its programs on the search path.
+    /// Environment of the language's own runner, with its programs on the search path.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         let mut environment = self.own.environment(project);
         let mut folders = self.own.program_folders().to_vec();

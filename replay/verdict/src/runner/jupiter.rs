@@ -32,7 +32,8 @@ impl TestFramework for Jupiter {
         UNAVAILABLE_IN_SHARED_PROCESS
     }
 
-    /// A class is known by its package, which is some end of its file's folder.
+    /// Ids under each package that the class may have: the package is some end of its file's
+    /// folder.
     fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
         let Some(file) = path.strip_suffix(".java") else {
             return Vec::new();
@@ -98,8 +99,8 @@ impl TestFramework for Jupiter {
         environment_binds(prepared, ENVIRONMENT, &[JARS, &driver_folder()])
     }
 
-    /// The classes of the unchanged project, over which those of a change are laid. Tests must leave
-    /// all of them as they are.
+    /// The classes of the unchanged project, over which those of a change are laid. Tests must
+    /// not change them.
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let built = prepared.environment.root.join(BUILT);
         let files = ignore::WalkBuilder::new(&built)

@@ -1,10 +1,10 @@
-//! Where things are inside the sandbox.
+//! Paths inside the sandbox.
 
-/// The project: beside the environment, whose path file for it is relative.
+/// The project: next to the environment, whose path file for it is relative.
 pub(crate) const REPOSITORY: &str = "/box/repo";
-/// The scripts that run beside the tests.
+/// The scripts that run with the tests.
 pub(crate) const HARNESS: &str = "/box/harness";
-/// The packages of a project in JavaScript or TypeScript: beside the repository and the harness,
+/// The packages of a project in JavaScript or TypeScript: next to the repository and the harness,
 /// so that both find them.
 pub(super) const PACKAGES: &str = "/box/node_modules";
 /// The files that a [`Transformer`](super::transformer::Transformer) made of the project's.

@@ -11,7 +11,7 @@ use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 
-/// Whether a mocha knows of a mode in which files run at the same time, as versions from 8 on do.
+/// Returns true if a mocha has a mode in which files run in parallel, as versions from 8 on do.
 fn has_parallel_mode(package: &Path) -> bool {
     let text = std::fs::read_to_string(package.join("package.json")).unwrap_or_default();
     let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();

@@ -23,7 +23,7 @@ pub(crate) struct ProjectRunner {
     /// The manifest's settings for its tests.
     test: TestSettings,
     pub(super) framework: Box<dyn TestFramework>,
-    /// The folder with the scripts that run beside the tests.
+    /// The folder with the scripts that run with the tests.
     scripts: PathBuf,
     /// The project's files that tests must not change, by their paths in it.
     guarded: Vec<PathBuf>,
@@ -31,7 +31,7 @@ pub(crate) struct ProjectRunner {
     left_out: Vec<String>,
 }
 
-/// What to run.
+/// Settings of one run of tests.
 #[derive(Clone)]
 pub(crate) struct TestRun<'a> {
     /// Changed or new files, by their paths in the project, with their contents.
@@ -40,7 +40,7 @@ pub(crate) struct TestRun<'a> {
     pub(crate) select: Option<&'a [&'a str]>,
     /// The files whose lines are recorded by test; `None` disables recording.
     pub(crate) coverage: Option<&'a [String]>,
-    /// Whether the first failure ends the run.
+    /// True if the first failure ends the run.
     pub(crate) first_failure_ends: bool,
     /// The time after which a test ends the run and is reported as one that can't be collected;
     /// `None` lets the sandbox's limit end it. Frameworks that leave out single tests observe it.
@@ -173,7 +173,7 @@ impl ProjectRunner {
         self.framework.status()
     }
 
-    /// Whether its runs can be started before it is known what to run, see
+    /// Returns true if its runs can be started before their instructions are known, see
     /// [`TestFramework::waits_for_instructions`].
     pub(crate) fn waits_for_instructions(&self) -> bool {
         self.framework.waits_for_instructions()
@@ -189,7 +189,7 @@ impl ProjectRunner {
         self.framework.test_ids(path, names)
     }
 
-    /// The files in which tests of these ids may stand, in the order of the ids.
+    /// The files in which tests of these ids may be, in the order of the ids.
     pub(crate) fn test_files(&self, ids: &[&str]) -> Vec<String> {
         let mut files: Vec<(usize, String)> = Vec::new();
         for path in self.guarded.iter().filter_map(|path| path.to_str()) {
@@ -208,12 +208,12 @@ impl ProjectRunner {
         self.guarded.iter().filter_map(|path| path.to_str())
     }
 
-    /// Whether it can run single tests and record the lines that each runs.
+    /// Returns true if it can run single tests and record the lines that each runs.
     pub(crate) fn can_select(&self) -> bool {
         self.framework.report_file(&self.prepared.project).is_none()
     }
 
-    /// Whether tests must not change this file of the project.
+    /// Returns true if tests must not change this file of the project.
     pub(crate) fn is_guarded(&self, path: &str) -> bool {
         self.guarded
             .iter()

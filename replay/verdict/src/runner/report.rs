@@ -1,12 +1,12 @@
-//! The report of the scripts that run beside the tests: one JSON object a line, each with the nonce
+//! The report of the scripts that run with the tests: one JSON object a line, each with the nonce
 //! of the run, which only these scripts know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// The report of a run. Unreadable lines count as forged: the run may have been killed in the middle
-/// of one, and the report is then incomplete.
+/// The report of a run. Unreadable lines count as forged: the run may have been killed in the
+/// middle of one, and the report is then incomplete.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TestReport {
     /// By id. Of two results with one id the worse counts.
@@ -14,7 +14,7 @@ pub(crate) struct TestReport {
     pub(crate) collect_errors: Vec<CollectError>,
     /// Lines run, by test and file; the test `""` is import time.
     pub(crate) coverage: Vec<TestCoverage>,
-    /// Whether the last line is present.
+    /// True if the last line is present.
     pub(crate) ended: bool,
     /// Differences between the runner's process at the start and at the end, the same for two runs
     /// of the same code: functions replaced, import hooks added, threads left.
@@ -27,7 +27,7 @@ pub(crate) struct TestReport {
     /// The project's files read before the first test and not only imported, from a run with
     /// coverage.
     pub(crate) read: BTreeSet<String>,
-    /// Whether a test's id is its parent's id and then its own name, from a run of all tests.
+    /// True if a test's id is its parent's id followed by its own name, from a run of all tests.
     pub(crate) plain_names: bool,
     /// Options of the project that can't be honoured and had no effect, from a run of all tests.
     pub(crate) neutralised: BTreeSet<String>,
@@ -37,10 +37,10 @@ pub(crate) struct TestReport {
     pub(crate) stray_errors: Option<String>,
     /// Lines that are unreadable or without the nonce.
     pub(crate) forged: usize,
-    /// Why the sentinels, the tests that must fail, prove nothing; `None` if they all failed.
+    /// Reason why the sentinels, the tests that must fail, prove nothing; `None` if all failed.
     pub(crate) sentinel_fault: Option<String>,
     sentinels: BTreeMap<String, SentinelResult>,
-    /// Whether the tests need something that only the framework itself, started for this run, can
+    /// True if the tests need something that only the framework itself, started for this run, can
     /// provide.
     pub(crate) missed: bool,
     /// Files of the unchanged project's compiled form that the scripts removed before the first
@@ -86,7 +86,7 @@ impl TestOutcome {
         }
     }
 
-    /// Whether it makes a run fail.
+    /// Returns true if it makes a run fail.
     pub(crate) fn is_failure(self) -> bool {
         matches!(self, Self::Failed | Self::Error)
     }
@@ -107,7 +107,7 @@ pub(crate) struct CollectError {
     pub(crate) id: String,
     #[serde(default)]
     pub(crate) message: String,
-    /// Whether a compiler refuses it, or what it needs of the project.
+    /// True if a compiler refuses it, or code of the project that it needs.
     #[serde(default)]
     pub(crate) compile: bool,
 }

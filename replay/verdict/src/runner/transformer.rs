@@ -33,7 +33,7 @@ pub(super) const START_TIME: Duration = Duration::from_secs(600);
 /// The time limit for one change: one that takes longer is left to a run with limits of its own.
 const CHANGE_TIME: Duration = Duration::from_secs(20);
 
-/// What the process returns.
+/// Response of the process.
 #[derive(Deserialize)]
 struct TransformResponse {
     /// By name; `None` if it failed.

@@ -1,4 +1,4 @@
-//! The vitest runner, and what the runners of JavaScript share.
+//! The vitest runner, and the common parts of the JavaScript runners.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
 }
 
-/// Why the package of a runner can't be observed: it is missing, or older than this major version.
+/// Reason why a runner's package can't be observed: it is missing or older than this major version.
 pub(super) fn refusal(prepared: &Prepared, name: &str, first: u32) -> Option<String> {
     let Some(version) = installed_version(&prepared.environment.root, name) else {
         return Some(format!(

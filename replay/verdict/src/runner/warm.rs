@@ -20,9 +20,9 @@ pub(crate) use super::transformer::ask;
 #[derive(Default)]
 pub(crate) struct WarmWorkers {
     idle: Mutex<Vec<IdleWorker>>,
-    /// Whether a worker failed to collect the tests, though one did at baseline.
+    /// True if a worker failed to collect the tests, though one succeeded at baseline.
     uncollectable: AtomicBool,
-    /// Whether no process can run the tests on several versions of a file.
+    /// True if no process can run the tests on several versions of a file.
     unversioned: AtomicBool,
     /// Transforms files for runs without the framework's own main process. `None` before the first
     /// run, and after the transformer died.
@@ -39,14 +39,15 @@ struct IdleWorker {
     since: Instant,
 }
 
-/// How long one worker that has collected a project's tests is forked. The time that modules read
-/// at import must not be older than in a slow run of all tests.
+/// Lifetime of a worker that has collected a project's tests, after which it is no longer forked.
+/// The time that modules read at import must not be older than in a slow run of all tests.
 const COLLECTED_LIFETIME: Duration = Duration::from_secs(60);
 
 impl WarmWorkers {
-    /// Runs tests in a fork of a warm worker, on what a transformer transforms, or in a process that
-    /// was started before; `None` if the framework can't, or this run needs the whole framework.
-    /// `compiled` is the compiled form of the changed files, if a compiler that stays loaded made it.
+    /// Runs tests in a fork of a warm worker, on transformed files, or in a process that was
+    /// started before; `None` if the framework can't, or this run needs the whole framework.
+    /// `compiled` is the compiled form of the changed files, if a compiler that stays loaded made
+    /// it.
     ///
     /// # Errors
     /// The sandbox is unavailable or supports no workers; the framework refuses to be forked.
@@ -182,7 +183,7 @@ impl WarmWorkers {
     }
 
     /// Runs tests in a sandbox that was started for this job, with `last` laid over the last of its
-    /// overlays beside the run's own files over the first.
+    /// overlays and the run's own files over the first.
     fn run_spare(
         &self,
         runner: &ProjectRunner,

@@ -6,9 +6,9 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// Patterns in the language of a `.gitignore`: one without a slash matches at any depth, `**`
-/// crosses folders, a folder stands for all that is in it. The last pattern that matches decides,
-/// and one that starts with `!` takes files out again. (In a `.gitignore`, nothing can be taken
-/// out of a folder that is in; here it can.)
+/// crosses folders, a folder includes all of its contents. The last pattern that matches decides,
+/// and one that starts with `!` excludes files again. (In a `.gitignore`, no file of an included
+/// folder can be excluded; here it can.)
 #[derive(Clone, Default)]
 pub struct Globs {
     patterns: Vec<String>,
@@ -38,7 +38,7 @@ impl Globs {
         Ok(Self { patterns, matchers })
     }
 
-    /// Whether a file matches. `path` is relative to the repository, with `/` between names.
+    /// Returns true if a file matches. `path` is relative to the repository, with `/` separators.
     pub fn matches(&self, path: &str) -> bool {
         let path = path.trim_start_matches('/');
         let decisive = self.matchers.iter().rev().find_map(|matcher| {
@@ -51,7 +51,7 @@ impl Globs {
         decisive.unwrap_or(false)
     }
 
-    /// The patterns as they stand in the manifest.
+    /// The patterns as written in the manifest.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
     }

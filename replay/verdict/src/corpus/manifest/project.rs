@@ -1,4 +1,4 @@
-//! What a manifest says of a project.
+//! A project's section of a manifest.
 
 use std::path::PathBuf;
 
@@ -25,13 +25,13 @@ pub struct Project {
     /// `hidden`: files that are there for the tests and that no language server is shown, but for
     /// the one with the hole. Empty if absent.
     pub hidden: Globs,
-    /// `[project.environment]`: what the tests need installed. Nothing if absent.
+    /// `[project.environment]`: the packages that the tests need. None if absent.
     pub environment: Packages,
     /// `[project.test]`: how the tests run. A project without is played, and nothing is judged.
     pub test: Option<TestSettings>,
 }
 
-/// Where a project's source comes from: exactly one of these keys stands in `source`.
+/// Origin of a project's source: exactly one of these keys is in `source`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourcePin {
     /// `path`: a folder, relative to the manifest's. It is copied, as its ignore files allow.
@@ -71,14 +71,14 @@ pub enum SourcePin {
 }
 
 impl Project {
-    /// What follows the test runner's name.
+    /// The arguments after the test runner's name.
     pub fn arguments(&self) -> &[String] {
         self.test.as_ref().map_or(&[], |test| &test.args)
     }
 }
 
-/// A name that a manifest may give a project: characters that it may not have become hyphens.
-/// `fallback` stands for a name of which nothing is left.
+/// Makes a name valid for a project in a manifest: invalid characters become hyphens. Returns
+/// `fallback` if no character is left.
 pub fn plain_project_name(name: &str, fallback: &str) -> String {
     let plain: String = name
         .chars()

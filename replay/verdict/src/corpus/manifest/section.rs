@@ -9,7 +9,7 @@ use fillrate_syntax::text::LineIndex;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a manifest, and where.
+/// An error in a manifest, with its file and line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}: {message}", file.display())]
 pub struct ManifestError {
@@ -19,7 +19,7 @@ pub struct ManifestError {
     pub line: usize,
     /// The dotted key, e.g. `project.source.sha256`; empty where no key is at fault.
     pub key: String,
-    /// One sentence that names the key and says what to do.
+    /// One sentence that names the key and the remedy.
     pub message: String,
 }
 
@@ -207,7 +207,7 @@ impl<'a> Section<'a> {
         read(self, key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// A string that stands for one of a few values.
+    /// Reads a string that names one of the `choices`.
     pub(super) fn choice<T: Copy>(
         &self,
         key: &str,

@@ -10,7 +10,7 @@ use toml::Value;
 use super::project::{Project, SourcePin};
 use super::{Manifest, SCHEMA};
 
-/// A manifest as the text of a file in `folder`, with what detection found as comments. Sources and
+/// A manifest as the text of a file in `folder`, with detection's findings as comments. Sources and
 /// configurations below the folder are named relative to it.
 pub fn manifest_text(manifest: &Manifest, folder: &Path) -> String {
     let mut text = format!("schema = {SCHEMA}\n");

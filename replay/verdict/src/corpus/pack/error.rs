@@ -1,17 +1,17 @@
-//! Why a pack can't be made or unpacked.
+//! Errors of making or unpacking a pack.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::corpus::CorpusError;
 
-/// Why a pack can't be made or unpacked.
+/// Reason why a pack can't be made or unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// A file or folder can't be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -19,7 +19,7 @@ pub enum PackError {
     /// The cache can't be used.
     #[error(transparent)]
     Cache(#[from] CorpusError),
-    /// What is packed is written to meanwhile.
+    /// An item changed while it was packed.
     #[error("{0} changed while it was packed; run this again once nothing writes to it")]
     Changed(PathBuf),
     /// A file is no pack.
@@ -37,7 +37,7 @@ pub enum PackError {
         /// Its version.
         found: u32,
     },
-    /// A pack is not what was written.
+    /// A pack differs from the one that was written.
     #[error("{path} is damaged: {item} in it is not what was packed; copy the pack again")]
     Damaged {
         /// The pack.

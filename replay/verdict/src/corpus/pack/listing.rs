@@ -1,4 +1,4 @@
-//! What an item of a pack consists of, and the hash over it.
+//! The listing of an item of a pack, and the hash over it.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::PackError;
 use crate::corpus::cache::hex;
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PackedNodeKind {
     Folder,
@@ -87,7 +87,7 @@ pub(super) fn nodes(root: &Path, item: &Path) -> Result<Vec<PackedNode>, PackErr
     Ok(nodes)
 }
 
-/// The hash over what an item consists of, in the order in which it is added.
+/// The hash over the nodes of an item, in the order in which they are added.
 #[derive(Default)]
 pub(super) struct Listing {
     hasher: Sha256,
@@ -117,7 +117,7 @@ impl Listing {
     }
 }
 
-/// Hashes what is read through it.
+/// A reader that hashes the bytes read through it.
 pub(super) struct HashingReader<R> {
     reader: R,
     hasher: Sha256,
@@ -131,7 +131,7 @@ impl<R: Read> HashingReader<R> {
         }
     }
 
-    /// The hash of what was read.
+    /// The hash of the bytes read.
     pub(super) fn finish(self) -> [u8; 32] {
         self.hasher.finalize().into()
     }

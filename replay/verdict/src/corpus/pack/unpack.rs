@@ -1,4 +1,5 @@
-//! Unpacks a pack into a cache: each item aside, then in its place once it is whole.
+//! Unpacks a pack into a cache: each item into a temporary folder, then moved to its final path
+//! once it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -21,21 +22,21 @@ const ASIDE: &str = "unpacking";
 /// The most bytes of the first entry.
 const HEADER_BYTES: u64 = 1 << 28;
 
-/// What was unpacked.
+/// Result of unpacking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpackedCorpus {
     /// The manifest.
     pub manifest: PathBuf,
     /// The tasks, if there are some.
     pub tasks: Option<PathBuf>,
-    /// How many entries and files of the cache the pack has.
+    /// Number of entries and files of the cache in the pack.
     pub items: usize,
-    /// How many of them were there before, and stay as they are.
+    /// Number of them that the cache already had; these are unchanged.
     pub known: usize,
 }
 
-/// Unpacks a pack into a cache. What is there already stays; an unpacking that was killed leaves
-/// nothing that another would take for whole.
+/// Unpacks a pack into a cache. Existing items are kept; an unpacking that was killed leaves no
+/// item that another would take for complete.
 ///
 /// # Errors
 /// The file is no pack, is damaged, or is of another cache; an interpreter is missing; the cache
@@ -125,7 +126,7 @@ fn read_header(pack: &Path, entry: Entry<'_, impl Read>) -> Result<PackHeader, P
     serde_json::from_slice(&text).map_err(|_| no_pack())
 }
 
-/// Refuses what would not work in this cache, on this machine.
+/// Refuses a pack that would not work in this cache, on this machine.
 fn check_header(pack: &Path, header: &PackHeader, cache: &Cache) -> Result<(), PackError> {
     if header.cache != cache.root() {
         return Err(PackError::OtherCache {
@@ -163,7 +164,7 @@ struct ItemUnpacking<'a> {
     cache: &'a Cache,
     aside: &'a Path,
     item: &'a PackedItem,
-    /// Whether the cache has it, so that it is only checked.
+    /// True if the cache has it, so that it is only checked.
     known: bool,
     listing: Listing,
     /// Links and their targets, made after all files, so that no file is written through one.

@@ -1,9 +1,9 @@
 //! Runs the tests on one version of a file after the other, in one sandbox: for versions that this
-//! program wrote, which mean no harm.
+//! program wrote, which are not hostile.
 //!
-//! A process that is ready for the tests runs them on the first version, is as it was before, and
-//! goes on to the next. The scripts check that it is, and end the run otherwise: what they leave
-//! runs anew, and what went wrong runs by itself.
+//! A process that is ready for the tests runs them on the first version, returns to its previous
+//! state and goes on to the next. The scripts check that state, and end the run if it differs: the
+//! remaining versions run again, and the version that failed the check runs by itself.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ use crate::runner::framework::{LoadedCode, Readiness, WarmProgram};
 use crate::runner::harness::{RunInstructions, instruction_line};
 use crate::runner::project::{ProjectRunner, TestRun, TestRunResult};
 
-/// How long a run may take before the first version.
+/// Time limit for a run before the first version.
 const START_TIME: Duration = Duration::from_secs(20);
 
 /// The exit status of scripts that can't run several versions of this project.
@@ -31,7 +31,7 @@ pub(crate) struct VersionsRun<'a> {
     pub(crate) versions: Vec<Version<'a>>,
     /// The tests that run on each version, until one fails.
     pub(crate) select: &'a [&'a str],
-    /// How long the tests may take on one version.
+    /// Time limit for the tests on one version.
     pub(crate) time: Duration,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Version<'a> {
     pub(crate) groups: Vec<Vec<usize>>,
 }
 
-/// What the scripts read: the instructions of any run, and what differs between the versions.
+/// Input of the scripts: the instructions of any run, and the differences between the versions.
 #[derive(Serialize)]
 struct VersionsInstructions<'a> {
     #[serde(flatten)]
@@ -52,7 +52,7 @@ struct VersionsInstructions<'a> {
 
 #[derive(Serialize)]
 struct VersionInstructions<'a> {
-    /// In place of that of the whole run.
+    /// Replaces the nonce of the whole run.
     nonce: String,
     /// Empty for a framework whose files are transformed first.
     contents: &'a str,
@@ -62,7 +62,7 @@ struct VersionInstructions<'a> {
     seconds: f64,
 }
 
-/// The last line on a version, which says how the process of its tests ended.
+/// The last line on a version, which reports how the process of its tests ended.
 #[derive(Deserialize)]
 struct LastLine {
     event: LastEvent,
@@ -77,9 +77,9 @@ enum LastEvent {
     Exited,
 }
 
-/// What runs of several versions came to.
+/// Result of running several versions.
 pub(crate) struct VersionsResult {
-    /// For each version that had its turn; `None` if it has to run by itself.
+    /// Result of each version that was reached; `None` if it has to run by itself.
     pub(crate) results: Vec<Option<TestRunResult>>,
 }
 
@@ -170,8 +170,8 @@ impl WarmWorkers {
         Ok(Some(instructions.results(runner, &finished)))
     }
 
-    /// Transforms each version and puts what differs into its instructions. Returns the folder of
-    /// all transformed files; `None` if a version can't be transformed.
+    /// Transforms each version and puts the differences into its instructions. Returns the folder
+    /// of all transformed files; `None` if a version can't be transformed.
     fn transform_versions(
         &self,
         runner: &ProjectRunner,
