@@ -591,7 +591,7 @@ fn suffix_end(suffix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
     end
 }
 
-/// Where a prefix of at most `budget` begins: at a line's beginning, or within the last line if
+/// Start of a prefix of at most `budget`: at a line's beginning, or within the last line if
 /// that alone is too long. What is cut grows in steps of [`STEP`] of the budget, so that the
 /// beginning mostly stays where it was while a person types.
 ///

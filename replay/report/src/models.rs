@@ -31,7 +31,7 @@ pub struct ModelComparison {
     pub sentence: String,
     /// The probability with which everything that the sentence says is right.
     pub probability: f64,
-    /// What the sentence says of each pair of models.
+    /// Conclusion on each pair of models.
     pub orders: Vec<OrderFigure>,
     /// Why the comparison ended.
     pub ending: ComparisonEnding,
@@ -269,7 +269,7 @@ impl ModelComparison {
         text
     }
 
-    /// What the sentence rests on.
+    /// Evidence for the sentence.
     fn basis(&self) -> String {
         let ending = match self.ending {
             ComparisonEnding::AllHoles => format!("All {} holes were played.", self.holes),
@@ -377,7 +377,7 @@ fn points(difference: &Estimate, mirrored: bool) -> String {
     )
 }
 
-/// What the figures say of the order of each pair, by passes and by passes within a time.
+/// Order of each pair by the figures, by passes and by passes within a time.
 fn sentence(orders: &[ModelOrder], models: &[TimedModel]) -> String {
     let name = |index: usize| models[index].title.as_str();
     let mut clauses = Vec::new();

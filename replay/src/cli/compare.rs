@@ -41,7 +41,7 @@ pub(super) struct CompareArguments {
     tasks: Option<PathBuf>,
     #[command(flatten)]
     choice: HoleArguments,
-    /// What the models are given of the repository [default: editor, or as the settings files say]
+    /// Context from the repository that the models get [default: editor, or as the settings files say]
     #[arg(long, value_name = "NAME")]
     context: Option<ReplayContext>,
     /// Timeout of a completion, in seconds
@@ -58,7 +58,7 @@ pub(super) struct CompareArguments {
     max_calls: Option<usize>,
     #[command(flatten)]
     execution: ExecutionArguments,
-    /// How many models are asked at once [default: 1]
+    /// Number of concurrent requests [default: 1]
     ///
     /// For models on other machines. Of models on this machine, latencies then include waiting for
     /// each other.

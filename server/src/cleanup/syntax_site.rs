@@ -37,7 +37,7 @@ pub(super) struct Parsed {
 struct Syntax<'a> {
     prefix: &'a str,
     suffix: &'a str,
-    /// Where the prefix ends.
+    /// End of the prefix.
     here: OnceLock<Point>,
     /// The tree without a completion.
     base: OnceLock<Tree>,
@@ -166,7 +166,7 @@ impl<'a> Deref for SyntaxSite<'a> {
     }
 }
 
-/// Whether one of the marks of strings that may go on over line ends occurs an odd number of times.
+/// True if a mark of strings that may go on over line ends occurs an odd number of times.
 pub(super) fn is_odd(text: &str, language: Option<&Language>) -> bool {
     let quotes = language.map_or(&[][..], |language| language.quotes);
     let mut marks = quotes.iter().filter(|quote| quote.spans_lines);

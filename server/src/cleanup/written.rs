@@ -370,7 +370,7 @@ fn end_by_indentation(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     .map(|(start, _)| start)
 }
 
-/// What follows the cursor in the function that it is in.
+/// Text after the cursor in its function.
 struct FollowingLine {
     /// The indentation of the function's header.
     function: usize,
@@ -379,7 +379,7 @@ struct FollowingLine {
 }
 
 impl FollowingLine {
-    /// Whether a line after the cursor's block goes on with the function as far as what follows:
+    /// True if a line after the cursor's block continues the function as far as what follows:
     /// beside the line that follows, or as the header of the block that this is in.
     fn is_continued_by(&self, line: &str, site: &SyntaxSite<'_>) -> bool {
         let width = indentation(line);
@@ -392,7 +392,7 @@ impl FollowingLine {
     }
 }
 
-/// What follows the cursor in the function that a completion of these lines begins in; `None` if
+/// Text after the cursor in the function that a completion of these lines begins in; `None` if
 /// nothing of a function does.
 fn follows_in_function(lines: &str, site: &SyntaxSite<'_>) -> Option<FollowingLine> {
     let begun = last_line(site.prefix);

@@ -44,7 +44,7 @@ struct Shared {
     gate: Mutex<Option<(PathBuf, Arc<FittedGate>)>>,
     /// By document: the names of the models called last.
     called: Mutex<HashMap<String, Vec<String>>>,
-    /// When a document or file last changed, while a task waits for a pause after it.
+    /// Time of the last change of a document or file, while a task waits for a pause after it.
     last_edit: Mutex<Option<Instant>>,
 }
 

@@ -142,7 +142,7 @@ const READING_WAIT: Duration = Duration::from_millis(30);
 /// Number of files after which [`RepositoryState::settle`] makes them visible to searches.
 const FILES_PER_COMMIT: usize = 128;
 
-/// How many files were indexed.
+/// Number of files indexed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexSummary {
     /// Number of indexed files.

@@ -18,14 +18,14 @@ pub(super) const ACCEPT: &str = "fillrate.accept";
 /// anything else. Eglot is blocked for seconds in a large project.
 const FOLDER_WATCHERS: [&str; 1] = ["eglot"];
 
-/// What the client supports.
+/// Capabilities of the client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientFeatures {
     /// The position encoding, chosen from those that the client offers.
     pub(super) encoding: Encoding,
     /// True if it shows progress bars.
     pub(super) shows_progress: bool,
-    /// Whether it can be asked to report changes on disk, and bears it.
+    /// True if it can be asked to report changes on disk, and bears it.
     pub(super) watches_files: bool,
 }
 

@@ -80,7 +80,7 @@ pub(super) struct RunningRequest {
     pub(super) has_engines: bool,
 }
 
-/// How far the repository is read.
+/// Progress of reading the repository.
 #[derive(Debug, Default)]
 pub(super) struct IndexingState {
     pub(super) percent: usize,

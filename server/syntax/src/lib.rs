@@ -184,7 +184,7 @@ impl Language {
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
-    /// Whether a text parses without ERROR and MISSING nodes.
+    /// True if a text parses without ERROR and MISSING nodes.
     pub fn parses(&self, text: &str) -> bool {
         !self.parse(text).root_node().has_error()
     }
@@ -224,7 +224,7 @@ impl Language {
         self.clauses.contains(&node.kind())
     }
 
-    /// Whether a word begins a part of a statement that holds a block, such as `else`.
+    /// True if a word begins a part of a statement that holds a block, such as `else`.
     pub fn begins_clause(&self, word: &str) -> bool {
         let mut clauses = self.clauses.iter();
         clauses.any(|clause| clause.strip_suffix("_clause") == Some(word))

@@ -28,7 +28,7 @@ use super::worker::ReplayWorker;
 use crate::developer::CompletionReply;
 use crate::store::{Attempt, Run};
 
-/// What to compare.
+/// Plan of a comparison.
 #[derive(Clone, Debug)]
 pub struct ComparisonPlan {
     /// The models, and how they are replayed.
@@ -43,7 +43,7 @@ pub struct ComparisonPlan {
     pub max_calls: Option<usize>,
 }
 
-/// What a comparison came to.
+/// Result of a comparison.
 pub struct ComparisonOutcome {
     /// The runs, in the order of the models.
     pub runs: Vec<ReplayedRun>,
@@ -259,7 +259,7 @@ fn cluster(hole: &Hole) -> String {
 struct BatchPlayer<'s, 'a> {
     subjects: &'s [PlayedSubject<'a>],
     progress: PhaseProgress<'s>,
-    /// How many verdicts are reached at once, and how many models are asked at once.
+    /// Number of concurrent verdicts, and of concurrent requests.
     limits: (usize, usize),
     /// Idle workers, each with one for each subject.
     idle: Mutex<Vec<Vec<ReplayWorker>>>,

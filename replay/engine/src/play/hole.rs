@@ -107,7 +107,7 @@ impl<'a> SubjectReplay<'a> {
         self.finish(played.map(drop), workers)
     }
 
-    /// What is missing at each hole.
+    /// Returns the attempts that each hole lacks.
     pub(super) fn missing_jobs<'h>(
         &'h self,
         holes: &'h [Hole],
@@ -125,7 +125,7 @@ impl<'a> SubjectReplay<'a> {
     /// Records where the time of the workers went, and returns the run.
     ///
     /// # Errors
-    /// What was played failed, or the database does.
+    /// An attempt failed, or the database does.
     pub(super) fn finish(
         self,
         played: Result<(), PlayError>,

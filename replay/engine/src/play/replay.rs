@@ -189,7 +189,7 @@ impl<'a> PreparedReplay<'a> {
         Ok(runs)
     }
 
-    /// What plays each subject.
+    /// Replay of each subject.
     pub(super) fn into_replays(self) -> Result<Vec<PlayedSubject<'a>>, PlayError> {
         let plan = self.plan;
         let telemetry = match &plan.telemetry {

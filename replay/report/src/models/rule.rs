@@ -19,7 +19,7 @@ pub struct FailureRule {
     is_less: bool,
     /// The other model; `None` for a number alone.
     other: Option<String>,
-    /// What is added to the other model's figure.
+    /// Number added to the other model's figure.
     offset: f64,
 }
 
@@ -45,7 +45,7 @@ pub enum RuleError {
         metric: String,
         /// The model.
         model: String,
-        /// What to do.
+        /// Advice.
         advice: &'static str,
     },
 }

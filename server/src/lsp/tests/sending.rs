@@ -1,4 +1,4 @@
-//! What reaches model servers, over random settings, documents, folders and moments.
+//! Requests that reach model servers, over random settings, documents, folders and moments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -208,7 +208,7 @@ async fn answer_requests(mut stream: TcpStream, name: &'static str, received: Re
     }
 }
 
-/// What is allowed of the request that holds a mark.
+/// Rules for the request that holds a mark.
 struct Allowed {
     is_sendable: bool,
     servers: BTreeSet<&'static str>,
@@ -419,7 +419,7 @@ fn numbers(text: &str, word: &str) -> BTreeSet<usize> {
         .collect()
 }
 
-/// What requests held in all cases.
+/// Contents of the requests of all cases.
 #[derive(Debug, Default)]
 struct Seen {
     servers: BTreeSet<&'static str>,
