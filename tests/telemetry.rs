@@ -1,4 +1,4 @@
-//! The real program records the fate of completions, as clients report it, follows accepted text
+//! The real program records the outcomes of completions, as clients report it, follows accepted text
 //! through edits, and loses nothing.
 
 use std::collections::{BTreeMap, HashSet};

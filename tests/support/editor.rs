@@ -228,8 +228,8 @@ impl Editor {
     }
 
     /// Receives pending messages; waits for the first one at most this long.
-    pub(crate) fn receive(&mut self, patience: Duration) {
-        match self.messages.recv_timeout(patience) {
+    pub(crate) fn receive(&mut self, timeout: Duration) {
+        match self.messages.recv_timeout(timeout) {
             Ok(message) => match (message.get("method").is_some(), message["id"].as_i64()) {
                 (true, None) => self.notifications.push(message),
                 (false, Some(id)) => {
@@ -294,9 +294,9 @@ impl Drop for Editor {
 
 /// Waits until something holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let patience = Instant::now() + TIME_LIMIT;
+    let end = Instant::now() + TIME_LIMIT;
     while !holds() {
-        assert!(Instant::now() < patience, "not seen in time: {what}");
+        assert!(Instant::now() < end, "not seen in time: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -391,7 +391,7 @@ impl ScriptedModel {
                 // Responses are written in pieces.
                 let _ = stream.set_nodelay(true);
                 let scripted = shared.clone();
-                std::thread::spawn(move || while scripted.converse(&stream).is_some() {});
+                std::thread::spawn(move || while scripted.answer(&stream).is_some() {});
             }
         });
         scripted
@@ -412,7 +412,7 @@ impl ScriptedModel {
     }
 
     /// Answers one request; `None` when the connection ends.
-    fn converse(&self, stream: &TcpStream) -> Option<()> {
+    fn answer(&self, stream: &TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream);
         let mut length = 0;
         loop {

@@ -735,7 +735,7 @@ mod tests {
             kept: 1,
             removed: 2,
         };
-        // After the repair `b` is typed unasked, and then `bc` is offered and wrong but for
+        // After the repair `b` is typed without a request, and then `bc` is offered and wrong but for
         // nothing: `c` is asked for and typed after it.
         assert_eq!(accepted[0], Some(wrong));
         assert_eq!(session.keys.deletes, 2 + 2);

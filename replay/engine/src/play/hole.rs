@@ -199,7 +199,7 @@ impl<'a> SubjectReplay<'a> {
             }
             CompletionSource::Server(presented) => {
                 self.with_cut_file(&site, presented, worker, |worker, workspace, shown| {
-                    self.converse(&site, job, worker, workspace, shown, progress)
+                    self.run_sessions(&site, job, worker, workspace, shown, progress)
                 })
             }
         }
@@ -225,7 +225,7 @@ impl<'a> SubjectReplay<'a> {
             let path = workspace.join(&site.hole.path);
             let mut replies = Vec::new();
             if !job.samples.is_empty() {
-                replies = worker.converse(&command, workspace, &path, async |developer| {
+                replies = worker.run_session(&command, workspace, &path, async |developer| {
                     let mut replies = Vec::new();
                     for sample in &job.samples {
                         self.configure_sample(developer, site.hole, sample).await?;
@@ -235,7 +235,7 @@ impl<'a> SubjectReplay<'a> {
                 })?;
             }
             for policy in &job.policies {
-                worker.converse(&command, workspace, &path, async |developer| {
+                worker.run_session(&command, workspace, &path, async |developer| {
                     self.type_in(developer, &site, policy, &path, shown).await
                 })?;
             }
@@ -263,7 +263,7 @@ impl<'a> SubjectReplay<'a> {
         let site = self.site(hole)?;
         self.with_cut_file(&site, presented, worker, |worker, workspace, shown| {
             let path = workspace.join(&hole.path);
-            worker.converse(
+            worker.run_session(
                 &self.server_command()?,
                 workspace,
                 &path,
@@ -314,8 +314,8 @@ impl<'a> SubjectReplay<'a> {
         done
     }
 
-    /// Has the conversations of one hole: one for its samples, one for each policy.
-    fn converse(
+    /// Runs the sessions of one hole: one for its samples, one for each policy.
+    fn run_sessions(
         &self,
         site: &HoleSite<'_>,
         job: &HoleJob<'_>,
@@ -328,7 +328,7 @@ impl<'a> SubjectReplay<'a> {
         let path = workspace.join(&site.hole.path);
         if !job.samples.is_empty() {
             let began = Instant::now();
-            worker.converse(&command, workspace, &path, async |developer| {
+            worker.run_session(&command, workspace, &path, async |developer| {
                 self.permits
                     .add(|spent| &mut spent.servers, began.elapsed());
                 self.fill(developer, site, &job.samples, &path, shown, progress)
@@ -337,7 +337,7 @@ impl<'a> SubjectReplay<'a> {
         }
         for policy in &job.policies {
             let began = Instant::now();
-            worker.converse(&command, workspace, &path, async |developer| {
+            worker.run_session(&command, workspace, &path, async |developer| {
                 self.permits
                     .add(|spent| &mut spent.servers, began.elapsed());
                 self.type_in(developer, site, policy, &path, shown).await

@@ -30,7 +30,7 @@ impl ReplayWorker {
     /// Runs a session with a server that has seen nothing but the workspace, in which one file
     /// is cut. A server that is idle afterwards serves the next hole of the workspace, so that a
     /// repository is read once: see [`Developer::begin_session`].
-    pub(super) fn converse<T>(
+    pub(super) fn run_session<T>(
         &mut self,
         command: &ServerCommand,
         workspace: &Path,
