@@ -29,7 +29,7 @@ pub(super) enum TypingFailure {
     /// The model failed: an infrastructure failure.
     Model(String),
     /// The session with the server failed.
-    Conversation(DeveloperError),
+    Session(DeveloperError),
 }
 
 impl TypingEditor for ServerEditor<'_> {
@@ -46,7 +46,7 @@ impl TypingEditor for ServerEditor<'_> {
             timeout,
             self.given.clone(),
         );
-        let reply = asked.await.map_err(TypingFailure::Conversation)?;
+        let reply = asked.await.map_err(TypingFailure::Session)?;
         if let Some(commands) = &mut self.accept_commands {
             commands.push(reply.commands);
         }
@@ -72,7 +72,7 @@ impl TypingEditor for ServerEditor<'_> {
     async fn edit(&mut self, range: Range<usize>, text: &str) -> Result<(), TypingFailure> {
         let range = ByteOffset(range.start)..ByteOffset(range.end);
         let edited = self.developer.edit(&mut self.file, range, text);
-        edited.await.map_err(TypingFailure::Conversation)
+        edited.await.map_err(TypingFailure::Session)
     }
 
     async fn report_shown(&mut self, request: usize, ms: f64) -> Result<(), TypingFailure> {
@@ -90,7 +90,7 @@ impl TypingEditor for ServerEditor<'_> {
         event.insert("certainty".to_owned(), json!("confirmed"));
         event.insert("shownMs".to_owned(), json!(ms));
         let sent = self.developer.send_event(Value::Object(event));
-        sent.await.map_err(TypingFailure::Conversation)
+        sent.await.map_err(TypingFailure::Session)
     }
 
     async fn report_accepted(
@@ -104,7 +104,7 @@ impl TypingEditor for ServerEditor<'_> {
             .and_then(|commands| commands.get(request));
         if let Some(command) = commands.and_then(|commands| commands.get(candidate)) {
             let run = self.developer.run_command(command);
-            run.await.map_err(TypingFailure::Conversation)?;
+            run.await.map_err(TypingFailure::Session)?;
         }
         Ok(())
     }

@@ -507,7 +507,7 @@ impl<'a> SubjectReplay<'a> {
         self.permits.add(|spent| &mut spent.models, began.elapsed());
         let mut session = match typed {
             Ok(session) => session,
-            Err(TypingFailure::Conversation(error)) => return Err(error.into()),
+            Err(TypingFailure::Session(error)) => return Err(error.into()),
             Err(TypingFailure::Model(reason)) => return self.count_model_failure(hole, &reason),
         };
         self.failures.store(0, Ordering::Relaxed);
