@@ -379,7 +379,7 @@ fn windows_of_a_request_are_used_only_by_the_profile_given() {
     let earlier = json!({"earlier": {"completion": "x", "feedback": "y"}});
     let trace = ask(&scripted.settings(), earlier);
     let fault = trace["fault"].as_str().unwrap();
-    assert!(fault.contains("earlier answer"), "{fault}");
+    assert!(fault.contains("earlier completion"), "{fault}");
 
     // An editor's own profile passes it over.
     let trace = ask(&scripted.settings(), brought);
@@ -709,7 +709,7 @@ fn unsaved_text_is_indexed_until_its_buffer_closes() {
 fn invalid_requests_return_null_without_an_error() {
     let scripted = ScriptedModel::new(Duration::from_secs(60), fixed);
     let folder = workspace(&[]);
-    let (mut editor, _) = Editor::start(folder.path(), &scripted.settings(), &["utf-16"]);
+    let (mut editor, _) = Editor::start(folder.path(), &scripted.loaded_settings(), &["utf-16"]);
     let file = uri(folder.path(), "a.py");
     // Before the repository is read.
     editor.open(&file, "python", "x = \n");

@@ -153,6 +153,7 @@ fn measure(
     if after.quarantined().len() > quarantined {
         return Ok(with_warm_runs(runner, warm, after, &plain, threads)?.0);
     }
+    after.lacks_coverage = baseline.lacks_coverage;
     after.unfit = baseline.unfit;
     after.uncollectable = baseline.uncollectable;
     after.marks.extend(baseline.marks);
