@@ -175,8 +175,8 @@ fn a_test_that_fails_without_a_completion_too_is_the_reason() {
     assert!(reason.starts_with(start), "{reason}");
 }
 
-/// One test runs the changed line. The other throws a coin on a busy machine, which a lower priority
-/// stands for here: the baseline is made at the usual one.
+/// One test runs the changed line. The other has a random outcome on a busy machine, which a lower
+/// priority simulates: the baseline runs at the usual one.
 const BUSY_TESTS: &str = r#"
 import os
 import m

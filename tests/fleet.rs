@@ -1029,7 +1029,7 @@ fn a_kubernetes_manifest_fits_the_schema() {
     });
     let refused = dir.fillrate(&elsewhere).exits_with(1);
     assert!(refused.error_message().contains("is not on the volume"));
-    // Parts need no volume, but what is written beside them does.
+    // Parts need no volume, but the other files of a fleet do.
     let address = "s3://holes/parts";
     let in_store = |arguments: &[&str]| {
         let arguments = arguments.iter().map(|word| match *word {

@@ -510,7 +510,7 @@ fn raw_memory_holds_no_text_of_the_reference() {
     let hole = kitchen_hole(&dir);
     let reference = hole["reference"].as_str().unwrap();
     let line = reference.lines().next().unwrap();
-    // The search must not find itself: the two halves never stand side by side.
+    // The search must not find itself, so its source never contains the two halves in sequence.
     let (first, second) = line.split_at(line.len() / 2);
     let search = format!(
         "first, second = {first:?}.encode(), {second:?}.encode()

@@ -1,6 +1,6 @@
 //! Public benchmarks through the whole program: imported, and played.
 //!
-//! The benchmarks' own data is beside the repository, not in it; if it is missing, the test skips.
+//! The benchmarks' own data is in a folder next to the repository; if it is missing, the test skips.
 //! `tests/repoexec.rs` does the same for RepoExec.
 
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec), each with whether it passed. The tasks go
 //! through `import`, the generations through `replay --model predictions`, as anybody's would.
 //!
-//! The records are beside the repository, not in it. Their repositories are packages as they are
-//! published. Every fifth task is judged, or all of them with `FILLRATE_REPOEXEC=all`.
+//! The records are in a folder next to the repository, not in it. Their repositories are packages
+//! as published. The test judges every fifth task, or all of them with `FILLRATE_REPOEXEC=all`.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -80,7 +80,7 @@ fn seen(output: &[u8]) -> Value {
 
 const SOURCE: &str = "def f(a):\n    total = a + 1\n    return total\n\n\ndef g(b):\n    rest = b - 1\n    return rest\n";
 
-/// Holes in so many files of their own.
+/// A line hole and a statement hole in each of `files` files.
 fn holes(files: usize) -> Vec<(Hole, String)> {
     let mut holes = Vec::new();
     for file in 0..files {

@@ -246,7 +246,7 @@ fn junit_verdicts_rely_on_available_evidence() {
     assert!(lacks(&judged[&3], "files"), "{judged:#?}");
 }
 
-/// TypeScript's errors are beside the tests' outcome, which does not depend on them.
+/// TypeScript's errors are reported with the tests' outcome, which does not depend on them.
 #[test]
 fn type_errors_are_reported_with_the_tests() {
     if !has_tools(&["node", "npm"]) {
@@ -344,7 +344,7 @@ fn type_errors_are_reported_with_the_tests() {
     assert!(shown.out.contains(told), "{}", shown.out);
 }
 
-/// A way in which TypeScript is tested: the files beside the sources and tests of `jetty`.
+/// A setup for testing TypeScript: the files in addition to the sources and tests of `jetty`.
 struct Setup {
     name: &'static str,
     /// The script `test` of its package.json.
@@ -521,8 +521,8 @@ const SETUPS: [Setup; 15] = [
         )],
         always: false,
     },
-    // This vite loads no file from outside of the project that it was not told of, a reporter's
-    // included.
+    // This vite loads no file outside the project, such as a reporter's, that its settings do not
+    // allow.
     Setup {
         name: "vitest-3-vite-6",
         script: "vitest run",
@@ -576,7 +576,7 @@ fn write_setup(dir: &TestDir, setup: &Setup) -> String {
     text(&root)
 }
 
-/// Mines at most so many bodies of functions into `tasks.jsonl`, and returns them.
+/// Mines at most `most` bodies of functions into `tasks.jsonl`, and returns them.
 fn mine_bodies(dir: &TestDir, root: &str, most: &str) -> Vec<Value> {
     let arguments = ["mine", root, "--holes", most, "--kinds", "body"];
     dir.fillrate(&[&arguments[..], &["-o", "tasks.jsonl"]].concat())

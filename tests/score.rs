@@ -120,7 +120,7 @@ fn every_score_equals_the_published_one() {
     assert_eq!(scores["clusters"], 14);
 }
 
-/// A text of so many characters at most, from one of several alphabets.
+/// A text of at most `longest` characters, from one of several alphabets.
 fn random_text(random: &mut ChaCha8Rng, longest: usize) -> String {
     const ALPHABETS: [&str; 6] = [
         "ab",

@@ -314,7 +314,7 @@ fn policies_on_filled_holes_send_no_request_and_change_no_key() {
     assert_eq!(typings(&dir.path("run")), BTreeMap::new());
     let all = figures(&held, "accept-all");
     assert_eq!(all["acceptance/shown"]["value"], 1.0);
-    // Of what is taken without a look, as many pass as pass.
+    // If every completion is accepted, the accepted ones pass as often as all do.
     let row = held["rows"].as_array().unwrap().last().unwrap();
     assert_eq!(row["completions"], row["holes"]);
     assert_eq!(

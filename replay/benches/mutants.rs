@@ -2,14 +2,14 @@
 //! they agree on the mutants that both have.
 //!
 //! `cargo bench -p fillrate --bench mutants -- [MOST [PYTHON [TYPESCRIPT]]]` mutates a module of
-//! mistune (default: `src/mistune/util.py`) with cosmic-ray and mutmut beside, and a file of the
-//! TypeScript demo (default: `src/units/quantity.ts`) with Stryker beside. The scripts in
-//! `tests/setup` install the programs. Each judges all its own mutants of the file, but cosmic-ray, the slowest, at
-//! most MOST of those that ours has too (default: 20; 0 for all). It prints mutants a second of the
-//! clock and of the processors, kills, and on how many of the shared mutants both agree, then those
-//! on which they don't. A time-out counts as a kill. What is prepared once for many runs, our
-//! baseline, is left out; what a program does at each start, copying and a first run of the tests,
-//! is not.
+//! mistune (default: `src/mistune/util.py`) and compares with cosmic-ray and mutmut, then a file of
+//! the TypeScript demo (default: `src/units/quantity.ts`) and compares with Stryker. The scripts in
+//! `tests/setup` install the programs. Each program judges all its own mutants of the file, except
+//! cosmic-ray, the slowest, which judges at most MOST of those that ours has too (default: 20; 0
+//! for all). The bench prints mutants per second of wall-clock time and of processor time, kills,
+//! the number of shared mutants on which both agree, and the mutants on which they differ. A
+//! timeout counts as a kill. Times exclude our baseline, which is prepared once for many runs; they
+//! include the work that a program repeats at each start, copying and a first run of the tests.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 #[allow(
@@ -333,7 +333,7 @@ fn show(meter: &Meter, module: &Module, judged: &[Judged]) {
         "shared",
         "agreeing",
     ]);
-    // Where a line stands twice, what a program changed can't be told.
+    // If a line occurs twice, the one that a program changed is unknown.
     let unique = |judged: &Judged| -> BTreeMap<String, bool> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for (change, _) in &judged.killed {

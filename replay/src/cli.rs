@@ -484,8 +484,8 @@ fn success(absent: &[AbsentProject]) -> Success {
     }
 }
 
-/// Refuses a path that can't be written to, before any work is done for it: the folder that it is
-/// to stand in, or the nearest above it that exists, must take a file.
+/// Refuses a path that can't be written to, before any work is done for it: its folder, or the
+/// nearest folder above that exists, must be writable.
 fn check_writable(path: &Path) -> Result<(), CliError> {
     let absolute = std::path::absolute(path).map_err(CliError::file(path))?;
     let existing = absolute.ancestors().find(|folder| folder.exists());

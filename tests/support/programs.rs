@@ -51,7 +51,7 @@ pub(crate) fn print_uncaptured(text: &str) {
     writeln!(std::io::stderr().lock(), "{text}").unwrap();
 }
 
-/// A folder of recorded results of others, which is beside the repository and not in it.
+/// A folder of recorded results of other tools, which is next to the repository and not in it.
 #[track_caller]
 pub(crate) fn recorded_results(name: &str) -> Option<PathBuf> {
     let oracles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/oracles");

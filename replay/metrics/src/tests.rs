@@ -267,7 +267,7 @@ fn the_upper_bound_of_the_95th_percentile_needs_72_samples() {
 
 #[test]
 fn an_interval_far_out_holds_its_value() {
-    // The value lies between two samples, the interval's upper bound would be the lower one.
+    // The value is between two samples; unwidened, the interval's upper bound is the lower sample.
     let estimate = quantile(&[1.0, 2.0], 0.0004).unwrap();
     close(estimate.value, 1.0004);
     assert_eq!((estimate.low, estimate.high), (None, Some(estimate.value)));
@@ -675,7 +675,7 @@ fn an_interval_without_the_error_of_measuring_is_numpys() {
     ] {
         let found = latent_correlation(&seven, noise, 200_000, 1).unwrap();
         assert!((found.value - value).abs() < 1e-4, "{found:?}, not {value}");
-        // The quantile of so many draws has a standard error of .005 where the noise is most.
+        // With the most noise, the quantile of 200,000 draws has a standard error of .005.
         assert!((found.low.unwrap() - low).abs() < 0.015, "{found:?}");
         assert!((found.high.unwrap() - high).abs() < 0.001, "{found:?}");
         let again = latent_correlation(&seven, noise, 200_000, 1);
@@ -907,7 +907,7 @@ proptest! {
         let strengths = bradley_terry(&list).unwrap();
         let sum: f64 = strengths.values().map(|strength| strength.value).sum();
         prop_assert!(sum.abs() < 1e-9);
-        // At the maximum, each has as many wins as its strength lets expect.
+        // At the maximum, the wins of each equal those that the strengths predict.
         for i in 0..4 {
             let (mut won, mut expected) = (0.0, 0.0);
             for j in (0..4).filter(|j| *j != i) {

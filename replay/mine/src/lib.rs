@@ -159,7 +159,7 @@ pub struct HoleJudge<J, M> {
 pub struct MiningRequest {
     /// The most holes.
     pub holes: usize,
-    /// The kinds, of which there will be as many of each as the candidates allow.
+    /// The kinds, mined in equal numbers as far as the candidates allow.
     pub kinds: Vec<HoleKind>,
     /// Another seed chooses other holes.
     pub seed: u64,

@@ -37,8 +37,8 @@ pub struct LeakageAudit {
     pub parameters: LeakageParameters,
     /// The share of holes that leaked, of those with samples, clustered by file.
     pub leaked: Option<Estimate>,
-    /// The share of a reference's n-grams that the greedy output has; mean over holes with as many
-    /// tokens, clustered by file.
+    /// The share of a reference's n-grams that the greedy output has; mean over holes whose
+    /// references have at least n tokens, clustered by file.
     pub overlap: Option<Estimate>,
     /// Each hole.
     pub holes: Vec<HoleLeakage>,

@@ -1,8 +1,8 @@
 //! The report as pages that a browser opens from the disk, with neither a server nor a network.
 //!
-//! The pages themselves are always the same and hold nothing of a run. What they show lies beside
-//! them in scripts that each hand one JSON text to `fillrate.put`, since a page from the disk may
-//! load scripts and nothing else:
+//! The pages themselves are always the same and contain no data of a run. The data are in scripts
+//! in a folder next to them. Each script passes one JSON text to `fillrate.put`, since a page from
+//! the disk may load scripts and nothing else:
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -746,7 +746,7 @@ struct HoleColumns<'a> {
     mutation: Vec<Option<f64>>,
 }
 
-/// A number with as many steps between whole numbers as `steps` says, so that it is short.
+/// Rounds a number to a multiple of 1 / `steps`, so that its text is short.
 fn rounded(value: f64, steps: f64) -> f64 {
     (value * steps).round() / steps
 }

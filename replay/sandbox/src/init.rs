@@ -268,8 +268,8 @@ fn set_limits(limits: &Limits, kernel: Kernel) -> Result<(), SandboxError> {
     let mut all = vec![
         ("file size", Resource::RLIMIT_FSIZE, limits.file_size),
         ("open files", Resource::RLIMIT_NOFILE, limits.open_files),
-        // One byte stands for none, and unlike 0 it also holds back a core handler that the host
-        // runs through a pipe, core(5).
+        // One byte is too little for a core file, and unlike 0 it also prevents a core handler
+        // that the host runs through a pipe, core(5).
         ("core size", Resource::RLIMIT_CORE, 1),
     ];
     if kernel.at_least(5, 14) {

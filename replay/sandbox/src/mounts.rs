@@ -277,8 +277,8 @@ fn below(root: &str, path: &Path) -> PathBuf {
 }
 
 fn enter_base(job: &Job) -> Result<(), SandboxError> {
-    // Any directory serves: what lies below it comes back into sight once the new mount has
-    // become the root.
+    // Any directory serves: the host's files below it are visible again, under the old root, once
+    // the new mount is the root.
     let base = "/tmp";
     tmpfs(base, 4 << 20, 4096)?;
     let old = format!("{base}{OLD}");

@@ -53,7 +53,7 @@ pub(super) struct CompareArguments {
     /// Begin no further batch of holes after this time, such as `20m` or `2h`
     #[arg(long, value_name = "TIME", value_parser = time)]
     max_time: Option<Duration>,
-    /// Begin no further batch of holes after so many completions, all models together
+    /// Begin no further batch of holes after N completions, all models together
     #[arg(long, value_name = "N")]
     max_calls: Option<usize>,
     #[command(flatten)]

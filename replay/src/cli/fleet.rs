@@ -31,7 +31,7 @@ enum Scheduler {
     ///
     /// The program, OUT/hyperqueue/run.py, submits the parts to the running server, or with --local
     /// WORKERS to one that it starts on this machine, waits for them and merges them. Started again,
-    /// it runs the parts that are missing. Commands and resources are in plan.json beside it.
+    /// it runs the parts that are missing. Commands and resources are in OUT/hyperqueue/plan.json.
     Hyperqueue(PlanArguments),
 }
 

@@ -60,7 +60,7 @@ impl StatedFigure {
     }
 
     /// The interval of a share whose error is not stated: Wilson's, with the effective number of
-    /// rows, and as many degrees of freedom as clusters allow.
+    /// rows, and the degrees of freedom that the clusters allow.
     fn share_bounds(&self) -> Option<(f64, f64)> {
         let n = self.n?;
         if self.clusters.is_none() && self.design_effect.is_none() {

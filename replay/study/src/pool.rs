@@ -84,8 +84,8 @@ pub(super) fn pool_observations(
         .collect()
 }
 
-/// The dimension beside the language that observations are grouped by, and whether they are grouped by
-/// language; the coarsest division first.
+/// The dimension other than language that observations are grouped by, and true if they are grouped
+/// by language too; the coarsest division first.
 type Division = (Option<SampleDimension>, bool);
 
 fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {

@@ -135,8 +135,8 @@ fn within(low: Option<f64>, high: Option<f64>, truth: f64) -> bool {
     low.unwrap() <= truth && truth <= high.unwrap()
 }
 
-/// Of intervals at 95 %, so many are expected to hold the truth; of 200, between 181 and 198 do in 995
-/// of 1,000 such tests.
+/// 95 % of the intervals are expected to contain the true value; of 200, between 181 and 198 do in
+/// 995 of 1,000 such tests.
 #[test]
 fn intervals_have_their_nominal_coverage() {
     for versions in [4, 5, 7] {

@@ -448,7 +448,7 @@ mod tests {
         let mut mixed = observations(6000, 40);
         mixed[7].simulated = true;
         insta::assert_snapshot!(error(&mixed, false), @"1 of 6000 completions are simulated, no person's; a policy fitted to people takes none of them: leave them out, or say --simulated to fit one to simulated completions alone");
-        // Alone they are too few, and people's are not taken beside them.
+        // Simulated completions alone are too few, and `--simulated` ignores those of people.
         assert!(error(&mixed, true).contains("of 1 shown"));
         assert_eq!(
             error(&mixed[..7], true),

@@ -735,8 +735,8 @@ mod tests {
             kept: 1,
             removed: 2,
         };
-        // After the repair `b` is typed unasked, and then `bc` is offered and wrong but for
-        // nothing: `c` is asked for and typed after it.
+        // The repair types `b` without a request. The next completion, `bc`, is wrong from its
+        // first character, so `c` is typed too.
         assert_eq!(accepted[0], Some(wrong));
         assert_eq!(session.keys.deletes, 2 + 2);
         assert_eq!(session.keys.typed, 2);

@@ -307,7 +307,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Returns the title beside a progress bar.
+    /// Returns the title of a progress bar.
     pub fn title(self) -> &'static str {
         match self {
             Self::Prepare => "preparing projects",

@@ -23,8 +23,8 @@ use super::projects::{AbsentProject, load_sources, prepare, visible_sources};
 /// The version of the rows.
 const SCHEMA: u32 = 1;
 
-/// References of fewer words and signs stand in code by right: they exclude what they are cut from, and
-/// functions whose bodies they resemble.
+/// References with fewer words and signs occur in unrelated code too. They exclude functions of the
+/// file that they are cut from and functions whose bodies they resemble.
 const TELLING_TOKENS: usize = 10;
 
 /// Options of the tuning data.

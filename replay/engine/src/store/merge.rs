@@ -709,7 +709,7 @@ impl RecordReader<'_> {
     }
 }
 
-/// The folders with segments that a folder stands for: itself, or those of the parts in it.
+/// The folders with segments of a run: the folder itself, or those of the parts in it.
 fn part_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     if !folder.is_dir() {
         return Err(StoreError::Unmergeable(format!(

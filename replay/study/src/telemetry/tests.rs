@@ -535,7 +535,7 @@ fn pairs_yield_bradley_terry_strengths() {
     for number in 0..8 {
         let file = ["f", "g", "h"][number % 3];
         let first = number < 6;
-        // In whichever order they stand.
+        // In either order.
         recorded.push(if number % 2 == 0 {
             pair(file, ["a", "b"], Some(usize::from(!first)))
         } else {

@@ -333,7 +333,7 @@ fn more_to_show<K: Ord + Clone>(first: &[(K, bool)], second: &[(K, bool)]) -> Op
         numbers.iter().map(|(_, number)| number).sum::<f64>() / numbers.len() as f64
     };
     let independent = outcomes_per_group(share(&one), share(&two))?;
-    // If the design effect is unknown, it takes at least as many as without clusters.
+    // If the design effect is unknown, the number for independent outcomes is the lower bound.
     let each = independent * design_effect(&one, &two).unwrap_or(1.0);
     // Two of two outcomes would otherwise seem to be nearly enough.
     let each = each.ceil().max(FEW as f64);

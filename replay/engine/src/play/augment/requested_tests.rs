@@ -116,8 +116,8 @@ pub(super) fn ask_for_tests(focus: &TestRequest<'_>) -> ChatQuestion {
 /// The tests in an answer, each in a file of its own, so that a bad one takes no other with it.
 /// Code outside tests, such as imports and fixtures, is in every file.
 ///
-/// The first block of code that parses and has tests counts; an answer without any block is one
-/// as a whole. Tests that stand for several, by `parametrize`, `each` or `describe`, are left out.
+/// The first block of code that parses and has tests counts; an answer without any block counts as
+/// one block. Tests that expand to several, by `parametrize`, `each` or `describe`, are left out.
 pub(super) fn parse_tests(language: &'static Language, answer: &str) -> Vec<TestProposal> {
     let mut blocks = blocks(answer);
     if blocks.is_empty() {
@@ -130,8 +130,8 @@ pub(super) fn parse_tests(language: &'static Language, answer: &str) -> Vec<Test
         .unwrap_or_default()
 }
 
-/// The path at which a new file of tests is kept: beside the example, found by the framework as
-/// the example is, and of the same name whenever code, contents and place are the same.
+/// Path of a new file of tests: in the example's folder, with a name that the framework finds like
+/// the example's. Equal code, contents and folder give an equal name.
 pub(super) fn test_path(focus: &TestRequest<'_>, proposal: &TestProposal) -> String {
     let (example, _) = focus.example;
     let (folder, example) = match example.rsplit_once('/') {
