@@ -1,6 +1,7 @@
 //! Public benchmarks through the whole program: imported, and played.
 //!
-//! The benchmarks' own data is in a folder next to the repository; if it is missing, the test skips.
+//! The benchmarks' own data is in a folder next to the repository, not in it; if it is missing, the
+//! test skips.
 //! `tests/repoexec.rs` does the same for RepoExec.
 
 use std::collections::BTreeMap;

@@ -51,6 +51,7 @@ fn invert(
             false => low = at,
         }
         let step = at - excess / density(at);
+        // A step that leaves the bracket may diverge; halving always converges.
         let next = match step > low && step < high {
             true => step,
             false => f64::midpoint(low, high),

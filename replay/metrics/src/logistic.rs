@@ -86,6 +86,7 @@ impl Logistic {
             if decided || step == STEPS {
                 return Err(LogisticError::Separated);
             }
+            // The least pivot is relative, so that a common scale of the features does not matter.
             let largest = (0..=width).fold(0.0_f64, |most, at| most.max(information[at][at]));
             let Some(inverse) = matrix::inverse(information.clone(), 1e-13 * largest) else {
                 // Weights that vanish make any matrix singular.

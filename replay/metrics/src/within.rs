@@ -67,7 +67,8 @@ pub fn order_changes(pairs: &[(TimedPass, TimedPass)]) -> Vec<OrderChange> {
     for (index, (time_ms, step)) in steps.iter().enumerate() {
         lead += step;
         let is_last = steps.get(index + 1).is_none_or(|next| next.0 > *time_ms);
-        // The rounding of sums of rates is no lead.
+        // Completions that arrive at the same time count together, and a lead this small is
+        // rounding.
         if !is_last || f64::abs(lead) < 1e-9 {
             continue;
         }

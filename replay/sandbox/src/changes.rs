@@ -120,6 +120,7 @@ impl Before {
                 let leaves = Leaves::read(&upper, &self.at, PATH_BYTES);
                 unreadable = leaves.unreadable;
                 for path in leaves.paths {
+                    // An overlay marks a deletion by a character device, which is not a new file.
                     let whiteout = fs::symlink_metadata(upper.join(&path))
                         .is_ok_and(|metadata| metadata.file_type().is_char_device());
                     let known = fs::symlink_metadata(lower.join(&path)).is_ok();
@@ -134,6 +135,7 @@ impl Before {
                 changed.extend(guarded.filter(|path| gone(path) || written(path)).cloned());
             }
             State::Files(before) => {
+                // A copy also lists the files of the original, so the limit grows with their paths.
                 let known: usize = before.keys().map(|path| path.as_os_str().len()).sum();
                 let now = Leaves::read(&self.at, &self.at, 2 * known + PATH_BYTES);
                 unreadable = now.unreadable;

@@ -14,8 +14,8 @@ use super::{CliError, Success};
 /// The evaluator's reference page lists the columns.
 #[derive(Args)]
 pub(super) struct ExportArguments {
-    /// The runs: folders that `replay` wrote; a folder of runs with several contexts includes all of
-    /// them
+    /// The runs: folders that `replay` wrote; a folder of runs with several contexts includes all
+    /// of them
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// jsonl, csv or parquet [default: as FILE ends, else jsonl]; or every-eval-ever or inspect,
