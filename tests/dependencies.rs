@@ -1,4 +1,4 @@
-//! Dependencies and contexts held against those that others recorded: the tasks of
+//! Dependencies and contexts compared with published ones: the tasks of
 //! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec) on packages that PyPI has. A record's
 //! `code` is its medium context, in front of the function's own text.
 //!

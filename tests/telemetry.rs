@@ -1,5 +1,5 @@
-//! The real program records the fate of completions, as clients report it, follows accepted text
-//! through edits, and loses nothing.
+//! The real program records the outcomes of completions, as clients report them, follows accepted
+//! text through edits, and loses nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};

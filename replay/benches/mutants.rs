@@ -226,7 +226,7 @@ fn timed(meter: &Meter, work: impl FnOnce()) -> (f64, f64) {
 enum Meter {
     /// A group of the first version with this program and its children alone, and what it is below.
     Own(PathBuf),
-    /// The group of the second version that this program is in, with whatever else is.
+    /// The group of the second version that this program shares with other processes.
     Shared(PathBuf),
     /// Children that were waited for: too little.
     Reaped,

@@ -404,7 +404,7 @@ fn share(text: &str) -> Result<f64, String> {
 /// Settings for running tests.
 #[derive(Args, Clone, Debug)]
 struct ExecutionArguments {
-    /// Number of jobs that run at once [default: the number of processors]
+    /// Number of concurrent jobs [default: the number of processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Engine that reaches verdicts: warm, cold or naive; all give the same ones
@@ -466,7 +466,7 @@ impl HoleArguments {
     }
 }
 
-/// Returns the number of jobs that run at once, by default the number of processors.
+/// Returns the number of concurrent jobs, by default the number of processors.
 fn threads(jobs: Option<u16>) -> usize {
     jobs.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),

@@ -9,7 +9,7 @@
 //! | `sources` | by SHA-256, the contents of the files that holes were cut into |
 //! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
 //! | `attempts` | by key, the completions and their verdict ([`Attempt`]) |
-//! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`AuditRecord`]) |
+//! | `audits` | by the attempt's key, the result of judging it again, as JSON ([`AuditRecord`]) |
 //! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); with columns `hole` and `policy` |
 //!
 //! `meta` may have `developer_settings`, too: the policies of a run and how its developer types
@@ -130,7 +130,7 @@ const ADD_AUDIT: &str = "INSERT OR REPLACE INTO audits VALUES (?1, ?2)";
 /// Adds a typing, in place of an earlier one.
 const ADD_TYPING: &str = "INSERT OR REPLACE INTO typings VALUES (?1, ?2, ?3, ?4)";
 
-/// One completion asked for and judged.
+/// One completion that was requested and judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Hash of all that the attempt depends on.
@@ -270,11 +270,11 @@ pub enum ProjectStatus {
 /// Figures of a project's baseline and mining.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MiningCounts {
-    /// Tests that agree with themselves over all runs.
+    /// Tests with the same outcome in all runs.
     pub tests: usize,
-    /// Tests that don't, which take no part.
+    /// Tests with different outcomes, which are excluded.
     pub quarantined: usize,
-    /// Tests that always fail and files that can't be collected: they take no part.
+    /// Tests that always fail and files that can't be collected, which are excluded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<String>,
     /// Stretches of code that could be a hole.

@@ -20,7 +20,7 @@ use super::scored::{ScoredAttempt, load_scored, without_repairs};
 use super::sensitivity::{HoleValues, Sensitivity, Standing};
 use super::table::{TextTable, figure_text, paragraph, right};
 
-/// Runs on the same holes, each held against the first.
+/// Runs on the same holes, each compared with the first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// In the order in which they were named.

@@ -294,7 +294,7 @@ impl HtmlReport {
         self.gate = Some(GateFrontier::from_fit(fit));
     }
 
-    /// Reads what has come to the runs since the last time, and says whether something has.
+    /// Reads what was added to the runs since the last call. Returns true if there is anything new.
     ///
     /// # Errors
     /// A run can't be read.
@@ -327,7 +327,7 @@ impl HtmlReport {
     /// Writes all files into a folder.
     ///
     /// # Errors
-    /// The folder holds something that is no report, or can't be written to.
+    /// The folder contains something other than a report, or can't be written to.
     pub fn write(&self, folder: &Path) -> Result<(), HtmlReportError> {
         let data = folder.join("data");
         let fault = |path: &Path| {
@@ -559,7 +559,7 @@ impl ReportedRun {
                 continue;
             }
             let attempt = self.run.attempt(&key)?;
-            // As in every other figure: what has no hole in the run takes no part.
+            // As in every other figure, attempts without a hole in the run are excluded.
             let Some(at) = places.get(&attempt.hole).copied() else {
                 continue;
             };

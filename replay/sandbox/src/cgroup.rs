@@ -99,7 +99,7 @@ impl Group {
         counter(&self.processes.join("pids.events"), "max") > 0
     }
 
-    /// The most memory held at one time, in bytes, if the kernel keeps that figure.
+    /// Peak memory in bytes, if the kernel records it.
     pub(super) fn peak_memory(&self) -> Option<u64> {
         let file = match self.control {
             MemoryControl::CgroupV2 => "memory.peak",

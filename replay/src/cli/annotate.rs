@@ -38,7 +38,7 @@ pub(super) struct AnnotateArguments {
     /// Write each answer with its labels to this file, as JSON lines
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Number of requests that run at once [default: the number of processors]
+    /// Number of concurrent requests [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print one JSON object in place of the table

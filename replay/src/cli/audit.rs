@@ -34,7 +34,7 @@ pub(super) struct AuditArguments {
     /// The tests that were added to its projects, if they have moved
     #[arg(long, value_name = "DIR")]
     tests: Option<PathBuf>,
-    /// Number of attempts that are judged at once [default: the number of processors]
+    /// Number of attempts that are judged concurrently [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     #[command(flatten)]

@@ -96,7 +96,7 @@ struct KubernetesArguments {
     /// The image that holds this program, as the Containerfile makes it
     #[arg(long, value_name = "IMAGE")]
     image: String,
-    /// Number of parts that run at once
+    /// Number of concurrent parts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: u32,
     /// The claim of a volume that several machines can write: with corpus, tasks, parts and cache,

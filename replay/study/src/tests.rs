@@ -186,7 +186,8 @@ fn intervals_have_their_nominal_coverage() {
     }
 }
 
-/// An effect that moves all versions alike is no error between them, and must not be corrected for.
+/// An effect that moves all versions alike is not an error between them, and must not be corrected
+/// for.
 #[test]
 fn versions_on_shared_holes_are_compared_hole_by_hole() {
     let world = |same_holes| World {
@@ -212,7 +213,7 @@ fn versions_on_shared_holes_are_compared_hole_by_hole() {
 }
 
 /// Without a correlation, p is at most .05 in at most 5 of 100 studies; of 200, at most 17 in 98 of
-/// 100 such tests. Four versions can come to it in 1 of 24 orders, six in 36 of 720.
+/// 100 such tests. Four versions reach that p in 1 of 24 orders, six in 36 of 720.
 #[test]
 fn permutation_test_has_its_nominal_level() {
     for versions in [4, 6] {

@@ -84,7 +84,7 @@ impl Corpus {
         progress: &dyn Fn(&str, CorpusStep),
     ) -> Result<Prepared, CorpusError> {
         let report_step = |step| progress(&project.name, step);
-        // The interpreter is looked for first: without it, fetching the source is for nothing.
+        // The interpreter is searched for first: without it, the source is not needed.
         let interpreter = match project.test {
             Some(_) => {
                 let wanted = project.environment.interpreter.as_deref();

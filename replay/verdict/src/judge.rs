@@ -23,8 +23,8 @@ use super::twin_check::TwinCheck;
 use super::type_checker::TypeChecker;
 use crate::corpus::Prepared;
 
-/// Most bytes by which a completion may make a file longer. Nobody accepts as much at once, and
-/// compilers and transformers take minutes for some texts of ten times the size.
+/// Most bytes by which a completion may make a file longer. No developer accepts a completion of
+/// that size, and compilers and transformers take minutes for some texts of ten times the size.
 const LARGEST_GROWTH: usize = 16 << 10;
 
 /// Judges changes to one project.

@@ -177,7 +177,7 @@ impl TwinCheck {
             (drawn.file.as_str(), drawn.test.rename.as_slice(), twin)
         });
         let mut files = edited_files(executor, edits)?;
-        // A file that only some runs lay over would tell in which its expectations are altered.
+        // A file replaced in only some runs would reveal the runs with altered expectations.
         let all = drawn.iter().flat_map(|drawn| &drawn.test.twins);
         let paths: BTreeSet<&str> = all.map(|twin| twin.path.as_str()).collect();
         for path in paths {

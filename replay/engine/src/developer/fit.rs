@@ -49,10 +49,10 @@ pub enum FitError {
         /// Of how many.
         all: usize,
     },
-    /// There are none of the kind that was asked for.
+    /// There are no completions of the requested kind.
     #[error("there are no {0} completions that were shown")]
     None(&'static str),
-    /// There is too little to tell anything.
+    /// There are too few completions for a fit.
     #[error(
         "too little to fit a policy to: {accepted} of {shown} shown completions were accepted, \
          in {sessions} sessions, and it takes {needed} accepted, {needed} not accepted and \
@@ -271,7 +271,7 @@ fn calibration_error(predictions: &[(f64, f64)]) -> f64 {
     apart / predictions.len().max(1) as f64
 }
 
-/// The SHA-256 of all that a fit is made of.
+/// The SHA-256 of the input of a fit.
 fn digest(taken: &[&ShownObservation]) -> String {
     let lines: Vec<String> = taken
         .iter()

@@ -369,7 +369,7 @@ mod tests {
         }
         let fit = fit_gate(&noise, true).expect("a fit");
         assert!(fit.gate.evidence.held_back < 0.06, "{:?}", fit.gate);
-        // Whatever is held back, about as large a share of what would be accepted is lost.
+        // On noise, the share of accepted characters lost is about the share held back.
         let half = fit.frontier.iter().find(|point| point.held_back >= 0.5);
         let half = half.expect("there are many thresholds");
         assert!((half.characters_lost - 0.5).abs() < 0.1, "{half:?}");

@@ -30,7 +30,7 @@ pub struct AnnotationPlan {
     pub prompt: Option<PathBuf>,
     /// Files of labels that people or other programs gave.
     pub labels: Vec<PathBuf>,
-    /// Number of requests that run at once.
+    /// Number of concurrent requests.
     pub threads: usize,
 }
 

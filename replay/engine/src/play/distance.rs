@@ -80,7 +80,7 @@ pub struct TaskDistance {
 pub struct DistanceOutcome {
     /// By language.
     pub languages: Vec<TaskDistance>,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
 }
 

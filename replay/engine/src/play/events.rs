@@ -94,8 +94,8 @@ pub enum Event {
         language: String,
         /// Number of tests that are stable; `null` if the project has no tests.
         tests: Option<usize>,
-        /// Tests that always fail and files of tests that can't be collected, which take no part,
-        /// with the reasons.
+        /// Excluded tests, which always fail, and files of tests that can't be collected, with the
+        /// reasons.
         set_aside: BTreeMap<String, String>,
         /// Files that can have no hole, with the reasons: not UTF-8, or nested too deeply.
         left_out_files: BTreeMap<String, String>,
@@ -109,7 +109,7 @@ pub enum Event {
         /// Reason for which every run of the tests starts from scratch; `null` unless `readiness` is `cold`.
         cold_reason: Option<String>,
     },
-    /// A project takes no part.
+    /// A project is excluded.
     ProjectFailed {
         /// The project's name.
         project: String,

@@ -54,7 +54,7 @@ pub struct MiningPlan {
 pub struct MiningOutcome {
     /// By project, in the manifest's order.
     pub projects: Vec<(String, MinedHoles)>,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
 }
 

@@ -50,7 +50,7 @@ pub struct MutationOutcome {
     pub audits: Vec<MutantAudit>,
     /// Number of mutants that got their verdict from a process that they shared with others.
     pub in_shared_process: usize,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
 }
 
@@ -261,8 +261,8 @@ fn with_mutants<T>(
     function(holes.to_vec(), mutated, absent)
 }
 
-/// Verdicts on a hole's mutants, one after the other. Once enough survived that the score must be
-/// below `least`, the others are left out.
+/// Judges a hole's mutants in sequence. Stops when enough have survived that the score must be
+/// below `least`.
 ///
 /// # Errors
 /// The sandbox is unavailable.
@@ -499,7 +499,7 @@ impl MutatedHole<'_> {
 }
 
 impl HoleScore {
-    /// Counts what a version of the hole's file came to.
+    /// Counts the outcome of a version of the hole's file.
     fn add(&mut self, of: &MutatedHole<'_>, change: Change, outcome: Option<Outcome>) {
         match (change, outcome) {
             (Change::Unchanged, Some(Outcome::Passed)) => {}

@@ -25,7 +25,7 @@ pub struct PackPlan {
     pub tasks: Option<PathBuf>,
     /// The pack's file.
     pub out: PathBuf,
-    /// Number of jobs that run at once to make what the cache lacks.
+    /// Number of concurrent jobs to make what the cache lacks.
     pub threads: usize,
 }
 

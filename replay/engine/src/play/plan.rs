@@ -30,8 +30,8 @@ pub struct ReplayPlan {
     /// The models, each a run of its own: `embedded`, `reference`, `empty`, `predictions`, or the path
     /// of a settings file (.toml) or of predictions (.jsonl).
     pub models: Vec<String>,
-    /// True if the runs without [`out`](Self::out) are in one folder, which is the same whatever
-    /// models are compared.
+    /// True if the runs without [`out`](Self::out) are in one folder, which does not depend on the
+    /// models that are compared.
     pub is_comparison: bool,
     /// The file whose predictions are judged unchanged by the model `predictions`.
     pub predictions: Option<PathBuf>,

@@ -18,7 +18,7 @@ use crate::store::{ProjectState, ProjectStatus};
 /// Settings for running tests.
 #[derive(Clone, Debug)]
 pub struct ExecutionPlan {
-    /// Number of jobs that run at once, at least 1.
+    /// Number of concurrent jobs, at least 1.
     pub threads: usize,
     /// Engine that reaches verdicts.
     pub engine: Engine,
@@ -44,12 +44,12 @@ pub struct PlayProject<J> {
     pub files: Vec<SourceFile>,
 }
 
-/// A project that takes no part.
+/// A project that is excluded.
 #[derive(Clone, Debug)]
 pub struct AbsentProject {
     /// Its name.
     pub name: String,
-    /// Reason for which it takes no part.
+    /// Reason for which it is excluded.
     pub state: ProjectState,
 }
 

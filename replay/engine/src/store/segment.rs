@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `hole` | a hole's record ([`Hole`](fillrate_language::task::Hole)) |
 //! | `attempt` | an attempt ([`Attempt`](super::Attempt)) |
-//! | `audit` | what judging an attempt again came to ([`AuditRecord`](super::AuditRecord)) |
+//! | `audit` | the result of judging an attempt again ([`AuditRecord`](super::AuditRecord)) |
 //! | `typing` | a session of typing ([`TypingAttempt`](super::TypingAttempt)) |
 //!
 //! A hole is in one segment of its part. Attempts that ended in an infrastructure failure may be

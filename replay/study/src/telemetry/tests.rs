@@ -555,7 +555,7 @@ fn pairs_yield_bradley_terry_strengths() {
     assert_eq!((arm.shown, arm.accepted), (9, 6));
     assert_eq!(arm.figures["acceptance/pairs"].value, 6.0 / 9.0);
     assert!(!arm.figures.contains_key("acceptance/shown"));
-    // Half of the time it stood second, with its own time of 7 ms.
+    // In half of the pairs it was second, with its own time of 7 ms.
     assert_eq!(arm.figures["latency_ms/median"].n, 9);
     let difference = &trial.differences[0];
     close(Some(difference.difference.value), 4.0 / 9.0);

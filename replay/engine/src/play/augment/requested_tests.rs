@@ -51,7 +51,7 @@ pub(super) struct SurvivingFault<'a> {
 pub(super) struct TestProposal {
     /// The test function's name.
     pub test: String,
-    /// The file: all that stood around the model's tests, and this one of them.
+    /// The file: the code around the model's tests, and this one of them.
     pub contents: String,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct TestProposal {
 const FOCUS_BYTES: usize = 6000;
 /// The longest beginning of the example that is shown, in bytes.
 const EXAMPLE_BYTES: usize = 4000;
-/// The most faults that are shown at once.
+/// The most faults that are shown in one request.
 const FAULTS: usize = 20;
 
 /// Returns the prompt for tests that notice faults: the same for the same focus.
