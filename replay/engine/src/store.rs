@@ -288,7 +288,7 @@ pub struct MiningCounts {
 /// Reason for which a run can't be read or added to.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no run in the folder.
+    /// The folder contains no run.
     #[error("{0} holds no run; a run is a folder with a file `{FILE_NAME}`")]
     NoRun(PathBuf),
     /// The folder, or a file in it, can't be read or written.

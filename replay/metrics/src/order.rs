@@ -2,7 +2,7 @@
 //!
 //! A comparison plays holes file by file and looks at the figures after each batch of whole files.
 //! An order that a look decides is final; what no look decides is estimated once, at the end. The
-//! error is divided by union bounds, which hold whatever depends on what:
+//! error is divided by union bounds, which hold for any dependence between the questions:
 //!
 //! - [`EARLY_ERROR`] covers all looks. The k-th question (a pair of models and a figure, from 1)
 //!   gets 1 / (k (k + 1)) of it, whose sum is 1 for any number of questions: a model that is added

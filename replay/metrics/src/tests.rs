@@ -289,7 +289,7 @@ fn a_weighted_mean_is_that_of_statsmodels() {
     close(estimate.value, 0.6129032258064516);
     close(estimate.low.unwrap(), 0.2368070793972178);
     close(estimate.high.unwrap(), 0.9889993722156855);
-    // What has no weight is no cluster.
+    // A sample without weight is not a cluster.
     weighted.push(('e', 0.0, 1.0));
     let again = clustered_weighted_mean(&weighted).unwrap();
     assert_eq!((again.low, again.high), (estimate.low, estimate.high));
@@ -805,7 +805,7 @@ fn a_clustered_difference_is_that_of_statsmodels() {
     close(estimate.low.unwrap(), -0.05324140329422772);
     close(estimate.high.unwrap(), 0.5643525144053387);
     assert_eq!(estimate.n, 19);
-    // statsmodels has 0.297937569658127; less than 1 is no promise.
+    // statsmodels gives 0.297937569658127; a value below 1 need not hold in the next sample.
     close(design_effect(&first, &second).unwrap(), 1.0);
 
     let first = clustered("aaabbccdd", &[0.5, 0.2, 0.9, 0.4, 0.7, 0.1, 0.3, 0.3, 0.8]);

@@ -3,7 +3,7 @@
 use super::Estimate;
 use super::interval::clustered::clustered_share;
 
-/// Times of a curve in milliseconds, from what feels immediate to what nobody waits for.
+/// Times of a curve in milliseconds, from an immediate answer to one that people do not wait for.
 pub const WAITING_TIMES: [f64; 15] = [
     50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 500.0, 750.0, 1000.0, 1500.0, 2000.0, 3000.0,
     4000.0, 5000.0,

@@ -1,6 +1,6 @@
 //! Public benchmarks, converted to holes and projects.
 //!
-//! An import reads a benchmark's records as JSON lines, plain or gzip, one after the other, and
+//! An import reads a benchmark's records as JSON lines, plain or gzip, in sequence, and
 //! writes a tasks file and next to it a folder, `NAME.corpus`, with the manifest `corpus.toml` and
 //! the sources of projects that it made itself. The result for a record depends on the inputs:
 //!

@@ -713,7 +713,7 @@ struct AttemptColumns {
     outcome: Vec<usize>,
     /// The number in [`Proof::ALL`] of a pass's proof.
     proof: Vec<Option<usize>>,
-    /// Milliseconds; nothing where no answer came.
+    /// Milliseconds; `None` without an answer.
     latency: Vec<Option<f64>>,
     /// Number of candidates.
     offered: Vec<usize>,

@@ -256,7 +256,7 @@ mod tests {
         let own = "0::/docker/abc/job\n";
         let mounts = "36 29 0:32 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
         assert_eq!(locate(own, mounts, None), Some("/sys/fs/cgroup/job".into()));
-        // A mount that does not show this process's group is no place to make one.
+        // A group can't be made in a mount that does not show this process's group.
         let mounts = "36 29 0:32 /docker/xyz /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
         assert_eq!(locate(own, mounts, None), None);
     }

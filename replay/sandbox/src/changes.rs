@@ -188,7 +188,7 @@ fn stamps(root: &Path) -> io::Result<BTreeMap<PathBuf, Stamp>> {
     stamped.collect()
 }
 
-/// A path to a directory that is held open, whatever is mounted over it.
+/// A path to an open directory, independent of later mounts over it.
 fn opened(directory: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
@@ -196,7 +196,7 @@ fn opened(directory: &File) -> PathBuf {
 /// Contents of a folder, by paths relative to it.
 #[derive(Debug, Default)]
 struct Leaves {
-    /// Everything that is no directory.
+    /// Everything except directories.
     paths: Vec<PathBuf>,
     /// Directories that can't be read, or not to their end. Their paths may be too long, or the
     /// program may have closed them.

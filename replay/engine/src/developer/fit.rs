@@ -81,7 +81,7 @@ pub enum FitError {
         /// The names of those that it follows from.
         from: String,
     },
-    /// There is no best fit.
+    /// The regression has no solution.
     #[error("no policy can be fitted: {0}")]
     Regression(#[from] LogisticError),
 }
@@ -103,8 +103,8 @@ const BINS: usize = 10;
 /// Fits a policy to shown completions. Features that are the same everywhere are left out.
 ///
 /// # Errors
-/// The data are too few, or mixed of people's and simulated ones; simulated ones alone are taken
-/// only where `simulated` says so.
+/// The data are too few or mix completions of people with simulated ones. Simulated ones alone
+/// require `simulated`.
 pub fn fit(
     name: &str,
     observations: &[ShownObservation],

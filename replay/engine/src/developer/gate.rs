@@ -75,7 +75,7 @@ pub enum GateFitError {
         /// Number that either needs.
         needed: usize,
     },
-    /// There is no best fit.
+    /// The regression has no solution.
     #[error("no gate can be fitted: {0}")]
     Regression(#[from] LogisticError),
 }
@@ -91,8 +91,8 @@ pub const MOST_CHARACTERS_LOST: f64 = 0.02;
 /// the others.
 ///
 /// # Errors
-/// The data are too few, or mixed of people's and simulated ones; simulated ones alone are taken
-/// only where `simulated` says so.
+/// The data are too few or mix completions of people with simulated ones. Simulated ones alone
+/// require `simulated`.
 pub fn fit_gate(
     observations: &[GateObservation],
     simulated: bool,

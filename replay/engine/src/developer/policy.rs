@@ -201,7 +201,7 @@ impl Feature {
     }
 }
 
-/// Reason for which there is no policy.
+/// Reason why a policy can't be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// No policy has this name.

@@ -153,10 +153,10 @@ pub struct TypingRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestResult {
-    /// A completion came on display that was not there.
+    /// A new completion is displayed.
     Shown,
-    /// The answer is what is left of the completion on display, or the very one that was there
-    /// last: it counts once.
+    /// The answer is the rest of the displayed completion, or the one that was displayed last: it
+    /// counts once.
     Continued,
     /// The answer was empty.
     Nothing,

@@ -48,7 +48,7 @@ const MOST_FAILURES_IN_A_ROW: usize = 4;
 /// Timeout for a language server to start and to index a repository.
 const SERVER_START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Longest wait before a request is repeated, whatever the server's `Retry-After` says.
+/// Upper limit for the wait before a retry, also for a server's `Retry-After`.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(600);
 
 /// A hole with the file and project that a job works on.

@@ -104,7 +104,7 @@ pub struct MutatedHole<'a> {
     pub contents: &'a str,
     /// The mutants, in the order of their edits.
     pub mutants: Vec<Mutant>,
-    /// The file with a statement that raises; `None` if there is no room for one.
+    /// The file with a statement that raises; `None` if the hole can't contain one.
     raising: Option<String>,
 }
 
@@ -448,7 +448,7 @@ fn judge_job(
 }
 
 impl MutatedHole<'_> {
-    /// The file with a change; `None` if there is no room for it.
+    /// The file with a change; `None` if the hole can't contain it.
     fn text(&self, change: Change) -> Option<String> {
         match change {
             Change::Unchanged => Some(self.contents.to_owned()),

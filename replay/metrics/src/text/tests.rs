@@ -192,7 +192,7 @@ fn random_pairs(seed: u64, count: usize) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns Python's own results for pairs of texts; `None` if there is no Python.
+/// Returns Python's own results for pairs of texts; `None` if Python is unavailable.
 fn python_on(pairs: &[(String, String)]) -> Option<Vec<Value>> {
     const PROGRAM: &str = r##"
 import difflib, json, re, struct, sys
