@@ -512,7 +512,7 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
         let verdict: &Value = &attempt["verdict"];
         let outcome = verdict["outcome"].as_str().unwrap();
         let fits = match attempt["sample"].as_u64().unwrap() {
-            // A pass that no altered twin proves says so.
+            // The verdict shows that no altered twin proves this pass.
             0 => {
                 matches!(outcome, "forged" | "failed")
                     || verdict["proof"] != "altered"

@@ -129,7 +129,7 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
     assert!(shown.contains(&line), "{line}\n{shown}");
 }
 
-/// The hole's own test fails on this machine whatever the code.
+/// The hole's own test fails on this machine with any code.
 const FAILING_TESTS: &str = r#"
 import m
 

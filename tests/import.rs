@@ -378,7 +378,7 @@ fn devbench_scripts_are_run_with_their_packages() {
         values.iter().map(|value| format!("{value}\n")).collect()
     };
     let languages = ["javascript", "typescript"];
-    // What is wrong with one program is no matter of the others.
+    // A wrong program does not affect the others.
     let records = languages.map(|language| [record(language, "1", 2), record(language, "2", 3)]);
     dir.write("records.jsonl", &lines(records.concat()));
     let mut arguments = vec!["import", "devbench", "records.jsonl", "-o", "tasks.jsonl"];

@@ -321,7 +321,7 @@ impl Filled {
             let path = format!("{}{ending}", self.machine.store().display());
             kept.extend(std::fs::read(path).unwrap_or_default());
         }
-        // What is no text stays apart from what is.
+        // The conversion replaces bytes that are not text and keeps the text around them.
         let kept = String::from_utf8_lossy(&kept);
         let holds = |text: &str| kept.contains(text);
         assert!(holds("Neovim"), "nothing was found in the store at all");

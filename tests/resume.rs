@@ -251,6 +251,6 @@ fn a_run_refuses_another_command() {
         );
     }
     assert_eq!(attempts(&dir.path("run")), before);
-    // How much runs at once is no part of what is run.
+    // The number of jobs is not part of a run's identity.
     first(&["--model", "empty", "--jobs", "1"]).exits_with(0);
 }

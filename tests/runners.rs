@@ -625,7 +625,7 @@ fn the_last_of_many_tests_in_a_file_is_known_to_run_a_hole() {
     }
 }
 
-/// Repositories in TypeScript are replayed without a manifest, whatever runs their tests.
+/// Repositories in TypeScript are replayed without a manifest under every runner.
 #[test]
 fn typescript_is_replayed_under_every_runner() {
     if !has_tools(&["node", "npm"]) {

@@ -459,7 +459,7 @@ fn holes_are_scored_with_their_prefix_from_the_corpus() {
         .iter()
         .map(|hole| {
             let reference = hole["reference"].as_str().unwrap();
-            // What follows the first statement is cut away, whatever it is.
+            // All text after the first statement is cut off.
             let prediction = format!("{reference}\n(");
             json!({"task_id": hole["id"], "prediction": prediction}).to_string() + "\n"
         })

@@ -255,9 +255,9 @@ enum Command {
     /// The score and the faults that no test noticed are written into the hole's record, where
     /// `fillrate show TASKS HOLE` shows them. Each hole has two canaries: the unchanged code
     /// must pass, and with a statement that raises it must not; a hole whose canaries do otherwise
-    /// gets no score, and the exit status is 3. Time-outs count as neither noticed nor not: the score
-    /// has bounds that hold whatever they are. An interrupted command can be rerun: verdicts are
-    /// cached.
+    /// gets no score, and the exit status is 3. Timeouts count neither as noticed nor as unnoticed:
+    /// the score has bounds that hold in both cases. An interrupted command can be rerun: verdicts
+    /// are cached.
     Mutate(mutate::MutateArguments),
     /// Have a model write tests that notice the faults which survived mutation
     Augment(augment::AugmentArguments),
@@ -321,7 +321,7 @@ fn write_out(text: std::fmt::Arguments<'_>) {
     }
 }
 
-/// Returns what to do about an error, if its cause says so: a clause to add to its message.
+/// Returns the advice for an error, if its cause has any: a clause to add to its message.
 fn advice(error: &CliError) -> &'static str {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {

@@ -649,7 +649,7 @@ fn long_prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> u
                     let cut = (line.len() as f64 * part).ceil() as usize;
                     start - line.len() + char_boundary(line, cut)
                 }
-                // The last line is kept, whatever it costs.
+                // The last line is kept even if it exceeds the budget.
                 false if is_last => start - line.len(),
                 false => start,
             };

@@ -23,7 +23,7 @@ pub(super) struct FleetArguments {
 
 #[derive(Subcommand)]
 enum Scheduler {
-    /// Write the scripts of a Slurm array, and submit them and follow it if that is asked for
+    /// Write the scripts of a Slurm array, and optionally submit them and follow it
     Slurm(SlurmArguments),
     /// Print the manifest of a Kubernetes Indexed Job
     Kubernetes(KubernetesArguments),

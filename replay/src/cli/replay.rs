@@ -271,8 +271,8 @@ fn is_first_look(arguments: &ReplayArguments) -> bool {
         && !arguments.json
 }
 
-/// Replays the same holes without other files as context, and with what stood in them, says what
-/// the models are, and what to do next.
+/// Replays the same holes without other files as context, and with their references, and prints
+/// the models and the next steps.
 fn compare_with_bounds(
     plan: &ReplayPlan,
     first: Option<&(String, Run)>,

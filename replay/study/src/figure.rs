@@ -329,8 +329,8 @@ pub struct MeasuredFigure {
 
 /// The part of the variance between versions that is measurement error: the mean over pairs of
 /// versions of half the squared error of their difference. An effect that all versions share, such
-/// as a hard hole, is no error between them. If versions share no cluster, this is the mean of the
-/// squared standard errors.
+/// as a hard hole, is not an error between them. If versions share no cluster, this is the mean of
+/// the squared standard errors.
 ///
 /// `None` if an error is unknown, or with fewer than two figures.
 pub(super) fn error_variance(figures: &[(&Figure, FigureUnit)]) -> Option<f64> {

@@ -145,7 +145,7 @@ fn strata_of_holes<'a>(group: &[&'a ReplayedAttempt<'a>]) -> BTreeMap<&'a str, V
     strata
 }
 
-/// The strata that a hole belongs to whatever its file.
+/// The strata of a hole that do not depend on its file.
 pub(super) fn hole_strata(hole: &Hole) -> Vec<Stratum> {
     let kind = Stratum {
         dimension: SampleDimension::Kind,

@@ -31,7 +31,7 @@ pub struct PlanAssumptions {
     /// The clusters of shown completions.
     pub shown: Clustering,
     /// The correlation between the verdicts of two versions on one hole, 0 to 1: an effect that all
-    /// versions share is no error between them. 0 is conservative.
+    /// versions share is not an error between them. 0 is conservative.
     pub same_holes: f64,
 }
 

@@ -77,7 +77,7 @@ const COLUMNS: [&str; 13] = [
 /// Parses a table; errors call it `name`.
 ///
 /// # Errors
-/// The text is no such table.
+/// The text is not a valid table.
 pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
     let fault = |source| TableError::Csv {
         name: name.to_owned(),

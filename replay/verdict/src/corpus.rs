@@ -54,7 +54,7 @@ impl Corpus {
     /// in the repository at an address, `https://…/repo`, optionally followed by `@REVISION`.
     ///
     /// # Errors
-    /// The file is no valid manifest, the address can't be fetched, or nothing is detected.
+    /// The file is not a valid manifest, the address can't be fetched, or nothing is detected.
     pub fn load_manifest(&self, location: &Path) -> Result<Manifest, CorpusError> {
         detect::load_manifest(self, location)
     }

@@ -139,7 +139,7 @@ impl Judge {
     /// ids, or the files, classes or functions that hold tests; if empty, all tests decide.
     ///
     /// # Errors
-    /// The sandbox is unavailable: that is no verdict on the contents. A name is no test's.
+    /// The sandbox is unavailable, which says nothing about the contents. A name is not a test's.
     pub fn judge(
         &self,
         path: &str,
@@ -405,7 +405,7 @@ impl Judge {
     /// The stable tests of these names; `None` if there are no names.
     ///
     /// # Errors
-    /// A name is no test's.
+    /// A name is not a test's.
     pub(super) fn resolve_tests(
         &self,
         names: &[String],

@@ -22,7 +22,7 @@ const THINKING_MARKS: [(&str, &str); 9] = [
 /// Extent of the answer in a text that may contain reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThoughtExtent {
-    /// There is no reasoning.
+    /// The text has no reasoning.
     None,
     /// The whole text is reasoning that has not ended.
     Open,

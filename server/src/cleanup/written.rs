@@ -601,7 +601,7 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
         return true;
     }
     let last = text.trim_end().chars().next_back();
-    // In a single line, a missing semicolon is no evidence.
+    // In a single line, a missing semicolon proves nothing.
     let goes_on =
         last.is_some_and(|last| ".,=+-*/%&|^<>!?:".contains(last)) || text.trim().contains('\n');
     if fits(text, site) {

@@ -260,7 +260,7 @@ fn excludes_file(configuration: &str) -> Option<PathBuf> {
 /// Reads the ignore files of a folder that exist, the weakest first.
 fn read(folder: &Path, files: &[PathBuf]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
-    // Most folders have none, and a missing file is no error.
+    // Most folders have none, and a missing file is not an error.
     for file in files.iter().filter(|file| file.is_file()) {
         if let Some(error) = builder.add(file) {
             tracing::warn!(file = %file.display(), %error, "an ignore file has lines that can't be read");

@@ -229,7 +229,7 @@ fn completed_code_divides_by_all_characters_that_entered_the_file() {
         Some(figure(&beyond.rows[0], "completed-code").value),
         15.0 / 45.0,
     );
-    // What was taken in parts is no accept, but was seen.
+    // A completion that is accepted in parts counts as shown, not as accepted.
     assert_eq!(figure(row, "acceptance/shown").value, 1.0 / 3.0);
 }
 

@@ -50,7 +50,7 @@ impl Variant {
         }
     }
 
-    /// True if its samples have weights, so that it is no proportion of counts.
+    /// True if its samples have weights, so that it is not a proportion of counts.
     fn is_weighted(self) -> bool {
         matches!(self, Self::Characters | Self::CompletedCode)
     }
