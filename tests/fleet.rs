@@ -911,7 +911,7 @@ fn object_stores_need_a_program_that_is_built_with_them() {
         }
     };
     assert_eq!(merging.error_message(), message);
-    // It is taken for no folder.
+    // An unsupported address is not treated as a folder.
     let unknown = dir
         .fillrate(&["merge", "gs://bucket", "--missing"])
         .exits_with(1);

@@ -547,7 +547,7 @@ fn raw_memory_holds_no_text_of_the_reference() {
     }
 }
 
-/// In a test's call: the item and what hangs on it, found in the frames of the runner.
+/// Finds, during a test's call, the item and its session in the frames of the runner.
 const ITEM: &str = "import sys
     frame = sys._getframe()
     while 'item' not in frame.f_locals:

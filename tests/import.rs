@@ -352,8 +352,8 @@ fn safim_programs_are_judged_by_their_output() {
     assert!((value - 0.4).abs() < 1e-12, "{value}");
 }
 
-/// Neither was run: packages were looked for in the project's own folder only, and a test's name in
-/// node's form was taken for that of no test.
+/// Regression: neither ran, because packages were searched only in the project's own folder, and a
+/// test's name in node's form matched no test.
 #[test]
 fn devbench_scripts_are_run_with_their_packages() {
     if !has_tools(&["node", "npm"]) {

@@ -700,7 +700,7 @@ fn a_hundred_thousand_attempts_stay_responsive() {
     );
     assert_eq!(says("last"), "100001");
     assert_eq!(says("second"), "3");
-    // Only what is in sight is there.
+    // The page contains only the visible rows.
     for rows in ["rowsAtFirst", "atEnd"] {
         let rows = seen[rows].as_u64().unwrap();
         assert!((10..200).contains(&rows), "{rows}");

@@ -138,7 +138,7 @@ impl Person {
         }
     }
 
-    /// Takes a candidate that is right; refuses, after a look, what is not, and types it.
+    /// Accepts a candidate that is right. Otherwise rejects the display and types the right text.
     fn judge(&mut self, offer: &Offer, number: usize, missing: usize) {
         match offer.position(MISSING[missing].1) {
             Some(index) => self.accept(&offer.items[index]),

@@ -1,7 +1,7 @@
 //! The command line: one file for each subcommand.
 
-/// Writes to standard output, as `print!` does; a reader that has gone away (`fillrate show … |
-/// head`) ends the program without a word, where `print!` would panic.
+/// Writes to standard output like `print!`, but ends the program silently if the reader has closed
+/// its end (`fillrate show … | head`), where `print!` would panic.
 macro_rules! out {
     ($($argument:tt)*) => {
         $crate::cli::write_out(format_args!($($argument)*))

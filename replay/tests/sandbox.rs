@@ -1685,7 +1685,7 @@ fn a_worker_that_is_let_go_leaves_nothing() {
     assert_eq!(survivors(&marker), Vec::<String>::new());
 }
 
-/// A program that answers every line by itself, in the way that the line asks for.
+/// A program that answers every line by itself, as the line requests.
 const ANSWERING: &str = r#"
 import sys, time
 lines = iter(sys.stdin.buffer.readline, b"")

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names of programs that this run of tests does without, as `tests/run` sets it.
+/// Variable with the names of programs that this run of tests must not use, set by `tests/run`.
 const LEAVE_OUT: &str = "FILLRATE_TESTS_LEAVE_OUT";
 
 /// Installs a program and returns its path. If it is unavailable on this machine, fails if `CI` is

@@ -17,7 +17,7 @@ const RULE: [(f64, f64); 8] = [
 
 /// Number of equal parts of a range, each integrated by [`RULE`].
 const PARTS: u32 = 48;
-/// Exponent beyond which a density is taken for 0.
+/// Exponent beyond which a density counts as 0.
 const NEGLIGIBLE: f64 = 80.0;
 /// Most steps towards a quantile; halving alone needs about 60.
 const MOST_STEPS: usize = 200;

@@ -166,7 +166,7 @@ fn unanimous_outcomes_are_not_certain() {
 #[test]
 fn a_clustered_proportion_is_wilsons_with_the_effective_sample_size() {
     // Six clusters of two equal outcomes each: error² = 6/5 · (2 · (4/3)² + 4 · (2/3)²) / 12², so
-    // they are worth 5 outcomes, not 12.
+    // the effective number of outcomes is 5, not 12.
     let outcomes: Vec<(u8, bool)> = (0..12).map(|at| (at / 2, at / 2 < 2)).collect();
     let estimate = clustered_proportion(&outcomes).unwrap();
     assert_eq!((estimate.n, estimate.clusters), (12, Some(6)));

@@ -1,4 +1,4 @@
-//! Runs on the same holes, side by side: what another context, model or set of tests is worth.
+//! Comparison of runs on the same holes: the effect of another context, model or set of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 

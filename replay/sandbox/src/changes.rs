@@ -108,7 +108,7 @@ impl Before {
         Ok(())
     }
 
-    /// The paths inside of guarded files that are gone or were written to, and of new files,
+    /// The paths inside of guarded files that were removed or written to, and of new files,
     /// sorted; and of folders that can't be read.
     fn changes(&self) -> FileChanges {
         let gone = |path: &PathBuf| fs::symlink_metadata(self.at.join(path)).is_err();

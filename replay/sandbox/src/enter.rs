@@ -146,7 +146,7 @@ fn new_namespaces() -> Result<(), SandboxError> {
             | CloneFlags::CLONE_NEWUTS,
     )
     .map_err(|errno| refused_namespaces("new namespaces", errno))?;
-    // Hides the path of the caller's control group and nothing else; old kernels do without.
+    // Hides only the path of the caller's control group, so it may fail on old kernels.
     let _ = unshare(CloneFlags::CLONE_NEWCGROUP);
     for (file, content) in [
         ("setgroups", "deny".to_owned()),

@@ -44,7 +44,7 @@ use super::{Job, SandboxError};
 /// Timeout for ending killed processes.
 const KILL_TIME: Duration = Duration::from_secs(10);
 
-/// Serves runs until the caller goes away.
+/// Serves runs until the caller closes its socket.
 pub(super) fn serve(
     order: &StageOrder,
     mut renewal: Renewal,

@@ -150,7 +150,7 @@ fn start(job: &Job) -> Result<(Child, Option<InputChannel>), SandboxError> {
     Ok((child, channel))
 }
 
-/// Waits for the program and reaps orphans until then. If the caller goes away, pid 1 ends.
+/// Waits for the program and reaps orphans until then. If the caller disconnects, pid 1 ends.
 fn attend(
     mut child: Child,
     socket: &UnixStream,
@@ -361,7 +361,7 @@ fn loopback_up() -> io::Result<()> {
     socket.write_all(&request)?;
     let mut answer = [0; 128];
     let length = socket.read(&mut answer)?;
-    // An acknowledgement is an error message with code 0 behind its header of 16 bytes.
+    // An acknowledgement is an error message with code 0 after its header of 16 bytes.
     match answer[..length]
         .get(16..20)
         .and_then(|code| code.try_into().ok())

@@ -140,8 +140,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job that runs `program` in `directory` with the default limits, the lowest level and
-    /// nothing but the system's own directories in sight.
+    /// A job that runs `program` in `directory` with the default limits and the lowest level, and
+    /// sees only the system's own directories.
     #[must_use]
     pub fn new(program: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -237,7 +237,7 @@ impl Bind {
 }
 
 /// A host directory shown copy-on-write: reads come from the host, writes stay in memory and are
-/// gone afterwards. The host directory must not change while the sandbox runs. One that belongs to
+/// discarded afterwards. The host directory must not change while the sandbox runs. A directory of
 /// another user than the caller is copied, [`OverlayKind::Copy`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlay {
@@ -344,9 +344,9 @@ pub struct Finished {
     /// if a limit stopped the job.
     #[serde(with = "encoded::bytes")]
     pub reply: Vec<u8>,
-    /// Paths inside, sorted: [`Overlay::guarded`] files that are gone or were written to, and files
-    /// that are in an overlay now and were not when the program started. Empty when a limit
-    /// stopped the job.
+    /// Paths inside, sorted: [`Overlay::guarded`] files that were removed or written to, and files
+    /// that are in an overlay now and were not when the program started. Empty if a limit stopped
+    /// the job.
     #[serde(with = "encoded::paths")]
     pub changed: Vec<PathBuf>,
     /// Folders inside, of overlays, that can't be read or not to their end: the program closed

@@ -46,7 +46,7 @@ impl TreeWatch {
     pub(super) fn sample(&self) -> io::Result<ResourceSample> {
         let mut sample = ResourceSample::default();
         for pid in self.pids()? {
-            // A process may be gone since the listing.
+            // A process may have ended since the listing.
             let Ok(stat) = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")) else {
                 continue;
             };

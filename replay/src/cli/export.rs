@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
             ));
         }
         return match write_table(arguments, &runs, format, std::io::stdout()) {
-            // A reader that has gone away, as in `fillrate export RUN | head`.
+            // The reader has closed its end, as in `fillrate export RUN | head`.
             Err(ExportError::Written(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 std::process::exit(141)
             }

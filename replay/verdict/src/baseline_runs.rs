@@ -331,8 +331,8 @@ fn leave_out_uncollected(
         .map(|error| (error.id.clone(), key_line(&error.message)))
         .collect();
     let files: Vec<String> = uncollected.keys().cloned().collect();
-    // If no test can be collected, the reason is worth more than a list; but where all files are
-    // compiled together, one that lacks a package keeps back all.
+    // If no test can be collected, the reason is more useful than a list. But if all files are
+    // compiled together, one that lacks a package prevents all others.
     let hopeless = report.tests.is_empty()
         && report.ended
         && !errors

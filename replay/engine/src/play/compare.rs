@@ -70,7 +70,7 @@ pub struct ModelOrder {
     /// The share of holes that the first passes minus that of the second; `None` if the two have no
     /// judged hole in common.
     pub difference: Option<Estimate>,
-    /// True if a look before the end decided it.
+    /// True if an interim look decided it.
     pub is_early: bool,
 }
 

@@ -683,7 +683,7 @@ impl<'a> SubjectReplay<'a> {
             ],
             start_timeout: SERVER_START_TIMEOUT,
             telemetry: self.parameters.telemetry.clone(),
-            // Its workspace is a copy that is gone afterwards.
+            // Its workspace is a copy that is removed afterwards.
             keeps_index: false,
         })
     }

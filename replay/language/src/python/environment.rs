@@ -119,7 +119,7 @@ impl PackageManager for Pip {
     }
 
     fn is_intact(&self, root: &Path) -> bool {
-        // The link dangles once the base interpreter is gone.
+        // The link dangles if the base interpreter was removed.
         root.join("bin/python").exists()
     }
 
