@@ -1,6 +1,6 @@
-//! Completions that read what a test expects, wherever it is written, never pass as proven by altered
-//! twins: in a constant, a fixture, a function of the tests, a table, a file of data or a title. Each
-//! runner has a project of its own with one function for each.
+//! Completions that read what a test expects, wherever it is written, never pass as proven by
+//! altered twins: in a constant, a fixture, a function of the tests, a table, a file of data or a
+//! title. Each runner has a project of its own with one function for each.
 //!
 //! The code of an attack gives the original answers, so that without twins every one would pass.
 //!

@@ -35,8 +35,8 @@ def test_steady():
     assert "1 + a" not in source()
 "#;
 
-/// Distinct completions that are right but for the coin, by which each fails with a chance of .58, and
-/// would with a chance of .38 fail in some runs of three and pass in others.
+/// Distinct completions that are right but for the coin, by which each fails with a chance of .58,
+/// and would with a chance of .38 fail in some runs of three and pass in others.
 const COMPLETIONS: usize = 30;
 
 /// Writes a project of one module and these tests; its manifest, and the hole in it.

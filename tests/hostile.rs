@@ -547,7 +547,8 @@ fn raw_memory_holds_no_text_of_the_reference() {
     }
 }
 
-/// Finds, during a test's call, the item and its session in the frames of the runner.
+/// Finds, during a test's call, the item in the frames of the runner, and whether it is the first
+/// call.
 const ITEM: &str = "import sys
     frame = sys._getframe()
     while 'item' not in frame.f_locals:

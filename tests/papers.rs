@@ -220,8 +220,8 @@ class Boat:
         return days * self.length * LIMIT
 "#;
 
-/// Of `harbour`, `knots` has no dependencies and `drift` no documentation; `speed` of `moorage` is a
-/// near-duplicate.
+/// Of `harbour`, `knots` has no dependencies and `drift` no documentation; `speed` of `moorage` is
+/// a near-duplicate.
 #[test]
 fn tuning_data_has_prompts_of_the_paper_and_no_planted_duplicate() {
     let dir = TestDir::new();

@@ -359,8 +359,8 @@ struct Setup {
     always: bool,
 }
 
-/// jest compiles it with the project's settings, which are for bundlers, on a Node that can't remove
-/// types itself.
+/// jest compiles it with the project's settings, which are for bundlers, on a Node that can't
+/// remove types itself.
 const SWC: (&str, &str) = (
     "jest.config.ts",
     "import type { Config } from \"jest\";\n\

@@ -1,5 +1,5 @@
-//! Speed of judging mutants, compared with other programs: the same file, the same tests, and whether
-//! they agree on the mutants that both have.
+//! Speed of judging mutants, compared with other programs: the same file, the same tests, and
+//! whether they agree on the mutants that both have.
 //!
 //! `cargo bench -p fillrate --bench mutants -- [MOST [PYTHON [TYPESCRIPT]]]` mutates a module of
 //! mistune (default: `src/mistune/util.py`) and compares with cosmic-ray and mutmut, then a file of
@@ -303,8 +303,8 @@ impl Drop for Meter {
     }
 }
 
-/// Returns the text that a diff removes and the text that it adds, without blanks, parentheses and quotes' kinds, in which
-/// programs differ.
+/// Returns the text that a diff removes and the text that it adds, without blanks, parentheses and
+/// quotes' kinds, in which programs differ.
 fn change(diff: &str) -> String {
     let kept = |line: &str| -> String {
         let told = |c: &char| !c.is_whitespace() && !"();".contains(*c);

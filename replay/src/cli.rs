@@ -365,8 +365,9 @@ struct HoleArguments {
     /// its tests notice [default: none]
     ///
     /// Each hole that would be chosen is mutated, as `mutate` does; one with less, or without any
-    /// fault to put in, is left out, counted as `mutation-score`, and another is tried in its place.
-    /// The scores are written into the holes' records. About 10 verdicts a line of each hole tried.
+    /// fault to put in, is left out, counted as `mutation-score`, and another is tried in its
+    /// place. The scores are written into the holes' records. About 10 verdicts a line of each hole
+    /// tried.
     #[arg(long, value_name = "S", value_parser = share)]
     min_mutation_score: Option<f64>,
 }

@@ -13,8 +13,8 @@
 //! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); with columns `hole` and `policy` |
 //!
 //! `meta` may have `developer_settings`, too: the policies of a run and how its developer types
-//! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]), and
-//! `slow_paths`: by project, shortcuts to verdicts that failed.
+//! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]),
+//! and `slow_paths`: by project, shortcuts to verdicts that failed.
 //!
 //! Attempts are only added, except that infrastructure failures are repeated. Each is committed
 //! with its whole contents, so that a run killed at any moment has every attempt either whole or
@@ -441,7 +441,8 @@ impl Run {
         };
         let database = Connection::open(folder.join(FILE_NAME)).map_err(fault)?;
         // A write-ahead log: readers see whole commits while a run goes on. No commit waits for the
-        // disk: a killed process loses none, and what a power failure takes, the next run makes anew.
+        // disk: a killed process loses none, and what a power failure takes, the next run makes
+        // anew.
         for (setting, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL")] {
             database
                 .pragma_update(None, setting, value)
@@ -861,7 +862,8 @@ impl Run {
             .ok_or_else(|| self.strange(format!("the file of {} is missing", hole.id)))
     }
 
-    /// Adds an attempt. One with the same key stays as it is, unless it is an infrastructure failure.
+    /// Adds an attempt. One with the same key stays as it is, unless it is an infrastructure
+    /// failure.
     ///
     /// # Errors
     /// The database refuses.

@@ -1,5 +1,5 @@
-//! Distributions: quantiles and probabilities by integration of their densities, which stays exact at
-//! many degrees of freedom.
+//! Distributions: quantiles and probabilities by integration of their densities, which stays exact
+//! at many degrees of freedom.
 
 use libm::{erfc, lgamma};
 
@@ -92,8 +92,8 @@ pub fn normal_quantile(p: f64) -> f64 {
     invert(p, (-40.0, 0.0), start, normal_cdf, density)
 }
 
-/// Value that a variable of Student's t distribution is below with probability `p`, between 0 and 1,
-/// exclusive, for at least one degree of freedom.
+/// Value that a variable of Student's t distribution is below with probability `p`, between 0 and
+/// 1, exclusive, for at least one degree of freedom.
 pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
     if p < 0.5 {
         return -student_quantile(1.0 - p, freedom);

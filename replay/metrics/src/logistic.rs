@@ -118,8 +118,8 @@ impl Logistic {
     }
 }
 
-/// Names the first feature that follows from those before it, in the information matrix, whose first
-/// column is the intercept's. `least` is the least pivot of an invertible matrix.
+/// Names the first feature that follows from those before it, in the information matrix, whose
+/// first column is the intercept's. `least` is the least pivot of an invertible matrix.
 fn collinear(information: &[Vec<f64>], least: f64) -> LogisticError {
     let block = |size: usize| -> Vec<Vec<f64>> {
         let rows = information.iter().take(size);

@@ -202,7 +202,8 @@ mod tests {
     use super::*;
 
     // With holes in files of their own that the first model alone solves, the capital of a bet b
-    // against no difference is (1 + b)^n; the mean over 24 bets was computed with Python's fractions.
+    // against no difference is (1 + b)^n; the mean over 24 bets was computed with Python's
+    // fractions.
     #[test]
     fn unanimous_files_decide_when_the_mean_capital_exceeds_the_inverse_error() {
         let pairs: Vec<(usize, f64, f64)> = (0..12).map(|file| (file, 1.0, 0.0)).collect();

@@ -48,8 +48,8 @@ pub struct OrderChange {
     pub to_first: bool,
 }
 
-/// The times between the first and last of [`WAITING_TIMES`] at which the order of two models on the
-/// same holes changes. Where both pass as much, the earlier order lasts.
+/// The times between the first and last of [`WAITING_TIMES`] at which the order of two models on
+/// the same holes changes. Where both pass as much, the earlier order lasts.
 pub fn order_changes(pairs: &[(TimedPass, TimedPass)]) -> Vec<OrderChange> {
     let (from, to) = (WAITING_TIMES[0], WAITING_TIMES[WAITING_TIMES.len() - 1]);
     let mut steps: Vec<(f64, f64)> = Vec::new();

@@ -10,8 +10,8 @@
 //!
 //! The cursor is at a token before the undefined name on its line, chosen by the seed, and never
 //! before the line's first token; the reference goes to the end of the statement, which in
-//! TypeScript is the next `;`, `{` or `}`, with none of them before that. Of several uses of one undefined name, the first in
-//! the file counts.
+//! TypeScript is the next `;`, `{` or `}`, with none of them before that. Of several uses of one
+//! undefined name, the first in the file counts.
 //!
 //! Of the paper's filters, the number of lines before the cursor and of tokens in the reference are
 //! here, duplicates in [`deduplicate`], references in another file in

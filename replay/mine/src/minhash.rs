@@ -1,5 +1,5 @@
-//! Near-duplicates among many texts: MinHash with locality-sensitive hashing (Broder 1997; Leskovec,
-//! Rajaraman & Ullman, *Mining of Massive Datasets*, §3.4), each match verified.
+//! Near-duplicates among many texts: MinHash with locality-sensitive hashing (Broder 1997;
+//! Leskovec, Rajaraman & Ullman, *Mining of Massive Datasets*, §3.4), each match verified.
 
 use std::collections::{HashMap, HashSet};
 

@@ -43,7 +43,8 @@ pub struct ComparedRun {
     /// By variant, how it differs from the first on the holes that both have; empty for the first
     /// itself.
     pub against_first: BTreeMap<String, RunDifference>,
-    /// Reason for which pass@1 has no difference from the first; `None` if it has one, or for the first itself.
+    /// Reason for which pass@1 has no difference from the first; `None` if it has one, or for the
+    /// first itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_difference: Option<String>,
     /// The holes that only one of this run and the first solves; `None` for the first itself.

@@ -61,8 +61,8 @@ pub struct HoleLeakage {
 }
 
 impl LeakageAudit {
-    /// Looks for leakage in a run. The greedy outputs are those of another run, or of the run itself
-    /// the first samples, which are then no samples.
+    /// Looks for leakage in a run. The greedy outputs are those of another run, or of the run
+    /// itself the first samples, which are then no samples.
     ///
     /// # Errors
     /// A run can't be read.

@@ -31,8 +31,8 @@ pub(super) struct AnnotateArguments {
     /// A file with instructions for the judges in place of the program's own
     #[arg(long, value_name = "FILE", requires = "judges")]
     prompt: Option<PathBuf>,
-    /// Labels given elsewhere: JSON lines `{"attempt": KEY, "judge": NAME, "label": "what" | "how"}`;
-    /// may be repeated
+    /// Labels given elsewhere: JSON lines `{"attempt": KEY, "judge": NAME, "label": "what" |
+    /// "how"}`; may be repeated
     #[arg(long, value_name = "FILE")]
     labels: Vec<PathBuf>,
     /// Write each answer with its labels to this file, as JSON lines

@@ -25,7 +25,8 @@ pub(super) struct AuditArguments {
     /// Another seed chooses others
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Judge again at one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler says
+    /// Judge again at one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler
+    /// says
     #[arg(long, value_name = "k/n|auto")]
     partition: Option<Partition>,
     /// The corpus's manifest, if it has moved

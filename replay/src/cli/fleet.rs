@@ -30,8 +30,9 @@ enum Scheduler {
     /// Write a program that runs the parts by HyperQueue, whose Python package it needs
     ///
     /// The program, OUT/hyperqueue/run.py, submits the parts to the running server, or with --local
-    /// WORKERS to one that it starts on this machine, waits for them and merges them. Started again,
-    /// it runs the parts that are missing. Commands and resources are in OUT/hyperqueue/plan.json.
+    /// WORKERS to one that it starts on this machine, waits for them and merges them. Started
+    /// again, it runs the parts that are missing. Commands and resources are in
+    /// OUT/hyperqueue/plan.json.
     Hyperqueue(PlanArguments),
 }
 
@@ -194,8 +195,8 @@ impl PlanArguments {
     }
 }
 
-/// Refuses options that `replay` would refuse on every worker, and several contexts, whose runs can't
-/// be merged into one.
+/// Refuses options that `replay` would refuse on every worker, and several contexts, whose runs
+/// can't be merged into one.
 fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
     // On this machine, no scheduler says which part it is.
     let mut words = plan.arguments("1/1");

@@ -13,8 +13,8 @@ use super::{CliError, Success};
 
 /// Make one run of the parts that several machines have made of it.
 ///
-/// The run is the one that a single machine would have made, times aside. Parts that are missing are
-/// listed, and the exit status is 3.
+/// The run is the one that a single machine would have made, times aside. Parts that are missing
+/// are listed, and the exit status is 3.
 #[derive(Args)]
 pub(super) struct MergeArguments {
     /// Parts that `replay --partition` wrote: folders, or addresses of object stores

@@ -291,7 +291,9 @@ impl Figure {
     }
 
     /// Each cluster's influence on the value. The sum of the squares is the square of the clustered
-    /// standard error: see [`clustered_standard_error`](fillrate_metrics::clustered_standard_error). `None` with fewer than two clusters.
+    /// standard error: see
+    /// [`clustered_standard_error`](fillrate_metrics::clustered_standard_error). `None` with fewer
+    /// than two clusters.
     fn influences(&self) -> Option<BTreeMap<&str, f64>> {
         let Self::Sampled { clusters, .. } = self else {
             return None;

@@ -624,7 +624,8 @@ fn contradicting_strata_make_the_conclusion_depend_on_the_mix() {
     }
 }
 
-/// A stratum of a tenth of the samples whose figures go the other way by chance contradicts nothing.
+/// A stratum of a tenth of the samples whose figures go the other way by chance contradicts
+/// nothing.
 #[test]
 fn a_small_noisy_stratum_contradicts_nothing() {
     let offline = table_by(
@@ -954,8 +955,8 @@ const STATSMODELS: [(f64, f64); 4] = [
     (0.2857142857142857, 0.12744893874282445),
 ];
 
-/// An accepted completion was shown, the rest after typing its beginning is the same completion, and
-/// a replay's sessions don't count.
+/// An accepted completion was shown, the rest after typing its beginning is the same completion,
+/// and a replay's sessions don't count.
 #[test]
 fn online_side_counts_by_the_definitions_of_the_variants() {
     use fillrate_server::completion::CompletionOrigin;

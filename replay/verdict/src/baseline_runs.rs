@@ -160,8 +160,8 @@ fn measure(
     Ok(after)
 }
 
-/// Runs all tests with warm workers of each readiness and adds to a baseline why they can't be used.
-/// Returns with it the number of these runs in which every test agrees with the baseline.
+/// Runs all tests with warm workers of each readiness and adds to a baseline why they can't be
+/// used. Returns with it the number of these runs in which every test agrees with the baseline.
 fn with_warm_runs(
     runner: &ProjectRunner,
     warm: &WarmWorkers,

@@ -95,8 +95,8 @@ struct Layer {
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".fillrateignore"];
 
 impl IgnoreRules {
-    /// Loads the rules of the folders between a folder and the top of its Git repository. They do not
-    /// apply if they ignore the folder itself, since it was opened on purpose.
+    /// Loads the rules of the folders between a folder and the top of its Git repository. They do
+    /// not apply if they ignore the folder itself, since it was opened on purpose.
     pub(super) fn above(root: &Path) -> Self {
         let mut rules = Self::empty();
         let Some(top) = git_top(root) else {

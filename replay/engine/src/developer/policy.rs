@@ -286,9 +286,9 @@ impl Policy {
         1
     }
 
-    /// The index of the candidate that is accepted; `None` is a dismissal. `oracle-prefix` considers
-    /// all candidates, the other policies the displayed one. `draw` is between 0 and 1: random
-    /// choices depend on it alone.
+    /// The index of the candidate that is accepted; `None` is a dismissal. `oracle-prefix`
+    /// considers all candidates, the other policies the displayed one. `draw` is between 0 and 1:
+    /// random choices depend on it alone.
     pub fn choose(&self, view: DisplayedCompletion<'_>, draw: f64) -> Option<usize> {
         let shown = view.candidates.first()?;
         let accepted = match &self.rule {

@@ -7,8 +7,8 @@
 //! pause is slept in full. In the server the wait for the next key (`typing.wait_ms`) depends on
 //! the wall's clock: under a virtual clock it would see keys come as fast as it answers. So the
 //! server is configured not to wait, and the developer uses the server's own [`Rhythm`] to compute
-//! the wait, adds it to the answer's time, and sends no request if a key would have come before. Under [`Pace::Real`] every pause is slept and nothing is
-//! counted on the server's behalf.
+//! the wait, adds it to the answer's time, and sends no request if a key would have come before.
+//! Under [`Pace::Real`] every pause is slept and nothing is counted on the server's behalf.
 //!
 //! With a scripted latency the developer waits for every answer without a limit and treats it as
 //! if it had taken exactly that latency: the session depends on no clock and is reproducible.

@@ -1,7 +1,7 @@
 //! Plays several models on the same holes, hole by hole, and decides in which order they are.
 //!
-//! Holes come in batches of whole files, in an order that depends on their ids alone. Of each batch,
-//! all models are asked first, one request at a time, and then the completions are judged in
+//! Holes come in batches of whole files, in an order that depends on their ids alone. Of each
+//! batch, all models are asked first, one request at a time, and then the completions are judged in
 //! parallel, so that no verdict slows a model down. After each batch the comparison looks at the
 //! order of each pair of models: a model whose orders are all decided is not asked any more. Each
 //! step of a comparison depends only on the attempts that its runs have, so that one that is killed

@@ -106,7 +106,8 @@ pub enum Event {
         /// State that a warm worker reaches: `collected`, `loaded`, or `cold` if the tests can't be
         /// run by one; `null` if the project has no tests.
         readiness: Option<String>,
-        /// Reason for which every run of the tests starts from scratch; `null` unless `readiness` is `cold`.
+        /// Reason for which every run of the tests starts from scratch; `null` unless `readiness`
+        /// is `cold`.
         cold_reason: Option<String>,
     },
     /// A project is excluded.
@@ -189,8 +190,8 @@ pub enum Event {
         /// Number of successive requests that failed.
         in_a_row: usize,
     },
-    /// A model's server has too much to do, and is asked again after the time that it asks for. Until
-    /// then it is asked nothing.
+    /// A model's server has too much to do, and is asked again after the time that it asks for.
+    /// Until then it is asked nothing.
     ModelBusy {
         /// The model's name.
         model: String,

@@ -390,7 +390,8 @@ pub(super) fn load_manifest(
     Ok(manifest)
 }
 
-/// As [`load_manifest`], for their sources alone: the projects have no tests and need no environment.
+/// As [`load_manifest`], for their sources alone: the projects have no tests and need no
+/// environment.
 ///
 /// # Errors
 /// See [`Corpus::load_manifest`].

@@ -38,8 +38,8 @@ pub struct ReplayOutcome {
 
 /// A run that was replayed.
 pub struct ReplayedRun {
-    /// The model, its context and the view of the files, as far as there are several: the run's name
-    /// among these.
+    /// The model, its context and the view of the files, as far as there are several: the run's
+    /// name among these.
     pub title: String,
     /// The run.
     pub run: Run,

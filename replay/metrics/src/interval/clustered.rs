@@ -82,8 +82,8 @@ pub fn share_bounds(share: f64, error: f64, clusters: usize) -> Option<(f64, f64
 }
 
 /// The mean difference, first minus second, of two figures for the same things, clustered like
-/// [`clustered_mean`]: two models on the same holes. `span` is the most that a first can differ from
-/// its second: 1 for outcomes, infinity if nothing bounds it.
+/// [`clustered_mean`]: two models on the same holes. `span` is the most that a first can differ
+/// from its second: 1 for outcomes, infinity if nothing bounds it.
 ///
 /// With a finite span the interval is Tango's score interval of paired proportions (1998,
 /// <https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8%3C891::AID-SIM780%3E3.0.CO;2-B>), which is

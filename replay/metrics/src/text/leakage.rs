@@ -61,8 +61,8 @@ pub fn ngrams(text: &str, n: usize) -> BTreeSet<Vec<&str>> {
     tokens.windows(n.max(1)).map(<[&str]>::to_vec).collect()
 }
 
-/// The share of a text's distinct n-grams that are among known ones; `None` for a text of fewer than
-/// n tokens.
+/// The share of a text's distinct n-grams that are among known ones; `None` for a text of fewer
+/// than n tokens.
 pub fn ngram_overlap(text: &str, known: &BTreeSet<Vec<&str>>, n: usize) -> Option<f64> {
     let own = ngrams(text, n);
     let shared = own.iter().filter(|gram| known.contains(*gram)).count();

@@ -72,9 +72,10 @@ pub struct ArmDifference {
     /// large as this one would be found with probability [`POWER`](fillrate_metrics::POWER) at the
     /// level of the interval. `None` if the difference is clear, or 0.
     ///
-    /// For each model it is [`outcomes_per_group`](fillrate_metrics::outcomes_per_group) times the [`design_effect`](fillrate_metrics::design_effect) of the
-    /// clusters, and at least 30, minus what was shown of it. In pairs it is [`choices_to_tell`](fillrate_metrics::choices_to_tell), and at least 30, minus the
-    /// choices so far, divided by the choices per pair.
+    /// For each model it is [`outcomes_per_group`](fillrate_metrics::outcomes_per_group) times the
+    /// [`design_effect`](fillrate_metrics::design_effect) of the clusters, and at least 30, minus
+    /// what was shown of it. In pairs it is [`choices_to_tell`](fillrate_metrics::choices_to_tell),
+    /// and at least 30, minus the choices so far, divided by the choices per pair.
     pub shown_needed: Option<u64>,
     /// The same difference of other variants, by name.
     pub others: BTreeMap<String, Estimate>,

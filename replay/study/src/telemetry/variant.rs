@@ -31,7 +31,8 @@ pub(super) enum Variant {
 pub(super) enum RetentionMeasure {
     /// See [`Remainder::is_retained`](fillrate_server::telemetry::Remainder::is_retained).
     Retained,
-    /// See [`Remainder::is_still_in_code`](fillrate_server::telemetry::Remainder::is_still_in_code).
+    /// See
+    /// [`Remainder::is_still_in_code`](fillrate_server::telemetry::Remainder::is_still_in_code).
     StillInCode,
 }
 

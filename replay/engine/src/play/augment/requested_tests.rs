@@ -150,10 +150,10 @@ pub(super) fn test_path(focus: &TestRequest<'_>, proposal: &TestProposal) -> Str
     folder + &(conventions.file_name)(example, stem, &digest)
 }
 
-/// The file with other text and other compiled code that does the same: with [`neutral_mutant`] in the
-/// range, and in Python as one statement that runs the text from its bytes in hexadecimal digits.
-/// A test that fails with it looks at how the code is written. Constants stay constants, so that
-/// one that looks for them in compiled code is found by [`names_code_objects`].
+/// The file with other text and other compiled code that does the same: with [`neutral_mutant`] in
+/// the range, and in Python as one statement that runs the text from its bytes in hexadecimal
+/// digits. A test that fails with it looks at how the code is written. Constants stay constants, so
+/// that one that looks for them in compiled code is found by [`names_code_objects`].
 pub(super) fn disguise(language: &'static Language, contents: &str, range: Range<usize>) -> String {
     let text = neutral_mutant(language, contents, range)
         .map_or_else(|| contents.to_owned(), |edit| edit.apply(contents));

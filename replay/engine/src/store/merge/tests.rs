@@ -77,8 +77,8 @@ fn make_parts(shared: &Path, parts: u32) {
     }
 }
 
-/// Runs a division's only part as a replay does: it makes only missing attempts, in a segment before
-/// the end.
+/// Runs a division's only part as a replay does: it makes only missing attempts, in a segment
+/// before the end.
 fn run_only_part_again(shared: &Path) {
     let partition = Partition::new(1, 1).unwrap();
     let run = Run::begin_part(shared, partition, &json!({"model": "embedded"})).unwrap();
