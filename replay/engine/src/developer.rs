@@ -149,7 +149,7 @@ impl Developer {
         workspace: &Path,
     ) -> Result<(), DeveloperError> {
         let uri = uri(workspace)?;
-        // A played developer is none of those whose work a person's own store holds.
+        // A simulated developer must not write into a person's own telemetry store.
         let mut telemetry = json!({"enabled": server.telemetry.is_some()});
         if let Some(path) = &server.telemetry {
             telemetry["path"] = json!(path);

@@ -34,7 +34,7 @@ use sha2::{Digest, Sha256};
 /// The version of the format this program writes and reads.
 pub const SCHEMA: u32 = 1;
 
-/// A stretch of a file that is cut out, for a model to fill in.
+/// A range of a file that is cut out, for a model to fill in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hole {

@@ -126,7 +126,7 @@ fn jaccard(one: &[u64], other: &[u64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Words of which a stretch is exchanged.
+    /// Words of which a range is exchanged.
     fn words(count: usize, exchanged: std::ops::Range<usize>, series: &str) -> String {
         let word = |place: usize| match exchanged.contains(&place) {
             true => format!("{series}{place}"),

@@ -171,7 +171,7 @@ pub struct HtmlReport {
     live: bool,
     /// Grows whenever something has changed.
     revision: u64,
-    /// Completions that a gate would hold back.
+    /// Completions that a gate would suppress.
     gate: Option<GateFrontier>,
 }
 
@@ -289,7 +289,7 @@ impl HtmlReport {
         Ok(report)
     }
 
-    /// Shows on the first page what a gate holds back, and what others would.
+    /// Shows on the first page the completions that this gate and others would suppress.
     pub fn show_gate(&mut self, fit: &GateFit) {
         self.gate = Some(GateFrontier::from_fit(fit));
     }

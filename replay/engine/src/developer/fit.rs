@@ -397,8 +397,7 @@ mod tests {
     fn a_feature_that_follows_from_another_is_named() {
         let mut data = observations(2000, 20);
         for one in &mut data {
-            // Where each character takes its time, the latency says nothing that the length does
-            // not.
+            // If latency is proportional to length, it adds no information.
             one.latency_ms = one.characters as f64 - 1.0;
         }
         let error = fit("mine", &data, false).expect_err("it is refused");

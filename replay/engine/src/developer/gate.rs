@@ -161,7 +161,7 @@ pub fn fit_gate(
 }
 
 impl GateFit {
-    /// The points that people read: the first that holds back each tenth of the completions.
+    /// The points shown to people: the first that suppresses each tenth of the completions.
     pub fn tenths(&self) -> Vec<FrontierPoint> {
         let first = |tenth: u32| {
             let share = f64::from(tenth) / 10.0;
@@ -276,7 +276,7 @@ fn judged_by_the_others(
     Ok(judged)
 }
 
-/// Returns the completions that each threshold between two probabilities holds back and loses.
+/// Returns the completions that each threshold between two probabilities suppresses and loses.
 fn frontier(judged: &[(f64, usize)]) -> Vec<FrontierPoint> {
     let mut sorted = judged.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));

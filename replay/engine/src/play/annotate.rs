@@ -1,4 +1,4 @@
-//! Has several models say why answers failed, and counts their votes.
+//! Asks several models for the reasons of failures, and counts their votes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -190,8 +190,8 @@ pub enum Event {
         /// Number of successive requests that failed.
         in_a_row: usize,
     },
-    /// A model's server has too much to do, and is asked again after the time that it asks for.
-    /// Until then it is asked nothing.
+    /// A model's server is overloaded. Its next request follows after the time in its
+    /// `Retry-After`.
     ModelBusy {
         /// The model's name.
         model: String,

@@ -89,7 +89,7 @@ pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, 
 /// Refuses to go on without any hole.
 ///
 /// # Errors
-/// No hole was admitted; says why, by project.
+/// No hole was admitted. The error gives the reason for each project.
 pub(super) fn check_any<'a>(
     mined: impl Iterator<Item = (&'a str, &'a MinedHoles)>,
 ) -> Result<(), PlayError> {

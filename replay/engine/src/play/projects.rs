@@ -61,7 +61,7 @@ impl AbsentProject {
     }
 }
 
-/// There is nothing to work on, as none of these projects takes part: `what`, and why.
+/// Returns the error for a command whose projects are all excluded: `what`, and the reasons.
 pub(super) fn none_ready(what: &str, absent: &[AbsentProject]) -> PlayError {
     let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
     PlayError::Empty(format!("{what}: {}", reasons.join("; ")))
@@ -145,7 +145,7 @@ impl ProjectLoader<'_> {
         Ok((tested, absent))
     }
 
-    /// Prepares the sources and environments of all projects, and lays the added tests over them.
+    /// Prepares the sources and environments of all projects, and overlays the added tests.
     ///
     /// # Errors
     /// No project has a folder among the added tests.
@@ -255,7 +255,7 @@ impl ProjectLoader<'_> {
 /// Reason for which nothing can be said of changes to a project.
 pub(super) const UNTESTED: &str = "it has no tests (`[project.test]` in the manifest)";
 
-/// Prepares the sources and environments of all projects, and lays tests over them from a folder.
+/// Prepares the sources and environments of all projects, and overlays tests from a folder.
 ///
 /// # Errors
 /// The folder has nothing for any project.

@@ -151,7 +151,7 @@ fn metrics_are_found_by_their_names() {
 /// Reports that a test's requirement is absent. Continuous integration fails then.
 fn skip(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{reason}");
-    // Not `eprintln!`, whose output the test harness keeps back.
+    // The test harness captures the output of `eprintln!`.
     writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
 }
 

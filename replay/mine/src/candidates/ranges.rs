@@ -142,7 +142,7 @@ impl RangeFinder<'_> {
         }
     }
 
-    /// The body of a branch or a loop, and stretches of it.
+    /// The body of a branch or a loop, and ranges of it.
     fn block(&mut self, block: Node<'_>) {
         let members = self.members(block);
         // A block of one simple statement is a hole of that kind already.
