@@ -1,6 +1,6 @@
-//! Completions that read what a test expects, wherever it is written, never pass as proven by altered
-//! twins: in a constant, a fixture, a function of the tests, a table, a file of data or a title. Each
-//! runner has a project of its own with one function for each.
+//! Completions that read what a test expects, wherever it is written, never pass as proven by
+//! altered twins: in a constant, a fixture, a function of the tests, a table, a file of data or a
+//! title. Each runner has a project of its own with one function for each.
 //!
 //! The code of an attack gives the original answers, so that without twins every one would pass.
 //!
@@ -512,7 +512,7 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
         let verdict: &Value = &attempt["verdict"];
         let outcome = verdict["outcome"].as_str().unwrap();
         let fits = match attempt["sample"].as_u64().unwrap() {
-            // A pass that no altered twin proves says so.
+            // The verdict shows that no altered twin proves this pass.
             0 => {
                 matches!(outcome, "forged" | "failed")
                     || verdict["proof"] != "altered"

@@ -241,7 +241,7 @@ fn only_tests_that_detect_faults_honestly_are_kept() {
     );
     assert_eq!(requests.len(), 3);
 
-    // The tests are worth something, and so is one that a person adds.
+    // The model's tests kill mutants, and so does one that a person adds.
     mutate(&["--tests", &tests]);
     let with = (count(&tasks, "killed"), count(&tasks, "survived"));
     let kills: u64 = records

@@ -1,4 +1,4 @@
-//! Models asked at once, apart from the verdicts reached at once.
+//! The number of concurrent model requests is independent of that of concurrent verdicts.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,13 +11,13 @@ use serde_json::json;
 
 use crate::support::play::{self, FinishedCommand, TestDir, text};
 
-/// A model server on loopback that takes its time, and refuses some requests because it has too
-/// much to do.
+/// A slow model server on loopback, which refuses some requests as if it were overloaded.
 #[derive(Default)]
 struct SlowModel {
     requests: AtomicUsize,
-    /// Requests that are being answered, and the most that were so at once.
+    /// Number of requests in progress.
     now: AtomicUsize,
+    /// Highest number of concurrent requests.
     most: AtomicUsize,
 }
 

@@ -1,8 +1,8 @@
-//! Dependencies and contexts held against those that others recorded: the tasks of
+//! Dependencies and contexts compared with published ones: the tasks of
 //! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec) on packages that PyPI has. A record's
 //! `code` is its medium context, in front of the function's own text.
 //!
-//! The records are beside the repository, not in it.
+//! The records are in a folder next to the repository, not in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -277,7 +277,7 @@ impl ModelServer {
         Self::with_limit(listener, usize::MAX)
     }
 
-    /// A server that answers so many requests and refuses the others.
+    /// A server that answers `limit` requests and refuses the others.
     pub(crate) fn with_limit(listener: TcpListener, limit: usize) -> Self {
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));

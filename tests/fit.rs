@@ -9,8 +9,8 @@ use fillrate_server::telemetry::{
 
 use crate::support::play::{TestDir, has_tools, kitchen, text};
 
-/// Completions, the shorter the likelier accepted; every tenth was not shown, which is all of two of
-/// the 20 sessions.
+/// Completions, the shorter the likelier accepted; every tenth was not shown, which is all of two
+/// of the 20 sessions.
 fn export(count: usize, simulated: impl Fn(usize) -> bool) -> String {
     let completion = |index: usize| {
         let characters = 4 + index * 37 % 60;

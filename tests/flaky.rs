@@ -35,8 +35,8 @@ def test_steady():
     assert "1 + a" not in source()
 "#;
 
-/// Distinct completions that are right but for the coin, by which each fails with a chance of .58, and
-/// would with a chance of .38 fail in some runs of three and pass in others.
+/// Distinct completions that are right but for the coin, by which each fails with a chance of .58,
+/// and would with a chance of .38 fail in some runs of three and pass in others.
 const COMPLETIONS: usize = 30;
 
 /// Writes a project of one module and these tests; its manifest, and the hole in it.
@@ -129,7 +129,7 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
     assert!(shown.contains(&line), "{line}\n{shown}");
 }
 
-/// The hole's own test fails on this machine whatever the code.
+/// The hole's own test fails on this machine with any code.
 const FAILING_TESTS: &str = r#"
 import m
 
@@ -175,8 +175,8 @@ fn a_test_that_fails_without_a_completion_too_is_the_reason() {
     assert!(reason.starts_with(start), "{reason}");
 }
 
-/// One test runs the changed line. The other throws a coin on a busy machine, which a lower priority
-/// stands for here: the baseline is made at the usual one.
+/// One test runs the changed line. The other has a random outcome on a busy machine, which a lower
+/// priority simulates: the baseline runs at the usual one.
 const BUSY_TESTS: &str = r#"
 import os
 import m

@@ -208,7 +208,7 @@ fn a_part_that_stops_with_an_error_keeps_its_attempts() {
         message.contains("gave no answer 4 times in a row"),
         "{message}"
     );
-    // The fourth failure in a row is no attempt.
+    // The fourth failure in a row is not recorded as an attempt.
     let kept: String = segments(&dir.path("parts"))
         .into_values()
         .map(|contents| String::from_utf8(contents).unwrap())
@@ -570,7 +570,7 @@ fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
     assert!(followed.err.contains("waiting for parts"), "{followed:#?}");
     assert_eq!(exported(&dir, "parts/run"), exported(&dir, "whole"));
 
-    // A merge that wrote no run is no success, and neither is a part that is lost.
+    // A merge that wrote no run is a failure, and so is a lost part.
     std::fs::remove_dir_all(dir.path("parts/run")).unwrap();
     let merging = format!(
         "read merge.log in {}, and merge by sbatch {}",
@@ -911,7 +911,7 @@ fn object_stores_need_a_program_that_is_built_with_them() {
         }
     };
     assert_eq!(merging.error_message(), message);
-    // It is taken for no folder.
+    // An unsupported address is not treated as a folder.
     let unknown = dir
         .fillrate(&["merge", "gs://bucket", "--missing"])
         .exits_with(1);
@@ -1029,7 +1029,7 @@ fn a_kubernetes_manifest_fits_the_schema() {
     });
     let refused = dir.fillrate(&elsewhere).exits_with(1);
     assert!(refused.error_message().contains("is not on the volume"));
-    // Parts need no volume, but what is written beside them does.
+    // Parts need no volume, but the other files of a fleet do.
     let address = "s3://holes/parts";
     let in_store = |arguments: &[&str]| {
         let arguments = arguments.iter().map(|word| match *word {

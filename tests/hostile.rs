@@ -64,8 +64,8 @@ fn missing_except_twins(verdict: &Value) -> Vec<&str> {
     names.filter(|name| *name != "twins").collect()
 }
 
-/// Offers the attacks at a hole, one after the other and the reference last, and checks what
-/// becomes of each and that nothing is left of any. Returns the verdicts on the attacks.
+/// Offers the attacks at a hole in sequence, with the reference last, and checks the verdict on
+/// each and that none has a lasting effect. Returns the verdicts on the attacks.
 fn withstand(dir: &TestDir, corpus: &str, hole: &Value, attacks: &[Attack]) -> Vec<Value> {
     withstand_with("warm", dir, corpus, hole, attacks)
 }
@@ -510,7 +510,7 @@ fn raw_memory_holds_no_text_of_the_reference() {
     let hole = kitchen_hole(&dir);
     let reference = hole["reference"].as_str().unwrap();
     let line = reference.lines().next().unwrap();
-    // The search must not find itself: the two halves never stand side by side.
+    // The search must not find itself, so its source never contains the two halves in sequence.
     let (first, second) = line.split_at(line.len() / 2);
     let search = format!(
         "first, second = {first:?}.encode(), {second:?}.encode()
@@ -547,7 +547,8 @@ fn raw_memory_holds_no_text_of_the_reference() {
     }
 }
 
-/// In a test's call: the item and what hangs on it, found in the frames of the runner.
+/// Finds, during a test's call, the item in the frames of the runner, and whether it is the first
+/// call.
 const ITEM: &str = "import sys
     frame = sys._getframe()
     while 'item' not in frame.f_locals:
@@ -556,9 +557,9 @@ const ITEM: &str = "import sys
     first = not hasattr(sys, 'seen')
     sys.seen = True";
 
-/// Each of these makes all the project's own tests pass, whatever the code returns after its first
-/// answer, or damages the environment of later tests; each is stopped by one piece of evidence
-/// alone, so that the attack would succeed without it.
+/// Each attack makes all the project's own tests pass with any code after its first answer, or
+/// damages the environment of later tests. Only one piece of evidence detects it, so that the
+/// attack would succeed without it.
 #[test]
 fn each_kind_of_evidence_stops_a_forgery_alone() {
     own_process!();
@@ -1186,8 +1187,8 @@ const HOLES: [(&str, &str, &str, &str); 6] = [
 /// Number of attacks of each runner that are judged unless `FILLRATE_ATTACKS=all` is set.
 const USUAL_ATTACKS: usize = 4;
 
-/// The attacks on one runner: all of them if that is asked for, and otherwise some that are stopped
-/// by different defences.
+/// The attacks on one runner: all of them on request, and otherwise some that are stopped by
+/// different defences.
 fn listed_attacks(runner: &str) -> Vec<ListedAttack> {
     #[derive(Deserialize)]
     struct List {

@@ -1,6 +1,7 @@
 //! Public benchmarks through the whole program: imported, and played.
 //!
-//! The benchmarks' own data is beside the repository, not in it; if it is missing, the test skips.
+//! The benchmarks' own data is in a folder next to the repository, not in it; if it is missing, the
+//! test skips.
 //! `tests/repoexec.rs` does the same for RepoExec.
 
 use std::collections::BTreeMap;
@@ -351,8 +352,8 @@ fn safim_programs_are_judged_by_their_output() {
     assert!((value - 0.4).abs() < 1e-12, "{value}");
 }
 
-/// Neither was run: packages were looked for in the project's own folder only, and a test's name in
-/// node's form was taken for that of no test.
+/// Regression: neither ran, because packages were searched only in the project's own folder, and a
+/// test's name in node's form matched no test.
 #[test]
 fn devbench_scripts_are_run_with_their_packages() {
     if !has_tools(&["node", "npm"]) {
@@ -377,7 +378,7 @@ fn devbench_scripts_are_run_with_their_packages() {
         values.iter().map(|value| format!("{value}\n")).collect()
     };
     let languages = ["javascript", "typescript"];
-    // What is wrong with one program is no matter of the others.
+    // A wrong program does not affect the others.
     let records = languages.map(|language| [record(language, "1", 2), record(language, "2", 3)]);
     dir.write("records.jsonl", &lines(records.concat()));
     let mut arguments = vec!["import", "devbench", "records.jsonl", "-o", "tasks.jsonl"];

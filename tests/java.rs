@@ -1,5 +1,5 @@
-//! Java: holes are mined and judged by the project's own tests, in every engine alike, and code that
-//! writes what the tests' process writes does not pass.
+//! Java: holes are mined and judged by the project's own tests, in every engine alike, and code
+//! that writes what the tests' process writes does not pass.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -294,7 +294,8 @@ fn tests_that_do_not_compile_are_the_reason_if_there_are_no_others() {
     assert!(refused.err.contains(reason), "{refused:#?}");
 }
 
-/// Programs of DevBench have a main method each, in classes of one name, and their assertions in it.
+/// Programs of DevBench have a main method each, in classes of one name, and their assertions in
+/// it.
 #[test]
 fn devbench_programs_are_compiled_and_run_by_themselves() {
     let Some(junit) = Repository::installed() else {

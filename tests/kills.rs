@@ -1,7 +1,7 @@
-//! Our verdicts on mutants held against those of cosmic-ray, which runs all tests from the start in
-//! a copy of the project: one module of mistune, the mutants that both programs make.
+//! Our verdicts on mutants compared with those of cosmic-ray, which runs all tests from the start
+//! in a copy of the project: one module of mistune, the mutants that both programs make.
 //!
-//! A few are judged, or with `FILLRATE_PEERS=all` each that both have.
+//! The test judges a few, or with `FILLRATE_PEERS=all` each that both have.
 
 use std::collections::BTreeSet;
 

@@ -229,7 +229,8 @@ fn commands_help_and_health_print_what_they_document() {
     assert_eq!(machine.completions(), Vec::<Value>::new());
 }
 
-/// Whatever asks for ghost text or keeps it away; what a menu's source gives is recorded as accepted.
+/// Whatever asks for ghost text or keeps it away; what a menu's source gives is recorded as
+/// accepted.
 #[test]
 fn ghost_text_comes_by_hand_and_gives_way_to_switches_and_menus() {
     let settings = scripted().settings() + "[typing]\nwait_ms = 0\nahead = false\n";
@@ -321,7 +322,7 @@ impl Filled {
             let path = format!("{}{ending}", self.machine.store().display());
             kept.extend(std::fs::read(path).unwrap_or_default());
         }
-        // What is no text stays apart from what is.
+        // The conversion replaces bytes that are not text and keeps the text around them.
         let kept = String::from_utf8_lossy(&kept);
         let holds = |text: &str| kept.contains(text);
         assert!(holds("Neovim"), "nothing was found in the store at all");

@@ -2,8 +2,8 @@
 //! for Python, Stryker's for TypeScript. Two are the same if their files' syntax trees are. Every
 //! difference is of a class that the reference page, `replay/docs/mutation.md`, documents.
 //!
-//! Two files are compared, or with `FILLRATE_PEERS=all` every file of the demos and of mistune; then
-//! the counts are those of the page too. The scripts in `tests/setup` install the programs.
+//! Two files are compared, or with `FILLRATE_PEERS=all` every file of the demos and of mistune;
+//! then the counts are those of the page too. The scripts in `tests/setup` install the programs.
 
 use std::collections::BTreeMap;
 use std::fs;

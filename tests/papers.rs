@@ -220,8 +220,8 @@ class Boat:
         return days * self.length * LIMIT
 "#;
 
-/// Of `harbour`, `knots` has no dependencies and `drift` no documentation; `speed` of `moorage` is a
-/// near-duplicate.
+/// Of `harbour`, `knots` has no dependencies and `drift` no documentation; `speed` of `moorage` is
+/// a near-duplicate.
 #[test]
 fn tuning_data_has_prompts_of_the_paper_and_no_planted_duplicate() {
     let dir = TestDir::new();
@@ -410,7 +410,7 @@ fn tasks_drawn_from_real_code_are_nearer_than_foreign_ones() {
     let (drawn, foreign) = (distance(&dir, "drawn", &[]), distance(&dir, "foreign", &[]));
     assert_eq!(drawn["variant"], "reconstruction-error/lexical");
     assert_eq!(drawn["error"]["n"], 32, "{drawn}");
-    // The eight tasks say all that real code says; nothing of the foreign ones' words stands there.
+    // The eight tasks have every text of the real code; the foreign ones share no word with it.
     let value = |row: &Value, key: &str| row[key]["value"].as_f64().unwrap();
     assert!(value(&drawn, "error") < 1e-6, "{drawn}");
     assert!(

@@ -405,7 +405,7 @@ fn only(dir: &TestDir, programs: &[(&str, PathBuf)]) -> PathBuf {
     folder
 }
 
-/// The real path of an interpreter, whatever wrapper is on the search path.
+/// The real path of an interpreter, with wrappers on the search path resolved.
 fn interpreter(program: &str, code: &[&str]) -> PathBuf {
     let output = Command::new(program).args(code).output().unwrap();
     let path = String::from_utf8(output.stdout).unwrap();

@@ -1,9 +1,9 @@
-//! Our verdicts held against those that others recorded: generations of a model for tasks of
-//! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec), each with whether it passed. The tasks go
-//! through `import`, the generations through `replay --model predictions`, as anybody's would.
+//! Our verdicts compared with published ones: generations of a model for tasks of
+//! [RepoExec](https://github.com/FSoft-AI4Code/RepoExec), each with its recorded result. The tasks
+//! go through `import`, the generations through `replay --model predictions`, as a user's would.
 //!
-//! The records are beside the repository, not in it. Their repositories are packages as they are
-//! published. Every fifth task is judged, or all of them with `FILLRATE_REPOEXEC=all`.
+//! The records are in a folder next to the repository, not in it. Their repositories are packages
+//! as published. The test judges every fifth task, or all of them with `FILLRATE_REPOEXEC=all`.
 
 use std::collections::BTreeMap;
 use std::fs;

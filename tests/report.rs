@@ -80,7 +80,7 @@ fn seen(output: &[u8]) -> Value {
 
 const SOURCE: &str = "def f(a):\n    total = a + 1\n    return total\n\n\ndef g(b):\n    rest = b - 1\n    return rest\n";
 
-/// Holes in so many files of their own.
+/// A line hole and a statement hole in each of `files` files.
 fn holes(files: usize) -> Vec<(Hole, String)> {
     let mut holes = Vec::new();
     for file in 0..files {
@@ -700,7 +700,7 @@ fn a_hundred_thousand_attempts_stay_responsive() {
     );
     assert_eq!(says("last"), "100001");
     assert_eq!(says("second"), "3");
-    // Only what is in sight is there.
+    // The page contains only the visible rows.
     for rows in ["rowsAtFirst", "atEnd"] {
         let rows = seen[rows].as_u64().unwrap();
         assert!((10..200).contains(&rows), "{rows}");

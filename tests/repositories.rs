@@ -353,8 +353,8 @@ fn options_that_would_be_ignored_are_refused() {
     );
 }
 
-/// A warm worker had loaded the project with a package that imports it, so that its forks ran the
-/// original whatever stood in the hole.
+/// Regression: a warm worker loaded the project with a package that imports it, so that its forks
+/// ran the original, not the text in the hole.
 #[test]
 fn a_package_that_imports_the_project_does_not_load_the_original() {
     let dir = TestDir::new();
@@ -402,7 +402,7 @@ fn lamp(dir: &TestDir, hole: &str, test: &str) -> String {
 #[test]
 fn settings_that_name_a_warning_of_the_project_load_it_after_the_harness() {
     let dir = TestDir::new();
-    // The harness's instructions come through standard input, and nobody else may read them.
+    // The harness's instructions come through standard input, and no other code may read them.
     dir.write(
         "lamp/lamp.py",
         "import os\nimport stat\n\nREADABLE = stat.S_ISSOCK(os.fstat(0).st_mode)\n\n\n\

@@ -15,7 +15,7 @@ use crate::support::processes::{own_process, survivors};
 /// Attempts of a whole run: 8 holes, 3 samples each.
 const ATTEMPTS: usize = 24;
 
-/// The replay that is killed, and that is left alone.
+/// The command of both replays: the one that is killed and the uninterrupted one.
 fn replay(dir: &TestDir, run: &str) -> Command {
     dir.command(&[
         "replay",
@@ -28,7 +28,7 @@ fn replay(dir: &TestDir, run: &str) -> Command {
         &text(&dir.path(run)),
         "--jobs",
         "1",
-        // What is remembered from the run that is left alone takes no time worth a kill.
+        // With verdicts cached by the uninterrupted run, a replay ends too soon to be killed.
         "--anew",
         "--json",
     ])
@@ -251,6 +251,6 @@ fn a_run_refuses_another_command() {
         );
     }
     assert_eq!(attempts(&dir.path("run")), before);
-    // How much runs at once is no part of what is run.
+    // The number of jobs is not part of a run's identity.
     first(&["--model", "empty", "--jobs", "1"]).exits_with(0);
 }

@@ -246,7 +246,7 @@ fn junit_verdicts_rely_on_available_evidence() {
     assert!(lacks(&judged[&3], "files"), "{judged:#?}");
 }
 
-/// TypeScript's errors are beside the tests' outcome, which does not depend on them.
+/// TypeScript's errors are reported with the tests' outcome, which does not depend on them.
 #[test]
 fn type_errors_are_reported_with_the_tests() {
     if !has_tools(&["node", "npm"]) {
@@ -344,7 +344,7 @@ fn type_errors_are_reported_with_the_tests() {
     assert!(shown.out.contains(told), "{}", shown.out);
 }
 
-/// A way in which TypeScript is tested: the files beside the sources and tests of `jetty`.
+/// A setup for testing TypeScript: the files in addition to the sources and tests of `jetty`.
 struct Setup {
     name: &'static str,
     /// The script `test` of its package.json.
@@ -359,8 +359,8 @@ struct Setup {
     always: bool,
 }
 
-/// jest compiles it with the project's settings, which are for bundlers, on a Node that can't remove
-/// types itself.
+/// jest compiles it with the project's settings, which are for bundlers, on a Node that can't
+/// remove types itself.
 const SWC: (&str, &str) = (
     "jest.config.ts",
     "import type { Config } from \"jest\";\n\
@@ -521,8 +521,8 @@ const SETUPS: [Setup; 15] = [
         )],
         always: false,
     },
-    // This vite loads no file from outside of the project that it was not told of, a reporter's
-    // included.
+    // This vite loads no file outside the project, such as a reporter's, that its settings do not
+    // allow.
     Setup {
         name: "vitest-3-vite-6",
         script: "vitest run",
@@ -576,7 +576,7 @@ fn write_setup(dir: &TestDir, setup: &Setup) -> String {
     text(&root)
 }
 
-/// Mines at most so many bodies of functions into `tasks.jsonl`, and returns them.
+/// Mines at most `most` bodies of functions into `tasks.jsonl`, and returns them.
 fn mine_bodies(dir: &TestDir, root: &str, most: &str) -> Vec<Value> {
     let arguments = ["mine", root, "--holes", most, "--kinds", "body"];
     dir.fillrate(&[&arguments[..], &["-o", "tasks.jsonl"]].concat())
@@ -625,7 +625,7 @@ fn the_last_of_many_tests_in_a_file_is_known_to_run_a_hole() {
     }
 }
 
-/// Repositories in TypeScript are replayed without a manifest, whatever runs their tests.
+/// Repositories in TypeScript are replayed without a manifest under every runner.
 #[test]
 fn typescript_is_replayed_under_every_runner() {
     if !has_tools(&["node", "npm"]) {

@@ -120,7 +120,7 @@ fn every_score_equals_the_published_one() {
     assert_eq!(scores["clusters"], 14);
 }
 
-/// A text of so many characters at most, from one of several alphabets.
+/// A text of at most `longest` characters, from one of several alphabets.
 fn random_text(random: &mut ChaCha8Rng, longest: usize) -> String {
     const ALPHABETS: [&str; 6] = [
         "ab",
@@ -459,7 +459,7 @@ fn holes_are_scored_with_their_prefix_from_the_corpus() {
         .iter()
         .map(|hole| {
             let reference = hole["reference"].as_str().unwrap();
-            // What follows the first statement is cut away, whatever it is.
+            // All text after the first statement is cut off.
             let prediction = format!("{reference}\n(");
             json!({"task_id": hole["id"], "prediction": prediction}).to_string() + "\n"
         })

@@ -205,7 +205,7 @@ fn slow_models_delay_neither_edits_nor_cancels() {
         cancelled.get("error").is_none() && cancelled["result"].is_null(),
         "{cancelled}"
     );
-    // Far below the model's delay, whatever the machine is busy with.
+    // Far below the model's delay, even on a busy machine.
     assert!(started.elapsed() < delay / 2, "{:?}", started.elapsed());
     while *scripted.disconnects.lock().unwrap() < 2 {
         assert!(
@@ -380,7 +380,7 @@ fn a_fault_is_notified_once_with_what_to_do_and_is_over_when_the_model_answers()
             notices[0].contains(reason) && notices[0].contains(advice),
             "{notices:?}"
         );
-        // The same again is no news, and it goes on since then.
+        // A repeated failure causes no second notice and keeps the time of the first.
         editor.notifications.clear();
         assert_eq!(ask(&mut editor), None);
         let id = editor.request_completion(&secret, 0, 5);

@@ -1,5 +1,5 @@
-//! A server that serves one session after the other, or finds an index that another one kept, answers
-//! as one that was just started and read everything.
+//! A server that serves one session after the other, or finds an index that another one kept,
+//! answers as one that was just started and read everything.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};

@@ -1,5 +1,5 @@
-//! Continuous typing: ten keys a second in four documents, with cancels, accepts, edits
-//! by other hands, files that change on disk and settings that change.
+//! Continuous typing: ten keys a second in four documents, with cancels, accepts, edits by other
+//! clients, files that change on disk and settings that change.
 //!
 //! It runs for 20 seconds; the soak itself is
 //! `FILLRATE_SOAK_SECONDS=600 cargo test --release --test system soak`.

@@ -80,7 +80,7 @@ fn table_9_is_reproduced_as_published() {
         assert!((found - p).abs() < 1e-12, "{language} {metric}: {found}");
         assert_eq!(pearson["p_draws"], Value::Null);
         assert_eq!(pair["conclusion"], answer);
-        // Four versions are weak, whatever they show.
+        // Four versions have little power with any result.
         let power = pair["design"]["power"].as_array().unwrap();
         let of_eight = power.iter().find(|at| at["true_r"] == 0.8).unwrap();
         let student = of_eight["student"]["value"].as_f64().unwrap();

@@ -1,5 +1,5 @@
-//! The real program records the outcomes of completions, as clients report it, follows accepted text
-//! through edits, and loses nothing.
+//! The real program records the outcomes of completions, as clients report them, follows accepted
+//! text through edits, and loses nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -196,7 +196,7 @@ fn accepts_without_the_command_are_inferred_from_the_edit() {
 fn an_accept_that_the_client_reports_is_not_inferred_too() {
     let mut typist = Typist::new("");
     typist.open("a.py", "x = \ny = \n");
-    // The command comes late, after the edit was taken for an accept.
+    // The command arrives late, after the edit counted as an accept.
     let offered = typist.request_completion("a.py", 0, 4);
     typist.edit("a.py", 0, 4, 4, &offered.text);
     std::thread::sleep(Duration::from_millis(1500));
@@ -556,7 +556,7 @@ fn collector() -> (String, std::sync::mpsc::Receiver<String>) {
             let mut body = vec![0; length.unwrap().parse().unwrap()];
             reader.read_exact(&mut body).unwrap();
             let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
-            // Before the answer, after which the server may be gone.
+            // Sent before the answer, after which the server may end.
             send.send(String::from_utf8(body).unwrap()).unwrap();
             stream.write_all(answer.as_bytes()).unwrap();
         }

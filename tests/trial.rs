@@ -138,7 +138,7 @@ impl Person {
         }
     }
 
-    /// Takes a candidate that is right; refuses, after a look, what is not, and types it.
+    /// Accepts a candidate that is right. Otherwise rejects the display and types the right text.
     fn judge(&mut self, offer: &Offer, number: usize, missing: usize) {
         match offer.position(MISSING[missing].1) {
             Some(index) => self.accept(&offer.items[index]),
@@ -381,7 +381,7 @@ fn a_blind_trial_reveals_no_model_until_it_ends() {
         assert!(said["params"]["model"].is_null(), "{said}");
     }
     assert!(!told(&person.editor.errors.lock().unwrap()));
-    // Who takes part is no secret; who answers is.
+    // The models of the trial are public; the one that answers is hidden.
     let models = person.models();
     assert_eq!(models["trial"]["models"], json!(["sharp", "blunt"]));
     assert_eq!(models["trial"]["blind"], true);

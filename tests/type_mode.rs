@@ -200,8 +200,8 @@ fn typing_the_demo_is_reproducible_and_counts_keys() {
     assert_eq!(found["late"]["value"], 0.0);
 }
 
-/// The reference as a model is taken whole at once, and passes; a run that is started again makes
-/// nothing twice; another policy is another run.
+/// The reference as a model is accepted whole after one request, and passes; a restarted run
+/// repeats nothing; another policy is another run.
 #[test]
 fn the_reference_is_accepted_at_once() {
     if !has_tools(&["python3"]) {
@@ -281,8 +281,8 @@ fn only_a_missing_typing_record_is_replayed() {
     }
 }
 
-/// Policies that are held against a finished run's completions ask for nothing and make no other
-/// run of it: its identity and its attempts' keys stay.
+/// Policies applied to a finished run's completions send no request and do not change the run: its
+/// identity and its attempts' keys stay.
 #[test]
 fn policies_on_filled_holes_send_no_request_and_change_no_key() {
     if !has_tools(&["python3"]) {
@@ -314,7 +314,7 @@ fn policies_on_filled_holes_send_no_request_and_change_no_key() {
     assert_eq!(typings(&dir.path("run")), BTreeMap::new());
     let all = figures(&held, "accept-all");
     assert_eq!(all["acceptance/shown"]["value"], 1.0);
-    // Of what is taken without a look, as many pass as pass.
+    // If every completion is accepted, the accepted ones pass as often as all do.
     let row = held["rows"].as_array().unwrap().last().unwrap();
     assert_eq!(row["completions"], row["holes"]);
     assert_eq!(

@@ -1,12 +1,12 @@
 //! Speed of text metrics, compared with the same definitions in Python on the same files.
 //!
-//! `cargo bench -p fillrate --bench metrics -- [PREDICTIONS [SEED]]` makes so many predictions
-//! (default: 10,000) by editing those of CrossCodeEval's examples in `../shared/oracles`, or,
-//! where that is not, lines of the demo's Python project. It scores them with all metrics: with
-//! `metrics.py` as the definitions say, with `metrics.py --lazy`, which parses only where a cut can
-//! come, and with `fillrate score`, which does so too and uses all processors. Times are of whole
-//! programs, from start to end. It prints a table, and fails where any value of any example
-//! differs.
+//! `cargo bench -p fillrate --bench metrics -- [PREDICTIONS [SEED]]` makes PREDICTIONS predictions
+//! (default: 10,000) by editing those of CrossCodeEval's examples in `../shared/oracles` or, if
+//! that folder is missing, lines of the demo's Python project. It scores them with all metrics:
+//! with `metrics.py`, which follows the definitions literally, with `metrics.py --lazy`, which
+//! parses only where a cut is possible, and with `fillrate score`, which does the same and uses all
+//! processors. Times are of whole programs, from start to end. It prints a table, and fails if any
+//! value of any example differs.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 #[allow(dead_code, reason = "a bench uses its part of what tests share")]
@@ -171,7 +171,7 @@ fn python_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Writes examples and as many predictions, each an edited one of a base.
+/// Writes `count` examples and one prediction for each, edited from the prediction of a base.
 fn make(bases: &[Base], count: u64, seed: u64, examples: &Path, predictions: &Path) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut of_examples, mut of_predictions) = (String::new(), String::new());

@@ -1,15 +1,15 @@
-//! Speed of judging mutants, compared with other programs: the same file, the same tests, and whether
-//! they agree on the mutants that both have.
+//! Speed of judging mutants, compared with other programs: the same file, the same tests, and
+//! whether they agree on the mutants that both have.
 //!
 //! `cargo bench -p fillrate --bench mutants -- [MOST [PYTHON [TYPESCRIPT]]]` mutates a module of
-//! mistune (default: `src/mistune/util.py`) with cosmic-ray and mutmut beside, and a file of the
-//! TypeScript demo (default: `src/units/quantity.ts`) with Stryker beside. The scripts in
-//! `tests/setup` install the programs. Each judges all its own mutants of the file, but cosmic-ray, the slowest, at
-//! most MOST of those that ours has too (default: 20; 0 for all). It prints mutants a second of the
-//! clock and of the processors, kills, and on how many of the shared mutants both agree, then those
-//! on which they don't. A time-out counts as a kill. What is prepared once for many runs, our
-//! baseline, is left out; what a program does at each start, copying and a first run of the tests,
-//! is not.
+//! mistune (default: `src/mistune/util.py`) and compares with cosmic-ray and mutmut, then a file of
+//! the TypeScript demo (default: `src/units/quantity.ts`) and compares with Stryker. The scripts in
+//! `tests/setup` install the programs. Each program judges all its own mutants of the file, except
+//! cosmic-ray, the slowest, which judges at most MOST of those that ours has too (default: 20; 0
+//! for all). The bench prints mutants per second of wall-clock time and of processor time, kills,
+//! the number of shared mutants on which both agree, and the mutants on which they differ. A
+//! timeout counts as a kill. Times exclude our baseline, which is prepared once for many runs; they
+//! include the work that a program repeats at each start, copying and a first run of the tests.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 #[allow(
@@ -226,7 +226,7 @@ fn timed(meter: &Meter, work: impl FnOnce()) -> (f64, f64) {
 enum Meter {
     /// A group of the first version with this program and its children alone, and what it is below.
     Own(PathBuf),
-    /// The group of the second version that this program is in, with whatever else is.
+    /// The group of the second version that this program shares with other processes.
     Shared(PathBuf),
     /// Children that were waited for: too little.
     Reaped,
@@ -303,8 +303,8 @@ impl Drop for Meter {
     }
 }
 
-/// Returns the text that a diff removes and the text that it adds, without blanks, parentheses and quotes' kinds, in which
-/// programs differ.
+/// Returns the text that a diff removes and the text that it adds, without blanks, parentheses and
+/// quotes' kinds, in which programs differ.
 fn change(diff: &str) -> String {
     let kept = |line: &str| -> String {
         let told = |c: &char| !c.is_whitespace() && !"();".contains(*c);
@@ -333,7 +333,7 @@ fn show(meter: &Meter, module: &Module, judged: &[Judged]) {
         "shared",
         "agreeing",
     ]);
-    // Where a line stands twice, what a program changed can't be told.
+    // If a line occurs twice, the one that a program changed is unknown.
     let unique = |judged: &Judged| -> BTreeMap<String, bool> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for (change, _) in &judged.killed {

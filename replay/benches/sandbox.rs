@@ -1,4 +1,4 @@
-//! Cost of the sandbox: the same program bare and isolated, run in turn.
+//! Cost of the sandbox: the same program with and without isolation, run alternately.
 //!
 //! `cargo bench -p fillrate --bench sandbox [runs]` prints one line per program with the median
 //! and the 90th percentile of the wall-clock time in milliseconds.

@@ -207,7 +207,7 @@ fn typing(table: &mut Table, name: &str, settings: &str) {
     let (mut shown, mut under_way) = (0, Vec::new());
     for (key, character) in typed.chars().enumerate() {
         let version = i32::try_from(key).unwrap() + 2;
-        // As VS Code does: the older request is cancelled, the edit told, and then asked again.
+        // Like VS Code: cancels the older request, sends the edit, then sends a new request.
         for id in std::mem::take(&mut under_way) {
             if editor
                 .try_response(id)

@@ -3,9 +3,9 @@
 //! `cargo bench -p fillrate --bench verdicts -- [CORPUS [HOLES [JOBS]]]` mines holes of a corpus
 //! (default: the demo's) and judges, for each, the reference, nothing, and two near misses, with
 //! the naive engine (a copy, every test, from the start), cold and warm, and warm as a run does it:
-//! identical text once. It prints verdicts a second, the median time of passing and of failing
-//! ones, the most memory that all processes held which judge, shared pages counted once, and how
-//! many verdicts are not the naive engine's.
+//! identical text once. It prints verdicts per second, the median time of passing and of failing
+//! ones, the peak memory of all judging processes with shared pages counted once, and the number of
+//! verdicts that differ from the naive engine's.
 #![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The command line: one file for each subcommand.
 
-/// Writes to standard output, as `print!` does; a reader that has gone away (`fillrate show … |
-/// head`) ends the program without a word, where `print!` would panic.
+/// Writes to standard output like `print!`, but ends the program silently if the reader has closed
+/// its end (`fillrate show … | head`), where `print!` would panic.
 macro_rules! out {
     ($($argument:tt)*) => {
         $crate::cli::write_out(format_args!($($argument)*))
@@ -255,9 +255,9 @@ enum Command {
     /// The score and the faults that no test noticed are written into the hole's record, where
     /// `fillrate show TASKS HOLE` shows them. Each hole has two canaries: the unchanged code
     /// must pass, and with a statement that raises it must not; a hole whose canaries do otherwise
-    /// gets no score, and the exit status is 3. Time-outs count as neither noticed nor not: the score
-    /// has bounds that hold whatever they are. An interrupted command can be rerun: verdicts are
-    /// cached.
+    /// gets no score, and the exit status is 3. Timeouts count neither as noticed nor as unnoticed:
+    /// the score has bounds that hold in both cases. An interrupted command can be rerun: verdicts
+    /// are cached.
     Mutate(mutate::MutateArguments),
     /// Have a model write tests that notice the faults which survived mutation
     Augment(augment::AugmentArguments),
@@ -321,7 +321,7 @@ fn write_out(text: std::fmt::Arguments<'_>) {
     }
 }
 
-/// Returns what to do about an error, if its cause says so: a clause to add to its message.
+/// Returns the advice for an error, if its cause has any: a clause to add to its message.
 fn advice(error: &CliError) -> &'static str {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
@@ -365,8 +365,9 @@ struct HoleArguments {
     /// its tests notice [default: none]
     ///
     /// Each hole that would be chosen is mutated, as `mutate` does; one with less, or without any
-    /// fault to put in, is left out, counted as `mutation-score`, and another is tried in its place.
-    /// The scores are written into the holes' records. About 10 verdicts a line of each hole tried.
+    /// fault to put in, is left out, counted as `mutation-score`, and another is tried in its
+    /// place. The scores are written into the holes' records. About 10 verdicts a line of each hole
+    /// tried.
     #[arg(long, value_name = "S", value_parser = share)]
     min_mutation_score: Option<f64>,
 }
@@ -404,7 +405,7 @@ fn share(text: &str) -> Result<f64, String> {
 /// Settings for running tests.
 #[derive(Args, Clone, Debug)]
 struct ExecutionArguments {
-    /// Number of jobs that run at once [default: the number of processors]
+    /// Number of concurrent jobs [default: the number of processors]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Engine that reaches verdicts: warm, cold or naive; all give the same ones
@@ -466,7 +467,7 @@ impl HoleArguments {
     }
 }
 
-/// Returns the number of jobs that run at once, by default the number of processors.
+/// Returns the number of concurrent jobs, by default the number of processors.
 fn threads(jobs: Option<u16>) -> usize {
     jobs.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),
@@ -484,8 +485,8 @@ fn success(absent: &[AbsentProject]) -> Success {
     }
 }
 
-/// Refuses a path that can't be written to, before any work is done for it: the folder that it is
-/// to stand in, or the nearest above it that exists, must take a file.
+/// Refuses a path that can't be written to, before any work is done for it: its folder, or the
+/// nearest folder above that exists, must be writable.
 fn check_writable(path: &Path) -> Result<(), CliError> {
     let absolute = std::path::absolute(path).map_err(CliError::file(path))?;
     let existing = absolute.ancestors().find(|folder| folder.exists());

@@ -1685,7 +1685,7 @@ fn a_worker_that_is_let_go_leaves_nothing() {
     assert_eq!(survivors(&marker), Vec::<String>::new());
 }
 
-/// A program that answers every line by itself, in the way that the line asks for.
+/// A program that answers every line by itself, as the line requests.
 const ANSWERING: &str = r#"
 import sys, time
 lines = iter(sys.stdin.buffer.readline, b"")
@@ -1789,7 +1789,7 @@ channel.send((line + text + oct(os.stat('a.py').st_mode & 0o777)).encode())
         String::from_utf8_lossy(&finished.reply),
         "go\nA = 2\nB = 2\nC = 2\n0o444"
     );
-    // What was laid over it is no change.
+    // A replaced file does not count as changed.
     assert_eq!(finished.changed, [PathBuf::from("/repo/made.py")]);
     assert_eq!(fs::read_to_string(&closed).unwrap(), "A = 1\n");
 }
@@ -1810,7 +1810,8 @@ print('read')
     let patient = Spare::start(sandbox().executable, job).unwrap();
     let mut run = spare_run(&[], "go\n");
     (run.wall, run.cpu) = (Duration::from_secs(4), Duration::from_millis(500));
-    // Both limits are behind it: the program says so itself, however busy the machine is.
+    // Waits until the spare has exceeded both limits. Its program reports its processor time, so
+    // that the test does not depend on the machine's load.
     while !told.path().join("waiting").exists() || started.elapsed() < run.wall {
         assert!(started.elapsed() < PATIENCE, "the spare does not wait");
         std::thread::sleep(Duration::from_millis(20));

@@ -307,7 +307,7 @@ mod tests {
             let position = |character| Position { line, character };
             position(start)..position(end)
         };
-        // Columns in UTF-16, with trees asked for in between and not.
+        // Columns in UTF-16, with and without a tree requested between edits.
         let edits = [
             (at(0, 3, 5), "b"),
             (at(1, 4, 5), "größe"),

@@ -595,8 +595,8 @@ fn suffix_end(suffix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
 /// that alone is too long. What is cut grows in steps of [`STEP`] of the budget, so that the
 /// beginning mostly stays where it was while a person types.
 ///
-/// Of a very long prefix, the whole's cost stands for the sum of its lines', so that only the kept
-/// lines are counted one by one.
+/// For a very long prefix, the cost of the whole approximates the sum of its lines' costs, so that
+/// only the kept lines are counted one by one.
 fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
     if prefix.len() > LONG_PREFIX {
         return long_prefix_start(prefix, budget, cost);
@@ -649,7 +649,7 @@ fn long_prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> u
                     let cut = (line.len() as f64 * part).ceil() as usize;
                     start - line.len() + char_boundary(line, cut)
                 }
-                // The last line is kept, whatever it costs.
+                // The last line is kept even if it exceeds the budget.
                 false if is_last => start - line.len(),
                 false => start,
             };

@@ -28,8 +28,8 @@ pub struct Workspace {
 /// A file that may be indexed and sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkspaceFile {
-    /// Path relative to its workspace folder, with `/`; with several folders, preceded by the folder's
-    /// name.
+    /// Path relative to its workspace folder, with `/`; with several folders, preceded by the
+    /// folder's name.
     pub path: String,
     /// Absolute path.
     pub absolute: PathBuf,
@@ -256,8 +256,8 @@ impl Workspace {
         self.name_by_rules(&resolved)
     }
 
-    /// The relative path of the file whose text a document is, if that may be indexed: the file is in
-    /// one of the folders, and the rules hold for it and for the document's own path.
+    /// The relative path of the file whose text a document is, if that may be indexed: the file is
+    /// in one of the folders, and the rules hold for it and for the document's own path.
     pub fn indexed_path(&self, absolute: &Path) -> Option<String> {
         self.document_name(absolute).ok()?;
         let resolved = resolve(absolute);

@@ -405,8 +405,8 @@ impl ScriptedModel {
         )
     }
 
-    /// Settings for this server as one that has loaded its model: its first request, too, is
-    /// hung up on when its answer is no longer needed.
+    /// Settings for this server as one that has loaded its model: the client disconnects from its
+    /// first request, too, when the answer is no longer needed.
     pub(crate) fn loaded_settings(&self) -> String {
         format!("{}load_timeout_ms = 0\n", self.settings())
     }
@@ -466,7 +466,7 @@ impl ScriptedModel {
 
     /// Sleeps; `None` if the client disconnects meanwhile.
     fn think(&self, stream: &TcpStream, time: Duration) -> Option<()> {
-        // A client that hangs up shows as the end of its input.
+        // A client that disconnects ends its input.
         let until = Instant::now() + time;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             stream

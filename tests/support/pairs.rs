@@ -1,4 +1,5 @@
-//! Lines whose brackets and quotes the editor closes, in every language: `tests/clients/pairs.json`.
+//! Lines whose brackets and quotes the editor closes, in every language:
+//! `tests/clients/pairs.json`.
 
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names of programs that this run of tests does without, as `tests/run` sets it.
+/// Variable with the names of programs that this run of tests must not use, set by `tests/run`.
 const LEAVE_OUT: &str = "FILLRATE_TESTS_LEAVE_OUT";
 
 /// Installs a program and returns its path. If it is unavailable on this machine, fails if `CI` is
@@ -51,7 +51,7 @@ pub(crate) fn print_uncaptured(text: &str) {
     writeln!(std::io::stderr().lock(), "{text}").unwrap();
 }
 
-/// A folder of recorded results of others, which is beside the repository and not in it.
+/// A folder of recorded results of other tools, which is next to the repository and not in it.
 #[track_caller]
 pub(crate) fn recorded_results(name: &str) -> Option<PathBuf> {
     let oracles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/oracles");

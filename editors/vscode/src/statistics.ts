@@ -59,7 +59,7 @@ export interface Statistics {
 }
 
 /** The version of the format that this page reads. */
-export const SCHEMA = 1;
+export const SCHEMA = 2;
 
 /** What a chart draws: the figure of each model on each day. */
 export interface Chart {

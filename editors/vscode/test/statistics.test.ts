@@ -18,7 +18,7 @@ const estimate = (value: number | null, n = 10) => ({
 });
 
 const statistics: Statistics = {
-  schema: 1,
+  schema: 2,
   rows: [
     {
       by: { model: "b" },
@@ -88,7 +88,7 @@ test("charts draw acceptance and the shortest retention, day by day", () => {
 });
 
 test("an empty record says so", () => {
-  assert.match(figures({ schema: 1, rows: [] }), /Nothing is recorded yet/);
+  assert.match(figures({ schema: 2, rows: [] }), /Nothing is recorded yet/);
 });
 
 test("what is not this page's format is refused with a sentence", () => {
@@ -113,7 +113,7 @@ test("escaping leaves nothing that HTML reads", () => {
 
 test("how many completions the figures rest on, and how surely they were shown", () => {
   const html = figures({
-    schema: 1,
+    schema: 2,
     rows: [
       {
         by: { model: "a" },
@@ -137,7 +137,7 @@ test("a trial says when it is clear, and when its models are not named", () => {
     shown_needed: null,
   };
   const html = figures({
-    schema: 1,
+    schema: 2,
     rows: [],
     trial: { hidden: true, arms: [], differences: [difference] },
   });

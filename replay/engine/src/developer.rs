@@ -95,10 +95,10 @@ pub enum DeveloperError {
         /// Its answer.
         message: String,
     },
-    /// The server sent something that is no LSP.
+    /// The server sent a message that is not LSP.
     #[error("the language server sent something that can't be read: {0}")]
     Garbled(String),
-    /// The server did not get ready.
+    /// The server did not become ready.
     #[error("the language server was not ready after {0:?}")]
     NotReady(Duration),
     /// A path has no file URI.
@@ -149,7 +149,7 @@ impl Developer {
         workspace: &Path,
     ) -> Result<(), DeveloperError> {
         let uri = uri(workspace)?;
-        // A played developer is none of those whose work a person's own store holds.
+        // A simulated developer must not write into a person's own telemetry store.
         let mut telemetry = json!({"enabled": server.telemetry.is_some()});
         if let Some(path) = &server.telemetry {
             telemetry["path"] = json!(path);

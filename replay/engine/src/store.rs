@@ -9,12 +9,12 @@
 //! | `sources` | by SHA-256, the contents of the files that holes were cut into |
 //! | `holes` | by id, the hole records, as JSON ([`Hole`]) |
 //! | `attempts` | by key, the completions and their verdict ([`Attempt`]) |
-//! | `audits` | by the attempt's key, what judging it again came to, as JSON ([`AuditRecord`]) |
+//! | `audits` | by the attempt's key, the result of judging it again, as JSON ([`AuditRecord`]) |
 //! | `typings` | by key, the session of typing a hole under a policy, as JSON ([`TypingAttempt`]); with columns `hole` and `policy` |
 //!
 //! `meta` may have `developer_settings`, too: the policies of a run and how its developer types
-//! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]), and
-//! `slow_paths`: by project, shortcuts to verdicts that failed.
+//! ([`DeveloperSettings`]), and `time_spent`: where the time of its workers went ([`TimeSpent`]),
+//! and `slow_paths`: by project, shortcuts to verdicts that failed.
 //!
 //! Attempts are only added, except that infrastructure failures are repeated. Each is committed
 //! with its whole contents, so that a run killed at any moment has every attempt either whole or
@@ -130,7 +130,7 @@ const ADD_AUDIT: &str = "INSERT OR REPLACE INTO audits VALUES (?1, ?2)";
 /// Adds a typing, in place of an earlier one.
 const ADD_TYPING: &str = "INSERT OR REPLACE INTO typings VALUES (?1, ?2, ?3, ?4)";
 
-/// One completion asked for and judged.
+/// One completion that was requested and judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Hash of all that the attempt depends on.
@@ -270,11 +270,11 @@ pub enum ProjectStatus {
 /// Figures of a project's baseline and mining.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MiningCounts {
-    /// Tests that agree with themselves over all runs.
+    /// Tests with the same outcome in all runs.
     pub tests: usize,
-    /// Tests that don't, which take no part.
+    /// Tests with different outcomes, which are excluded.
     pub quarantined: usize,
-    /// Tests that always fail and files that can't be collected: they take no part.
+    /// Tests that always fail and files that can't be collected, which are excluded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set_aside: Vec<String>,
     /// Stretches of code that could be a hole.
@@ -288,7 +288,7 @@ pub struct MiningCounts {
 /// Reason for which a run can't be read or added to.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no run in the folder.
+    /// The folder contains no run.
     #[error("{0} holds no run; a run is a folder with a file `{FILE_NAME}`")]
     NoRun(PathBuf),
     /// The folder, or a file in it, can't be read or written.
@@ -441,7 +441,8 @@ impl Run {
         };
         let database = Connection::open(folder.join(FILE_NAME)).map_err(fault)?;
         // A write-ahead log: readers see whole commits while a run goes on. No commit waits for the
-        // disk: a killed process loses none, and what a power failure takes, the next run makes anew.
+        // disk: a killed process loses none, and what a power failure takes, the next run makes
+        // anew.
         for (setting, value) in [("journal_mode", "WAL"), ("synchronous", "NORMAL")] {
             database
                 .pragma_update(None, setting, value)
@@ -861,7 +862,8 @@ impl Run {
             .ok_or_else(|| self.strange(format!("the file of {} is missing", hole.id)))
     }
 
-    /// Adds an attempt. One with the same key stays as it is, unless it is an infrastructure failure.
+    /// Adds an attempt. One with the same key stays as it is, unless it is an infrastructure
+    /// failure.
     ///
     /// # Errors
     /// The database refuses.

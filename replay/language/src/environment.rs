@@ -260,7 +260,7 @@ pub struct InstalledPackages {
 }
 
 impl From<Vec<String>> for InstalledPackages {
-    /// All that was asked for.
+    /// All requested packages.
     fn from(lock: Vec<String>) -> Self {
         Self {
             lock,

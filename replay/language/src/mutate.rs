@@ -190,7 +190,7 @@ impl Mutant {
     }
 }
 
-/// A stretch of a file replaced by another text.
+/// A range of a file replaced by another text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MutantEdit {
     /// Bytes of the original file; empty for an insertion.

@@ -87,7 +87,7 @@ pub(crate) struct Operators {
     pub(crate) not: &'static str,
     /// The negated form of `in`, if it has its own.
     pub(crate) not_in: Option<&'static str>,
-    /// Comparisons of which another is always the negation, whatever is compared.
+    /// Comparisons whose negation is another comparison for all operands.
     pub(crate) opposites: &'static [&'static str],
 }
 

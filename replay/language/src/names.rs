@@ -41,7 +41,7 @@ pub struct NameRules {
     pub global_statements: &'static [&'static str],
     /// True if members of the enclosing class are used without an object before them.
     pub implicit_members: bool,
-    /// True if a name by itself is undefined once its import is gone, not only its members.
+    /// True if a name by itself is undefined without its import, not only its members.
     pub is_undefined_alone: bool,
     /// True if every class, even an empty one, has a member of this name.
     pub is_universal: fn(&str) -> bool,

@@ -72,7 +72,7 @@ pub struct Outline<'a> {
 }
 
 impl Outline<'_> {
-    /// Adds a stretch of the file, line by line, its first indented as it is there.
+    /// Adds a range of the file line by line. The first line keeps its indentation.
     pub(crate) fn put(&mut self, range: Range<usize>) {
         let indentation = self.indentation(range.start);
         let text = format!("{indentation}{}", self.file.contents[range].trim_end());

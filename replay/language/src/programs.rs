@@ -33,7 +33,7 @@ pub fn run(
     }
 }
 
-/// Runs a command to its end, whatever its status.
+/// Runs a command to its end and accepts any exit status.
 pub fn capture(command: &mut Command) -> io::Result<Output> {
     command.stdin(Stdio::null()).output()
 }

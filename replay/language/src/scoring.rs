@@ -183,7 +183,7 @@ pub fn head_of(function: Node<'_>, language: &Language) -> Option<FunctionHead> 
 }
 
 /// Removes a function's head from a text, as RepoExec's script does: if the head does not occur in
-/// the text, as many lines as the head has are removed.
+/// the text, removes the first lines, one for each line of the head.
 pub fn without_head(text: &str, head: &str) -> String {
     let head = head.trim_matches(is_python_space);
     let strip = |text: &str| text.trim_matches(is_python_space).to_owned();

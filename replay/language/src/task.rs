@@ -5,8 +5,8 @@
 //!  "path":"src/util.py","kind":"line","start":310,"end":334,"file_sha256":"…","reference":"…"}
 //! ```
 //! `start` and `end` are byte offsets into the file as the project's source has it; `file_sha256`
-//! is of that file. A record is refused where the file at hand has another hash: the offsets
-//! would point elsewhere.
+//! is of that file. A record is refused if the file has another hash, as the offsets would be
+//! wrong.
 //!
 //! A record may have `"category":{"name":"common-tools","reason":"…"}`: the category of its code,
 //! one of the variants of [`Topic`], and the reason for it. Records of older programs don't. It has
@@ -34,7 +34,7 @@ use sha2::{Digest, Sha256};
 /// The version of the format this program writes and reads.
 pub const SCHEMA: u32 = 1;
 
-/// A stretch of a file that is cut out, for a model to fill in.
+/// A range of a file that is cut out, for a model to fill in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hole {
@@ -454,7 +454,7 @@ pub fn json_fault(line: &str, reason: &str) -> String {
 /// Reads a tasks file.
 ///
 /// # Errors
-/// Names the file, and the line where one is no hole.
+/// Names the file, and the line if it is not a hole.
 pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
     let fault = |source| TaskError::File {
         path: path.to_owned(),

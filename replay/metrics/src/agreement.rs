@@ -7,8 +7,8 @@ use crate::interval::{CONFIDENCE, Estimate, student_quantile};
 /// same number of judges, at least two. The interval is the jackknife's over subjects, with Student's
 /// t of one degree of freedom fewer.
 ///
-/// `None` without subjects, if rows have different or too few judges, or if all judges name one class
-/// throughout: chance alone would agree then.
+/// `None` without subjects, if rows have different or too few judges, or if all judges name one
+/// class throughout: chance alone would agree then.
 pub fn fleiss_kappa(table: &[Vec<usize>]) -> Option<Estimate> {
     let judges: usize = table.first()?.iter().sum();
     let classes = table.first()?.len();

@@ -102,6 +102,7 @@ fn maximum(won: &[Vec<f64>]) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
             .map(|row| row.iter().zip(&gradient).map(|(a, b)| a * b).sum())
             .collect();
         if step.iter().all(|change: &f64| change.abs() < 1e-12) {
+            // The inverse has 1/size in every cell too; without it, it is the covariance.
             for row in &mut inverse {
                 for cell in row {
                     *cell -= 1.0 / size as f64;

@@ -1,5 +1,5 @@
-//! Distributions: quantiles and probabilities by integration of their densities, which stays exact at
-//! many degrees of freedom.
+//! Distributions: quantiles and probabilities by integration of their densities, which stays exact
+//! at many degrees of freedom.
 
 use libm::{erfc, lgamma};
 
@@ -17,7 +17,7 @@ const RULE: [(f64, f64); 8] = [
 
 /// Number of equal parts of a range, each integrated by [`RULE`].
 const PARTS: u32 = 48;
-/// Exponent beyond which a density is taken for 0.
+/// Exponent beyond which a density counts as 0.
 const NEGLIGIBLE: f64 = 80.0;
 /// Most steps towards a quantile; halving alone needs about 60.
 const MOST_STEPS: usize = 200;
@@ -51,6 +51,7 @@ fn invert(
             false => low = at,
         }
         let step = at - excess / density(at);
+        // A step that leaves the bracket may diverge; halving always converges.
         let next = match step > low && step < high {
             true => step,
             false => f64::midpoint(low, high),
@@ -91,8 +92,8 @@ pub fn normal_quantile(p: f64) -> f64 {
     invert(p, (-40.0, 0.0), start, normal_cdf, density)
 }
 
-/// Value that a variable of Student's t distribution is below with probability `p`, between 0 and 1,
-/// exclusive, for at least one degree of freedom.
+/// Value that a variable of Student's t distribution is below with probability `p`, between 0 and
+/// 1, exclusive, for at least one degree of freedom.
 pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
     if p < 0.5 {
         return -student_quantile(1.0 - p, freedom);

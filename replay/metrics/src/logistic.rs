@@ -86,6 +86,7 @@ impl Logistic {
             if decided || step == STEPS {
                 return Err(LogisticError::Separated);
             }
+            // The least pivot is relative, so that a common scale of the features does not matter.
             let largest = (0..=width).fold(0.0_f64, |most, at| most.max(information[at][at]));
             let Some(inverse) = matrix::inverse(information.clone(), 1e-13 * largest) else {
                 // Weights that vanish make any matrix singular.
@@ -117,8 +118,8 @@ impl Logistic {
     }
 }
 
-/// Names the first feature that follows from those before it, in the information matrix, whose first
-/// column is the intercept's. `least` is the least pivot of an invertible matrix.
+/// Names the first feature that follows from those before it, in the information matrix, whose
+/// first column is the intercept's. `least` is the least pivot of an invertible matrix.
 fn collinear(information: &[Vec<f64>], least: f64) -> LogisticError {
     let block = |size: usize| -> Vec<Vec<f64>> {
         let rows = information.iter().take(size);

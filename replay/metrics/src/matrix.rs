@@ -14,6 +14,7 @@ pub(crate) fn inverse(mut matrix: Vec<Vec<f64>>, least: f64) -> Option<Vec<Vec<f
         if !scale.is_finite() || scale.abs() <= least {
             return None;
         }
+        // The largest pivot loses the fewest digits.
         matrix.swap(column, pivot);
         inverse.swap(column, pivot);
         for cell in matrix[column].iter_mut().chain(&mut inverse[column]) {

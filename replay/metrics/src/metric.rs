@@ -12,8 +12,8 @@ use crate::interval::clustered::{clustered_share, clustered_weighted_mean};
 /// A metric: its name, the unit of its values, what its n counts, and which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// The name with its variant, e.g. `es/cceval-difflib`. In a family, `@k` and `@ms` stand for
-    /// any number.
+    /// The name with its variant, e.g. `es/cceval-difflib`. In a family, `@k` and `@ms` are
+    /// placeholders for any number.
     pub name: &'static str,
     /// The unit of its values.
     pub unit: Unit,

@@ -2,7 +2,7 @@
 //!
 //! A comparison plays holes file by file and looks at the figures after each batch of whole files.
 //! An order that a look decides is final; what no look decides is estimated once, at the end. The
-//! error is divided by union bounds, which hold whatever depends on what:
+//! error is divided by union bounds, which hold for any dependence between the questions:
 //!
 //! - [`EARLY_ERROR`] covers all looks. The k-th question (a pair of models and a figure, from 1)
 //!   gets 1 / (k (k + 1)) of it, whose sum is 1 for any number of questions: a model that is added
@@ -202,7 +202,8 @@ mod tests {
     use super::*;
 
     // With holes in files of their own that the first model alone solves, the capital of a bet b
-    // against no difference is (1 + b)^n; the mean over 24 bets was computed with Python's fractions.
+    // against no difference is (1 + b)^n; the mean over 24 bets was computed with Python's
+    // fractions.
     #[test]
     fn unanimous_files_decide_when_the_mean_capital_exceeds_the_inverse_error() {
         let pairs: Vec<(usize, f64, f64)> = (0..12).map(|file| (file, 1.0, 0.0)).collect();

@@ -166,7 +166,7 @@ fn unanimous_outcomes_are_not_certain() {
 #[test]
 fn a_clustered_proportion_is_wilsons_with_the_effective_sample_size() {
     // Six clusters of two equal outcomes each: error² = 6/5 · (2 · (4/3)² + 4 · (2/3)²) / 12², so
-    // they are worth 5 outcomes, not 12.
+    // the effective number of outcomes is 5, not 12.
     let outcomes: Vec<(u8, bool)> = (0..12).map(|at| (at / 2, at / 2 < 2)).collect();
     let estimate = clustered_proportion(&outcomes).unwrap();
     assert_eq!((estimate.n, estimate.clusters), (12, Some(6)));
@@ -267,7 +267,7 @@ fn the_upper_bound_of_the_95th_percentile_needs_72_samples() {
 
 #[test]
 fn an_interval_far_out_holds_its_value() {
-    // The value lies between two samples, the interval's upper bound would be the lower one.
+    // The value is between two samples; unwidened, the interval's upper bound is the lower sample.
     let estimate = quantile(&[1.0, 2.0], 0.0004).unwrap();
     close(estimate.value, 1.0004);
     assert_eq!((estimate.low, estimate.high), (None, Some(estimate.value)));
@@ -289,7 +289,7 @@ fn a_weighted_mean_is_that_of_statsmodels() {
     close(estimate.value, 0.6129032258064516);
     close(estimate.low.unwrap(), 0.2368070793972178);
     close(estimate.high.unwrap(), 0.9889993722156855);
-    // What has no weight is no cluster.
+    // A sample without weight is not a cluster.
     weighted.push(('e', 0.0, 1.0));
     let again = clustered_weighted_mean(&weighted).unwrap();
     assert_eq!((again.low, again.high), (estimate.low, estimate.high));
@@ -675,7 +675,7 @@ fn an_interval_without_the_error_of_measuring_is_numpys() {
     ] {
         let found = latent_correlation(&seven, noise, 200_000, 1).unwrap();
         assert!((found.value - value).abs() < 1e-4, "{found:?}, not {value}");
-        // The quantile of so many draws has a standard error of .005 where the noise is most.
+        // With the most noise, the quantile of 200,000 draws has a standard error of .005.
         assert!((found.low.unwrap() - low).abs() < 0.015, "{found:?}");
         assert!((found.high.unwrap() - high).abs() < 0.001, "{found:?}");
         let again = latent_correlation(&seven, noise, 200_000, 1);
@@ -805,7 +805,7 @@ fn a_clustered_difference_is_that_of_statsmodels() {
     close(estimate.low.unwrap(), -0.05324140329422772);
     close(estimate.high.unwrap(), 0.5643525144053387);
     assert_eq!(estimate.n, 19);
-    // statsmodels has 0.297937569658127; less than 1 is no promise.
+    // statsmodels gives 0.297937569658127; a value below 1 need not hold in the next sample.
     close(design_effect(&first, &second).unwrap(), 1.0);
 
     let first = clustered("aaabbccdd", &[0.5, 0.2, 0.9, 0.4, 0.7, 0.1, 0.3, 0.3, 0.8]);
@@ -907,7 +907,7 @@ proptest! {
         let strengths = bradley_terry(&list).unwrap();
         let sum: f64 = strengths.values().map(|strength| strength.value).sum();
         prop_assert!(sum.abs() < 1e-9);
-        // At the maximum, each has as many wins as its strength lets expect.
+        // At the maximum, the wins of each equal those that the strengths predict.
         for i in 0..4 {
             let (mut won, mut expected) = (0.0, 0.0);
             for j in (0..4).filter(|j| *j != i) {

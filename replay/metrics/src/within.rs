@@ -3,7 +3,7 @@
 use super::Estimate;
 use super::interval::clustered::clustered_share;
 
-/// Times of a curve in milliseconds, from what feels immediate to what nobody waits for.
+/// Times of a curve in milliseconds, from an immediate answer to one that people do not wait for.
 pub const WAITING_TIMES: [f64; 15] = [
     50.0, 75.0, 100.0, 150.0, 200.0, 300.0, 400.0, 500.0, 750.0, 1000.0, 1500.0, 2000.0, 3000.0,
     4000.0, 5000.0,
@@ -48,8 +48,8 @@ pub struct OrderChange {
     pub to_first: bool,
 }
 
-/// The times between the first and last of [`WAITING_TIMES`] at which the order of two models on the
-/// same holes changes. Where both pass as much, the earlier order lasts.
+/// The times between the first and last of [`WAITING_TIMES`] at which the order of two models on
+/// the same holes changes. Where both pass as much, the earlier order lasts.
 pub fn order_changes(pairs: &[(TimedPass, TimedPass)]) -> Vec<OrderChange> {
     let (from, to) = (WAITING_TIMES[0], WAITING_TIMES[WAITING_TIMES.len() - 1]);
     let mut steps: Vec<(f64, f64)> = Vec::new();
@@ -67,7 +67,8 @@ pub fn order_changes(pairs: &[(TimedPass, TimedPass)]) -> Vec<OrderChange> {
     for (index, (time_ms, step)) in steps.iter().enumerate() {
         lead += step;
         let is_last = steps.get(index + 1).is_none_or(|next| next.0 > *time_ms);
-        // The rounding of sums of rates is no lead.
+        // Completions that arrive at the same time count together, and a lead this small is
+        // rounding.
         if !is_last || f64::abs(lead) < 1e-9 {
             continue;
         }

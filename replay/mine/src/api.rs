@@ -10,8 +10,8 @@
 //!
 //! The cursor is at a token before the undefined name on its line, chosen by the seed, and never
 //! before the line's first token; the reference goes to the end of the statement, which in
-//! TypeScript is the next `;`, `{` or `}`, with none of them before that. Of several uses of one undefined name, the first in
-//! the file counts.
+//! TypeScript is the next `;`, `{` or `}`, with none of them before that. Of several uses of one
+//! undefined name, the first in the file counts.
 //!
 //! Of the paper's filters, the number of lines before the cursor and of tokens in the reference are
 //! here, duplicates in [`deduplicate`], references in another file in
@@ -407,7 +407,7 @@ return cart?.[price(item);]
     fn of_one_undefined_name_the_first_use_counts() {
         let twice = "def f(a):\n    b = rates.of(a)\n    return b + rates.of(b)\n";
         assert!(!python(twice).contains("rates.of(b)"), "{}", python(twice));
-        // The first use begins its line, so that no token is before it; the second is no first.
+        // The first use has no token before it in its line, and the second is not the first.
         let begins = "function f(a: number) {\n  total(a, 1);\n  return 1 + total(a, 2);\n}\n";
         assert_eq!(typescript(begins), "");
     }

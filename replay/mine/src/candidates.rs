@@ -1,5 +1,4 @@
-//! Every stretch of a file that could be a hole, from its syntax and from which of its lines
-//! tests run.
+//! Every range of a file that could be a hole, from its syntax and its lines that tests run.
 
 mod ranges;
 

@@ -92,8 +92,8 @@ impl<'a> CategoryIndex<'a> {
     ///
     /// A word of the reference's names counts twice, one of the names in the definition around it
     /// once, each word once; the category with most wins, if it has two or more, and of equals the
-    /// first in the order of the words' table. Failing that, syntax decides: markup, what few programs
-    /// use of a language, recursion and loops within loops. Everything else is
+    /// first in the order of the words' table. Failing that, syntax decides: markup, what few
+    /// programs use of a language, recursion and loops within loops. Everything else is
     /// [`Topic::ProgrammingBasics`].
     pub fn categorize(&self, range: &Range<usize>) -> Category {
         // The innermost one that is more than the range.

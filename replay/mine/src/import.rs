@@ -1,6 +1,6 @@
 //! Public benchmarks, converted to holes and projects.
 //!
-//! An import reads a benchmark's records as JSON lines, plain or gzip, one after the other, and
+//! An import reads a benchmark's records as JSON lines, plain or gzip, in sequence, and
 //! writes a tasks file and next to it a folder, `NAME.corpus`, with the manifest `corpus.toml` and
 //! the sources of projects that it made itself. The result for a record depends on the inputs:
 //!
@@ -8,7 +8,7 @@
 //!   contain the record's text;
 //! - without, it is a hole in a file made of the record's own text, which is all that a model is
 //!   shown;
-//! - with tests, these are laid into the project, and they alone decide over the hole;
+//! - with tests, these are added to the project, and they alone decide over the hole;
 //! - without, the hole is played and its text measured, and nothing is judged;
 //! - in a language that this program has no grammar for, the hole is written down, but its project
 //!   is in no manifest: it can't be played.

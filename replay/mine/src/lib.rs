@@ -36,7 +36,7 @@ use spread::CandidateQueue;
 use strum::IntoStaticStr;
 
 /// Chooses holes among candidates and admits those that tests can judge; tests run from `jobs`
-/// threads. The same input gives the same holes, whatever the number of threads.
+/// threads. The same input gives the same holes for any number of threads.
 ///
 /// # Errors
 /// The first error of running the tests.
@@ -159,7 +159,7 @@ pub struct HoleJudge<J, M> {
 pub struct MiningRequest {
     /// The most holes.
     pub holes: usize,
-    /// The kinds, of which there will be as many of each as the candidates allow.
+    /// The kinds, mined in equal numbers as far as the candidates allow.
     pub kinds: Vec<HoleKind>,
     /// Another seed chooses other holes.
     pub seed: u64,
@@ -197,10 +197,10 @@ pub enum Rejection {
     EmptyPasses,
     /// The tests pass with a raising statement before the hole.
     RaisingPasses,
-    /// A wrong filling runs into a limit in place of failing.
+    /// A wrong filling reaches a limit and does not fail.
     Unsettled,
-    /// The tests notice fewer of the faults put into its lines than is asked for, or there is no
-    /// fault to put into them.
+    /// The tests detect fewer of the faults put into its lines than required, or no fault fits into
+    /// them.
     MutationScore,
     /// A model has written the reference, shown the hole's own file alone.
     Solved,

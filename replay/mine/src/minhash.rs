@@ -1,5 +1,5 @@
-//! Near-duplicates among many texts: MinHash with locality-sensitive hashing (Broder 1997; Leskovec,
-//! Rajaraman & Ullman, *Mining of Massive Datasets*, §3.4), each match verified.
+//! Near-duplicates among many texts: MinHash with locality-sensitive hashing (Broder 1997;
+//! Leskovec, Rajaraman & Ullman, *Mining of Massive Datasets*, §3.4), each match verified.
 
 use std::collections::{HashMap, HashSet};
 
@@ -126,7 +126,7 @@ fn jaccard(one: &[u64], other: &[u64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Words of which a stretch is exchanged.
+    /// Words of which a range is exchanged.
     fn words(count: usize, exchanged: std::ops::Range<usize>, series: &str) -> String {
         let word = |place: usize| match exchanged.contains(&place) {
             true => format!("{series}{place}"),

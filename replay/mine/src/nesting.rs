@@ -21,7 +21,7 @@ pub(super) struct Stretch<T> {
 }
 
 impl<T> Nesting<T> {
-    /// Of stretches that are equal, a later one is within an earlier one.
+    /// Of equal ranges, a later one counts as within an earlier one.
     pub(super) fn new(stretches: impl IntoIterator<Item = (Range<usize>, T)>) -> Self {
         let mut stretches: Vec<Stretch<T>> = stretches
             .into_iter()

@@ -13,9 +13,9 @@ use super::candidates::HoleCandidate;
 ///
 /// The next one is of the kind with the fewest holes so far. Among that kind's, the file that was
 /// used least comes first; then the size least used for the kind; then the category used least;
-/// then chance, by the seed. A use is a try: a file whose tests notice nothing is not tried over
-/// and over before others get their second turn. Of kinds only what was not rejected counts, so
-/// that there are as many of each as the candidates allow.
+/// then chance, by the seed. Every try is a use, so a file whose tests notice nothing is not tried
+/// repeatedly before other files are tried a second time. Rejected candidates do not count towards
+/// a kind, so that the kinds have equal numbers of holes as far as the candidates allow.
 pub(super) struct CandidateQueue {
     /// By kind, after its place among the wanted ones.
     waiting: BTreeMap<(usize, HoleKind), KindQueue>,

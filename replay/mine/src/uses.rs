@@ -166,7 +166,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         });
     }
 
-    /// A name by itself, which in some languages is undefined once its import is gone.
+    /// A name by itself, which in some languages is undefined without its import.
     fn plain(&mut self, node: Node<'t>) {
         let is_wanted = self.every_use || self.rules.is_undefined_alone;
         let is_other = self.every_use && (self.rules.is_other_name)(node);

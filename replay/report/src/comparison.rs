@@ -1,4 +1,4 @@
-//! Runs on the same holes, side by side: what another context, model or set of tests is worth.
+//! Comparison of runs on the same holes: the effect of another context, model or set of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use super::scored::{ScoredAttempt, load_scored, without_repairs};
 use super::sensitivity::{HoleValues, Sensitivity, Standing};
 use super::table::{TextTable, figure_text, paragraph, right};
 
-/// Runs on the same holes, each held against the first.
+/// Runs on the same holes, each compared with the first.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// In the order in which they were named.
@@ -43,7 +43,8 @@ pub struct ComparedRun {
     /// By variant, how it differs from the first on the holes that both have; empty for the first
     /// itself.
     pub against_first: BTreeMap<String, RunDifference>,
-    /// Reason for which pass@1 has no difference from the first; `None` if it has one, or for the first itself.
+    /// Reason for which pass@1 has no difference from the first; `None` if it has one, or for the
+    /// first itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_difference: Option<String>,
     /// The holes that only one of this run and the first solves; `None` for the first itself.

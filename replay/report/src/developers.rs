@@ -25,7 +25,8 @@ impl DeveloperFigures {
         })
     }
 
-    /// Figures of one project or of all: of the typings, or estimated from attempts if there are none.
+    /// Figures of one project or of all: of the typings, or estimated from attempts if there are
+    /// none.
     pub(super) fn figures(
         &self,
         project: Option<&str>,

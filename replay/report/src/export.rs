@@ -137,7 +137,7 @@ impl From<u32> for ExportValue {
 
 impl From<Option<f64>> for ExportValue {
     fn from(number: Option<f64>) -> Self {
-        // Neither JSON nor people have a use for what is no number.
+        // JSON has no NaN and no infinity.
         Self::Real(number.filter(|number| number.is_finite()))
     }
 }

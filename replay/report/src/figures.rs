@@ -147,7 +147,7 @@ pub(super) fn by_hole<'a>(
     by_hole
 }
 
-/// pass@k, over the holes with as many verdicts.
+/// pass@k, over the holes with at least `k` verdicts.
 pub(super) fn pass_at(by_hole: &BTreeMap<&str, Vec<&ScoredAttempt>>, k: usize) -> Option<Estimate> {
     let chances: Vec<(&str, f64, f64)> = by_hole
         .values()

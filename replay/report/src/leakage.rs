@@ -37,8 +37,8 @@ pub struct LeakageAudit {
     pub parameters: LeakageParameters,
     /// The share of holes that leaked, of those with samples, clustered by file.
     pub leaked: Option<Estimate>,
-    /// The share of a reference's n-grams that the greedy output has; mean over holes with as many
-    /// tokens, clustered by file.
+    /// The share of a reference's n-grams that the greedy output has; mean over holes whose
+    /// references have at least n tokens, clustered by file.
     pub overlap: Option<Estimate>,
     /// Each hole.
     pub holes: Vec<HoleLeakage>,
@@ -61,8 +61,8 @@ pub struct HoleLeakage {
 }
 
 impl LeakageAudit {
-    /// Looks for leakage in a run. The greedy outputs are those of another run, or of the run itself
-    /// the first samples, which are then no samples.
+    /// Looks for leakage in a run. The greedy outputs are those of another run, or of the run
+    /// itself the first samples, which are then no samples.
     ///
     /// # Errors
     /// A run can't be read.

@@ -364,7 +364,7 @@ mod tests {
             let estimate = demo.metrics[name];
             (estimate.value, estimate.n)
         };
-        // (1/2 + 1 + 0/1) / 3: an infrastructure failure is no sample.
+        // (1/2 + 1 + 0/1) / 3: an infrastructure failure does not count as a sample.
         assert_eq!(figure("pass@1"), (0.5, 3));
         // Three of five attempts, the unanswered one among them.
         assert_eq!(figure("em/cceval"), (0.6, 5));

@@ -1,8 +1,8 @@
 //! The report as pages that a browser opens from the disk, with neither a server nor a network.
 //!
-//! The pages themselves are always the same and hold nothing of a run. What they show lies beside
-//! them in scripts that each hand one JSON text to `fillrate.put`, since a page from the disk may
-//! load scripts and nothing else:
+//! The pages themselves are always the same and contain no data of a run. The data are in scripts
+//! in a folder next to them. Each script passes one JSON text to `fillrate.put`, since a page from
+//! the disk may load scripts and nothing else:
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -171,7 +171,7 @@ pub struct HtmlReport {
     live: bool,
     /// Grows whenever something has changed.
     revision: u64,
-    /// Completions that a gate would hold back.
+    /// Completions that a gate would suppress.
     gate: Option<GateFrontier>,
 }
 
@@ -289,12 +289,12 @@ impl HtmlReport {
         Ok(report)
     }
 
-    /// Shows on the first page what a gate holds back, and what others would.
+    /// Shows on the first page the completions that this gate and others would suppress.
     pub fn show_gate(&mut self, fit: &GateFit) {
         self.gate = Some(GateFrontier::from_fit(fit));
     }
 
-    /// Reads what has come to the runs since the last time, and says whether something has.
+    /// Reads what was added to the runs since the last call. Returns true if there is anything new.
     ///
     /// # Errors
     /// A run can't be read.
@@ -327,7 +327,7 @@ impl HtmlReport {
     /// Writes all files into a folder.
     ///
     /// # Errors
-    /// The folder holds something that is no report, or can't be written to.
+    /// The folder contains something other than a report, or can't be written to.
     pub fn write(&self, folder: &Path) -> Result<(), HtmlReportError> {
         let data = folder.join("data");
         let fault = |path: &Path| {
@@ -559,7 +559,7 @@ impl ReportedRun {
                 continue;
             }
             let attempt = self.run.attempt(&key)?;
-            // As in every other figure: what has no hole in the run takes no part.
+            // As in every other figure, attempts without a hole in the run are excluded.
             let Some(at) = places.get(&attempt.hole).copied() else {
                 continue;
             };
@@ -713,7 +713,7 @@ struct AttemptColumns {
     outcome: Vec<usize>,
     /// The number in [`Proof::ALL`] of a pass's proof.
     proof: Vec<Option<usize>>,
-    /// Milliseconds; nothing where no answer came.
+    /// Milliseconds; `None` without an answer.
     latency: Vec<Option<f64>>,
     /// Number of candidates.
     offered: Vec<usize>,
@@ -746,7 +746,7 @@ struct HoleColumns<'a> {
     mutation: Vec<Option<f64>>,
 }
 
-/// A number with as many steps between whole numbers as `steps` says, so that it is short.
+/// Rounds a number to a multiple of 1 / `steps`, so that its text is short.
 fn rounded(value: f64, steps: f64) -> f64 {
     (value * steps).round() / steps
 }

@@ -19,7 +19,8 @@ pub struct RepairRound {
     pub round: u32,
     /// Attempts made in this round.
     pub attempts: usize,
-    /// `pass@1` and `DIR/repository` of each sample's last completion up to this round, by these names.
+    /// `pass@1` and `DIR/repository` of each sample's last completion up to this round, by these
+    /// names.
     pub metrics: BTreeMap<String, Estimate>,
 }
 

@@ -17,7 +17,7 @@ use fillrate_syntax::Language;
 /// [is not counted](fillrate_verdict::Outcome::is_counted).
 pub(super) struct ScoredAttempt {
     pub(super) attempt: Attempt,
-    /// Holes of one file stand or fall together, so intervals are clustered by it.
+    /// The hole's file. Outcomes in one file are correlated, so intervals are clustered by it.
     pub(super) cluster: String,
     pub(super) text: BTreeMap<&'static str, f64>,
     /// The shares of the hole's dependencies that the completion names.
@@ -175,7 +175,7 @@ pub(super) fn without_repairs(mut scored: Vec<ScoredAttempt>) -> Vec<ScoredAttem
     scored
 }
 
-/// Holes of one file stand or fall together, so intervals are clustered by it.
+/// The hole's file. Outcomes in one file are correlated, so intervals are clustered by it.
 pub(super) fn cluster(hole: &Hole) -> String {
     format!("{}\0{}", hole.project, hole.path)
 }

@@ -102,7 +102,8 @@ impl TextTable {
         table
     }
 
-    /// The table in parts that fit into the given number of columns of text, as far as single columns do.
+    /// The table in parts that fit into the given number of columns of text, as far as single
+    /// columns do.
     fn render(&self, width: Option<usize>) -> String {
         let all: Vec<usize> = (0..self.header.len()).collect();
         let fits = |columns: &[usize]| {

@@ -1,4 +1,4 @@
-//! A control group of its own for one sandbox, where this process may make one.
+//! A control group for one sandbox, if this process may make one.
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Makes a group with these limits, or `None` where there is no right or no controller.
+    /// Makes a group with these limits; `None` if the permission or a controller is missing.
     pub(super) fn create(limits: &Limits) -> Option<Self> {
         static PARENTS: OnceLock<Option<Parents>> = OnceLock::new();
         static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -73,8 +73,8 @@ impl Group {
         Ok(())
     }
 
-    /// The limit that was met inside. Processes first: too many of them also hold too much memory,
-    /// sooner or later.
+    /// The limit that was reached inside. Processes come before memory, since too many processes
+    /// exceed the memory limit too, sooner or later.
     pub(super) fn limit_met(&self) -> Option<End> {
         if self.ran_out_of_processes() {
             Some(End::TooManyProcesses)
@@ -99,7 +99,7 @@ impl Group {
         counter(&self.processes.join("pids.events"), "max") > 0
     }
 
-    /// The most memory held at one time, in bytes, if the kernel keeps that figure.
+    /// Peak memory in bytes, if the kernel records it.
     pub(super) fn peak_memory(&self) -> Option<u64> {
         let file = match self.control {
             MemoryControl::CgroupV2 => "memory.peak",
@@ -113,8 +113,8 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         for directory in [&self.memory, &self.processes] {
-            // The last process may be dead a moment before the group is empty. What stays even so
-            // is swept by a later run.
+            // The group may be empty only a moment after its last process is dead. A later run
+            // removes a group that stays.
             for _ in 0..20 {
                 match fs::remove_dir(directory) {
                     Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
@@ -152,8 +152,8 @@ impl Parents {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let v2 = locate(&own, &mounts, None).and_then(|own| {
-            // A version 2 group with processes hands no controllers down, so a sibling is as good
-            // as a child, and it is what a delegated scope allows.
+            // A version 2 group with processes passes no controllers to its children. A sibling
+            // serves as well, and a delegated scope allows it.
             [own.as_path(), own.parent()?]
                 .into_iter()
                 .find(|parent| {
@@ -188,7 +188,7 @@ impl Parents {
                     .and_then(|name| name.strip_prefix(PREFIX))
                     .and_then(|rest| rest.split('-').next());
                 if maker.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
-                    // One that is still in use refuses.
+                    // Removal fails for a group that is still in use.
                     let _ = fs::remove_dir(entry.path());
                 }
             }
@@ -256,7 +256,7 @@ mod tests {
         let own = "0::/docker/abc/job\n";
         let mounts = "36 29 0:32 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
         assert_eq!(locate(own, mounts, None), Some("/sys/fs/cgroup/job".into()));
-        // A mount that does not show this process's group is no place to make one.
+        // A group can't be made in a mount that does not show this process's group.
         let mounts = "36 29 0:32 /docker/xyz /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
         assert_eq!(locate(own, mounts, None), None);
     }

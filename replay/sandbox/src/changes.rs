@@ -108,7 +108,7 @@ impl Before {
         Ok(())
     }
 
-    /// The paths inside of guarded files that are gone or were written to, and of new files,
+    /// The paths inside of guarded files that were removed or written to, and of new files,
     /// sorted; and of folders that can't be read.
     fn changes(&self) -> FileChanges {
         let gone = |path: &PathBuf| fs::symlink_metadata(self.at.join(path)).is_err();
@@ -120,6 +120,7 @@ impl Before {
                 let leaves = Leaves::read(&upper, &self.at, PATH_BYTES);
                 unreadable = leaves.unreadable;
                 for path in leaves.paths {
+                    // An overlay marks a deletion by a character device, which is not a new file.
                     let whiteout = fs::symlink_metadata(upper.join(&path))
                         .is_ok_and(|metadata| metadata.file_type().is_char_device());
                     let known = fs::symlink_metadata(lower.join(&path)).is_ok();
@@ -134,6 +135,7 @@ impl Before {
                 changed.extend(guarded.filter(|path| gone(path) || written(path)).cloned());
             }
             State::Files(before) => {
+                // A copy also lists the files of the original, so the limit grows with their paths.
                 let known: usize = before.keys().map(|path| path.as_os_str().len()).sum();
                 let now = Leaves::read(&self.at, &self.at, 2 * known + PATH_BYTES);
                 unreadable = now.unreadable;
@@ -186,7 +188,7 @@ fn stamps(root: &Path) -> io::Result<BTreeMap<PathBuf, Stamp>> {
     stamped.collect()
 }
 
-/// A path to a directory that is held open, whatever is mounted over it.
+/// A path to an open directory, independent of later mounts over it.
 fn opened(directory: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
@@ -194,7 +196,7 @@ fn opened(directory: &File) -> PathBuf {
 /// Contents of a folder, by paths relative to it.
 #[derive(Debug, Default)]
 struct Leaves {
-    /// Everything that is no directory.
+    /// Everything except directories.
     paths: Vec<PathBuf>,
     /// Directories that can't be read, or not to their end. Their paths may be too long, or the
     /// program may have closed them.

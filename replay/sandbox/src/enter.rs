@@ -34,7 +34,8 @@ pub(super) const SECOND_STAGE: &str = "sandbox-pid1";
 pub fn enter_if_requested() -> Option<ExitCode> {
     let stage = std::env::args_os().nth(1)?;
     if stage == OsStr::new(PROGRAM_STAGE) {
-        // It returns only where it fails; its standard input is not a stage's.
+        // It returns only if it fails. Its standard input is not a stage's socket, so the error
+        // goes to standard error.
         if let Err(error) = init::program_stage() {
             eprintln!("{error}");
         }
@@ -72,7 +73,7 @@ fn first_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     SigSet::empty()
         .thread_set_mask()
         .map_err(|errno| SandboxError::setup("let go of its caller's signal mask", errno))?;
-    // A session of its own: keys pressed at the caller's terminal are the caller's to handle.
+    // In a session of its own it gets no signals of the caller's terminal.
     setsid().map_err(|errno| SandboxError::setup("start a session", errno))?;
     new_namespaces()?;
     let mut child = Command::new("/proc/self/exe")
@@ -126,8 +127,8 @@ fn close_inherited(socket: &UnixStream) -> Result<(), SandboxError> {
     let open = open.map_err(|error| SandboxError::setup("list its open files", error))?;
     for fd in open {
         if fd > 2 && fd != socket.as_raw_fd() {
-            // The listing's own descriptor is among them and closed by now: an error says no more
-            // than that.
+            // The listing's own descriptor is among them and closed by now, so one error is
+            // expected.
             let _ = close(fd);
         }
     }
@@ -145,7 +146,7 @@ fn new_namespaces() -> Result<(), SandboxError> {
             | CloneFlags::CLONE_NEWUTS,
     )
     .map_err(|errno| refused_namespaces("new namespaces", errno))?;
-    // Hides the path of the caller's control group and nothing else; old kernels do without.
+    // Hides only the path of the caller's control group, so it may fail on old kernels.
     let _ = unshare(CloneFlags::CLONE_NEWCGROUP);
     for (file, content) in [
         ("setgroups", "deny".to_owned()),

@@ -41,10 +41,10 @@ use super::program::{InputChannel, PROGRAM_STAGE, command};
 use super::wire::{ProgramStatus, RunRequest, StageOrder, StageReport, receive, send};
 use super::{Job, SandboxError};
 
-/// Longest time the dead may take to go.
+/// Timeout for ending killed processes.
 const KILL_TIME: Duration = Duration::from_secs(10);
 
-/// Serves runs until the caller goes away.
+/// Serves runs until the caller closes its socket.
 pub(super) fn serve(
     order: &StageOrder,
     mut renewal: Renewal,
@@ -59,7 +59,7 @@ pub(super) fn serve(
     loop {
         let next: RunRequest = match receive(caller) {
             Ok(next) => next,
-            // The caller needs no more.
+            // The caller has no further runs.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             Err(error) => return Err(lost(error)),
         };
@@ -81,11 +81,13 @@ pub(super) fn serve(
         if !waiting.kill_others()? {
             end = ListeningEnd::Dead;
         }
+        // The line about the killed fork must not be read as that of the next run.
         if end == ListeningEnd::TooMuch && waiting.line().is_none() {
             end = ListeningEnd::Dead;
         }
+        // All writers are dead, so this reads the last of the output.
         fork.drain();
-        // The next run would read in the counters that this one sent something.
+        // The counters would show the next run that this one sent something.
         let last = end == ListeningEnd::Dead || network_counters() != quiet;
         let files = FileChanges::since(&before);
         let over = StageReport::RunOver {
@@ -238,12 +240,13 @@ impl ForkingProgram {
         let own = i32::try_from(self.child.id()).unwrap_or(-1);
         let deadline = Instant::now() + KILL_TIME;
         loop {
-            // It may have been stopped, and only it can reap its forks.
+            // The waiting program may have been stopped, and only it can reap its forks.
             let _ = kill(Pid::from_raw(own), Signal::SIGCONT);
             while matches!(
                 waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)),
                 Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(Errno::EINVAL)
             ) {}
+            // Listed in every pass, since a process may fork until its signal arrives.
             let others: Vec<i32> = fs::read_dir("/proc")
                 .map_err(|error| failed(&error))?
                 .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -315,7 +318,7 @@ impl ForkInProgress {
         caller: &UnixStream,
     ) -> Result<ListeningEnd, SandboxError> {
         loop {
-            // In this order below.
+            // `ready` below has the same order.
             let mut fds = vec![
                 PollFd::new(caller.as_fd(), PollFlags::POLLIN),
                 PollFd::new(waiting.socket.as_fd(), PollFlags::POLLIN),

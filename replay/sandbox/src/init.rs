@@ -42,10 +42,10 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
             "it is started by fillrate alone",
         ));
     }
-    // Out of the first stage's session and group, which lie outside: a signal to one's own group
-    // crosses pid namespaces.
+    // Leaves the first stage's session and process group, which are outside: a signal to the
+    // sender's own group crosses pid namespaces.
     setsid().map_err(|errno| SandboxError::setup("start a session inside", errno))?;
-    // An end of file here is a caller that died before it said what to do.
+    // An end of file means that the caller died before it sent the order.
     let order: StageOrder = receive(socket).map_err(|error| SandboxError::Lost {
         reason: error.to_string(),
     })?;
@@ -60,7 +60,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     set_limits(&job.limits, kernel)?;
     fix_addresses()?;
     if renewable {
-        // Mounts are still to be made, so that rights are given up on the program's way only.
+        // Pid 1 mounts again before each run, so only the program's own stage gives up rights.
         close_to_tracing()?;
     } else {
         give_up_rights(order.memory)?;
@@ -81,7 +81,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
         send(socket, &StageReport::Idle).map_err(lost)?;
         let next: RunRequest = match receive(socket) {
             Ok(next) => next,
-            // The caller needs it no more.
+            // The caller no longer needs the spare.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             Err(error) => return Err(lost(error)),
         };
@@ -95,7 +95,7 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
     end_survivors();
     let mut reply = Vec::new();
     if let Some(mut channel) = channel {
-        // Everybody at the other end is dead, so that an end follows what was said.
+        // All writers at the other end are dead, so the channel ends after their last bytes.
         while channel.open && !channel.too_much {
             channel.exchange();
         }
@@ -150,14 +150,14 @@ fn start(job: &Job) -> Result<(Child, Option<InputChannel>), SandboxError> {
     Ok((child, channel))
 }
 
-/// Waits for the program and reaps orphans until then. If the caller goes away, pid 1 ends.
+/// Waits for the program and reaps orphans until then. If the caller disconnects, pid 1 ends.
 fn attend(
     mut child: Child,
     socket: &UnixStream,
     mut channel: Option<&mut InputChannel>,
 ) -> Result<ProgramStatus, SandboxError> {
     let failed = |errno: Errno| SandboxError::setup("wait for the program", errno);
-    // Blocked only now: the program would have inherited it.
+    // Blocked after the program's start, which would otherwise inherit the mask.
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
     mask.thread_block().map_err(failed)?;
@@ -190,11 +190,12 @@ fn attend(
                 return Ok(ProgramStatus::SaidTooMuch);
             }
         }
+        // The next pass reaps all dead children, however many deaths one signal reports.
         while let Ok(Some(_)) = signals.read_signal() {}
     }
 }
 
-/// Reaps whatever is dead; the program's own status if it is among them.
+/// Reaps all dead children. Returns the program's own status if it is among them.
 fn reap(child: &mut Child) -> Result<Option<ProgramStatus>, SandboxError> {
     let target = i32::try_from(child.id()).unwrap_or(-1);
     loop {
@@ -226,8 +227,8 @@ fn program_status(status: ExitStatus) -> ProgramStatus {
     }
 }
 
-/// Kills and reaps everything but pid 1. What is taken out no longer changes then, and processor
-/// time is counted: that of processes which die with pid 1 is lost to the kernel.
+/// Kills and reaps everything but pid 1. Then collected files no longer change, and all processor
+/// time is counted: the kernel does not count processes that die with pid 1.
 fn end_survivors() {
     // ESRCH means that no process is left.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
@@ -246,6 +247,7 @@ fn take_out(path: &Path, limit: u64) -> Option<Vec<u8>> {
         return None;
     }
     let mut bytes = Vec::new();
+    // One byte beyond the limit shows that a file which grows meanwhile exceeds it.
     file.take(limit + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= limit).then_some(bytes)
 }
@@ -268,20 +270,20 @@ fn set_limits(limits: &Limits, kernel: Kernel) -> Result<(), SandboxError> {
     let mut all = vec![
         ("file size", Resource::RLIMIT_FSIZE, limits.file_size),
         ("open files", Resource::RLIMIT_NOFILE, limits.open_files),
-        // One byte stands for none, and unlike 0 it also holds back a core handler that the host
-        // runs through a pipe, core(5).
+        // One byte is too little for a core file, and unlike 0 it also prevents a core handler
+        // that the host runs through a pipe, core(5).
         ("core size", Resource::RLIMIT_CORE, 1),
     ];
     if kernel.at_least(5, 14) {
         // Counted per user namespace since 5.14; before, the caller's other processes would
-        // count. Well above the limit, so that the watch sees it passed before a program is
-        // refused and takes that for its own failure: it only bounds what starts between two
-        // looks. The kernel does not apply it to a host's root at all.
+        // count. It is well above the job's limit, so that the watch ends the run before the
+        // kernel refuses a process, which the program would report as its own failure. It only
+        // bounds what starts between two samples. The kernel does not apply it to a host's root.
         let processes = 4 * u64::from(limits.processes) + 256;
         all.push(("processes", Resource::RLIMIT_NPROC, processes));
     }
     for (name, resource, limit) in all {
-        // No process without rights on the host may raise what it was started with.
+        // A process without rights on the host can't raise the hard limit it was started with.
         getrlimit(resource)
             .map(|(_, hard)| limit.min(hard))
             .and_then(|limit| setrlimit(resource, limit, limit))
@@ -359,7 +361,7 @@ fn loopback_up() -> io::Result<()> {
     socket.write_all(&request)?;
     let mut answer = [0; 128];
     let length = socket.read(&mut answer)?;
-    // An acknowledgement is an error message with code 0 behind its header of 16 bytes.
+    // An acknowledgement is an error message with code 0 after its header of 16 bytes.
     match answer[..length]
         .get(16..20)
         .and_then(|code| code.try_into().ok())

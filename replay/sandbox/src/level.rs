@@ -32,8 +32,8 @@ pub enum OverlayKind {
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryControl {
     /// The caller's side adds up the tree's resident memory and its tasks every 20 ms and kills
-    /// it. A burst within one interval is seen late, and memory that is in no process (a shared
-    /// mapping whose pages were let go) is not seen.
+    /// it. It detects a burst within one interval late, and does not detect memory that is in no
+    /// process (a shared mapping whose pages were unmapped).
     Watch,
     /// A version 1 control group in addition to the watch.
     CgroupV1,

@@ -49,8 +49,8 @@ pub use worker::{ForkRun, Worker};
 ///
 /// # Errors
 ///
-/// Every [`SandboxError`]. A program that fails, crashes or is stopped at a limit is no error but
-/// an [`End`].
+/// Every [`SandboxError`]. A program that fails, crashes or is stopped at a limit is not an error;
+/// its result is an [`End`].
 pub fn run(job: &Job) -> Result<Finished, SandboxError> {
     Sandbox::default().run(job)
 }
@@ -129,9 +129,9 @@ pub struct Job {
     /// were written can't be changed from inside. If `None`, standard input is empty.
     #[serde(default)]
     pub input: Option<String>,
-    /// Files to take out of the sandbox when the program has ended and everything it left behind
-    /// is dead. Absolute paths inside; a path that is missing, is no regular file or is larger than
-    /// [`Limits::collect`] is left out of [`Finished::collected`].
+    /// Files to read from the sandbox after the program and all its processes have ended. Absolute
+    /// paths inside. A path that is missing, is not a regular file or is larger than
+    /// [`Limits::collect`] is omitted from [`Finished::collected`].
     pub collect: Vec<PathBuf>,
     /// The limits of the program.
     pub limits: Limits,
@@ -140,8 +140,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job that runs `program` in `directory` with the default limits, the lowest level and
-    /// nothing but the system's own directories in sight.
+    /// A job that runs `program` in `directory` with the default limits and the lowest level, and
+    /// sees only the system's own directories.
     #[must_use]
     pub fn new(program: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -237,7 +237,7 @@ impl Bind {
 }
 
 /// A host directory shown copy-on-write: reads come from the host, writes stay in memory and are
-/// gone afterwards. The host directory must not change while the sandbox runs. One that belongs to
+/// discarded afterwards. The host directory must not change while the sandbox runs. A directory of
 /// another user than the caller is copied, [`OverlayKind::Copy`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlay {
@@ -344,9 +344,9 @@ pub struct Finished {
     /// if a limit stopped the job.
     #[serde(with = "encoded::bytes")]
     pub reply: Vec<u8>,
-    /// Paths inside, sorted: [`Overlay::guarded`] files that are gone or were written to, and files
-    /// that are in an overlay now and were not when the program started. Empty when a limit
-    /// stopped the job.
+    /// Paths inside, sorted: [`Overlay::guarded`] files that were removed or written to, and files
+    /// that are in an overlay now and were not when the program started. Empty if a limit stopped
+    /// the job.
     #[serde(with = "encoded::paths")]
     pub changed: Vec<PathBuf>,
     /// Folders inside, of overlays, that can't be read or not to their end: the program closed
@@ -354,7 +354,7 @@ pub struct Finished {
     /// lacks their contents. Empty if a limit stopped the job.
     #[serde(with = "encoded::paths")]
     pub unreadable: Vec<PathBuf>,
-    /// The files asked for in [`Job::collect`]. Empty when a limit stopped the job.
+    /// The files of [`Job::collect`]. Empty if a limit stopped the job.
     #[serde(with = "encoded::files")]
     pub collected: BTreeMap<PathBuf, Vec<u8>>,
     /// Wall-clock time from the program's start to its end.

@@ -70,8 +70,8 @@ const GROUPS: &str = "daemon:1 bin:2 sys:3 adm:4 tty:5 disk:6 lp:7 mail:8 news:9
     sasl:45 plugdev:46 staff:50 games:60 users:100";
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Files of `/proc` with data of the host's kernel and memory that a host's root could read even
-/// without capabilities, or with counts that a run moves and that no program needs: they would
-/// tell the next run of it.
+/// without capabilities, or with counters that a run changes and no program needs: the next run
+/// could read them.
 const MASKED: [&str; 24] = [
     "buddyinfo",
     "interrupts",
@@ -98,7 +98,7 @@ const MASKED: [&str; 24] = [
     "vmallocinfo",
     "zoneinfo",
 ];
-/// The number before that of a worker's waiting program.
+/// Number of the last process before a worker's waiting program starts.
 const LAST_PID: &str = "300";
 
 /// A mount point below `/new` and whether writes are meant to reach it.
@@ -113,10 +113,12 @@ struct MountPoint {
 ///
 /// With `renewable`, the overlays are only tried out: [`Renewal::renew`] mounts them.
 pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, SandboxError> {
+    // Modes of new files must not depend on the caller's mask.
     umask(Mode::from_bits_truncate(0o022));
     mount_at(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)
         .map_err(|errno| refused_namespaces("mounts in a new namespace", errno))?;
     let sources = resolve(job)?;
+    // Usually a link, which resolves only while the host's root is the root.
     let localtime = fs::read("/etc/localtime").ok();
 
     enter_base(job)?;
@@ -185,7 +187,7 @@ impl Renewal {
                 .map_err(|errno| SandboxError::at("unmount", &at, errno))?;
         }
         if let Some(file) = self.last_pid.as_ref() {
-            // The kernel passes over writes beyond the beginning of such a file:
+            // The kernel ignores writes beyond the beginning of such a file:
             // https://docs.kernel.org/admin-guide/sysctl/kernel.html#sysctl-writes-strict
             file.write_all_at(LAST_PID.as_bytes(), 0)
                 .map_err(|error| SandboxError::setup("number its processes anew", error))?;
@@ -277,8 +279,8 @@ fn below(root: &str, path: &Path) -> PathBuf {
 }
 
 fn enter_base(job: &Job) -> Result<(), SandboxError> {
-    // Any directory serves: what lies below it comes back into sight once the new mount has
-    // become the root.
+    // Any directory serves: the host's files below it are visible again, under the old root, once
+    // the new mount is the root.
     let base = "/tmp";
     tmpfs(base, 4 << 20, 4096)?;
     let old = format!("{base}{OLD}");
@@ -347,7 +349,7 @@ fn etc(localtime: Option<&[u8]>, places: &mut Vec<MountPoint>) -> Result<(), San
     }
     for name in ETC {
         let source = Path::new(OLD).join(name);
-        // One that is a link leads somewhere else on the host; programs do without it.
+        // A link leads elsewhere on the host and is left out; programs work without it.
         if fs::symlink_metadata(&source).is_ok_and(|metadata| !metadata.is_symlink()) {
             show(&source, Path::new(NEW).join(name), places)?;
         }
@@ -534,8 +536,8 @@ fn overlay_at(
     directory(&own, 0o755)?;
     let upper = own.join("upper");
     directory(&upper, mode)?;
-    // Through an overlay, another user's files could not be changed: their owner has no number in
-    // this namespace.
+    // An overlay can't change files of another user, whose number does not exist in this
+    // namespace.
     let own_files = metadata.uid() == INSIDE_ID;
     if own_files && mount_overlay(&plain_lower, &own, at).is_ok() {
         if kernel.at_least(6, 6) || overlay_replaces_directories()? {
@@ -569,7 +571,7 @@ fn mount_overlay(lower: &Path, own: &Path, at: &Path) -> Result<(), SandboxError
 }
 
 /// Before Linux 6.6 a tmpfs keeps no user attributes, and an overlay on it cannot replace a
-/// directory by an empty one. Tried out rather than believed.
+/// directory by an empty one. Tests it by trial, as a version number is not conclusive.
 fn overlay_replaces_directories() -> Result<bool, SandboxError> {
     let own = Path::new("/disk/overlay-trial");
     let at = own.join("at");
@@ -663,7 +665,7 @@ fn replace(at: &Path, replaced: &Replaced) -> Result<(), SandboxError> {
         real.push(name);
     }
     match fs::write(&real, &replaced.content) {
-        // Without rights of its own, pid 1 can write to no file that is read-only.
+        // After giving up its rights, pid 1 can't write to a read-only file.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let mode = fs::metadata(&real).map_err(failed)?.permissions();
             fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).map_err(failed)?;
@@ -682,7 +684,7 @@ fn mount_point(at: &Path, is_directory: bool, places: &[MountPoint]) -> Result<(
     for (index, name) in relative.components().enumerate() {
         current.push(name);
         match fs::symlink_metadata(&current) {
-            // It could lead back to the host, which still hangs below /old.
+            // A link could lead back to the host, which is still mounted below /old.
             Ok(metadata) if metadata.is_symlink() => {
                 return Err(SandboxError::Job {
                     reason: format!(
@@ -732,6 +734,7 @@ fn protect(places: &[MountPoint]) -> Result<(), SandboxError> {
         if !place.writable {
             flags |= MsFlags::MS_RDONLY;
         }
+        // A user namespace may not clear the flags of mounts that it got from the host.
         for option in options.split(',') {
             flags |= match option {
                 "ro" => MsFlags::MS_RDONLY,
@@ -768,7 +771,7 @@ fn enter_new_root() -> Result<(), SandboxError> {
         | MsFlags::MS_RDONLY
         | MsFlags::MS_NOSUID
         | MsFlags::MS_NODEV;
-    // The old root ends up stacked below the new one, from where it is taken away.
+    // `pivot_root` stacks both roots at one mount point, and `umount2` removes the old one.
     chdir(NEW)
         .and_then(|()| pivot_root(".", "."))
         .and_then(|()| umount2(".", MntFlags::MNT_DETACH))

@@ -1,4 +1,5 @@
-//! The caller's side: starts the stages, keeps the limits, drains the output, tells the end.
+//! The caller's side: starts the stages, enforces the limits, drains the output and reports the
+//! end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -73,7 +74,7 @@ impl Tree {
 
     /// Kills pid 1 and with it its namespace; before there is one, the first stage.
     fn kill(&mut self) {
-        // Errors mean that it is dead, which is what is wanted.
+        // An error means that it is already dead.
         match self.init {
             Some(init) => drop(kill(init, Signal::SIGKILL)),
             None => drop(self.first.kill()),
@@ -96,7 +97,7 @@ impl Drop for Tree {
     }
 }
 
-/// One run, or a worker's sandbox, from the order to the last word.
+/// One run, or a worker's sandbox, from the order to the last report.
 pub(super) struct Session {
     order: StageOrder,
     limits: Limits,
@@ -202,6 +203,7 @@ impl Session {
         wall: Duration,
         cpu: Duration,
     ) -> Result<(), SandboxError> {
+        // The tree's processor time includes the start of the program and all earlier runs.
         if let Some(Ok(sample)) = self.watch.as_ref().map(TreeWatch::sample) {
             self.cpu_before = sample.cpu;
         }
@@ -248,7 +250,7 @@ impl Session {
             let now = Instant::now();
             if now >= self.next_look {
                 self.check_limits();
-                // A big tree takes long to add up: at most a fifth of the time goes into looking.
+                // A sample of a big tree is slow, so samples take at most a fifth of the time.
                 let after = Instant::now();
                 self.next_look = after + INTERVAL + 4 * (after - now);
             }
@@ -259,7 +261,8 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for something to happen; whether there is news from the stages, output, errors.
+    /// Waits for input or the next deadline. Returns, for the stages, standard output and standard
+    /// error in this order, true if there is something to read.
     fn wait(&self) -> Result<(bool, bool, bool), SandboxError> {
         let until = self.deadline.min(self.next_look);
         let left = until.saturating_duration_since(Instant::now());
@@ -314,9 +317,9 @@ impl Session {
             StageReport::Started(pid) => {
                 self.tree.init = Some(Pid::from_raw(pid));
                 send(&self.tree.socket, &self.order).map_err(lost)?;
-                // After the order, because the kernel takes some 7 ms for the first of a series of
-                // moves; pid 1 builds its root in parallel and waits for a command before it starts
-                // anything.
+                // The move follows the order, because the kernel takes some 7 ms for the first of a
+                // series of moves. Pid 1 builds its root in parallel and starts nothing before
+                // `StartSignal`.
                 if let Some(group) = &self.group {
                     group.admit(pid).map_err(|error| {
                         SandboxError::setup("move it into its control group", error)
@@ -326,7 +329,7 @@ impl Session {
             StageReport::Ready(overlay) => {
                 let watch = self.tree.init.map(|init| TreeWatch::new(init.as_raw()));
                 let watch = watch.transpose().map_err(lost)?;
-                // Without a watcher no limit holds.
+                // Without a watch no limit is enforced, so an unreadable tree is an error.
                 if let Some(watch) = &watch {
                     watch
                         .sample()
@@ -351,6 +354,7 @@ impl Session {
             }
             StageReport::Gone => {
                 self.mark_end();
+                // After the shutdown below the first stage reaps pid 1, and its number is reused.
                 self.tree.init = None;
                 self.watch = None;
                 self.deadline = Instant::now() + KILL_TIME;
@@ -394,7 +398,7 @@ impl Session {
         Ok(())
     }
 
-    /// The limits on time count from here on.
+    /// Starts the limits on time.
     fn mark_start(&mut self) {
         let now = Instant::now();
         self.started = Some(now);
@@ -405,7 +409,7 @@ impl Session {
     fn mark_end(&mut self) {
         if let (Some(started), Duration::ZERO) = (self.started, self.wall) {
             self.wall = started.elapsed();
-            // Files may still be on their way out.
+            // Collected files may still be in transit.
             self.deadline = Instant::now() + KILL_TIME;
         }
     }
@@ -413,9 +417,9 @@ impl Session {
     /// Compares the tree with its limits.
     fn check_limits(&mut self) {
         let Some(watch) = &self.watch else { return };
-        // Unreadable only while pid 1 is dying, which it will report.
+        // The tree is unreadable only while pid 1 is dying, and a report of that follows.
         let Ok(sample) = watch.sample() else { return };
-        // First, as in the group's limits.
+        // Processes come before memory, as in `Group::limit_met`.
         if sample.tasks > u64::from(self.limits.processes) {
             self.stop(End::TooManyProcesses);
             return;
@@ -423,7 +427,7 @@ impl Session {
         let mut held = sample.resident;
         if self.order.memory == MemoryControl::Watch {
             held += watch.disk().unwrap_or(0);
-            // Shared pages counted more than once may have made too much of it.
+            // Resident memory counts a shared page once per process, so it may exceed the real use.
             if held > self.limits.memory {
                 let exact = watch.proportional().unwrap_or(sample.resident);
                 held = exact + watch.disk().unwrap_or(0);
@@ -470,8 +474,8 @@ impl Session {
 
     fn finish(self) -> Result<Finished, SandboxError> {
         let (cpu, peak_process) = self.used.unwrap_or_default();
-        // The kernel may have killed only one process of the tree, or the program may have gone
-        // on after a refusal: what it said then is the limit's doing.
+        // The kernel may have killed only one process of the tree, or the program may have
+        // continued after a refusal. Its status is then a consequence of the limit.
         let limit = self.stopped.or_else(|| self.group.as_ref()?.limit_met());
         let end = match (limit, self.status) {
             (Some(end), _) => end,
@@ -553,7 +557,7 @@ impl WarmSandbox {
     /// Starts it and waits until its program does.
     pub(super) fn start(executable: &Path, job: &Job) -> Result<Self, SandboxError> {
         let mut order = job.clone();
-        // A copy can't be made anew in an instant.
+        // A copy takes too long to renew for every run.
         order.required.overlay = super::OverlayKind::Overlayfs;
         let mut session = Session::start(executable, order, Course::Worker)?;
         session.watch_until(|now| matches!(now.state, WorkerState::Idle))?;
@@ -595,6 +599,7 @@ impl WarmSandbox {
             WorkerState::Over(over) if session.stopped.is_none() => over,
             _ => return session.run_to_end(),
         };
+        // A short run ends before its first sample, so this one makes the limits hold for it too.
         if let Some(Ok(sample)) = session.watch.as_ref().map(TreeWatch::sample) {
             session.cpu = sample.cpu;
         }

@@ -33,14 +33,14 @@ pub struct SpareRun {
 
 impl Spare {
     /// Begins to start a spare and does not wait for it: [`Spare::run`] returns the errors of its
-    /// start. Of the job's limits, those on time hold for no run, and its input is not used.
+    /// start. The job's time limits do not apply to the run, and its input is ignored.
     ///
     /// # Errors
     ///
-    /// The job contradicts itself, or there is no thread to be had.
+    /// The job contradicts itself, or its thread can't be started.
     pub fn start(executable: PathBuf, mut job: Job) -> Result<Self, SandboxError> {
         job.check()?;
-        // The channel is there, and nothing is on it.
+        // An empty input opens the channel; the run's own input follows later.
         job.input = Some(String::new());
         let (order, ordered) = mpsc::channel::<(SpareRun, Sender<_>)>();
         std::thread::Builder::new()

@@ -19,7 +19,7 @@ pub(super) struct TreeWatch {
     units: Units,
 }
 
-/// One look at the tree, pid 1 left out of memory and tasks.
+/// One sample of the tree. Memory and tasks exclude pid 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ResourceSample {
     /// Resident memory in bytes. Pages shared by several processes count in each: never too
@@ -27,7 +27,7 @@ pub(super) struct ResourceSample {
     pub(super) resident: u64,
     /// Processes and threads.
     pub(super) tasks: u64,
-    /// Processor time so far, of the dead as well.
+    /// Processor time so far, including that of processes that have ended.
     pub(super) cpu: Duration,
 }
 
@@ -42,11 +42,11 @@ impl TreeWatch {
         })
     }
 
-    /// Looks once.
+    /// Takes one sample.
     pub(super) fn sample(&self) -> io::Result<ResourceSample> {
         let mut sample = ResourceSample::default();
         for pid in self.pids()? {
-            // A process may be gone since the listing.
+            // A process may have ended since the listing.
             let Ok(stat) = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")) else {
                 continue;
             };
@@ -103,8 +103,8 @@ struct Usage {
 }
 
 impl Usage {
-    /// proc_pid_stat(5). The name in parentheses is the process's own choice and may hold
-    /// anything, parentheses included.
+    /// Parses a line of proc_pid_stat(5). The process chooses the name in parentheses, which may
+    /// contain anything, parentheses included.
     fn parse(stat: &str) -> Option<Self> {
         let (_, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -112,6 +112,7 @@ impl Usage {
         let field = |number: usize| fields.get(number - 3)?.parse::<i64>().ok();
         let unsigned = |number| field(number).map(|value| u64::try_from(value).unwrap_or(0));
         Some(Self {
+            // Fields 16 and 17 are the time of reaped children, so that ended processes count.
             ticks: unsigned(14)? + unsigned(15)? + unsigned(16)? + unsigned(17)?,
             threads: unsigned(20)?,
             pages: unsigned(24)?,

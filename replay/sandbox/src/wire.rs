@@ -16,7 +16,7 @@ pub(super) enum StageReport {
     Started(i32),
     /// Second stage: the root is built and the program is about to start.
     Ready(OverlayKind),
-    /// Second stage: the program ended; base64 files follow in the order they were asked for.
+    /// Second stage: the program ended; the base64 files are in the order of the request.
     Ended {
         /// The program's status.
         status: ProgramStatus,

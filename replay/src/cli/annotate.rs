@@ -31,14 +31,14 @@ pub(super) struct AnnotateArguments {
     /// A file with instructions for the judges in place of the program's own
     #[arg(long, value_name = "FILE", requires = "judges")]
     prompt: Option<PathBuf>,
-    /// Labels given elsewhere: JSON lines `{"attempt": KEY, "judge": NAME, "label": "what" | "how"}`;
-    /// may be repeated
+    /// Labels given elsewhere: JSON lines `{"attempt": KEY, "judge": NAME, "label": "what" |
+    /// "how"}`; may be repeated
     #[arg(long, value_name = "FILE")]
     labels: Vec<PathBuf>,
     /// Write each answer with its labels to this file, as JSON lines
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Number of requests that run at once [default: the number of processors]
+    /// Number of concurrent requests [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print one JSON object in place of the table

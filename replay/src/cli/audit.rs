@@ -25,7 +25,8 @@ pub(super) struct AuditArguments {
     /// Another seed chooses others
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Judge again at one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler says
+    /// Judge again at one of n parts of the holes, from 1: k/n, or `auto` for what the scheduler
+    /// says
     #[arg(long, value_name = "k/n|auto")]
     partition: Option<Partition>,
     /// The corpus's manifest, if it has moved
@@ -34,7 +35,7 @@ pub(super) struct AuditArguments {
     /// The tests that were added to its projects, if they have moved
     #[arg(long, value_name = "DIR")]
     tests: Option<PathBuf>,
-    /// Number of attempts that are judged at once [default: the number of processors]
+    /// Number of attempts that are judged concurrently [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     #[command(flatten)]

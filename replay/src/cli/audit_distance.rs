@@ -14,8 +14,8 @@ use super::{CliError, Success, progress, success};
 ///
 /// The reconstruction error of MRG-Bench (§5.1.1 of its paper): the mean distance of a documented
 /// function of real code from the nearest function of the tasks, over vectors of their
-/// documentation; beside it, that of as many functions of real code, drawn at random. Less is
-/// nearer. No test runs, and no package is installed.
+/// documentation. For comparison, the same with an equal number of random functions of real code
+/// in place of the tasks. Less is nearer. No test runs, and no package is installed.
 #[derive(Args)]
 pub(super) struct DistanceArguments {
     /// The tasks: a file that `mine` or `import` wrote

@@ -14,11 +14,11 @@ use super::{CliError, ExecutionArguments, Success};
 ///
 /// A test is kept if it passes ten times with the code as it is, with nothing tampered with, runs
 /// lines of the hole, does not look at how the code is written, fails with at least one survivor,
-/// twice, and leaves the project's other tests alone. Kept tests go to DIR/PROJECT/, at their
-/// paths in the project, and DIR/provenance.jsonl says where they come from; tests of your own
-/// can be added there. With `--coverage`, tests are for lines that no test runs in place of faults, as
-/// in RepoExec (§4.2 of its paper): one is kept if it runs such a line. `--tests DIR` of `mutate`, `mine` and `replay` then adds them to the
-/// project's own.
+/// twice, and leaves the project's other tests alone. Kept tests go to DIR/PROJECT/, at their paths
+/// in the project, and DIR/provenance.jsonl says where they come from; tests of your own can be
+/// added there. With `--coverage`, tests are for lines that no test runs in place of faults, as in
+/// RepoExec (§4.2 of its paper): one is kept if it runs such a line. `--tests DIR` of `mutate`,
+/// `mine` and `replay` then adds them to the project's own.
 #[derive(Args)]
 pub(super) struct AugmentArguments {
     /// The holes with their survivors: a file that `mutate` wrote; with `--coverage`, any tasks

@@ -41,7 +41,8 @@ pub(super) struct CompareArguments {
     tasks: Option<PathBuf>,
     #[command(flatten)]
     choice: HoleArguments,
-    /// Context from the repository that the models get [default: editor, or as the settings files say]
+    /// Context from the repository that the models get [default: editor, or as the settings files
+    /// say]
     #[arg(long, value_name = "NAME")]
     context: Option<ReplayContext>,
     /// Timeout of a completion, in seconds
@@ -53,7 +54,7 @@ pub(super) struct CompareArguments {
     /// Begin no further batch of holes after this time, such as `20m` or `2h`
     #[arg(long, value_name = "TIME", value_parser = time)]
     max_time: Option<Duration>,
-    /// Begin no further batch of holes after so many completions, all models together
+    /// Begin no further batch of holes after N completions, all models together
     #[arg(long, value_name = "N")]
     max_calls: Option<usize>,
     #[command(flatten)]
@@ -76,8 +77,8 @@ pub(super) struct CompareArguments {
     github: bool,
     /// Exit with status 1 if this holds, such as `pass@1 of b < a - 2`; may be given again
     ///
-    /// A figure of the table of one model, `<` or `>`, and another model's with `+` or `-` a number,
-    /// or a number alone; rates in points, times in milliseconds.
+    /// A figure of the table of one model, `<` or `>`, and another model's with `+` or `-` a
+    /// number, or a number alone; rates in points, times in milliseconds.
     #[arg(long, value_name = "RULE")]
     fail_if: Vec<FailureRule>,
     /// Print one JSON object in place of the tables

@@ -20,7 +20,7 @@ pub(super) struct DoctorArguments {
     /// rest of the machine is not looked at
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// List what the cache holds, and remove indexes of workspaces that are gone
+    /// List what the cache holds, and remove indexes of workspaces that no longer exist
     #[arg(long, conflicts_with = "model")]
     cache: bool,
 }

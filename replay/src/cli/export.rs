@@ -14,8 +14,8 @@ use super::{CliError, Success};
 /// The evaluator's reference page lists the columns.
 #[derive(Args)]
 pub(super) struct ExportArguments {
-    /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
-    /// all of them
+    /// The runs: folders that `replay` wrote; a folder of runs with several contexts includes all
+    /// of them
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// jsonl, csv or parquet [default: as FILE ends, else jsonl]; or every-eval-ever or inspect,
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
             ));
         }
         return match write_table(arguments, &runs, format, std::io::stdout()) {
-            // A reader that has gone away, as in `fillrate export RUN | head`.
+            // The reader has closed its end, as in `fillrate export RUN | head`.
             Err(ExportError::Written(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
                 std::process::exit(141)
             }

@@ -15,8 +15,8 @@ use super::{CliError, Success, progress, success};
 /// Write functions with documentation and dependencies as instruction-tuning data.
 ///
 /// Each function of the files that holes may be cut into becomes prompts that end where its body
-/// begins, as RepoExec has them (§6.3 of its paper), and a completion, its body. The rows stand in
-/// the evaluator's reference page. No test runs, and no package is installed.
+/// begins, as RepoExec has them (§6.3 of its paper), and a completion, its body. The evaluator's
+/// reference page documents the rows. No test runs, and no package is installed.
 #[derive(Args)]
 pub(super) struct TuningArguments {
     /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
@@ -30,7 +30,7 @@ pub(super) struct TuningArguments {
     /// The forms of prompts: base, instruct-1, instruct-2; a row for each
     #[arg(long, value_delimiter = ',', value_name = "FORM", default_values_t = [PromptForm::Instruct1, PromptForm::Instruct2])]
     prompts: Vec<PromptForm>,
-    /// Leave out functions that these tasks' references stand in or resemble; may be repeated
+    /// Leave out functions that contain or resemble these tasks' references; may be repeated
     #[arg(long, value_name = "TASKS")]
     exclude: Vec<PathBuf>,
     /// The share of common shingles of five words and signs from which two texts are duplicates

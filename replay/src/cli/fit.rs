@@ -16,8 +16,8 @@ use super::{CliError, Success};
 ///
 /// The command fits the probability that a shown completion is accepted, and writes a file with the
 /// coefficients, their errors, how well they predict sessions left out of the fit, and the data
-/// they are from. With --gate the file is a gate, for the setting `typing.gate`: the server shows no
-/// completion that is less likely to be accepted than its threshold. The command prints what
+/// they are from. With --gate the file is a gate, for the setting `typing.gate`: the server shows
+/// no completion that is less likely to be accepted than its threshold. The command prints what
 /// thresholds hold back, and which accepted characters they lose, on sessions left out of the fit.
 #[derive(Args)]
 pub(super) struct FitArguments {

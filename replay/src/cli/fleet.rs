@@ -23,15 +23,16 @@ pub(super) struct FleetArguments {
 
 #[derive(Subcommand)]
 enum Scheduler {
-    /// Write the scripts of a Slurm array, and submit them and follow it if that is asked for
+    /// Write the scripts of a Slurm array, and optionally submit them and follow it
     Slurm(SlurmArguments),
     /// Print the manifest of a Kubernetes Indexed Job
     Kubernetes(KubernetesArguments),
     /// Write a program that runs the parts by HyperQueue, whose Python package it needs
     ///
     /// The program, OUT/hyperqueue/run.py, submits the parts to the running server, or with --local
-    /// WORKERS to one that it starts on this machine, waits for them and merges them. Started again,
-    /// it runs the parts that are missing. Commands and resources are in plan.json beside it.
+    /// WORKERS to one that it starts on this machine, waits for them and merges them. Started
+    /// again, it runs the parts that are missing. Commands and resources are in
+    /// OUT/hyperqueue/plan.json.
     Hyperqueue(PlanArguments),
 }
 
@@ -96,7 +97,7 @@ struct KubernetesArguments {
     /// The image that holds this program, as the Containerfile makes it
     #[arg(long, value_name = "IMAGE")]
     image: String,
-    /// Number of parts that run at once
+    /// Number of concurrent parts
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     workers: u32,
     /// The claim of a volume that several machines can write: with corpus, tasks, parts and cache,
@@ -194,8 +195,8 @@ impl PlanArguments {
     }
 }
 
-/// Refuses options that `replay` would refuse on every worker, and several contexts, whose runs can't
-/// be merged into one.
+/// Refuses options that `replay` would refuse on every worker, and several contexts, whose runs
+/// can't be merged into one.
 fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
     // On this machine, no scheduler says which part it is.
     let mut words = plan.arguments("1/1");

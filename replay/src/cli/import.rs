@@ -10,9 +10,8 @@ use super::{CliError, Success, progress};
 
 /// Make holes of a public benchmark's records.
 ///
-/// Writes the tasks file and beside it a folder, `NAME.corpus`, whose `corpus.toml` is the corpus
-/// to replay them on. Holes of languages that can't be played are written all the same, and said
-/// to be.
+/// Writes the tasks file and, next to it, a folder `NAME.corpus`, whose `corpus.toml` is the corpus
+/// to replay them on. Holes of languages that can't be played are written too, and reported.
 #[derive(Args)]
 pub(super) struct ImportArguments {
     /// The benchmark's format

@@ -2,7 +2,8 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Calls a function on the first interrupt or termination signal and ends the program with status 130.
+/// Calls a function on the first interrupt or termination signal and ends the program with status
+/// 130.
 pub(super) fn on_interrupt(report: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread()

@@ -53,7 +53,7 @@ impl FileLocation {
     /// The byte offset in these contents.
     ///
     /// # Errors
-    /// There is no such line.
+    /// The line does not exist.
     pub(super) fn cursor(&self, contents: &str) -> Result<ByteOffset, CliError> {
         let text = Text::new(contents);
         let last = text.position(text.len(), Encoding::Utf32).line + 1;

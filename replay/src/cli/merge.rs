@@ -13,8 +13,8 @@ use super::{CliError, Success};
 
 /// Make one run of the parts that several machines have made of it.
 ///
-/// The run is the one that a single machine would have made, times aside. Parts that are missing are
-/// listed, and the exit status is 3.
+/// The run is the one that a single machine would have made, times aside. Parts that are missing
+/// are listed, and the exit status is 3.
 #[derive(Args)]
 pub(super) struct MergeArguments {
     /// Parts that `replay --partition` wrote: folders, or addresses of object stores
@@ -42,7 +42,7 @@ pub(super) struct MergeArguments {
     /// The tests that were added to its projects, if they have moved
     #[arg(long, value_name = "DIR", requires = "settle")]
     tests: Option<PathBuf>,
-    /// Number of attempts that are judged at once [default: the number of processors]
+    /// Number of attempts that are judged concurrently [default: the number of processors]
     #[arg(long, value_name = "N", requires = "settle", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print one JSON object in place of the text

@@ -32,8 +32,8 @@ pub(super) struct MutateArguments {
     /// The share of the verdicts that is judged again by the naive engine, from 0 to 1
     #[arg(long, default_value_t = CONTINUOUS_SHARE, value_name = "P", value_parser = super::share)]
     audit: f64,
-    /// Mutate one of n parts of the holes, from 1, and write only these: k/n, or `auto` for what the
-    /// scheduler says
+    /// Mutate one of n parts of the holes, from 1, and write only these: k/n, or `auto` for what
+    /// the scheduler says
     #[arg(long, value_name = "k/n|auto")]
     partition: Option<Partition>,
     /// List the faults as JSON lines, and neither judge nor write anything

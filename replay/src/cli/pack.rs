@@ -26,7 +26,7 @@ pub(super) struct PackArguments {
     /// The pack's file, a `.tar.gz`
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
-    /// Number of jobs that run at once [default: the number of processors]
+    /// Number of concurrent jobs [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     #[command(flatten)]

@@ -95,8 +95,8 @@ pub(super) struct ReplayArguments {
     ///
     /// For a model on another machine: while it writes, this one's processors judge what it wrote
     /// before. Each connection has a server and a copy of the project of its own. A model's server
-    /// that answers 429 with `Retry-After` gets no request from any connection for that time, which is
-    /// no failure.
+    /// that answers 429 with `Retry-After` gets no request from any connection for that time, which
+    /// is no failure.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     connections: Option<u16>,
     #[command(flatten)]
@@ -271,8 +271,8 @@ fn is_first_look(arguments: &ReplayArguments) -> bool {
         && !arguments.json
 }
 
-/// Replays the same holes without other files as context, and with what stood in them, says what
-/// the models are, and what to do next.
+/// Replays the same holes without other files as context, and with their references, and prints
+/// the models and the next steps.
 fn compare_with_bounds(
     plan: &ReplayPlan,
     first: Option<&(String, Run)>,

@@ -17,8 +17,8 @@ use super::{CliError, Success};
 /// Write a report on runs as pages that a browser opens from the disk.
 #[derive(Args)]
 pub(super) struct ReportArguments {
-    /// The runs: folders that `replay` wrote; one that holds runs with several contexts stands for
-    /// all of them
+    /// The runs: folders that `replay` wrote; a folder of runs with several contexts includes all
+    /// of them
     #[arg(required_unless_present = "compare", value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// Print the second run against the first in Markdown, for a pull request: paired differences,

@@ -169,8 +169,8 @@ enum LineError {
 }
 
 impl Scoring<'_> {
-    /// Scores all examples, in their order. They are read in batches, so that they need not fit into
-    /// memory; the threads of a batch share its lines.
+    /// Scores all examples, in their order. They are read in batches, so that they need not fit
+    /// into memory; the threads of a batch share its lines.
     fn score_examples(&self) -> Result<Vec<ExampleScores>, CliError> {
         const BATCH: usize = 1024;
         let path = &self.arguments.examples;

@@ -17,7 +17,7 @@ use super::{CliError, Success, progress};
 pub(super) struct StatsArguments {
     /// The holes: a file that `mine` wrote
     tasks: PathBuf,
-    /// The corpus they were mined from, to measure what stands around them too
+    /// The corpus they were mined from, to measure the code around them too
     #[arg(long, value_name = "MANIFEST")]
     corpus: Option<PathBuf>,
     /// Print one JSON object in place of the table

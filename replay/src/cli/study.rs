@@ -56,9 +56,9 @@ pub(super) struct StudyArguments {
     /// The folder of the page and the figures
     #[arg(short, long, value_name = "DIR", default_value = "study")]
     out: PathBuf,
-    /// Replay the demo: five configurations of the embedded model as model versions, with a simulated
-    /// developer, on the demo corpora. Its runs are stored in DIR; the same command resumes an
-    /// interrupted demo
+    /// Replay the demo: five configurations of the embedded model as model versions, with a
+    /// simulated developer, on the demo corpora. Its runs are stored in DIR; the same command
+    /// resumes an interrupted demo
     #[arg(long, conflicts_with_all = ["offline", "online", "simulated"])]
     demo: bool,
     /// For the demo: the corpus
@@ -156,9 +156,9 @@ fn is_table(path: &Path) -> bool {
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
 }
 
-/// Reads a side of runs and tables. If its versions were measured on different holes, only what they
-/// have in common counts: `measured` says what a run was measured on, and `read` takes the figures
-/// of the holes of a set, or of all.
+/// Reads a side of runs and tables. If its versions were measured on different holes, only what
+/// they have in common counts: `measured` says what a run was measured on, and `read` takes the
+/// figures of the holes of a set, or of all.
 fn read_run_side(
     paths: &[PathBuf],
     measured: impl Fn(&Path) -> Result<Vec<MeasuredHoles>, CliError>,

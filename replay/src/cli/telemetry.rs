@@ -21,8 +21,8 @@ pub(super) struct TelemetryArguments {
 enum Command {
     /// Show acceptance, retention and latency by model, language or day, and the results of a trial
     ///
-    /// The models of a blind trial are not named while it is running: as long as the last completion
-    /// in the store is part of it.
+    /// The names of the models of a blind trial are hidden while it is running: as long as the last
+    /// completion in the store is part of it.
     Stats(stats::TelemetryStatsArguments),
     /// Print the telemetry as JSON lines: each completion with its events, then the characters that
     /// entered files

@@ -25,7 +25,7 @@ struct VersionHoles<'a> {
     sources: Vec<&'a str>,
 }
 
-/// The holes that all versions have, if some have others, and a sentence that says so.
+/// The holes that all versions have, if some have others, and a sentence that reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommonHoles {
     /// Their ids.

@@ -10,8 +10,8 @@ use super::pool::{FigureKey, PooledFigures};
 use super::strata::WeightedFigures;
 use super::{Conclusion, MetricPair, SecondSide};
 
-/// The model probability at which a gap is reported; simulated studies reach 75 to 95 % for a true r
-/// of .5 or more, and half without a connection.
+/// The model probability at which a gap is reported; simulated studies reach 75 to 95 % for a true
+/// r of .5 or more, and half without a connection.
 pub(super) const TRUSTED: f64 = 0.9;
 
 /// Advice on the main pair of a study.

@@ -67,8 +67,8 @@ pub struct VersionsNeeded {
 }
 
 impl StudyDesign {
-    /// The design of the given number of versions, whose figures have these reliabilities on the two sides, if
-    /// known. `None` for fewer than three versions.
+    /// The design of the given number of versions, whose figures have these reliabilities on the
+    /// two sides, if known. `None` for fewer than three versions.
     pub(super) fn new(
         versions: usize,
         reliabilities: Option<[f64; 2]>,
@@ -118,8 +118,8 @@ impl StudyDesign {
     }
 }
 
-/// The 95 % range of what a true correlation of 1 appears as: the variance between versions, of which
-/// the error is a known part, follows a χ² distribution with one degree of freedom less than
+/// The 95 % range of what a true correlation of 1 appears as: the variance between versions, of
+/// which the error is a known part, follows a χ² distribution with one degree of freedom less than
 /// versions.
 fn seen_of_one_range(reliabilities: [f64; 2], versions: usize) -> Option<(f64, f64)> {
     let freedom = versions as f64 - 1.0;

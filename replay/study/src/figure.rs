@@ -60,7 +60,7 @@ impl StatedFigure {
     }
 
     /// The interval of a share whose error is not stated: Wilson's, with the effective number of
-    /// rows, and as many degrees of freedom as clusters allow.
+    /// rows, and the degrees of freedom that the clusters allow.
     fn share_bounds(&self) -> Option<(f64, f64)> {
         let n = self.n?;
         if self.clusters.is_none() && self.design_effect.is_none() {
@@ -291,7 +291,9 @@ impl Figure {
     }
 
     /// Each cluster's influence on the value. The sum of the squares is the square of the clustered
-    /// standard error: see [`clustered_standard_error`](fillrate_metrics::clustered_standard_error). `None` with fewer than two clusters.
+    /// standard error: see
+    /// [`clustered_standard_error`](fillrate_metrics::clustered_standard_error). `None` with fewer
+    /// than two clusters.
     fn influences(&self) -> Option<BTreeMap<&str, f64>> {
         let Self::Sampled { clusters, .. } = self else {
             return None;
@@ -329,8 +331,8 @@ pub struct MeasuredFigure {
 
 /// The part of the variance between versions that is measurement error: the mean over pairs of
 /// versions of half the squared error of their difference. An effect that all versions share, such
-/// as a hard hole, is no error between them. If versions share no cluster, this is the mean of the
-/// squared standard errors.
+/// as a hard hole, is not an error between them. If versions share no cluster, this is the mean of
+/// the squared standard errors.
 ///
 /// `None` if an error is unknown, or with fewer than two figures.
 pub(super) fn error_variance(figures: &[(&Figure, FigureUnit)]) -> Option<f64> {

@@ -106,7 +106,7 @@ pub(super) fn decimals(value: f64, digits: usize) -> String {
 
 /// A p with `digits` digits after `equals`, or the bound that it is below, as no p is 0.
 pub(super) fn p_value(equals: &str, p: f64, digits: usize) -> String {
-    // A power of 0.1 would be above what the digits stand for, so that p = .001 would be below it.
+    // A power of 0.1 is above the decimal it should equal, so that p = .001 would be below it.
     let least = 10_f64
         .powi(i32::try_from(digits).unwrap_or(i32::MAX))
         .recip();

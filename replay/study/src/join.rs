@@ -46,9 +46,9 @@ pub(super) struct JoinedVersions {
 }
 
 /// Joins versions by the model's name, in either case unless names differ in case alone, and the
-/// fingerprint of its configuration. If a side does not know the fingerprint, as a table may not, or
-/// both sides have only one version of a name, the name decides, and a warning reports a difference
-/// of configuration.
+/// fingerprint of its configuration. If a side does not know the fingerprint, as a table may not,
+/// or both sides have only one version of a name, the name decides, and a warning reports a
+/// difference of configuration.
 ///
 /// # Errors
 /// The sides have no version in common.

@@ -1,12 +1,12 @@
 //! Studies of whether an offline score predicts what people accept: figures of model versions from
 //! replays compared with figures of the same versions from people's editors.
 //!
-//! Pure computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`] and
-//! [`Study::page`] print. `offline` and `simulated` take a side's figures from runs, `telemetry`
-//! from people's editors, `table` from CSV, and `common` finds
-//! the holes that versions are compared on. Then `pool` pools them, `join` joins the versions,
-//! `pair` compares two metrics, `design` computes the power of a number of versions, and `trend` lists
-//! differences from the first version. `plan` simulates studies before they are made.
+//! Pure computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`]
+//! and [`Study::page`] print. `offline` and `simulated` take a side's figures from runs,
+//! `telemetry` from people's editors, `table` from CSV, and `common` finds the holes that versions
+//! are compared on. Then `pool` pools them, `join` joins the versions, `pair` compares two metrics,
+//! `design` computes the power of a number of versions, and `trend` lists differences from the
+//! first version. `plan` simulates studies before they are made.
 
 pub mod common;
 mod decision;
@@ -264,8 +264,8 @@ impl SideFigures {
     }
 }
 
-/// Languages that one side alone has figures of: a warning for figures that pool them, and sentences
-/// for figures that leave them out.
+/// Languages that one side alone has figures of: a warning for figures that pool them, and
+/// sentences for figures that leave them out.
 fn language_notes(
     offline: &StudySide,
     second_side: &StudySide,

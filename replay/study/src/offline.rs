@@ -106,8 +106,8 @@ fn cluster(one: &ReplayedAttempt<'_>) -> String {
     format!("{}\0{}", one.hole.project, one.hole.path)
 }
 
-/// By hole, one of its attempts and its share of passes. Each hole counts once, however many samples
-/// it has.
+/// By hole, one of its attempts and its share of passes. Each hole counts once, however many
+/// samples it has.
 fn pass_rows<'a>(
     group: &[&'a ReplayedAttempt<'a>],
 ) -> BTreeMap<&'a str, (&'a ReplayedAttempt<'a>, FigureRow)> {
@@ -145,7 +145,7 @@ fn strata_of_holes<'a>(group: &[&'a ReplayedAttempt<'a>]) -> BTreeMap<&'a str, V
     strata
 }
 
-/// The strata that a hole belongs to whatever its file.
+/// The strata of a hole that do not depend on its file.
 pub(super) fn hole_strata(hole: &Hole) -> Vec<Stratum> {
     let kind = Stratum {
         dimension: SampleDimension::Kind,

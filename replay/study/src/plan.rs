@@ -31,7 +31,7 @@ pub struct PlanAssumptions {
     /// The clusters of shown completions.
     pub shown: Clustering,
     /// The correlation between the verdicts of two versions on one hole, 0 to 1: an effect that all
-    /// versions share is no error between them. 0 is conservative.
+    /// versions share is not an error between them. 0 is conservative.
     pub same_holes: f64,
 }
 
@@ -73,9 +73,11 @@ pub struct ExpectedStudy {
     pub low_r: f64,
     /// The 95 % quantile of r.
     pub high_r: f64,
-    /// The share of studies that find it at the 5 % level by Student's t, with the simulation error.
+    /// The share of studies that find it at the 5 % level by Student's t, with the simulation
+    /// error.
     pub student: Estimate,
-    /// The share that finds it by all permutations, as `fillrate study` does, for at most 7 versions.
+    /// The share that finds it by all permutations, as `fillrate study` does, for at most 7
+    /// versions.
     pub permutation: Option<Estimate>,
 }
 

@@ -155,8 +155,8 @@ fn band(
     (upper, middle)
 }
 
-/// Places each label beside its point, where it covers no other point and no other label: the shifts
-/// of their upper left corners from the points, in pixels.
+/// Places each label next to its point so that it covers no other point and no other label. Returns
+/// the shifts of their upper left corners from the points, in pixels.
 fn place_labels(points: &[(i32, i32)], labels: &[&str]) -> Vec<(i32, i32)> {
     let mut taken: Vec<[i32; 4]> = points
         .iter()

@@ -45,8 +45,8 @@ pub(super) type PooledFigures = BTreeMap<FigureKey, PooledFigure>;
 /// Pools the observations of each version and metric, within each group of a dimension, or all of
 /// them.
 ///
-/// Observations grouped by the same dimensions are parts of the same samples. Where there are several
-/// such divisions, the coarsest counts.
+/// Observations grouped by the same dimensions are parts of the same samples. Where there are
+/// several such divisions, the coarsest counts.
 ///
 /// # Errors
 /// Values without their rows occur twice, or lack the n that pooling needs.
@@ -84,8 +84,8 @@ pub(super) fn pool_observations(
         .collect()
 }
 
-/// The dimension beside the language that observations are grouped by, and whether they are grouped by
-/// language; the coarsest division first.
+/// The dimension other than language that observations are grouped by, and true if they are grouped
+/// by language too; the coarsest division first.
 type Division = (Option<SampleDimension>, bool);
 
 fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {

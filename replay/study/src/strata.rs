@@ -1,5 +1,5 @@
-//! Figures within strata of the samples: those that go the other way than pooled, and holes weighted
-//! to the mix that people see, which is post-stratification.
+//! Figures within strata of the samples: those that go the other way than pooled, and holes
+//! weighted to the mix that people see, which is post-stratification.
 
 use std::collections::BTreeMap;
 
@@ -43,10 +43,10 @@ impl StratifiedFigures {
         dimensions.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The strata in which the figures of a pair go the other way than pooled, both by r and by most
-    /// pairs of versions. Of a dimension other than the language, whose strata are many and small,
-    /// they count if they hold half of the offline samples, or if one goes the other way beyond
-    /// chance.
+    /// The strata in which the figures of a pair go the other way than pooled, both by r and by
+    /// most pairs of versions. Of a dimension other than the language, whose strata are many and
+    /// small, they count if they hold half of the offline samples, or if one goes the other way
+    /// beyond chance.
     pub(super) fn contrary(
         &self,
         versions: &[JoinedVersion],
@@ -162,7 +162,8 @@ fn mix_of_second(
     stated
 }
 
-/// The main offline figure with the holes of each stratum weighted to the second side's share of it.
+/// The main offline figure with the holes of each stratum weighted to the second side's share of
+/// it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WeightedFigures {
     /// The dimension.

@@ -2,16 +2,17 @@
 //! `language`, `metric`, `value` and `n`, in any order and either case. Fields are separated by
 //! commas, or as spreadsheets export them by semicolons or tabs; then a decimal comma is a point.
 //!
-//! `language` and `n` may be empty; `*` is all languages. Optional columns are `error`, the figure's
-//! standard error, `configuration`, the fingerprint of the settings, `clusters`, the number of files
-//! or people that the n come in, `design_effect`, by which clusters make the variance larger,
-//! `error_correlation`, that of the errors of two versions on the same holes, and `kind`, `place` and `length`,
-//! of which a row may have one: the part of the samples that it is of. If every value of a metric
-//! has its n and lies between 0 and 1, or in percent between 0 and 100, it is a share of n
-//! independent outcomes, as are edit similarities from 0 to 100; any other value is taken as stated,
-//! and its error is unknown without `error`. Any other column is an error, so that
-//! a misspelt one is not ignored. So is a rate below 0 or above 100, a column that mixes fractions
-//! and percentages, and a name in two spellings that differ in case alone.
+//! `language` and `n` may be empty; `*` is all languages. Optional columns are `error`, the
+//! figure's standard error, `configuration`, the fingerprint of the settings, `clusters`, the
+//! number of files or people that the n come in, `design_effect`, the factor by which clusters
+//! increase the variance, `error_correlation`, that of the errors of two versions on the same
+//! holes, and `kind`, `place` and `length`, of which a row may have one: the part of the samples
+//! that it is of. If every value of a metric has its n and is between 0 and 1, or in percent
+//! between 0 and 100, it is a share of n independent outcomes, as are edit similarities from 0 to
+//! 100; any other value is taken as stated, and its error is unknown without `error`. Any other
+//! column is an error, so that a misspelt one is not ignored. So is a rate below 0 or above 100, a
+//! column that mixes fractions and percentages, and a name in two spellings that differ in case
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +78,7 @@ const COLUMNS: [&str; 13] = [
 /// Parses a table; errors call it `name`.
 ///
 /// # Errors
-/// The text is no such table.
+/// The text is not a valid table.
 pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
     let fault = |source| TableError::Csv {
         name: name.to_owned(),
@@ -339,8 +340,8 @@ fn check_ranges(rows: &[TableRow]) -> Result<(), WrongLine> {
     Ok(())
 }
 
-/// Turns the percentages of a rate, and the values of a metric that goes from 0 to 100, into shares:
-/// as such they have the same errors as fractions.
+/// Turns the percentages of a rate, and the values of a metric that goes from 0 to 100, into
+/// shares: as such they have the same errors as fractions.
 fn take_percentages(observations: &mut [Observation]) {
     let mut of_metric: BTreeMap<String, Vec<StatedFigure>> = BTreeMap::new();
     for one in observations.iter() {

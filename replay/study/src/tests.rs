@@ -135,8 +135,8 @@ fn within(low: Option<f64>, high: Option<f64>, truth: f64) -> bool {
     low.unwrap() <= truth && truth <= high.unwrap()
 }
 
-/// Of intervals at 95 %, so many are expected to hold the truth; of 200, between 181 and 198 do in 995
-/// of 1,000 such tests.
+/// 95 % of the intervals are expected to contain the true value; of 200, between 181 and 198 do in
+/// 995 of 1,000 such tests.
 #[test]
 fn intervals_have_their_nominal_coverage() {
     for versions in [4, 5, 7] {
@@ -186,7 +186,8 @@ fn intervals_have_their_nominal_coverage() {
     }
 }
 
-/// An effect that moves all versions alike is no error between them, and must not be corrected for.
+/// An effect that moves all versions alike is not an error between them, and must not be corrected
+/// for.
 #[test]
 fn versions_on_shared_holes_are_compared_hole_by_hole() {
     let world = |same_holes| World {
@@ -212,7 +213,7 @@ fn versions_on_shared_holes_are_compared_hole_by_hole() {
 }
 
 /// Without a correlation, p is at most .05 in at most 5 of 100 studies; of 200, at most 17 in 98 of
-/// 100 such tests. Four versions can come to it in 1 of 24 orders, six in 36 of 720.
+/// 100 such tests. Four versions reach that p in 1 of 24 orders, six in 36 of 720.
 #[test]
 fn permutation_test_has_its_nominal_level() {
     for versions in [4, 6] {
@@ -623,7 +624,8 @@ fn contradicting_strata_make_the_conclusion_depend_on_the_mix() {
     }
 }
 
-/// A stratum of a tenth of the samples whose figures go the other way by chance contradicts nothing.
+/// A stratum of a tenth of the samples whose figures go the other way by chance contradicts
+/// nothing.
 #[test]
 fn a_small_noisy_stratum_contradicts_nothing() {
     let offline = table_by(
@@ -953,8 +955,8 @@ const STATSMODELS: [(f64, f64); 4] = [
     (0.2857142857142857, 0.12744893874282445),
 ];
 
-/// An accepted completion was shown, the rest after typing its beginning is the same completion, and
-/// a replay's sessions don't count.
+/// An accepted completion was shown, the rest after typing its beginning is the same completion,
+/// and a replay's sessions don't count.
 #[test]
 fn online_side_counts_by_the_definitions_of_the_variants() {
     use fillrate_server::completion::CompletionOrigin;

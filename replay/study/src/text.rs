@@ -67,7 +67,7 @@ impl Study {
         text
     }
 
-    /// The decision: its badge, its sentence, the next step, and what stands behind it.
+    /// The decision: its badge, its sentence, the next step, and the evidence for it.
     fn decision_text(&self) -> Vec<String> {
         let Some((decision, main)) = self.decision.as_ref().zip(self.pairs.first()) else {
             return Vec::new();

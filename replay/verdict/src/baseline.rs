@@ -202,7 +202,7 @@ impl Baseline {
         listed.join("; ")
     }
 
-    /// The tests that take no part because they always fail, and the files that can't be
+    /// The tests that are excluded because they always fail, and the files that can't be
     /// collected, each with the reason, sorted.
     pub fn set_aside(&self) -> Vec<(String, String)> {
         let failing = self.tests.iter().filter(|(_, info)| info.is_set_aside());

@@ -161,8 +161,8 @@ fn measure(
     Ok(after)
 }
 
-/// Runs all tests with warm workers of each readiness and adds to a baseline why they can't be used.
-/// Returns with it the number of these runs in which every test agrees with the baseline.
+/// Runs all tests with warm workers of each readiness and adds to a baseline why they can't be
+/// used. Returns with it the number of these runs in which every test agrees with the baseline.
 fn with_warm_runs(
     runner: &ProjectRunner,
     warm: &WarmWorkers,
@@ -332,8 +332,8 @@ fn leave_out_uncollected(
         .map(|error| (error.id.clone(), key_line(&error.message)))
         .collect();
     let files: Vec<String> = uncollected.keys().cloned().collect();
-    // If no test can be collected, the reason is worth more than a list; but where all files are
-    // compiled together, one that lacks a package keeps back all.
+    // If no test can be collected, the reason is more useful than a list. But if all files are
+    // compiled together, one that lacks a package prevents all others.
     let hopeless = report.tests.is_empty()
         && report.ended
         && !errors

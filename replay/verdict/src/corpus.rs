@@ -54,7 +54,7 @@ impl Corpus {
     /// in the repository at an address, `https://…/repo`, optionally followed by `@REVISION`.
     ///
     /// # Errors
-    /// The file is no valid manifest, the address can't be fetched, or nothing is detected.
+    /// The file is not a valid manifest, the address can't be fetched, or nothing is detected.
     pub fn load_manifest(&self, location: &Path) -> Result<Manifest, CorpusError> {
         detect::load_manifest(self, location)
     }
@@ -84,7 +84,7 @@ impl Corpus {
         progress: &dyn Fn(&str, CorpusStep),
     ) -> Result<Prepared, CorpusError> {
         let report_step = |step| progress(&project.name, step);
-        // The interpreter is looked for first: without it, fetching the source is for nothing.
+        // The interpreter is searched for first: without it, the source is not needed.
         let interpreter = match project.test {
             Some(_) => {
                 let wanted = project.environment.interpreter.as_deref();

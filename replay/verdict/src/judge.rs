@@ -23,8 +23,8 @@ use super::twin_check::TwinCheck;
 use super::type_checker::TypeChecker;
 use crate::corpus::Prepared;
 
-/// Most bytes by which a completion may make a file longer. Nobody accepts as much at once, and
-/// compilers and transformers take minutes for some texts of ten times the size.
+/// Most bytes by which a completion may make a file longer. No developer accepts a completion of
+/// that size, and compilers and transformers take minutes for some texts of ten times the size.
 const LARGEST_GROWTH: usize = 16 << 10;
 
 /// Judges changes to one project.
@@ -139,7 +139,7 @@ impl Judge {
     /// ids, or the files, classes or functions that hold tests; if empty, all tests decide.
     ///
     /// # Errors
-    /// The sandbox is unavailable: that is no verdict on the contents. A name is no test's.
+    /// The sandbox is unavailable, which says nothing about the contents. A name is not a test's.
     pub fn judge(
         &self,
         path: &str,
@@ -405,7 +405,7 @@ impl Judge {
     /// The stable tests of these names; `None` if there are no names.
     ///
     /// # Errors
-    /// A name is no test's.
+    /// A name is not a test's.
     pub(super) fn resolve_tests(
         &self,
         names: &[String],

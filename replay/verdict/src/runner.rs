@@ -1,4 +1,4 @@
-//! Runs a project's tests in the sandbox, whatever the test framework.
+//! Runs a project's tests in the sandbox with any test framework.
 //!
 //! A new runner is one file with a [`framework::TestFramework`], a line here and a line in the
 //! table of `frameworks`.

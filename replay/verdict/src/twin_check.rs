@@ -95,7 +95,7 @@ enum TwinResult {
     AsReference,
     /// A twin passed: its id.
     Passed(String),
-    /// A test that is no twin did not pass: why.
+    /// A test that is not a twin did not pass: the reason.
     OtherFailure(String),
     /// Every test ended as with the reference, and other evidence is missing: why.
     Unproved(String),
@@ -177,7 +177,7 @@ impl TwinCheck {
             (drawn.file.as_str(), drawn.test.rename.as_slice(), twin)
         });
         let mut files = edited_files(executor, edits)?;
-        // A file that only some runs lay over would tell in which its expectations are altered.
+        // A file replaced in only some runs would reveal the runs with altered expectations.
         let all = drawn.iter().flat_map(|drawn| &drawn.test.twins);
         let paths: BTreeSet<&str> = all.map(|twin| twin.path.as_str()).collect();
         for path in paths {
@@ -217,7 +217,7 @@ impl TwinCheck {
         if matches!(first, TwinResult::AsReference) {
             return Ok(Ending::AsReference);
         }
-        // Tests that depend on each other may end otherwise among twins, whatever the code.
+        // Tests that depend on each other may have other outcomes among twins with any code.
         if !matches!(run(None)?, TwinResult::AsReference) {
             return Ok(Ending::Unclear);
         }
@@ -839,7 +839,7 @@ fn other_files(
     found
 }
 
-/// True if a text has this word, which is no part of a longer one.
+/// True if a text contains this word, not only as a part of a longer one.
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |letter: Option<char>| letter.is_some_and(|it| it.is_alphanumeric() || it == '_');
     text.match_indices(word).any(|(at, _)| {
@@ -847,8 +847,8 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The functions that are tests of the baseline, each with the ids of its tests. An id that more
-/// than one function may have is no function's.
+/// The functions that are tests of the baseline, each with the ids of its tests. An ambiguous id is
+/// assigned to no function.
 fn functions_with_ids(
     executor: &Executor,
     path: &str,

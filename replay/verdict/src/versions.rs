@@ -55,8 +55,8 @@ impl Judge {
             .collect()
     }
 
-    /// The verdicts on versions of a file that a process had one after the other; `None` for one
-    /// that has to be judged by itself.
+    /// Judges versions of a file in sequence in one process; `None` for a version that has to be
+    /// judged by itself.
     fn judge_in_turn(
         &self,
         path: &str,

@@ -22,7 +22,7 @@ const THINKING_MARKS: [(&str, &str); 9] = [
 /// Extent of the answer in a text that may contain reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThoughtExtent {
-    /// There is no reasoning.
+    /// The text has no reasoning.
     None,
     /// The whole text is reasoning that has not ended.
     Open,
@@ -30,8 +30,8 @@ enum ThoughtExtent {
     Until(usize, usize),
 }
 
-/// Finds the reasoning in a text: between its marks; before an end mark alone, as many templates
-/// put the begin mark into the prompt; and in channels other than the final one.
+/// Finds the reasoning in a text: between its marks; before an end mark alone, since templates
+/// often put the begin mark into the prompt; and in channels other than the final one.
 fn thinking(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
     // Most completions contain no beginning of a mark, so the file need not be searched.
     let may_have_mark = ["<", "[/", "[T", "[t", "\u{25c1}", "assistantfinal"]

@@ -174,8 +174,8 @@ pub(super) fn is_odd(text: &str, language: Option<&Language>) -> bool {
     marks.any(|quote| count(quote.mark) % 2 == 1)
 }
 
-/// The point past a text that begins at another, its column in bytes. Tree-sitter's rows end with a line feed alone, so
-/// these are not the lines of [`crate::text::LineIndex`].
+/// The point past a text that begins at another, its column in bytes. Tree-sitter's rows end with a
+/// line feed alone, so these are not the lines of [`crate::text::LineIndex`].
 fn after(start: Point, text: &str) -> Point {
     match text.rfind('\n') {
         Some(at) => {

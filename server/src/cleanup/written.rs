@@ -379,8 +379,8 @@ struct FollowingLine {
 }
 
 impl FollowingLine {
-    /// True if a line after the cursor's block continues the function as far as what follows:
-    /// beside the line that follows, or as the header of the block that this is in.
+    /// True if a line after the cursor's block continues the function up to the line that follows:
+    /// it is indented at least like that line, or is the header of that line's block.
     fn is_continued_by(&self, line: &str, site: &SyntaxSite<'_>) -> bool {
         let width = indentation(line);
         let word = line.trim_start().split(|c: char| !c.is_alphabetic()).next();
@@ -601,7 +601,7 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
         return true;
     }
     let last = text.trim_end().chars().next_back();
-    // In a single line, a missing semicolon is no evidence.
+    // In a single line, a missing semicolon proves nothing.
     let goes_on =
         last.is_some_and(|last| ".,=+-*/%&|^<>!?:".contains(last)) || text.trim().contains('\n');
     if fits(text, site) {

@@ -126,8 +126,8 @@ pub(super) fn remaining_candidates(
     candidates: &[String],
     now: &RequestKey,
 ) -> Option<Vec<String>> {
-    // Most completions of a document are shorter than what was typed since, which needs no comparison
-    // of the texts around.
+    // Most completions of a document are shorter than what was typed since, which needs no
+    // comparison of the texts around.
     let typed = now.prefix.len().checked_sub(earlier.prefix.len())?;
     if candidates.iter().all(|candidate| candidate.len() <= typed) {
         return None;

@@ -84,7 +84,7 @@ struct DocumentTyping {
 /// Cause of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// The person asked for it.
+    /// The person requested it.
     Invoked,
     /// The person typed.
     Typing,
@@ -532,7 +532,7 @@ impl ModelEngine {
                     });
                 }
                 let completion = Arc::new(completion);
-                // It is no error if no request waits any more: the completion is cached.
+                // No request may be waiting any more, which is fine: the completion is cached.
                 let _ = sender.send(Some(completion));
             }
         };

@@ -307,8 +307,8 @@ impl Engines {
         }
     }
 
-    /// Indexes changes of other files after a pause in edits and changes, so that the next request need
-    /// not.
+    /// Indexes changes of other files after a pause in edits and changes, so that the next request
+    /// need not.
     pub fn settle_soon(&self) {
         let waiting = self
             .shared
@@ -344,8 +344,8 @@ impl Engines {
         self.shared.called.lock().remove(uri);
     }
 
-    /// Notes that a file or folder changed on disk, was created or was removed. It is read by the next
-    /// request, or after a pause if there are many.
+    /// Notes that a file or folder changed on disk, was created or was removed. It is read by the
+    /// next request, or after a pause if there are many.
     pub fn file_changed(&self, path: &Path) {
         self.shared.repository.file_changed(path);
         self.settle_soon();

@@ -483,15 +483,16 @@ impl RepositoryState {
         }
     }
 
-    /// Notes that a file or folder changed on disk, was created or was removed. It is read by the next
-    /// request, or if many changed by [`RepositoryState::settle`].
+    /// Notes that a file or folder changed on disk, was created or was removed. It is read by the
+    /// next request, or if many changed by [`RepositoryState::settle`].
     pub(super) fn file_changed(&self, path: &Path) {
         if self.has_files() && self.workspace.relative(path).is_some() {
             self.pending().report(path.to_owned());
         }
     }
 
-    /// Reads a file or folder that was reported as changed. Files that are hidden now are forgotten.
+    /// Reads a file or folder that was reported as changed. Files that are hidden now are
+    /// forgotten.
     fn read_reported(&self, path: &Path, report: u64) {
         let workspace = &self.workspace;
         let Some(relative) = workspace.relative(path) else {
@@ -546,7 +547,8 @@ impl RepositoryState {
         Some((path.clone(), *report))
     }
 
-    /// Notes a folder whose new visible files [`RepositoryState::settle`] looks for, if it may have any.
+    /// Notes a folder whose new visible files [`RepositoryState::settle`] looks for, if it may have
+    /// any.
     fn note_folder(&self, folder: &Path) {
         if let Some(folder) = self.may_hold_files(folder) {
             self.pending().folders.insert(folder);
@@ -577,9 +579,9 @@ impl RepositoryState {
         }
     }
 
-    /// Reads and indexes all changes but those of the file that was opened or edited last, whose text
-    /// is in the next request most likely: for a moment when no request waits. A request that comes
-    /// meanwhile waits for one file at most.
+    /// Reads and indexes all changes but those of the file that was opened or edited last, whose
+    /// text is in the next request most likely: for a moment when no request waits. A request that
+    /// comes meanwhile waits for one file at most.
     pub(super) fn settle(&self) {
         if let Err(error) = self.index_changes() {
             tracing::warn!(%error, "changes could not be indexed");
@@ -634,7 +636,8 @@ impl RepositoryState {
         let is_other = |path: &str| Some(path) != current;
         // Only an index's windows are checked against the rules once they are found.
         let may_defer = matches!(self.store, WindowStore::Index(_));
-        // What models have learnt is put in order while the repository is read, which takes seconds.
+        // What models have learnt is put in order while the repository is read, which takes
+        // seconds.
         let is_read = self.overtaken.lock().is_none();
         let order = match may_defer && !is_read {
             true => self.catching_up.try_lock_for(READING_WAIT),
@@ -673,8 +676,8 @@ impl RepositoryState {
         }
     }
 
-    /// Forgets the files in a folder that are hidden now; `prefix` is the beginning of their relative
-    /// paths.
+    /// Forgets the files in a folder that are hidden now; `prefix` is the beginning of their
+    /// relative paths.
     fn recheck(&self, folder: &Path, prefix: &str) {
         let mut paths: BTreeSet<String> = self
             .known()

@@ -37,8 +37,8 @@ pub const SWITCHED_OFF: &[(&str, &[&str])] = &[
     ("tsv", &[]),
 ];
 
-/// True if completions are offered in documents of a language: by its own setting, else by that of its
-/// protocol identifier, else not in prose and data, else by the setting `*`.
+/// True if completions are offered in documents of a language: by its own setting, else by that of
+/// its protocol identifier, else not in prose and data, else by the setting `*`.
 pub(super) fn offers(settings: &BTreeMap<String, bool>, id: &str) -> bool {
     let id = id.to_lowercase();
     let set = |name: &str| {

@@ -257,8 +257,8 @@ pub fn cceval_query(prefix: &str, reference: Option<&str>) -> String {
 }
 
 /// Query of RepoCoder. First round: the last [`REPOCODER_LINES`] lines before the cursor's line.
-/// Second round: half as many, then up to half as many lines of the cursor's line with the first
-/// completion, without blank lines.
+/// Second round: half that number of lines, then up to the same number of lines of the cursor's
+/// line with the first completion, without blank lines.
 pub fn repocoder_query(prefix: &str, completion: Option<&str>) -> String {
     let prefix = with_line_feeds(prefix);
     let (before, line) = prefix.rsplit_once('\n').unwrap_or(("", &prefix));

@@ -213,7 +213,8 @@ impl EditorSession {
         engines
     }
 
-    /// Notes for the engines that a file changed on disk. The file of an open document does not count.
+    /// Notes for the engines that a file changed on disk. The file of an open document does not
+    /// count.
     pub(super) fn file_changed(&self, path: &Path) {
         let engines = {
             let Some(mut state) = self.state() else {

@@ -243,7 +243,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
 }
 
 impl<P: HttpProtocol> HttpModel<P> {
-    /// Obtains these candidates, in as many requests as necessary.
+    /// Obtains these candidates, with several requests if necessary.
     async fn obtain(
         &self,
         run: &CandidateRun<'_>,
@@ -258,8 +258,8 @@ impl<P: HttpProtocol> HttpModel<P> {
                 CandidateBatching::Together => {
                     let outcome = self.exchange(run, &wanted).await;
                     if wanted.len() > 1 && matches!(outcome, Err(ref error) if declines(error)) {
-                        // Some servers return only one; llama.cpp's returns at most as many as it
-                        // has slots.
+                        // Some servers return only one candidate; llama.cpp's returns at most one
+                        // per slot.
                         several = CandidateBatching::AtOnce;
                         continue;
                     }

@@ -1,6 +1,6 @@
-//! `POST /v1/chat/completions`, as OpenAI defined it and many servers implement it: a chat model with
-//! an instruction to fill in. Its response is returned unchanged; clean-up removes what is not code.
-//! <https://platform.openai.com/docs/api-reference/chat>
+//! `POST /v1/chat/completions`, as OpenAI defined it and many servers implement it: a chat model
+//! with an instruction to fill in. Its response is returned unchanged; clean-up removes what is not
+//! code. <https://platform.openai.com/docs/api-reference/chat>
 
 use serde_json::{Value, json};
 

@@ -28,8 +28,7 @@ pub fn render(
     earlier: Option<&EarlierAttempt>,
     budget_tokens: usize,
 ) -> ChatPrompt {
-    // Text that starts a chat message is a special token on many servers, whatever the family is
-    // called.
+    // Text that starts a chat message is a special token on many servers, for any family's name.
     let parts = parts(input, TURN_TOKENS, budget_tokens);
     let path = escape_reserved(&super::one_line(input.path), TURN_TOKENS);
     let mut texts = vec![parts.prefix.as_str(), &parts.suffix, &path];

@@ -95,8 +95,8 @@ struct Layer {
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".fillrateignore"];
 
 impl IgnoreRules {
-    /// Loads the rules of the folders between a folder and the top of its Git repository. They do not
-    /// apply if they ignore the folder itself, since it was opened on purpose.
+    /// Loads the rules of the folders between a folder and the top of its Git repository. They do
+    /// not apply if they ignore the folder itself, since it was opened on purpose.
     pub(super) fn above(root: &Path) -> Self {
         let mut rules = Self::empty();
         let Some(top) = git_top(root) else {
@@ -260,7 +260,7 @@ fn excludes_file(configuration: &str) -> Option<PathBuf> {
 /// Reads the ignore files of a folder that exist, the weakest first.
 fn read(folder: &Path, files: &[PathBuf]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
-    // Most folders have none, and a missing file is no error.
+    // Most folders have none, and a missing file is not an error.
     for file in files.iter().filter(|file| file.is_file()) {
         if let Some(error) = builder.add(file) {
             tracing::warn!(file = %file.display(), %error, "an ignore file has lines that can't be read");

@@ -89,8 +89,8 @@ pub(super) fn find(
     found
 }
 
-/// Adds the modules of the imports below a node. `words` are the offsets in it of words that imports
-/// have: only children with one are visited, which in a large file are few.
+/// Adds the modules of the imports below a node. `words` are the offsets in it of words that
+/// imports have: only children with one are visited, which in a large file are few.
 fn add(
     language: &Language,
     node: Node<'_>,

@@ -63,8 +63,8 @@ pub struct Language {
     folder_module: &'static str,
     /// Words of which every import has at least one.
     import_words: &'static [&'static str],
-    /// The modules that a node imports; `None` if the node is no import. The text is the file's,
-    /// the path that of its folder.
+    /// The modules that a node imports; `None` if the node is not an import. The text is the
+    /// file's, the path that of its folder.
     imports: fn(Node<'_>, &str, &str) -> Option<Vec<ImportedModule>>,
     grammar: fn() -> tree_sitter::Language,
 }

@@ -49,10 +49,10 @@ pub enum FitError {
         /// Of how many.
         all: usize,
     },
-    /// There are none of the kind that was asked for.
+    /// There are no completions of the requested kind.
     #[error("there are no {0} completions that were shown")]
     None(&'static str),
-    /// There is too little to tell anything.
+    /// There are too few completions for a fit.
     #[error(
         "too little to fit a policy to: {accepted} of {shown} shown completions were accepted, \
          in {sessions} sessions, and it takes {needed} accepted, {needed} not accepted and \
@@ -81,7 +81,7 @@ pub enum FitError {
         /// The names of those that it follows from.
         from: String,
     },
-    /// There is no best fit.
+    /// The regression has no solution.
     #[error("no policy can be fitted: {0}")]
     Regression(#[from] LogisticError),
 }
@@ -103,8 +103,8 @@ const BINS: usize = 10;
 /// Fits a policy to shown completions. Features that are the same everywhere are left out.
 ///
 /// # Errors
-/// The data are too few, or mixed of people's and simulated ones; simulated ones alone are taken
-/// only where `simulated` says so.
+/// The data are too few or mix completions of people with simulated ones. Simulated ones alone
+/// require `simulated`.
 pub fn fit(
     name: &str,
     observations: &[ShownObservation],
@@ -271,7 +271,7 @@ fn calibration_error(predictions: &[(f64, f64)]) -> f64 {
     apart / predictions.len().max(1) as f64
 }
 
-/// The SHA-256 of all that a fit is made of.
+/// The SHA-256 of the input of a fit.
 fn digest(taken: &[&ShownObservation]) -> String {
     let lines: Vec<String> = taken
         .iter()
@@ -397,8 +397,7 @@ mod tests {
     fn a_feature_that_follows_from_another_is_named() {
         let mut data = observations(2000, 20);
         for one in &mut data {
-            // Where each character takes its time, the latency says nothing that the length does
-            // not.
+            // If latency is proportional to length, it adds no information.
             one.latency_ms = one.characters as f64 - 1.0;
         }
         let error = fit("mine", &data, false).expect_err("it is refused");
@@ -448,7 +447,7 @@ mod tests {
         let mut mixed = observations(6000, 40);
         mixed[7].simulated = true;
         insta::assert_snapshot!(error(&mixed, false), @"1 of 6000 completions are simulated, no person's; a policy fitted to people takes none of them: leave them out, or say --simulated to fit one to simulated completions alone");
-        // Alone they are too few, and people's are not taken beside them.
+        // Simulated completions alone are too few, and `--simulated` ignores those of people.
         assert!(error(&mixed, true).contains("of 1 shown"));
         assert_eq!(
             error(&mixed[..7], true),

@@ -75,7 +75,7 @@ pub enum GateFitError {
         /// Number that either needs.
         needed: usize,
     },
-    /// There is no best fit.
+    /// The regression has no solution.
     #[error("no gate can be fitted: {0}")]
     Regression(#[from] LogisticError),
 }
@@ -91,8 +91,8 @@ pub const MOST_CHARACTERS_LOST: f64 = 0.02;
 /// the others.
 ///
 /// # Errors
-/// The data are too few, or mixed of people's and simulated ones; simulated ones alone are taken
-/// only where `simulated` says so.
+/// The data are too few or mix completions of people with simulated ones. Simulated ones alone
+/// require `simulated`.
 pub fn fit_gate(
     observations: &[GateObservation],
     simulated: bool,
@@ -161,7 +161,7 @@ pub fn fit_gate(
 }
 
 impl GateFit {
-    /// The points that people read: the first that holds back each tenth of the completions.
+    /// The points shown to people: the first that suppresses each tenth of the completions.
     pub fn tenths(&self) -> Vec<FrontierPoint> {
         let first = |tenth: u32| {
             let share = f64::from(tenth) / 10.0;
@@ -276,7 +276,7 @@ fn judged_by_the_others(
     Ok(judged)
 }
 
-/// Returns the completions that each threshold between two probabilities holds back and loses.
+/// Returns the completions that each threshold between two probabilities suppresses and loses.
 fn frontier(judged: &[(f64, usize)]) -> Vec<FrontierPoint> {
     let mut sorted = judged.to_vec();
     sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -369,7 +369,7 @@ mod tests {
         }
         let fit = fit_gate(&noise, true).expect("a fit");
         assert!(fit.gate.evidence.held_back < 0.06, "{:?}", fit.gate);
-        // Whatever is held back, about as large a share of what would be accepted is lost.
+        // On noise, the share of accepted characters lost is about the share held back.
         let half = fit.frontier.iter().find(|point| point.held_back >= 0.5);
         let half = half.expect("there are many thresholds");
         assert!((half.characters_lost - 0.5).abs() < 0.1, "{half:?}");

@@ -118,7 +118,7 @@ pub struct Calibration {
     pub brier: f64,
     /// Its standard error, clustered by session.
     pub brier_se: Option<f64>,
-    /// The same of a prediction that is the training folds' share of accepts, whatever is shown.
+    /// The same of a constant prediction: the training folds' share of accepts.
     pub brier_of_the_rate_alone: f64,
     /// The expected calibration error over ten bins of equal width.
     pub expected_calibration_error: f64,
@@ -201,17 +201,17 @@ impl Feature {
     }
 }
 
-/// Reason for which there is no policy.
+/// Reason why a policy can't be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// There is none of this name.
+    /// No policy has this name.
     #[error(
         "`{0}` is no policy; the policies are `{names}`, and `probabilistic=FILE` with a file \
          that `fillrate fit` wrote, each also with `+latency` behind its name",
         names = Policy::NAMES.join("`, `")
     )]
     Unknown(String),
-    /// The file is no policy's.
+    /// The file does not contain a policy.
     #[error("{file} is no policy: {reason}")]
     File {
         /// The file.
@@ -228,7 +228,7 @@ impl Policy {
     /// The policy that a command line names. `read` gives a file's text.
     ///
     /// # Errors
-    /// There is no such policy, or its file is none.
+    /// The policy does not exist, or its file does not contain one.
     pub fn parse(
         text: &str,
         read: impl Fn(&str) -> Result<String, String>,
@@ -286,9 +286,9 @@ impl Policy {
         1
     }
 
-    /// The index of the candidate that is accepted; `None` is a dismissal. `oracle-prefix` considers
-    /// all candidates, the other policies the displayed one. `draw` is between 0 and 1: random
-    /// choices depend on it alone.
+    /// The index of the candidate that is accepted; `None` is a dismissal. `oracle-prefix`
+    /// considers all candidates, the other policies the displayed one. `draw` is between 0 and 1:
+    /// random choices depend on it alone.
     pub fn choose(&self, view: DisplayedCompletion<'_>, draw: f64) -> Option<usize> {
         let shown = view.candidates.first()?;
         let accepted = match &self.rule {

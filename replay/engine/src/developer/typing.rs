@@ -7,11 +7,11 @@
 //! pause is slept in full. In the server the wait for the next key (`typing.wait_ms`) depends on
 //! the wall's clock: under a virtual clock it would see keys come as fast as it answers. So the
 //! server is configured not to wait, and the developer uses the server's own [`Rhythm`] to compute
-//! the wait, adds it to the answer's time, and sends no request if a key would have come before. Under [`Pace::Real`] every pause is slept and nothing is
-//! counted on the server's behalf.
+//! the wait, adds it to the answer's time, and sends no request if a key would have come before.
+//! Under [`Pace::Real`] every pause is slept and nothing is counted on the server's behalf.
 //!
-//! With a scripted latency every answer is waited for, whatever it takes, and is seen as if it
-//! had taken just that: the session depends on no clock and is the same every time.
+//! With a scripted latency the developer waits for every answer without a limit and treats it as
+//! if it had taken exactly that latency: the session depends on no clock and is reproducible.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -24,8 +24,8 @@ use super::policy::{DisplayedCompletion, LinePosition, Policy};
 use super::typist::{KeyPosition, Typist, draw};
 
 /// Delay of an editor from a key to its request, in milliseconds: VS Code's
-/// (<https://github.com/microsoft/vscode/pull/152747>), which asks at once where a completion was
-/// just accepted (<https://github.com/microsoft/vscode/pull/240239>).
+/// (<https://github.com/microsoft/vscode/pull/152747>), which sends a request without delay after
+/// an accepted completion (<https://github.com/microsoft/vscode/pull/240239>).
 pub const EDITOR_DELAY_MS: f64 = 50.0;
 
 /// Settings of a developer's typing.
@@ -153,10 +153,10 @@ pub struct TypingRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestResult {
-    /// A completion came on display that was not there.
+    /// A new completion is displayed.
     Shown,
-    /// The answer is what is left of the completion on display, or the very one that was there
-    /// last: it counts once.
+    /// The answer is the rest of the displayed completion, or the one that was displayed last: it
+    /// counts once.
     Continued,
     /// The answer was empty.
     Nothing,
@@ -442,8 +442,8 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         })
     }
 
-    /// Displays the first candidate of a reply and lets the policy choose. A candidate that continues
-    /// the one displayed last is no new display, and no choice is made again.
+    /// Displays the first candidate of a reply and lets the policy choose. A candidate that
+    /// continues the one displayed last does not count as a new display and causes no new choice.
     async fn display_reply(
         &mut self,
         request: &mut TypingRequest,
@@ -718,7 +718,7 @@ mod tests {
                 deletes: 0
             }
         );
-        // After an accept the editor asks at once.
+        // After an accept the editor sends a request without delay.
         let latencies: Vec<_> = session.requests.iter().map(|one| one.latency_ms).collect();
         assert_eq!(latencies, [Some(10.0), Some(10.0)]);
     }
@@ -735,8 +735,8 @@ mod tests {
             kept: 1,
             removed: 2,
         };
-        // After the repair `b` is typed without a request, and then `bc` is offered and wrong but for
-        // nothing: `c` is asked for and typed after it.
+        // The repair types `b` without a request. The next completion, `bc`, is wrong from its
+        // first character, so `c` is typed too.
         assert_eq!(accepted[0], Some(wrong));
         assert_eq!(session.keys.deletes, 2 + 2);
         assert_eq!(session.keys.typed, 2);

@@ -92,7 +92,7 @@ impl Wire {
         self.send(&message).await
     }
 
-    /// Waits for the answer to a request: a result, or the error's message. Safe to give up.
+    /// Waits for the answer to a request: a result, or the error's message. Safe to cancel.
     pub(super) async fn answer(
         &mut self,
         id: i64,
@@ -105,7 +105,7 @@ impl Wire {
         }
     }
 
-    /// Waits for the next notification. Safe to give up.
+    /// Waits for the next notification. Safe to cancel.
     pub(super) async fn notification(&mut self) -> Result<(String, Value), DeveloperError> {
         loop {
             if let Some(notification) = self.notifications.pop_front() {

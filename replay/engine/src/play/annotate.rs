@@ -1,4 +1,4 @@
-//! Has several models say why answers failed, and counts their votes.
+//! Asks several models for the reasons of failures, and counts their votes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct AnnotationPlan {
     pub prompt: Option<PathBuf>,
     /// Files of labels that people or other programs gave.
     pub labels: Vec<PathBuf>,
-    /// Number of requests that run at once.
+    /// Number of concurrent requests.
     pub threads: usize,
 }
 

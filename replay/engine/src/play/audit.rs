@@ -28,7 +28,7 @@ pub struct AuditPlan {
     pub corpus: Option<PathBuf>,
     /// The folder of added tests; `None` for where it was when the run was made.
     pub tests: Option<PathBuf>,
-    /// Number of jobs that run at once.
+    /// Number of concurrent jobs.
     pub threads: usize,
 }
 
@@ -55,7 +55,7 @@ struct AuditJob<'a> {
     filled: String,
 }
 
-/// Audits a run and stores what it came to.
+/// Audits a run and stores the results.
 ///
 /// # Errors
 /// The corpus is unknown or can't be prepared, or the sandbox or the database fails: then nothing

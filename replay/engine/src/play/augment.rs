@@ -768,7 +768,7 @@ impl TestAuthor {
         }
     }
 
-    /// The model's answers to requests, several at once: texts, or why a request failed.
+    /// Sends requests concurrently. Returns each one's text, or the reason for its failure.
     fn answers(
         &self,
         requests: Vec<(usize, ModelRequest)>,

@@ -1,11 +1,11 @@
 //! Plays several models on the same holes, hole by hole, and decides in which order they are.
 //!
-//! Holes come in batches of whole files, in an order that depends on their ids alone. Of each batch,
-//! all models are asked first, one request at a time, and then the completions are judged in
+//! Holes come in batches of whole files, in an order that depends on their ids alone. Of each
+//! batch, all models are asked first, one request at a time, and then the completions are judged in
 //! parallel, so that no verdict slows a model down. After each batch the comparison looks at the
-//! order of each pair of models: a model whose orders are all decided is not asked any more. What a
-//! comparison does follows from the attempts that its runs have, so that one that is killed and
-//! started again comes to the same end.
+//! order of each pair of models: a model whose orders are all decided is not asked any more. Each
+//! step of a comparison depends only on the attempts that its runs have, so that one that is killed
+//! and started again has the same result.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ pub struct ComparisonPlan {
 pub struct ComparisonOutcome {
     /// The runs, in the order of the models.
     pub runs: Vec<ReplayedRun>,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
     /// The order of each pair of models, in the order in which a comparison of more models would
     /// have them, too.
@@ -70,7 +70,7 @@ pub struct ModelOrder {
     /// The share of holes that the first passes minus that of the second; `None` if the two have no
     /// judged hole in common.
     pub difference: Option<Estimate>,
-    /// True if a look before the end decided it.
+    /// True if an interim look decided it.
     pub is_early: bool,
 }
 

@@ -71,7 +71,7 @@ pub struct TaskDistance {
     pub variant: &'static str,
     /// The mean distance of a real function from the nearest task, clustered by file.
     pub error: Option<Estimate>,
-    /// The same for as many functions of real code, drawn at random, in place of the tasks.
+    /// The same for [`tasks`](Self::tasks) random functions of real code in place of the tasks.
     pub random: Option<Estimate>,
 }
 
@@ -80,7 +80,7 @@ pub struct TaskDistance {
 pub struct DistanceOutcome {
     /// By language.
     pub languages: Vec<TaskDistance>,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
 }
 
@@ -212,7 +212,8 @@ fn text(file: &SourceFile, function: &DocumentedFunction, part: FunctionPart) ->
     }
 }
 
-/// Compares the tasks of a language, and as many functions drawn at random, with other functions.
+/// Compares the tasks of a language, and the same number of random functions, with other
+/// functions.
 fn measure(
     language: &'static str,
     tasks: &TaskTexts,

@@ -94,8 +94,8 @@ pub enum Event {
         language: String,
         /// Number of tests that are stable; `null` if the project has no tests.
         tests: Option<usize>,
-        /// Tests that always fail and files of tests that can't be collected, which take no part,
-        /// with the reasons.
+        /// Excluded tests, which always fail, and files of tests that can't be collected, with the
+        /// reasons.
         set_aside: BTreeMap<String, String>,
         /// Files that can have no hole, with the reasons: not UTF-8, or nested too deeply.
         left_out_files: BTreeMap<String, String>,
@@ -106,10 +106,11 @@ pub enum Event {
         /// State that a warm worker reaches: `collected`, `loaded`, or `cold` if the tests can't be
         /// run by one; `null` if the project has no tests.
         readiness: Option<String>,
-        /// Reason for which every run of the tests starts from scratch; `null` unless `readiness` is `cold`.
+        /// Reason for which every run of the tests starts from scratch; `null` unless `readiness`
+        /// is `cold`.
         cold_reason: Option<String>,
     },
-    /// A project takes no part.
+    /// A project is excluded.
     ProjectFailed {
         /// The project's name.
         project: String,
@@ -189,8 +190,8 @@ pub enum Event {
         /// Number of successive requests that failed.
         in_a_row: usize,
     },
-    /// A model's server has too much to do, and is asked again after the time that it asks for. Until
-    /// then it is asked nothing.
+    /// A model's server is overloaded. Its next request follows after the time in its
+    /// `Retry-After`.
     ModelBusy {
         /// The model's name.
         model: String,
@@ -307,7 +308,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Returns the title beside a progress bar.
+    /// Returns the title of a progress bar.
     pub fn title(self) -> &'static str {
         match self {
             Self::Prepare => "preparing projects",

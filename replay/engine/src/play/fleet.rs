@@ -1,8 +1,8 @@
 //! Runs the parts of a replay by a scheduler that is there: what it is given, submitting and
 //! following.
 //!
-//! Every scheduler starts the same command, `fillrate replay … --partition`, with `auto` for the part
-//! if its own variables say which that is.
+//! Every scheduler starts the same command, `fillrate replay … --partition`, with `auto` for the
+//! part if its own variables say which that is.
 
 pub mod hyperqueue;
 pub mod kubernetes;

@@ -48,7 +48,7 @@ const MOST_FAILURES_IN_A_ROW: usize = 4;
 /// Timeout for a language server to start and to index a repository.
 const SERVER_START_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Longest wait before a request is repeated, whatever the server's `Retry-After` says.
+/// Upper limit for the wait before a retry, also for a server's `Retry-After`.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(600);
 
 /// A hole with the file and project that a job works on.
@@ -206,7 +206,7 @@ impl<'a> SubjectReplay<'a> {
     }
 
     /// Requests what is missing at one hole without judging the samples, so that no verdict runs
-    /// while a model is asked. What was typed is judged at once.
+    /// while a model is asked. Typed text is judged immediately.
     pub(super) fn ask_job(
         &self,
         job: &HoleJob<'_>,
@@ -254,8 +254,8 @@ impl<'a> SubjectReplay<'a> {
         self.judge_and_store(&site, sample, reply).map(drop)
     }
 
-    /// Requests a completion at a hole and forgets it: the first request to a server may load a
-    /// model, which is no latency of the ones that follow.
+    /// Requests a completion at a hole and discards it: the first request to a server may load a
+    /// model, which must not count in the latency of a measured one.
     pub(super) fn warm_up(&self, hole: &Hole, worker: &mut ReplayWorker) -> Result<(), PlayError> {
         let CompletionSource::Server(presented) = &self.parameters.source else {
             return Ok(());
@@ -301,7 +301,7 @@ impl<'a> SubjectReplay<'a> {
         let hole = site.hole;
         let shown = presented.get(&hole.id).ok_or_else(|| missing_file(hole))?;
         let cut = match self.parameters.subject.paper {
-            // A paper's text is no file of the project.
+            // A paper's text is not that of a file of the project.
             Some(_) => {
                 let (prefix, suffix) = hole.cut(site.contents)?;
                 [prefix, suffix].concat()
@@ -683,7 +683,7 @@ impl<'a> SubjectReplay<'a> {
             ],
             start_timeout: SERVER_START_TIMEOUT,
             telemetry: self.parameters.telemetry.clone(),
-            // Its workspace is a copy that is gone afterwards.
+            // Its workspace is a copy that is removed afterwards.
             keeps_index: false,
         })
     }

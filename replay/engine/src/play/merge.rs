@@ -30,7 +30,7 @@ pub struct SettlingPlan {
     pub corpus: Option<PathBuf>,
     /// The folder of added tests; `None` for where it was when the parts were made.
     pub tests: Option<PathBuf>,
-    /// Number of jobs that run at once.
+    /// Number of concurrent jobs.
     pub threads: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct SettlingPlan {
 pub struct MergeOutcome {
     /// Number of attempts the run has.
     pub attempts: usize,
-    /// Number of segments that it was made of.
+    /// Number of merged segments.
     pub segments: usize,
     /// Number of attempts in several segments.
     pub repeated: usize,

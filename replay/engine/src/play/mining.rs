@@ -54,7 +54,7 @@ pub struct MiningPlan {
 pub struct MiningOutcome {
     /// By project, in the manifest's order.
     pub projects: Vec<(String, MinedHoles)>,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
 }
 
@@ -89,7 +89,7 @@ pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, 
 /// Refuses to go on without any hole.
 ///
 /// # Errors
-/// No hole was admitted; says why, by project.
+/// No hole was admitted. The error gives the reason for each project.
 pub(super) fn check_any<'a>(
     mined: impl Iterator<Item = (&'a str, &'a MinedHoles)>,
 ) -> Result<(), PlayError> {

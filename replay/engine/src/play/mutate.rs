@@ -50,7 +50,7 @@ pub struct MutationOutcome {
     pub audits: Vec<MutantAudit>,
     /// Number of mutants that got their verdict from a process that they shared with others.
     pub in_shared_process: usize,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
 }
 
@@ -104,7 +104,7 @@ pub struct MutatedHole<'a> {
     pub contents: &'a str,
     /// The mutants, in the order of their edits.
     pub mutants: Vec<Mutant>,
-    /// The file with a statement that raises; `None` if there is no room for one.
+    /// The file with a statement that raises; `None` if the hole can't contain one.
     raising: Option<String>,
 }
 
@@ -261,8 +261,8 @@ fn with_mutants<T>(
     function(holes.to_vec(), mutated, absent)
 }
 
-/// Verdicts on a hole's mutants, one after the other. Once enough survived that the score must be
-/// below `least`, the others are left out.
+/// Judges a hole's mutants in sequence. Stops when enough have survived that the score must be
+/// below `least`.
 ///
 /// # Errors
 /// The sandbox is unavailable.
@@ -448,7 +448,7 @@ fn judge_job(
 }
 
 impl MutatedHole<'_> {
-    /// The file with a change; `None` if there is no room for it.
+    /// The file with a change; `None` if the hole can't contain it.
     fn text(&self, change: Change) -> Option<String> {
         match change {
             Change::Unchanged => Some(self.contents.to_owned()),
@@ -499,7 +499,7 @@ impl MutatedHole<'_> {
 }
 
 impl HoleScore {
-    /// Counts what a version of the hole's file came to.
+    /// Counts the outcome of a version of the hole's file.
     fn add(&mut self, of: &MutatedHole<'_>, change: Change, outcome: Option<Outcome>) {
         match (change, outcome) {
             (Change::Unchanged, Some(Outcome::Passed)) => {}

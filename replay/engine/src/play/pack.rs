@@ -25,7 +25,7 @@ pub struct PackPlan {
     pub tasks: Option<PathBuf>,
     /// The pack's file.
     pub out: PathBuf,
-    /// Number of jobs that run at once to make what the cache lacks.
+    /// Number of concurrent jobs to make what the cache lacks.
     pub threads: usize,
 }
 
@@ -40,7 +40,8 @@ pub struct PackOutcome {
     pub absent: Vec<AbsentProject>,
 }
 
-/// Packs sources, environments and baselines of a corpus; what the cache lacks of them is made first.
+/// Packs sources, environments and baselines of a corpus; what the cache lacks of them is made
+/// first.
 ///
 /// # Errors
 /// The corpus or the tasks are invalid, no project is ready, or the pack can't be written.
@@ -92,8 +93,8 @@ fn items(corpus: &Corpus, projects: &[PlayableProject]) -> BTreeSet<PathBuf> {
     items
 }
 
-/// Keeps the manifest and the tasks in the cache, where the pack takes them from. The manifest names
-/// what a worker has: for a source in a folder, its copy in the cache.
+/// Keeps the manifest and the tasks in the cache, where the pack takes them from. The manifest
+/// names what a worker has: for a source in a folder, its copy in the cache.
 fn keep_corpus(
     plan: &PackPlan,
     corpus: &Corpus,

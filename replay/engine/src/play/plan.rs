@@ -27,11 +27,11 @@ pub struct ReplayPlan {
     /// Number of completions that are requested at each hole; `None` for 1, or all of a predictions
     /// file.
     pub samples: Option<u32>,
-    /// The models, each a run of its own: `embedded`, `reference`, `empty`, `predictions`, or the path
-    /// of a settings file (.toml) or of predictions (.jsonl).
+    /// The models, each a run of its own: `embedded`, `reference`, `empty`, `predictions`, or the
+    /// path of a settings file (.toml) or of predictions (.jsonl).
     pub models: Vec<String>,
-    /// True if the runs without [`out`](Self::out) are in one folder, which is the same whatever
-    /// models are compared.
+    /// True if the runs without [`out`](Self::out) are in one folder, which does not depend on the
+    /// models that are compared.
     pub is_comparison: bool,
     /// The file whose predictions are judged unchanged by the model `predictions`.
     pub predictions: Option<PathBuf>,
@@ -138,8 +138,8 @@ impl ReplayPlan {
         Ok(identity)
     }
 
-    /// A subject's name among the subjects of the plan: its model, its context and its view, as far as
-    /// there are several.
+    /// A subject's name among the subjects of the plan: its model, its context and its view, as far
+    /// as there are several.
     pub(super) fn title(&self, subject: &ModelUnderTest) -> String {
         let presentations = self.contexts.len().max(1) * self.views.len().max(1);
         match subject.label() {

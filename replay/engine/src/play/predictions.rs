@@ -41,7 +41,8 @@ impl HolePredictions {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file can't be read, or a line is no prediction: names it, and the column if it is no JSON.
+    /// The file can't be read, or a line is not a prediction. The error names the line, and the
+    /// column if it is not JSON.
     pub(super) fn read(path: &Path) -> Result<Self, PlayError> {
         let mut bytes = Vec::new();
         open_lines(path)

@@ -18,7 +18,7 @@ use crate::store::{ProjectState, ProjectStatus};
 /// Settings for running tests.
 #[derive(Clone, Debug)]
 pub struct ExecutionPlan {
-    /// Number of jobs that run at once, at least 1.
+    /// Number of concurrent jobs, at least 1.
     pub threads: usize,
     /// Engine that reaches verdicts.
     pub engine: Engine,
@@ -44,12 +44,12 @@ pub struct PlayProject<J> {
     pub files: Vec<SourceFile>,
 }
 
-/// A project that takes no part.
+/// A project that is excluded.
 #[derive(Clone, Debug)]
 pub struct AbsentProject {
     /// Its name.
     pub name: String,
-    /// Reason for which it takes no part.
+    /// Reason for which it is excluded.
     pub state: ProjectState,
 }
 
@@ -61,7 +61,7 @@ impl AbsentProject {
     }
 }
 
-/// There is nothing to work on, as none of these projects takes part: `what`, and why.
+/// Returns the error for a command whose projects are all excluded: `what`, and the reasons.
 pub(super) fn none_ready(what: &str, absent: &[AbsentProject]) -> PlayError {
     let reasons: Vec<String> = absent.iter().map(AbsentProject::describe).collect();
     PlayError::Empty(format!("{what}: {}", reasons.join("; ")))
@@ -145,7 +145,7 @@ impl ProjectLoader<'_> {
         Ok((tested, absent))
     }
 
-    /// Prepares the sources and environments of all projects, and lays the added tests over them.
+    /// Prepares the sources and environments of all projects, and overlays the added tests.
     ///
     /// # Errors
     /// No project has a folder among the added tests.
@@ -255,7 +255,7 @@ impl ProjectLoader<'_> {
 /// Reason for which nothing can be said of changes to a project.
 pub(super) const UNTESTED: &str = "it has no tests (`[project.test]` in the manifest)";
 
-/// Prepares the sources and environments of all projects, and lays tests over them from a folder.
+/// Prepares the sources and environments of all projects, and overlays tests from a folder.
 ///
 /// # Errors
 /// The folder has nothing for any project.
@@ -390,7 +390,8 @@ pub(super) fn load_manifest(
     Ok(manifest)
 }
 
-/// As [`load_manifest`], for their sources alone: the projects have no tests and need no environment.
+/// As [`load_manifest`], for their sources alone: the projects have no tests and need no
+/// environment.
 ///
 /// # Errors
 /// See [`Corpus::load_manifest`].

@@ -32,14 +32,14 @@ use crate::store::{Machine, ProjectState, Run};
 pub struct ReplayOutcome {
     /// The runs, one for each model, context and view.
     pub runs: Vec<ReplayedRun>,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
 }
 
 /// A run that was replayed.
 pub struct ReplayedRun {
-    /// The model, its context and the view of the files, as far as there are several: the run's name
-    /// among these.
+    /// The model, its context and the view of the files, as far as there are several: the run's
+    /// name among these.
     pub title: String,
     /// The run.
     pub run: Run,
@@ -166,7 +166,7 @@ pub(super) fn with_prepared<T>(
 }
 
 impl<'a> PreparedReplay<'a> {
-    /// Plays the subjects one after the other.
+    /// Plays the subjects in sequence.
     fn play_one_by_one(self) -> Result<Vec<ReplayedRun>, PlayError> {
         let (plan, holes) = (self.plan, self.holes);
         let mut runs = Vec::new();
@@ -174,7 +174,7 @@ impl<'a> PreparedReplay<'a> {
             let run = replay.play(holes)?;
             let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
             let is_complete = is_complete(&run, policies * holes.len());
-            // What a part made is kept, whatever it came to.
+            // An incomplete part is kept too.
             match is_complete {
                 Ok(true) => run.set_finished()?,
                 _ => run.write_segment()?,

@@ -71,8 +71,8 @@ impl ModelUnderTest {
     /// Loads the models, each once for each context and view.
     ///
     /// # Errors
-    /// There is no such model, its settings are invalid, a model, a context or a view is named
-    /// twice, or these don't go together.
+    /// A model does not exist, its settings are invalid, a model, a context or a view is named
+    /// twice, or they can't be combined.
     pub(super) fn load_all(selection: &SubjectSelection<'_>) -> Result<Vec<Self>, PlayError> {
         let mut subjects: Vec<Self> = Vec::new();
         for name in selection.models {

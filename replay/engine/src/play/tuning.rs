@@ -23,8 +23,8 @@ use super::projects::{AbsentProject, load_sources, prepare, visible_sources};
 /// The version of the rows.
 const SCHEMA: u32 = 1;
 
-/// References of fewer words and signs stand in code by right: they exclude what they are cut from, and
-/// functions whose bodies they resemble.
+/// References with fewer words and signs occur in unrelated code too. They exclude functions of the
+/// file that they are cut from and functions whose bodies they resemble.
 const TELLING_TOKENS: usize = 10;
 
 /// Options of the tuning data.
@@ -79,7 +79,7 @@ pub struct TuningOutcome {
     /// References of evaluation sets that are too short to be looked for within functions of other
     /// files than their own.
     pub short_references: usize,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     pub absent: Vec<AbsentProject>,
 }
 
@@ -153,8 +153,8 @@ pub fn run(plan: &TuningPlan, listener: &dyn Listener) -> Result<TuningOutcome, 
     })
 }
 
-/// The projects for validation: of two or more at least one, if any share is asked for, and never
-/// all.
+/// The projects for validation: of two or more at least one, if the requested share is not 0, and
+/// never all.
 fn validation_projects(manifest: &Manifest, plan: &TuningPlan) -> BTreeSet<String> {
     let mut names: Vec<&String> = manifest.projects.iter().map(|it| &it.name).collect();
     names.sort_by_cached_key(|name| sha256_hex(format!("{}\0{name}", plan.seed).as_bytes()));

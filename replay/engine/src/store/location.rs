@@ -154,8 +154,8 @@ impl LocalFolders {
     }
 }
 
-/// Copies all segments and sources into a temporary folder. Each is named by its contents, which are
-/// checked, since later faults would name the copy.
+/// Copies all segments and sources into a temporary folder. Each is named by its contents, which
+/// are checked, since later faults would name the copy.
 fn copy(objects: &ObjectPrefix) -> Result<TempDir, StoreError> {
     let folder = tempfile::tempdir().map_err(StoreError::file(&std::env::temp_dir()))?;
     let names = objects.list("")?.into_iter();

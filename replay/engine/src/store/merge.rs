@@ -131,7 +131,7 @@ struct FinishedParts {
 struct PartEnd {
     /// The names of the others.
     others: Vec<String>,
-    /// The projects that take no part.
+    /// The projects that are excluded.
     absent: BTreeSet<String>,
 }
 
@@ -434,8 +434,8 @@ impl MergedParts {
         Ok(conflicts)
     }
 
-    /// Writes the run into a folder, which must not exist, or hold that very run. `settled` are the
-    /// attempts that conflicts come to.
+    /// Writes the run into a folder, which must not exist or must contain the same run. `settled`
+    /// are the attempts that result from conflicts.
     ///
     /// # Errors
     /// A source or a segment is missing, or the folder can't be written to.
@@ -709,7 +709,7 @@ impl RecordReader<'_> {
     }
 }
 
-/// The folders with segments that a folder stands for: itself, or those of the parts in it.
+/// The folders with segments of a run: the folder itself, or those of the parts in it.
 fn part_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     if !folder.is_dir() {
         return Err(StoreError::Unmergeable(format!(

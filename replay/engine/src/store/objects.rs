@@ -34,7 +34,7 @@ impl ObjectPrefix {
     /// The prefix at an address. Nothing is asked of the store yet.
     ///
     /// # Errors
-    /// It is no address, or the variables do not fit together.
+    /// The address is invalid, or the environment variables contradict each other.
     pub(super) fn open(address: &str) -> Result<Self, StoreError> {
         let no_address = |reason: String| StoreError::Address {
             address: address.to_owned(),

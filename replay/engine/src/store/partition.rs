@@ -19,7 +19,7 @@ pub struct Partition {
 pub const PARTITIONS_VARIABLE: &str = "FILLRATE_PARTITIONS";
 
 impl Partition {
-    /// Part number `part` of `parts`, from 1; `None` if there is no such part.
+    /// Part number `part` of `parts`, from 1; `None` if the number is out of range.
     pub fn new(part: u32, parts: u32) -> Option<Self> {
         (1..=parts).contains(&part).then_some(Self { parts, part })
     }

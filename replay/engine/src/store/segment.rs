@@ -1,15 +1,15 @@
 //! The segment: an immutable file with some of the attempts of a part of a run.
 //!
-//! A segment is JSON lines. Its name is the SHA-256 of its contents with the ending `.jsonl`, and it
-//! is put in place by renaming, so that it is there whole or not at all. The first line is the
-//! [header](SegmentHeader). Each further line is an object with one member, whose name says what its
-//! value is:
+//! A segment is JSON lines. Its name is the SHA-256 of its contents with the ending `.jsonl`, and
+//! it is put in place by renaming, so that it is there whole or not at all. The first line is the
+//! [header](SegmentHeader). Each further line is an object with one member, whose name says what
+//! its value is:
 //!
 //! | member | value |
 //! | --- | --- |
 //! | `hole` | a hole's record ([`Hole`](fillrate_language::task::Hole)) |
 //! | `attempt` | an attempt ([`Attempt`](super::Attempt)) |
-//! | `audit` | what judging an attempt again came to ([`AuditRecord`](super::AuditRecord)) |
+//! | `audit` | the result of judging an attempt again ([`AuditRecord`](super::AuditRecord)) |
 //! | `typing` | a session of typing ([`TypingAttempt`](super::TypingAttempt)) |
 //!
 //! A hole is in one segment of its part. Attempts that ended in an infrastructure failure may be

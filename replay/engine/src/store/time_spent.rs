@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Time spent by a run's workers, in seconds of all of them together. Resumed runs add to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSpent {
-    /// By the clock on the wall, whatever the number of workers.
+    /// Wall-clock time, independent of the number of workers.
     pub wall: f64,
     /// Workers waited for completions: from the request to the response.
     pub models: f64,

@@ -121,8 +121,8 @@ fn condition(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// `throw;`, which throws what was caught, whatever its name. A handler that begins with a `throw`
-/// is unchanged.
+/// `throw;`, which throws the caught exception again without its name. A handler that begins with
+/// a `throw` is unchanged.
 fn raise_again(node: Node<'_>, _: &str) -> Option<Replacement> {
     Some(throw_in_body(body_of_catch(node)?, "throw;"))
 }

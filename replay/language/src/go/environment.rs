@@ -197,7 +197,7 @@ pub fn driver_name() -> String {
     format!("driver-{}", &sha256_hex(texts.as_bytes())[..16])
 }
 
-/// Go as the search path has it, seen through links and wrappers.
+/// Go from the search path, with links and wrappers resolved.
 fn go(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     let missing = |how_to_get| EnvironmentError::missing("go ≥ 1.21", "Go projects", how_to_get);
     let mut ask = Command::new(&toolchain.go);

@@ -274,7 +274,7 @@ fn lines(request: &InstallRequest<'_>, jars: &Path) -> Result<Vec<String>, Envir
     Ok(lines)
 }
 
-/// Java as the search path has it, with its compiler.
+/// Java from the search path, with its compiler.
 fn java(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     let missing = |how_to_get| EnvironmentError::missing("java ≥ 17", "Java projects", how_to_get);
     let mut ask = Command::new(&toolchain.java);

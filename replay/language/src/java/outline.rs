@@ -15,7 +15,7 @@ fn put_member(outline: &mut Outline<'_>, member: Node<'_>) {
     match member.kind() {
         "enum_body_declarations" => outline.put_members(member, put_member),
         "enum_constant" => outline.put(member.start_byte()..separator_end(member)),
-        // What runs when a class is made is no member.
+        // An initializer is not a member.
         "block" | "static_initializer" => {}
         _ => outline.put_in_braces(member, member.start_byte(), put_member),
     }

@@ -1,7 +1,7 @@
 //! Number literals.
 
-/// Returns a literal of the number that is greater by one, in the same base, or `None` if there is
-/// no such number (in the precision of a double) or the literal is no real number.
+/// Returns a literal of the number that is greater by one, in the same base. `None` if a double
+/// can't represent that number or the literal is not a real number.
 pub(super) fn incremented(literal: &str) -> Option<String> {
     let digits = literal.replace('_', "");
     let lower = digits.to_ascii_lowercase();

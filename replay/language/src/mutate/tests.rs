@@ -819,7 +819,7 @@ proptest! {
         check_shapes("python", &format!("x = {code}\n"))?;
     }
 
-    // Without `<`, which next to a shift can be taken for the start of type arguments.
+    // Without `<`, which next to a shift may parse as the start of type arguments.
     #[test]
     fn typescript_operators_change_alone(
         code in expression(

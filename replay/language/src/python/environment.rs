@@ -119,7 +119,7 @@ impl PackageManager for Pip {
     }
 
     fn is_intact(&self, root: &Path) -> bool {
-        // The link dangles once the base interpreter is gone.
+        // The link dangles if the base interpreter was removed.
         root.join("bin/python").exists()
     }
 
@@ -155,7 +155,7 @@ impl PackageManager for Pip {
             "--disable-pip-version-check",
         ]);
         let frozen = programs::run(&mut freeze, request.project, CHECK_NETWORK)?;
-        // Pip came with the interpreter and is no part of what the tests see as pinned.
+        // Pip is part of the interpreter, not of the packages that are pinned for the tests.
         let mut lock: Vec<_> = frozen
             .lines()
             .filter(|line| !line.starts_with("pip==") && !line.is_empty())
@@ -415,7 +415,7 @@ fn make_venv(python: &Path, root: &Path, project: &str) -> Result<(), Environmen
     Ok(())
 }
 
-/// Python as the search path has it, with shims and active virtual environments resolved.
+/// Python from the search path, with shims and active virtual environments resolved.
 fn python(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     interpreter_at(&toolchain.python)
 }

@@ -18,7 +18,7 @@ fn language(id: &str) -> ScoringLanguage {
 /// Reports that a test's requirement is absent. Continuous integration fails then.
 fn skip(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{reason}");
-    // Not `eprintln!`, whose output the test harness keeps back.
+    // The test harness captures the output of `eprintln!`.
     writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
 }
 
@@ -167,7 +167,7 @@ fn python_is_cut_before_the_first_newline_that_parses() {
     assert_eq!(cut("x = ", "1"), "1");
     assert_eq!(cut("x = ", ""), "");
     assert_eq!(cut("x = f(", "1,\n2,\n"), "1,\n2,\n");
-    // The newline at the very beginning is no place for a cut.
+    // A newline at the very beginning does not end the text.
     assert_eq!(cut("x = 1", "\ny = 2\nz = 3"), "\ny = 2");
     assert_eq!(cut("s = ", "'ä'\r\nt = 1"), "'ä'");
 }

@@ -274,7 +274,7 @@ fn installed_modules(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
     Ok(lines)
 }
 
-/// Node as the search path has it, with shims resolved.
+/// Node from the search path, with shims resolved.
 fn node(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     let missing = |how_to_get| {
         EnvironmentError::missing(

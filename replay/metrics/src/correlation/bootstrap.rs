@@ -118,6 +118,7 @@ pub fn two_level_bootstrap(
                 Some((offline?, online?))
             })
             .collect();
+        // A draw without a coefficient adds nothing and is counted as `undefined` below.
         drawn.extend(pairs.and_then(|pairs| coefficient.correlate(&pairs)));
     }
     drawn.sort_by(f64::total_cmp);

@@ -228,7 +228,7 @@ pub struct SignAgreement {
     pub agreeing: usize,
     /// Pairs whose two differences have opposite signs.
     pub disagreeing: usize,
-    /// Pairs that do not differ on one side or both: they say nothing.
+    /// Pairs that do not differ on one side or both.
     pub tied: usize,
 }
 

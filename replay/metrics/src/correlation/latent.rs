@@ -97,7 +97,7 @@ pub fn latent_correlation(
         lows.push(correlation.unwrap_or(-1.0));
         highs.push(correlation.unwrap_or(1.0));
     }
-    // The interval of an r beyond the greatest reaches the end of the range, and so r.
+    // The interval of an r beyond the greatest extends to the end of the range, so it contains r.
     let bound = |bound: Option<f64>, end: f64| match end * measured > GREATEST_R {
         true => Some(end),
         false => bound,

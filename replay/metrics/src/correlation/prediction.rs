@@ -7,10 +7,11 @@ use crate::interval::{Estimate, TAIL, student_quantile};
 
 /// The least-squares line of second figures on first ones.
 ///
-/// Both figures have measurement errors. If versions are drawn from a normal population and measured
-/// equally well, a measured second figure has a linear regression on a measured first one, with
-/// both errors in its slope and its residuals. So the intervals below are exact for a new version
-/// that is measured as well as the old ones, and no correction for errors belongs into them.
+/// Both figures have measurement errors. If versions are drawn from a normal population and
+/// measured equally well, a measured second figure has a linear regression on a measured first one,
+/// with both errors in its slope and its residuals. So the intervals below are exact for a new
+/// version that is measured as well as the old ones, and no correction for errors belongs into
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearPrediction {
     /// The second figure if the first is 0.

@@ -47,11 +47,12 @@ pub fn clustered_proportion<K: Ord + Clone>(outcomes: &[(K, bool)]) -> Option<Es
 /// The mean of samples between 0 and 1, weighted like [`clustered_weighted_mean`], with Wilson's
 /// score interval (Wilson 1927). Of each sample: its cluster, its weight, its value.
 ///
-/// The interval counts as many outcomes as would have the variance of the clustered error, which is
-/// Kish's effective sample size, and takes Student's t with (clusters − 1) degrees of freedom for
-/// the normal quantile. The error is at least that of independent samples, as clusters that agree
-/// less than chance in one sample need not do so in the next. Near 0 and 1 an interval of ± t
-/// errors is too short, and this one is not: the tests in `coverage` simulate both.
+/// The interval's number of outcomes is Kish's effective sample size: the number of independent
+/// outcomes whose variance is that of the clustered error. Its quantile is Student's t with
+/// (clusters − 1) degrees of freedom in place of the normal one. The error is at least that of
+/// independent samples, as clusters that agree less than chance in one sample need not do so in the
+/// next. Near 0 and 1 an interval of ± t errors is too short, and this one is not: the tests in
+/// `coverage` simulate both.
 ///
 /// If all samples are equal, the differences between clusters are unknown. Then each cluster counts
 /// as one outcome, which is the cautious choice. A single cluster has no interval.
@@ -81,8 +82,8 @@ pub fn share_bounds(share: f64, error: f64, clusters: usize) -> Option<(f64, f64
 }
 
 /// The mean difference, first minus second, of two figures for the same things, clustered like
-/// [`clustered_mean`]: two models on the same holes. `span` is the most that a first can differ from
-/// its second: 1 for outcomes, infinity if nothing bounds it.
+/// [`clustered_mean`]: two models on the same holes. `span` is the most that a first can differ
+/// from its second: 1 for outcomes, infinity if nothing bounds it.
 ///
 /// With a finite span the interval is Tango's score interval of paired proportions (1998,
 /// <https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8%3C891::AID-SIM780%3E3.0.CO;2-B>), which is

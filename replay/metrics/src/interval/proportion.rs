@@ -52,7 +52,8 @@ const HALVINGS: usize = 60;
 /// the shares of `n` > 0 pairs in which only the first, and only the second, is true.
 pub(super) fn tango_bounds(more: f64, less: f64, n: f64, quantile: f64) -> (f64, f64) {
     let difference = more - less;
-    // Whether the score test does not reject a true difference.
+    // True if the score test does not reject this true difference. The share of pairs in which only
+    // the second is true has its restricted maximum-likelihood estimate at the quadratic's root.
     let holds = |truth: f64| {
         let square = 2.0;
         let linear = (2.0 - difference) * truth - more - less;
@@ -62,6 +63,7 @@ pub(super) fn tango_bounds(more: f64, less: f64, n: f64, quantile: f64) -> (f64,
         let variance = (2.0 * only_second + truth * (1.0 - truth)).max(0.0) / n;
         (difference - truth).powi(2) <= quantile * quantile * variance
     };
+    // The test holds in an interval around the observed difference, so halving finds its ends.
     let bound = |end: f64| {
         let (mut inside, mut outside) = (difference, end);
         for _ in 0..HALVINGS {

@@ -11,8 +11,8 @@ use super::sample::{Sample, ScoringSyntax};
 ///
 /// - Where indentation delimits blocks (Python): the text before the first newline, not at the
 ///   very beginning, at which prompt and completion so far parse without an ERROR node; a
-///   MISSING node is no obstacle. White space at the end is dropped. If there is no such
-///   newline, the completion as it is.
+///   MISSING node is allowed. White space at the end is dropped. Without such a newline, the
+///   completion is unchanged.
 /// - Elsewhere: up to the first `;`, `}` or `{`, inclusive. A completion that starts with one
 ///   of them is returned whole: the reference takes index 0 for "not found".
 ///

@@ -9,7 +9,7 @@ use super::sample::ScoringSyntax;
 
 /// The identifiers of a text in order, duplicates included, without a parser: string literals
 /// are taken out, the rest is cut into words, and a word counts if it starts with an ASCII
-/// letter or `_` and is no keyword.
+/// letter or `_` and is not a keyword.
 ///
 /// A string literal here is the text between two equal quotation marks, line breaks included, in
 /// which a backslash hides the character after it unless that is a line break. So a triple-quoted

@@ -24,7 +24,7 @@ pub fn leakage_tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The peakedness of a model's outputs, as contamination detection by output distribution has it
+/// The peakedness of a model's outputs, from contamination detection by output distribution
 /// (CDD, Dong et al. 2024, <https://arxiv.org/abs/2402.15938>, §3): the share of samples whose edit
 /// distance in tokens from the greedy output is at most `alpha` times the length of the longest
 /// output. All are cut to their first 100 tokens. `None` without samples.
@@ -61,8 +61,8 @@ pub fn ngrams(text: &str, n: usize) -> BTreeSet<Vec<&str>> {
     tokens.windows(n.max(1)).map(<[&str]>::to_vec).collect()
 }
 
-/// The share of a text's distinct n-grams that are among known ones; `None` for a text of fewer than
-/// n tokens.
+/// The share of a text's distinct n-grams that are among known ones; `None` for a text of fewer
+/// than n tokens.
 pub fn ngram_overlap(text: &str, known: &BTreeSet<Vec<&str>>, n: usize) -> Option<f64> {
     let own = ngrams(text, n);
     let shared = own.iter().filter(|gram| known.contains(*gram)).count();

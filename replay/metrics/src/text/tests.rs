@@ -151,7 +151,7 @@ fn metrics_are_found_by_their_names() {
 /// Reports that a test's requirement is absent. Continuous integration fails then.
 fn skip(reason: &str) {
     assert!(std::env::var_os("CI").is_none(), "{reason}");
-    // Not `eprintln!`, whose output the test harness keeps back.
+    // The test harness captures the output of `eprintln!`.
     writeln!(std::io::stderr(), "skipped: {reason}").unwrap();
 }
 
@@ -192,7 +192,7 @@ fn random_pairs(seed: u64, count: usize) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns Python's own results for pairs of texts; `None` if there is no Python.
+/// Returns Python's own results for pairs of texts; `None` if Python is unavailable.
 fn python_on(pairs: &[(String, String)]) -> Option<Vec<Value>> {
     const PROGRAM: &str = r##"
 import difflib, json, re, struct, sys

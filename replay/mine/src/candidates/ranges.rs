@@ -53,7 +53,7 @@ pub(crate) struct StatementSite {
     is_compound: bool,
 }
 
-/// Parts of a file that a model of code is not asked for.
+/// Parts of a file that a model of code is not asked to complete.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prose {
     Comment,
@@ -142,7 +142,7 @@ impl RangeFinder<'_> {
         }
     }
 
-    /// The body of a branch or a loop, and stretches of it.
+    /// The body of a branch or a loop, and ranges of it.
     fn block(&mut self, block: Node<'_>) {
         let members = self.members(block);
         // A block of one simple statement is a hole of that kind already.
@@ -235,7 +235,7 @@ impl RangeFinder<'_> {
             {
                 continue;
             }
-            // A model of code is not asked for text and comments.
+            // A model of code is not asked to complete text and comments.
             let begins_in_prose = prose.around(start).any(|one| match one.value {
                 Prose::Comment | Prose::Documentation => true,
                 Prose::Literal => one.bytes.start < start,

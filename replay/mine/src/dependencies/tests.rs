@@ -329,7 +329,7 @@ export function rate(item: Item): number
 "#);
 }
 
-/// Once, each file was gone through again on every way that led to it.
+/// Regression: each file was searched once for every path that leads to it.
 #[test]
 fn files_that_give_on_all_of_each_other_are_gone_through_once() {
     let all: String = (0..12)

@@ -99,7 +99,7 @@ fn head(
     language: &str,
 ) -> Result<usize, RecordFault> {
     let signature = record.text("signature")?;
-    // Line ends and the white space around them are gone from signatures.
+    // Signatures lack line ends and the white space around them.
     let mut wanted = signature.chars().filter(|c| !c.is_whitespace()).peekable();
     let mut end = 0;
     for (place, c) in function.char_indices() {

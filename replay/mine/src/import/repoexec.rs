@@ -175,9 +175,9 @@ fn body(language: &Language, contents: &str, function: Range<usize>) -> Option<u
     function.contains(&start).then_some(start)
 }
 
-/// The dependencies as `get_dir.py` of the benchmark finds them in `code`, the function with what it
-/// needs: of each import every name, of each other statement the first, if the function's body has
-/// it, too.
+/// The dependencies as `get_dir.py` of the benchmark finds them in `code`, the function with what
+/// it needs: of each import every name, of each other statement the first, if the function's body
+/// has it, too.
 pub(super) fn script_dependencies(
     language: &Language,
     code: &str,

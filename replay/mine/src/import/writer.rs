@@ -35,7 +35,7 @@ pub struct ImportSummary {
 /// The manifest's name in the corpus folder.
 const MANIFEST: &str = "corpus.toml";
 
-/// The folder of the tests that are laid into a repository.
+/// The folder of the tests that are added to a repository.
 pub(super) const TESTS: &str = "fillrate_tests";
 
 /// The line by which a manifest shows that an import wrote it, so that it may be replaced.

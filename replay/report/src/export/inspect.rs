@@ -36,7 +36,8 @@ fn write_log(run: &Run, python: &Path, folder: &Path) -> Result<PathBuf, ExportE
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| ExportError::Inspect(format!("{}: {error}", python.display())))?;
-    // The script says nothing before it has read everything. If it stops reading, its exit says why.
+    // The script writes nothing before it has read all input. If it stops reading, its exit status
+    // and output show the reason.
     let sent = child.stdin.take().map(|input| send(&record, input));
     let output = child.wait_with_output()?;
     if !output.status.success() {

@@ -215,7 +215,7 @@ fn difference(reference: &str, completion: &str) -> Vec<(i8, String)> {
     pieces
 }
 
-/// A text's words, stretches of white space without line breaks, and other characters one by one.
+/// A text's words, runs of white space without line breaks, and other characters one by one.
 fn tokens(text: &str) -> Vec<&str> {
     let class = |character: char| match character {
         '\n' => 0,

@@ -52,7 +52,7 @@ pub(super) struct SummaryData<'a> {
     best: Option<BestRuns>,
     /// Ranks of the runs under every policy, a text for each metric that ranks them.
     rankings: Vec<String>,
-    /// Completions that a gate would hold back, if the report is given telemetry to fit one to.
+    /// Completions that a gate would suppress, if the report has telemetry to fit one to.
     gate: Option<&'a GateFrontier>,
 }
 

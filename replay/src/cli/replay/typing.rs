@@ -1,4 +1,4 @@
-//! `--mode type`: a developer types what stood in each hole, once for each policy.
+//! `--mode type`: a developer types the reference of each hole, once for each policy.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,7 @@ pub(super) enum ReplayMode {
     /// Asks once, as in the papers
     #[default]
     Fill,
-    /// Asks once, and then types what stood there, key by key, and takes completions by each
-    /// policy
+    /// Asks once, then types the reference key by key and accepts completions by each policy
     Type,
 }
 
@@ -26,9 +25,9 @@ pub(super) enum ReplayMode {
 pub(super) struct TypingArguments {
     /// Action of the developer at a hole
     ///
-    /// fill: asks once. type: also opens the file anew for each policy, types what stood in the hole
-    /// with a typist's rhythm, and takes completions as the policy says; what is then wrong is
-    /// taken back, and every key counts.
+    /// fill: asks once. type: also opens the file anew for each policy, types the hole's reference
+    /// with a typist's rhythm, and accepts completions by the policy; wrong text is deleted, and
+    /// every key counts.
     #[arg(
         long,
         value_enum,
@@ -78,7 +77,7 @@ impl TypingArguments {
     /// The policies and the typist; `None` if neither typing nor a policy is requested.
     ///
     /// # Errors
-    /// There is no such policy or typist, or an option has no effect.
+    /// The policy or the typist does not exist, or an option has no effect.
     pub(super) fn developer_settings(&self) -> Result<Option<DeveloperSettings>, CliError> {
         let refused = |reason: String| Err(CliError::Refused(reason));
         if !self.types() && self.latency.is_some() {

@@ -8,7 +8,7 @@ use fillrate_server::telemetry::{
     Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder,
 };
 
-/// With fewer shown completions, a share says little, whatever its interval.
+/// With fewer shown completions, a share is unreliable even if its interval is short.
 pub(super) const FEW: usize = 30;
 
 /// A completion that was offered to a person. Repeated offers of the same one are one impression.

@@ -54,8 +54,8 @@ pub struct StatisticsRow {
 /// Estimates by the names of their [`VARIANTS`]. A variant without a sample is absent.
 pub type VariantEstimates = BTreeMap<String, Estimate>;
 
-/// Every variant's name, `t` being a horizon in seconds; the reference page defines them. A trial in
-/// pairs has `acceptance/pairs` in place of the first three.
+/// Every variant's name, `t` being a horizon in seconds; the reference page defines them. A trial
+/// in pairs has `acceptance/pairs` in place of the first three.
 pub const VARIANTS: [&str; 8] = [
     ACCEPTANCE_SHOWN.name,
     ACCEPTANCE_READ.name,

@@ -229,7 +229,7 @@ fn completed_code_divides_by_all_characters_that_entered_the_file() {
         Some(figure(&beyond.rows[0], "completed-code").value),
         15.0 / 45.0,
     );
-    // What was taken in parts is no accept, but was seen.
+    // A completion that is accepted in parts counts as shown, not as accepted.
     assert_eq!(figure(row, "acceptance/shown").value, 1.0 / 3.0);
 }
 
@@ -535,7 +535,7 @@ fn pairs_yield_bradley_terry_strengths() {
     for number in 0..8 {
         let file = ["f", "g", "h"][number % 3];
         let first = number < 6;
-        // In whichever order they stand.
+        // In either order.
         recorded.push(if number % 2 == 0 {
             pair(file, ["a", "b"], Some(usize::from(!first)))
         } else {
@@ -555,7 +555,7 @@ fn pairs_yield_bradley_terry_strengths() {
     assert_eq!((arm.shown, arm.accepted), (9, 6));
     assert_eq!(arm.figures["acceptance/pairs"].value, 6.0 / 9.0);
     assert!(!arm.figures.contains_key("acceptance/shown"));
-    // Half of the time it stood second, with its own time of 7 ms.
+    // In half of the pairs it was second, with its own time of 7 ms.
     assert_eq!(arm.figures["latency_ms/median"].n, 9);
     let difference = &trial.differences[0];
     close(Some(difference.difference.value), 4.0 / 9.0);

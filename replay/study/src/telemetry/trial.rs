@@ -72,9 +72,10 @@ pub struct ArmDifference {
     /// large as this one would be found with probability [`POWER`](fillrate_metrics::POWER) at the
     /// level of the interval. `None` if the difference is clear, or 0.
     ///
-    /// For each model it is [`outcomes_per_group`](fillrate_metrics::outcomes_per_group) times the [`design_effect`](fillrate_metrics::design_effect) of the
-    /// clusters, and at least 30, minus what was shown of it. In pairs it is [`choices_to_tell`](fillrate_metrics::choices_to_tell), and at least 30, minus the
-    /// choices so far, divided by the choices per pair.
+    /// For each model it is [`outcomes_per_group`](fillrate_metrics::outcomes_per_group) times the
+    /// [`design_effect`](fillrate_metrics::design_effect) of the clusters, and at least 30, minus
+    /// what was shown of it. In pairs it is [`choices_to_tell`](fillrate_metrics::choices_to_tell),
+    /// and at least 30, minus the choices so far, divided by the choices per pair.
     pub shown_needed: Option<u64>,
     /// The same difference of other variants, by name.
     pub others: BTreeMap<String, Estimate>,
@@ -333,7 +334,7 @@ fn more_to_show<K: Ord + Clone>(first: &[(K, bool)], second: &[(K, bool)]) -> Op
         numbers.iter().map(|(_, number)| number).sum::<f64>() / numbers.len() as f64
     };
     let independent = outcomes_per_group(share(&one), share(&two))?;
-    // If the design effect is unknown, it takes at least as many as without clusters.
+    // If the design effect is unknown, the number for independent outcomes is the lower bound.
     let each = independent * design_effect(&one, &two).unwrap_or(1.0);
     // Two of two outcomes would otherwise seem to be nearly enough.
     let each = each.ceil().max(FEW as f64);

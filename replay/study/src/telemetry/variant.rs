@@ -31,7 +31,8 @@ pub(super) enum Variant {
 pub(super) enum RetentionMeasure {
     /// See [`Remainder::is_retained`](fillrate_server::telemetry::Remainder::is_retained).
     Retained,
-    /// See [`Remainder::is_still_in_code`](fillrate_server::telemetry::Remainder::is_still_in_code).
+    /// See
+    /// [`Remainder::is_still_in_code`](fillrate_server::telemetry::Remainder::is_still_in_code).
     StillInCode,
 }
 
@@ -50,7 +51,7 @@ impl Variant {
         }
     }
 
-    /// True if its samples have weights, so that it is no proportion of counts.
+    /// True if its samples have weights, so that it is not a proportion of counts.
     fn is_weighted(self) -> bool {
         matches!(self, Self::Characters | Self::CompletedCode)
     }

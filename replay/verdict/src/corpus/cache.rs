@@ -34,7 +34,7 @@ pub(super) const ENVIRONMENTS: &str = "environments";
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
-    /// The entries that were asked for, relative to the folder.
+    /// The requested entries, relative to the folder.
     used: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
@@ -110,7 +110,7 @@ impl Cache {
         Ok((folder, record))
     }
 
-    /// The entries that this cache and its clones were asked for, relative to the folder.
+    /// The entries requested from this cache and its clones, relative to the folder.
     pub fn used_entries(&self) -> BTreeSet<PathBuf> {
         self.used.lock().clone()
     }
@@ -129,7 +129,7 @@ impl Cache {
     }
 
     /// Returns true if an item, a path relative to the folder, exists and is complete. An item that
-    /// is no entry is put in place by renaming, or is a folder of such files.
+    /// is not an entry is complete once it exists: it, or each file in it, is renamed into place.
     pub(super) fn has(&self, item: &Path) -> bool {
         let path = self.root.join(item);
         let is_entry = ENTRIES.iter().any(|kind| item.starts_with(kind));

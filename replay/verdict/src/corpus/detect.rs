@@ -125,7 +125,7 @@ fn detect_at(corpus: &Corpus, address: &str) -> Result<Manifest, CorpusError> {
         url: url.to_owned(),
         revision,
     };
-    // Only its source is needed of this project; the language is set after a look at it.
+    // Only the source of this project is needed; its language is detected there.
     let bare = project(
         LANGUAGES[0],
         plain_name(name),

@@ -155,7 +155,7 @@ pub fn build(
             fs::create_dir(&root).map_err(CorpusError::io("creating", &root))?;
             let copy = folder.join("build");
             if packages.install.is_some() {
-                // A build writes beside its sources.
+                // A build writes into the folder of its sources, so it runs on a copy.
                 tree::copy(source, &tree::entries(source)?, &copy)?;
             }
             let request = InstallRequest {

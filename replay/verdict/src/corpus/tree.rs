@@ -157,7 +157,7 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<(Vec<TreeEntry>, Vec<Strin
                 executable: metadata.permissions().mode() & 0o111 != 0,
             }
         } else {
-            // A socket or a pipe is no source.
+            // Sockets and pipes are not part of a source.
             continue;
         };
         entries.push(TreeEntry {

@@ -90,7 +90,7 @@ impl TestFramework for Junit {
     }
 }
 
-/// Parses a report. One that is no complete XML document gives an incomplete report.
+/// Parses a report. An incomplete XML document gives an incomplete report.
 fn parse(bytes: &[u8]) -> TestReport {
     let mut report = TestReport::default();
     let Ok(text) = std::str::from_utf8(bytes) else {

@@ -302,7 +302,7 @@ fn what_follows_in_the_function_says_how_far_a_block_may_be_left() {
     ] {
         let fixture = format!("{header}{fixture}");
         let is_kept = cleaned(&fixture, text).trim_end() == text.trim_end();
-        // A block that is no clause of the statement is not entered.
+        // A block that is not a clause of the statement is not entered.
         assert_eq!(is_kept, !text.contains("if n < 0"), "{fixture}: {text}");
     }
     let goes_on = "        return 1\n    n = 2\n\ndef g(n):\n    return n\n";

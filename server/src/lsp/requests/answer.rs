@@ -28,9 +28,9 @@ pub(super) struct CompletionAnswer {
 /// Time limit for engines to be opened, after which a request gets no answer.
 const OPENING: Duration = Duration::from_secs(5);
 
-/// Completes at a position of an open document, or after a selected suggestion that replaces a range.
-/// Returns `None` if the document is not open, the
-/// settings can't be used, a newer request replaced this one, or the document changed.
+/// Completes at a position of an open document, or after a selected suggestion that replaces a
+/// range. Returns `None` if the document is not open, the settings can't be used, a newer request
+/// replaced this one, or the document changed.
 pub(super) async fn complete(
     session: &Arc<EditorSession>,
     kind: RequestKind,

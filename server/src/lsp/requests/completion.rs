@@ -59,7 +59,7 @@ fn response(answer: &CompletionAnswer, encoding: Encoding) -> CompletionResponse
             let text = [word, candidate].concat();
             CompletionItem {
                 label: label(&text),
-                // Helix expands items of the kind `Snippet`, whatever their format.
+                // Helix expands items of the kind `Snippet` in any format.
                 kind: Some(CompletionItemKind::TEXT),
                 detail: detail.clone(),
                 filter_text: Some(text.clone()),

@@ -11,7 +11,8 @@ use crate::lsp::position::from_protocol;
 use crate::lsp::session::EditorSession;
 use crate::lsp::task::AbortOnDrop;
 
-/// The request's method. The response is a [`RetrievedWindows`], or `null` if the document is not open.
+/// The request's method. The response is a [`RetrievedWindows`], or `null` if the document is not
+/// open.
 pub const RETRIEVE: &str = "fillrate/retrieve";
 
 /// The parameters of [`RETRIEVE`].

@@ -137,7 +137,7 @@ enum Step {
     Hide(usize),
     /// Waits until the server is ready or has a fault.
     Settle,
-    /// Waits for so many milliseconds.
+    /// Waits for the given number of milliseconds.
     Pause(u64),
 }
 

@@ -9,8 +9,8 @@ use super::tables::KeptTables;
 /// A token with the blanks before it, or the form of a line break.
 pub(super) type Symbol = u32;
 
-/// A token without the blanks before it, or the form of a line break without blank lines. Contexts are
-/// matched by class.
+/// A token without the blanks before it, or the form of a line break without blank lines. Contexts
+/// are matched by class.
 pub(super) type Class = u32;
 
 /// The symbol and class before a text.

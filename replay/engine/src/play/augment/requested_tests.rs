@@ -51,7 +51,7 @@ pub(super) struct SurvivingFault<'a> {
 pub(super) struct TestProposal {
     /// The test function's name.
     pub test: String,
-    /// The file: all that stood around the model's tests, and this one of them.
+    /// The file: the code around the model's tests, and this one of them.
     pub contents: String,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct TestProposal {
 const FOCUS_BYTES: usize = 6000;
 /// The longest beginning of the example that is shown, in bytes.
 const EXAMPLE_BYTES: usize = 4000;
-/// The most faults that are shown at once.
+/// The most faults that are shown in one request.
 const FAULTS: usize = 20;
 
 /// Returns the prompt for tests that notice faults: the same for the same focus.
@@ -116,8 +116,8 @@ pub(super) fn ask_for_tests(focus: &TestRequest<'_>) -> ChatQuestion {
 /// The tests in an answer, each in a file of its own, so that a bad one takes no other with it.
 /// Code outside tests, such as imports and fixtures, is in every file.
 ///
-/// The first block of code that parses and has tests counts; an answer without any block is one
-/// as a whole. Tests that stand for several, by `parametrize`, `each` or `describe`, are left out.
+/// The first block of code that parses and has tests counts; an answer without any block counts as
+/// one block. Tests that expand to several, by `parametrize`, `each` or `describe`, are left out.
 pub(super) fn parse_tests(language: &'static Language, answer: &str) -> Vec<TestProposal> {
     let mut blocks = blocks(answer);
     if blocks.is_empty() {
@@ -130,8 +130,8 @@ pub(super) fn parse_tests(language: &'static Language, answer: &str) -> Vec<Test
         .unwrap_or_default()
 }
 
-/// The path at which a new file of tests is kept: beside the example, found by the framework as
-/// the example is, and of the same name whenever code, contents and place are the same.
+/// Path of a new file of tests: in the example's folder, with a name that the framework finds like
+/// the example's. Equal code, contents and folder give an equal name.
 pub(super) fn test_path(focus: &TestRequest<'_>, proposal: &TestProposal) -> String {
     let (example, _) = focus.example;
     let (folder, example) = match example.rsplit_once('/') {
@@ -150,10 +150,10 @@ pub(super) fn test_path(focus: &TestRequest<'_>, proposal: &TestProposal) -> Str
     folder + &(conventions.file_name)(example, stem, &digest)
 }
 
-/// The file with other text and other compiled code that does the same: with [`neutral_mutant`] in the
-/// range, and in Python as one statement that runs the text from its bytes in hexadecimal digits.
-/// A test that fails with it looks at how the code is written. Constants stay constants, so that
-/// one that looks for them in compiled code is found by [`names_code_objects`].
+/// The file with other text and other compiled code that does the same: with [`neutral_mutant`] in
+/// the range, and in Python as one statement that runs the text from its bytes in hexadecimal
+/// digits. A test that fails with it looks at how the code is written. Constants stay constants, so
+/// that one that looks for them in compiled code is found by [`names_code_objects`].
 pub(super) fn disguise(language: &'static Language, contents: &str, range: Range<usize>) -> String {
     let text = neutral_mutant(language, contents, range)
         .map_or_else(|| contents.to_owned(), |edit| edit.apply(contents));

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::FleetPlan;
 use crate::play::PlayError;
 
-/// Submits the parts of the plan beside it by HyperQueue's Python interface.
+/// Submits the parts of the plan in the same folder through HyperQueue's Python interface.
 const PROGRAM: &str = include_str!("run.py");
 
 /// Writes the program and the plan that it reads into the folder that the parts share, and returns
@@ -20,7 +20,7 @@ pub fn write_program(plan: &FleetPlan) -> Result<PathBuf, PlayError> {
     plan.write_file("hyperqueue", "run.py", PROGRAM)
 }
 
-/// The commands and the resources. In the command of a part, `{part}` stands for `k/n`.
+/// The commands and the resources. `{part}` in a part's command is a placeholder for `k/n`.
 fn plan_file(plan: &FleetPlan) -> String {
     let program = plan.program.display().to_string();
     let command = |arguments: Vec<String>| {

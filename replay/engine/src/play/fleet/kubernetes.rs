@@ -12,7 +12,7 @@ use crate::store::PARTITIONS_VARIABLE;
 pub struct KubernetesCluster {
     /// The image that holds this program.
     pub image: String,
-    /// Number of parts that run at once.
+    /// Number of concurrent parts.
     pub workers: u32,
     /// Memory of a part, in GiB.
     pub memory: u16,

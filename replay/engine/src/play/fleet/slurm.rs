@@ -27,7 +27,7 @@ pub struct SlurmJobs {
     pub merge: String,
 }
 
-/// The time between two looks at the queue.
+/// Interval between two queries of the queue.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Writes the scripts into the folder that the parts share. `memory` is a part's, in GiB.

@@ -77,8 +77,8 @@ fn make_parts(shared: &Path, parts: u32) {
     }
 }
 
-/// Runs a division's only part as a replay does: it makes only missing attempts, in a segment before
-/// the end.
+/// Runs a division's only part as a replay does: it makes only missing attempts, in a segment
+/// before the end.
 fn run_only_part_again(shared: &Path) {
     let partition = Partition::new(1, 1).unwrap();
     let run = Run::begin_part(shared, partition, &json!({"model": "embedded"})).unwrap();
@@ -133,7 +133,7 @@ fn any_division_gives_the_same_bytes_in_any_order() {
         .map(|name| part(&shared, name).0)
         .into();
     assert_eq!(merged(&parts, &folder.path().join("again")), all[0]);
-    // The same part twice, and other divisions beside it.
+    // The same part twice, together with other divisions.
     parts.extend(["parts-1", "parts-7", "parts-2"].map(|name| folder.path().join(name)));
     let all_of_them = MergedParts::read(&parts).unwrap();
     assert_eq!(all_of_them.attempts(), 6);

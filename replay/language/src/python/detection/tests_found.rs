@@ -44,7 +44,7 @@ impl PythonTests {
         let matching = |patterns: &[String]| -> Vec<String> {
             let mut globs = GitignoreBuilder::new("");
             for pattern in patterns {
-                // What is no glob matches nothing, as it does for pytest.
+                // An invalid glob matches nothing, as for pytest.
                 let _ = globs.add_line(None, pattern);
             }
             let Ok(globs) = globs.build() else {

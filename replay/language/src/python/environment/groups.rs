@@ -69,7 +69,7 @@ fn add(
             within.push(normal);
             for one in &listed {
                 if let Some(text) = one.as_str() {
-                    // A PDM group may hold `-e NAME`, which is no requirement of the tests.
+                    // A PDM group may contain `-e NAME`, which is not a requirement of the tests.
                     if !text.starts_with('-') {
                         requirements.push(text.to_owned());
                     }

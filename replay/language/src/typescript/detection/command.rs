@@ -99,7 +99,7 @@ const RUNNING: [(&str, &str); 7] = [
     ("yarn", "exec"),
     ("yarn", "node"),
 ];
-/// Programs that tests are started by: such a word is no value of a wrapper's option.
+/// Programs that start tests: such a word is not the value of a wrapper's option.
 const STARTERS: [&str; 14] = [
     "ava", "bun", "jest", "mocha", "node", "npm", "npx", "pnpm", "tap", "tape", "ts-node", "tsx",
     "vitest", "yarn",

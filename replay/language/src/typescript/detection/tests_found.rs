@@ -366,7 +366,7 @@ fn runner_of(command: &ScriptCommand) -> Option<RunnerCall> {
     }
 }
 
-/// The name of a runner that is none of ours, if a command starts one.
+/// The name of an unsupported runner, if a command starts one.
 fn named_runner(command: &ScriptCommand) -> Option<String> {
     let names = std::iter::once(&command.program).chain(&command.arguments);
     names

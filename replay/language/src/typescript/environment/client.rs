@@ -133,7 +133,7 @@ impl PackageClient {
     fn command(self, toolchain: &Toolchain, folder: &Path) -> Command {
         let mut npm = Command::new(&toolchain.npm);
         npm.current_dir(folder);
-        // A client that npm fetches: a version that reads this lock file, whatever is installed.
+        // Npm fetches a client whose version reads this lock file; an installed one may not.
         let mut fetched = |package: &str, program: &str, at: &str| {
             npm.args(["exec", "--yes", &format!("--package={package}"), "--"])
                 .args([program, at])

@@ -22,7 +22,7 @@ pub enum PackError {
     /// An item changed while it was packed.
     #[error("{0} changed while it was packed; run this again once nothing writes to it")]
     Changed(PathBuf),
-    /// A file is no pack.
+    /// The file is not a pack.
     #[error("{0} is no pack; `fillrate pack CORPUS -o FILE` makes one")]
     NoPack(PathBuf),
     /// A pack is of another version of the format.

@@ -39,7 +39,7 @@ pub struct UnpackedCorpus {
 /// item that another would take for complete.
 ///
 /// # Errors
-/// The file is no pack, is damaged, or is of another cache; an interpreter is missing; the cache
+/// The file is not a pack, is damaged, or is of another cache; an interpreter is missing; the cache
 /// can't be written to. Items before the damage are in the cache then.
 pub fn unpack(
     cache: &Cache,

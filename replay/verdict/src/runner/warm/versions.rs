@@ -104,6 +104,7 @@ impl WarmWorkers {
         let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
             return Ok(None);
         };
+        // An earlier run found that this project can't run several versions.
         let refused = [&self.unversioned, &self.uncollectable];
         if refused
             .iter()
@@ -112,7 +113,7 @@ impl WarmWorkers {
             return Ok(None);
         }
         let replaced = [(run.path, "")];
-        // The scripts keep the time of each version.
+        // The scripts enforce the time limit of each version; this one bounds their sum.
         let count = u32::try_from(run.versions.len()).unwrap_or(u32::MAX);
         let wall = run.time * count + START_TIME;
         let all = TestRun {
@@ -183,16 +184,18 @@ impl WarmWorkers {
         let transformer = match &mut *slot {
             Some(transformer) => transformer,
             None => {
-                // They show the files of one that died.
+                // The spares show the files of a transformer that died.
                 self.spares.lock().clear();
                 slot.insert(start_transformer(runner, program)?)
             }
         };
         for (version, instructions) in run.versions.iter().zip(&mut instructions.versions) {
             let Some(changed) = transformer.transform(&[(run.path, version.contents)])? else {
+                // The transformer has failed and may be dead, so the next run starts another.
                 *slot = None;
                 return Ok(None);
             };
+            // The script reads the transformed files in place of the source.
             instructions.contents = "";
             instructions.files = changed
                 .replaced
@@ -232,7 +235,8 @@ impl VersionsInstructions<'_> {
                     results.push(None);
                     continue;
                 }
-                // The process ended itself in order, or this version ended it.
+                // After exit status 0 this version was not reached. Otherwise, or if it is the
+                // first, it ended the process and has to run by itself.
                 if finished.end != End::Exited(0) || results.is_empty() {
                     results.push(None);
                 }
@@ -250,7 +254,7 @@ impl VersionsInstructions<'_> {
                 };
                 let nonce = version.nonce.clone();
                 let mut result = runner.result_with_nonce(alone, &nonce, &self.instructions.token);
-                // What all versions wrote, in one.
+                // The output is that of all versions together.
                 result.output.clear();
                 (!result.report.missed).then_some(result)
             }));
