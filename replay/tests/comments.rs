@@ -13,8 +13,8 @@ const FEWEST_COMMENTS: usize = 1000;
 
 /// Adds the Rust files below a folder.
 fn add_rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in std::fs::read_dir(folder).expect("the folder is readable") {
+        let path = entry.expect("the folder is readable").path();
         if path.is_symlink() {
             continue;
         }

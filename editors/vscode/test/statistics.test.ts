@@ -94,8 +94,8 @@ test("an empty record says so", () => {
 test("what is not this page's format is refused with a sentence", () => {
   assert.throws(() => readStatistics("oops"), /not JSON/);
   assert.throws(
-    () => readStatistics('{"schema": 2, "rows": []}'),
-    /schema 2, and this extension reads schema 1/,
+    () => readStatistics('{"schema": 1, "rows": []}'),
+    /schema 1, and this extension reads schema 2/,
   );
   assert.throws(() => readStatistics("null"), /schema undefined/);
 });

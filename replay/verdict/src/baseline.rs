@@ -16,7 +16,7 @@ use super::runner::{LoadedCode, TestRunResult};
 pub(super) const RUNS: usize = 5;
 
 /// The version of the file in the cache.
-pub(super) const SCHEMA: u32 = 6;
+pub(super) const SCHEMA: u32 = 7;
 
 /// The results of a project's own tests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
