@@ -122,7 +122,7 @@ pub(super) fn check_any<'a>(
 }
 
 /// The version of the mining rules: the cache's holes of older rules are ignored.
-const RULES: u32 = 8;
+const RULES: u32 = 9;
 
 /// Mines one project, or reads its holes from the cache.
 ///
