@@ -1494,6 +1494,34 @@ fn rounds_leave_neither_kernel_objects_nor_priorities() {
     );
 }
 
+#[test]
+fn rounds_number_their_processes_alike() {
+    let repository = repository();
+    let numbers = "import os
+pid = os.fork() or os._exit(0)
+os.waitpid(pid, 0)
+print(os.getpid(), pid)";
+    let (worker, first) = next(worker(repository.path()), numbers);
+    let forks = "import os
+for _ in range(40):
+    os.waitpid(os.fork() or os._exit(0), 0)";
+    let (worker, _) = next(worker, forks);
+    let (_, after) = next(worker, numbers);
+    assert_eq!(after, first);
+}
+
+/// The counters of a network can't be set back, so the next run would read them.
+#[test]
+fn a_round_that_moves_a_network_counter_is_its_workers_last() {
+    let repository = repository();
+    let (quiet, _) = next(worker(repository.path()), "print()");
+    let datagram = "import socket
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))";
+    let (finished, fit) = quiet.run(fork_run(datagram)).unwrap();
+    assert_eq!(finished.end, End::Exited(0), "{}", finished.stderr.text());
+    assert!(fit.is_none());
+}
+
 /// Each run leaves two thirds of the memory limit in files and shared mappings.
 #[test]
 fn rounds_are_charged_for_their_own_memory_alone() {
