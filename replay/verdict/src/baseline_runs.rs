@@ -117,85 +117,77 @@ fn measure(
     });
     progress(runs.len(), RUNS);
     let from_runs = |runs: &[BaselineRun]| {
-        let baseline =
+        let mut baseline =
             Baseline::from_runs(&project, runs, uncollected.clone(), runner.min_share())?;
-        if !runner.can_select() && !baseline.set_aside().is_empty() {
+        baseline.lacks_coverage = !runner.can_select();
+        if baseline.lacks_coverage && !baseline.set_aside().is_empty() {
             // Its command runs all tests, so that it can't succeed.
             return Err(baseline.tests_fail(&project, "100 %".to_owned()));
         }
         Ok(baseline)
     };
+    let try_all = |baseline: &Baseline| -> Result<[WarmTrial; 2], VerdictError> {
+        let trials = run_jobs(
+            &[Readiness::Loaded, Readiness::Collected],
+            threads,
+            || (),
+            |(), readiness| try_warm(runner, warm, baseline, &plain, *readiness),
+            |_| {},
+        )?;
+        Ok(trials
+            .try_into()
+            .expect("each of the two jobs has a result"))
+    };
     // Runs by warm workers are runs of all tests, too. They count if every test agrees; if one
     // differs, it may be flaky, or such workers may not fit it.
-    let (baseline, warm_runs) = with_warm_runs(runner, warm, from_runs(&runs)?, &plain, threads)?;
-    let missing = RUNS.saturating_sub(runs.len() + warm_runs);
+    let mut baseline = from_runs(&runs)?;
+    let mut trials = try_all(&baseline)?;
+    let fit = trials.iter().filter(|trial| trial.fits()).count();
+    let missing = RUNS.saturating_sub(runs.len() + WARM_RUNS * fit);
     progress(RUNS - missing, RUNS);
-    if missing == 0 {
-        return Ok(baseline);
+    if missing > 0 {
+        runs.extend(run_jobs(
+            &vec![(); missing],
+            threads,
+            || (),
+            |(), ()| {
+                let result = check_complete(runner.run(&plain)?, &project)?;
+                Ok::<_, VerdictError>(BaselineRun {
+                    with_coverage: false,
+                    result,
+                })
+            },
+            |done| progress(RUNS - missing + done, RUNS),
+        )?);
+        let after = from_runs(&runs)?;
+        // Only a test that proved flaky changes the result of the warm workers.
+        if after.quarantined().len() > baseline.quarantined().len() {
+            trials = try_all(&after)?;
+        }
+        baseline = after;
     }
-    let jobs: Vec<()> = vec![(); missing];
-    runs.extend(run_jobs(
-        &jobs,
-        threads,
-        || (),
-        |(), ()| {
-            let result = check_complete(runner.run(&plain)?, &project)?;
-            Ok::<_, VerdictError>(BaselineRun {
-                with_coverage: false,
-                result,
-            })
-        },
-        |done| progress(RUNS - missing + done, RUNS),
-    )?);
-    let quarantined = baseline.quarantined().len();
-    let mut after = from_runs(&runs)?;
-    // Only a test that proved flaky changes the answer of the warm workers.
-    if after.quarantined().len() > quarantined {
-        return Ok(with_warm_runs(runner, warm, after, &plain, threads)?.0);
-    }
-    after.lacks_coverage = baseline.lacks_coverage;
-    after.unfit = baseline.unfit;
-    after.uncollectable = baseline.uncollectable;
-    after.marks.extend(baseline.marks);
-    after.changed.extend(baseline.changed);
-    Ok(after)
+    add_trials(&mut baseline, trials);
+    Ok(baseline)
 }
 
-/// Runs all tests with warm workers of each readiness and adds to a baseline why they can't be
-/// used. Returns with it the number of these runs in which every test agrees with the baseline.
-fn with_warm_runs(
-    runner: &ProjectRunner,
-    warm: &WarmWorkers,
-    mut baseline: Baseline,
-    plain: &TestRun<'_>,
-    threads: usize,
-) -> Result<(Baseline, usize), VerdictError> {
-    baseline.lacks_coverage = !runner.can_select();
-    let tries = run_jobs(
-        &[Readiness::Loaded, Readiness::Collected],
-        threads,
-        || (),
-        |(), readiness| try_warm(runner, warm, &baseline, plain, *readiness),
-        |_| {},
-    )?;
-    let [loaded, collected] = &tries[..] else {
-        return Ok((baseline, 0));
-    };
-    baseline.unfit.clone_from(&loaded.reason);
-    baseline.uncollectable = loaded.reason.clone().or_else(|| collected.reason.clone());
-    for one in [loaded, collected] {
-        // What a worker that is not used leaves behind is nothing to expect.
-        if one.reason.is_none() {
-            baseline.marks.extend(one.marks.iter().cloned());
-            baseline.changed.extend(one.changed.iter().cloned());
-        }
+/// Adds to a baseline why warm workers of each readiness can't be used, and the effects of those
+/// that can.
+fn add_trials(baseline: &mut Baseline, [loaded, collected]: [WarmTrial; 2]) {
+    // The effects of a worker that is not used are not expected.
+    for trial in [&loaded, &collected]
+        .into_iter()
+        .filter(|trial| trial.fits())
+    {
+        baseline.marks.extend(trial.marks.iter().cloned());
+        baseline.changed.extend(trial.changed.iter().cloned());
     }
-    let fit = tries.iter().filter(|one| one.reason.is_none()).count();
-    Ok((baseline, WARM_RUNS * fit))
+    // A worker that has collected the tests has loaded the code, too.
+    baseline.uncollectable = loaded.reason.clone().or(collected.reason);
+    baseline.unfit = loaded.reason;
 }
 
 /// Result of running all tests with warm workers.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct WarmTrial {
     /// Why the workers can't be used; `None` if the results are those of other runs.
     reason: Option<String>,
@@ -204,6 +196,10 @@ struct WarmTrial {
 }
 
 impl WarmTrial {
+    fn fits(&self) -> bool {
+        self.reason.is_none()
+    }
+
     fn unfit(reason: String) -> Self {
         Self {
             reason: Some(reason),
