@@ -132,74 +132,21 @@ fn play(
 ) -> Result<ComparisonOutcome, PlayError> {
     let (plan, listener) = (prepared.plan, prepared.listener);
     let holes = prepared.holes;
-    let batches = batches(holes);
-    let largest = by_file(holes).values().map(Vec::len).max().unwrap_or(1);
     let subjects = prepared.into_replays()?;
     let mut orders = match comparison {
         Some(comparison) => questions(subjects.len(), comparison.within_ms),
         None => Vec::new(),
     };
-    let looks = comparison.is_some_and(|comparison| comparison.stops_early);
-    let mut decisions = OrderDecisions::new(orders.len(), largest, looks);
-    let mut player = BatchPlayer::new(
-        &subjects,
-        listener,
-        (plan.execution.threads, plan.connections),
-        holes,
-    );
-    let began = Instant::now();
-    let mut ending = ComparisonEnding::AllHoles;
-    let mut played_holes: Vec<&Hole> = Vec::new();
-    let mut played = Ok(());
-    for batch in &batches {
-        let open: Vec<bool> = (0..subjects.len())
-            .map(|model| {
-                let mut of_model = orders
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, order)| order.first == model || order.second == model);
-                comparison.is_none() || of_model.any(|(index, _)| !decisions.is_decided(index))
-            })
-            .collect();
-        if open.iter().all(|open| !open) {
-            ending = ComparisonEnding::Decided;
-            break;
-        }
-        if let Some(comparison) = comparison {
-            let is_late = comparison
-                .max_time
-                .is_some_and(|most| began.elapsed() >= most);
-            let calls = comparison.max_calls.filter(|most| player.calls() >= *most);
-            let spent = match (is_late, calls) {
-                (true, _) => Some(ComparisonEnding::Time),
-                (false, Some(_)) => Some(ComparisonEnding::Calls),
-                (false, None) => None,
-            };
-            if let Some(spent) = spent {
-                ending = spent;
-                break;
-            }
-        }
-        played = player.play_batch(batch, &open);
-        if played.is_err() {
-            break;
-        }
-        played_holes.extend(batch.iter().copied());
-        for (index, order) in orders.iter().enumerate() {
-            decisions.look(index, &player.pairs(order, &played_holes));
-        }
-    }
-    for (index, order) in orders.iter_mut().enumerate() {
-        order.is_early = decisions.is_decided(index);
-        order.difference = decisions.conclude(index, &player.pairs(order, &played_holes));
-    }
+    let limits = (plan.execution.threads, plan.connections);
+    let mut player = BatchPlayer::new(&subjects, listener, limits, holes)?;
+    let played = play_batches(&mut player, comparison, &mut orders, holes);
     drop(player);
     let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
     let mut runs = Vec::new();
     for PlayedSubject { title, replay, .. } in subjects {
         let has_all = replay.missing_jobs(holes)?.is_empty();
         let outcome = match &played {
-            Ok(()) => Ok(()),
+            Ok(_) => Ok(()),
             Err(error) => Err(PlayError::Refused(error.to_string())),
         };
         let run = replay.finish(outcome, usize::from(played.is_ok()))?;
@@ -215,14 +162,66 @@ fn play(
             is_complete,
         });
     }
-    played?;
     Ok(ComparisonOutcome {
         runs,
         absent: Vec::new(),
         orders,
-        ending,
+        ending: played?,
         holes: holes.len(),
     })
+}
+
+/// Plays batches until nothing is open or the budget is spent, and concludes the orders.
+fn play_batches<'s>(
+    player: &mut BatchPlayer<'s, '_>,
+    comparison: Option<&ComparisonPlan>,
+    orders: &mut [ModelOrder],
+    holes: &'s [Hole],
+) -> Result<ComparisonEnding, PlayError> {
+    let looks = comparison.is_some_and(|comparison| comparison.stops_early);
+    let largest = by_file(holes).values().map(Vec::len).max().unwrap_or(1);
+    let mut decisions = OrderDecisions::new(orders.len(), largest, looks);
+    let mut played_holes: Vec<&Hole> = Vec::new();
+    let mut ending = ComparisonEnding::AllHoles;
+    let began = Instant::now();
+    for batch in batches(holes) {
+        let is_open = |model: usize| {
+            let mut questions = orders.iter().enumerate();
+            comparison.is_none()
+                || questions.any(|(index, order)| {
+                    (order.first == model || order.second == model) && !decisions.is_decided(index)
+                })
+        };
+        let open: Vec<bool> = (0..player.subjects.len()).map(is_open).collect();
+        let stops = if open.iter().all(|open| !open) {
+            Some(ComparisonEnding::Decided)
+        } else {
+            match comparison {
+                Some(comparison) => player.spent(comparison, began)?,
+                None => None,
+            }
+        };
+        if let Some(stops) = stops {
+            ending = stops;
+            break;
+        }
+        player.play_batch(&batch, &open)?;
+        played_holes.extend(batch);
+        if looks {
+            let passes = player.passes()?;
+            for (index, order) in orders.iter().enumerate() {
+                decisions.look(index, &pairs(order, &passes, &played_holes));
+            }
+        }
+    }
+    if !orders.is_empty() {
+        let passes = player.passes()?;
+        for (index, order) in orders.iter_mut().enumerate() {
+            order.is_early = decisions.is_decided(index);
+            order.difference = decisions.conclude(index, &pairs(order, &passes, &played_holes));
+        }
+    }
+    Ok(ending)
 }
 
 /// The holes of each file, files in an order that looks random and depends on their names alone.
@@ -263,6 +262,8 @@ struct BatchPlayer<'s, 'a> {
     limits: (usize, usize),
     /// Idle workers, each with one for each subject.
     idle: Mutex<Vec<Vec<ReplayWorker>>>,
+    /// The jobs that are not played yet, by hole and subject.
+    missing: BTreeMap<(&'s str, usize), HoleJob<'s>>,
     /// True for each subject that was asked since the program started.
     is_warm: Vec<bool>,
     /// The hole for requests that are not counted.
@@ -275,40 +276,38 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
         listener: &'s dyn Listener,
         (jobs, connections): (usize, Option<usize>),
         holes: &'s [Hole],
-    ) -> Self {
-        let title = format!("{} models", subjects.len());
-        let total = holes.len() * subjects.len();
-        Self {
-            subjects,
-            progress: PhaseProgress::start(listener, Phase::Replay, Some(&title), total),
-            limits: (jobs, connections.unwrap_or(1)),
-            idle: Mutex::default(),
-            is_warm: vec![false; subjects.len()],
-            warm_up: holes.last(),
-        }
-    }
-
-    /// Makes the attempts at a batch's holes that are missing, of the models that are `open`.
-    fn play_batch(&mut self, batch: &[&Hole], open: &[bool]) -> Result<(), PlayError> {
-        let holes: Vec<Hole> = batch.iter().map(|hole| (*hole).clone()).collect();
-        let mut missing: BTreeMap<(&str, usize), HoleJob<'_>> = BTreeMap::new();
-        for (index, subject) in self
-            .subjects
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| open[*index])
-        {
-            for job in subject.replay.missing_jobs(&holes)? {
+    ) -> Result<Self, PlayError> {
+        let mut missing = BTreeMap::new();
+        let mut total = 0;
+        for (index, subject) in subjects.iter().enumerate() {
+            total += subject.replay.total(holes);
+            for job in subject.replay.missing_jobs(holes)? {
                 missing.insert((job.hole.id.as_str(), index), job);
             }
         }
-        let jobs: Vec<(usize, &HoleJob<'_>)> = holes
-            .iter()
-            .flat_map(|hole| (0..self.subjects.len()).map(move |index| (hole.id.as_str(), index)))
-            .filter_map(|key| Some((key.1, missing.get(&key)?)))
-            .collect();
-        let done = holes.len() * open.iter().filter(|open| **open).count() - jobs.len();
-        self.progress.advance(done);
+        let left: usize = missing.values().map(HoleJob::units).sum();
+        let title = format!("{} models", subjects.len());
+        let phase = Phase::Replay;
+        Ok(Self {
+            subjects,
+            progress: PhaseProgress::resume(listener, phase, Some(&title), total - left, total),
+            limits: (jobs, connections.unwrap_or(1)),
+            idle: Mutex::default(),
+            missing,
+            is_warm: vec![false; subjects.len()],
+            warm_up: holes.last(),
+        })
+    }
+
+    /// Makes the attempts at a batch's holes that are missing, of the models that are `open`.
+    fn play_batch(&mut self, batch: &[&'s Hole], open: &[bool]) -> Result<(), PlayError> {
+        let mut jobs: Vec<(usize, HoleJob<'s>)> = Vec::new();
+        for hole in batch {
+            for (index, _) in open.iter().enumerate().filter(|(_, open)| **open) {
+                let job = self.missing.remove(&(hole.id.as_str(), index));
+                jobs.extend(job.map(|job| (index, job)));
+            }
+        }
         self.warm_up(&jobs)?;
         let (threads, connections) = self.limits;
         let replies = run_jobs(
@@ -316,8 +315,11 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
             connections,
             || AskingWorker::take(&self.idle, self.subjects.len()),
             |worker, (index, job)| {
-                self.replay(*index)
-                    .ask_job(job, &mut worker.of_subject[*index])
+                let replies = self
+                    .replay(*index)
+                    .ask_job(job, &mut worker.of_subject[*index])?;
+                self.progress.advance(job.policies.len());
+                Ok::<_, PlayError>(replies)
             },
             |_| {},
         )?;
@@ -342,7 +344,7 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
     }
 
     /// Asks each model once that was not asked yet, and has a job.
-    fn warm_up(&mut self, jobs: &[(usize, &HoleJob<'_>)]) -> Result<(), PlayError> {
+    fn warm_up(&mut self, jobs: &[(usize, HoleJob<'_>)]) -> Result<(), PlayError> {
         let Some(hole) = self.warm_up else {
             return Ok(());
         };
@@ -361,30 +363,55 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
         &self.subjects[index].replay
     }
 
-    /// The completions that all runs have.
-    fn calls(&self) -> usize {
-        let count = |run: &Run| run.attempts().map_or(0, |attempts| attempts.len());
-        let runs = self.subjects.iter();
-        runs.map(|subject| subject.replay.with_run(count)).sum()
+    /// The budget that is spent, of completions by all processes; `None` if there is more.
+    fn spent(
+        &self,
+        comparison: &ComparisonPlan,
+        began: Instant,
+    ) -> Result<Option<ComparisonEnding>, PlayError> {
+        if comparison
+            .max_time
+            .is_some_and(|most| began.elapsed() >= most)
+        {
+            return Ok(Some(ComparisonEnding::Time));
+        }
+        let Some(most) = comparison.max_calls else {
+            return Ok(None);
+        };
+        let mut calls = 0;
+        for subject in self.subjects {
+            calls += subject.replay.with_run(Run::attempts)?.len();
+        }
+        Ok((calls >= most).then_some(ComparisonEnding::Calls))
     }
 
-    /// The file and both models' values of each hole that both have a verdict of.
-    fn pairs(&self, order: &ModelOrder, holes: &[&Hole]) -> Vec<(String, f64, f64)> {
-        let passes = |model: usize| {
-            let read = |run: &Run| run.attempts().map(passes_by_hole).unwrap_or_default();
-            self.replay(model).with_run(read)
-        };
-        let (first, second) = (passes(order.first), passes(order.second));
-        let value = |pass: TimedPass| match order.within_ms {
-            Some(time) => pass.within(time),
-            None => pass.rate,
-        };
-        let pairs = holes.iter().filter_map(|hole| {
-            let (one, other) = (first.get(&hole.id)?, second.get(&hole.id)?);
-            Some((cluster(hole), value(*one), value(*other)))
+    /// The passes of each subject, by hole.
+    fn passes(&self) -> Result<Vec<BTreeMap<String, TimedPass>>, PlayError> {
+        let subjects = self.subjects.iter();
+        let passes = subjects.map(|subject| {
+            let attempts = subject.replay.with_run(Run::attempts)?;
+            Ok(passes_by_hole(attempts))
         });
-        pairs.collect()
+        passes.collect()
     }
+}
+
+/// The file and both models' values of each hole that both have a verdict of.
+fn pairs(
+    order: &ModelOrder,
+    passes: &[BTreeMap<String, TimedPass>],
+    holes: &[&Hole],
+) -> Vec<(String, f64, f64)> {
+    let (first, second) = (&passes[order.first], &passes[order.second]);
+    let value = |pass: TimedPass| match order.within_ms {
+        Some(time) => pass.within(time),
+        None => pass.rate,
+    };
+    let pairs = holes.iter().filter_map(|hole| {
+        let (one, other) = (first.get(&hole.id)?, second.get(&hole.id)?);
+        Some((cluster(hole), value(*one), value(*other)))
+    });
+    pairs.collect()
 }
 
 /// One worker for each subject, given back when it is dropped.

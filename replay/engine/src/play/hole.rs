@@ -86,11 +86,8 @@ impl<'a> SubjectReplay<'a> {
     /// A server, the sandbox or the database fails, or the model fails several times in a row.
     pub(super) fn play(self, holes: &[Hole]) -> Result<Run, PlayError> {
         let jobs = self.missing_jobs(holes)?;
-        let missing: usize = jobs
-            .iter()
-            .map(|job| job.samples.len() + job.policies.len())
-            .sum();
-        let total = self.parameters.total(holes);
+        let missing: usize = jobs.iter().map(HoleJob::units).sum();
+        let total = self.total(holes);
         let name = self.parameters.subject.name.as_str();
         let done = total - missing;
         let progress = PhaseProgress::resume(self.listener, Phase::Replay, Some(name), done, total);
@@ -115,6 +112,11 @@ impl<'a> SubjectReplay<'a> {
         let run = self.run.lock();
         let (attempts, typings) = (run.attempts()?, run.typings()?);
         Ok(self.parameters.missing_jobs(holes, attempts, typings))
+    }
+
+    /// Returns the number of samples and typings of all holes.
+    pub(super) fn total(&self, holes: &[Hole]) -> usize {
+        self.parameters.total(holes)
     }
 
     /// The run as it is until now.

@@ -64,6 +64,13 @@ pub(super) struct MissingSample {
     pub(super) earlier: Option<EarlierAttempt>,
 }
 
+impl HoleJob<'_> {
+    /// Returns the number of samples and typings that are missing.
+    pub(super) fn units(&self) -> usize {
+        self.samples.len() + self.policies.len()
+    }
+}
+
 impl<'a> ReplayParameters<'a> {
     /// Returns the number of samples of a hole.
     pub(super) fn samples_at(&self, hole: &Hole) -> u32 {
