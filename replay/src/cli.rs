@@ -55,6 +55,7 @@ mod telemetry;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -62,6 +63,7 @@ use fillrate_engine::developer::DeveloperError;
 use fillrate_engine::play::PlayError;
 use fillrate_engine::play::mining::HoleSelection;
 use fillrate_engine::play::projects::{AbsentProject, ExecutionPlan};
+use fillrate_engine::play::replay::ReplayPlan;
 use fillrate_engine::store::ProjectStatus;
 use fillrate_engine::store::{StoreError, is_object_address};
 use fillrate_language::task::{HoleKind, TaskError};
@@ -372,6 +374,47 @@ struct HoleArguments {
     min_mutation_score: Option<f64>,
 }
 
+/// The holes that models are asked at, and the time they have.
+#[derive(Args, Clone, Debug)]
+struct ReplayedHoles {
+    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
+    corpus: PathBuf,
+    /// Holes that `mine` wrote, in place of mining
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score"]
+    )]
+    tasks: Option<PathBuf>,
+    #[command(flatten)]
+    choice: HoleArguments,
+    /// Timeout for a completion, in seconds
+    #[arg(
+        long,
+        default_value_t = ReplayPlan::REQUEST_TIMEOUT.as_secs(),
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    request_timeout: u64,
+}
+
+impl ReplayedHoles {
+    /// A plan to replay them, mining `holes` unless the command line names another number.
+    fn plan(
+        &self,
+        holes: usize,
+        models: Vec<String>,
+        execution: &ExecutionArguments,
+    ) -> ReplayPlan {
+        let selection = self.choice.selection(holes);
+        ReplayPlan {
+            tasks: self.tasks.clone(),
+            request_timeout: Duration::from_secs(self.request_timeout),
+            ..ReplayPlan::new(self.corpus.clone(), selection, models, execution.plan())
+        }
+    }
+}
+
 /// Parses one of the names of an enumeration, which shells then offer and `--help` lists.
 fn one_of<T>() -> impl TypedValueParser<Value = T>
 where
@@ -451,13 +494,12 @@ impl ExecutionArguments {
     }
 }
 
-impl HoleArguments {
-    fn selection(&self) -> HoleSelection {
-        self.selection_of(100)
-    }
+/// The number of holes to mine unless `--holes` names another.
+const HOLES: usize = 100;
 
-    /// The selection with another number of holes unless `--holes` names one.
-    fn selection_of(&self, holes: usize) -> HoleSelection {
+impl HoleArguments {
+    /// The selection, of this number of holes unless `--holes` names another.
+    fn selection(&self, holes: usize) -> HoleSelection {
         HoleSelection {
             holes: self.holes.unwrap_or(holes),
             seed: self.seed,

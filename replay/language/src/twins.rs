@@ -23,7 +23,7 @@ use super::LanguageSupport;
 use super::source::is_too_deep;
 pub(super) use alteration::Site;
 pub use alteration::Way;
-pub(super) use expected::{Assertion, Cells, Frame, Grammar, ParsedFile};
+pub(super) use expected::{Assertion, CallFrame, Cells, Grammar, ParsedFile};
 
 /// The most alterations of one expectation.
 const MOST_OF_SITE: usize = 4;
@@ -313,7 +313,7 @@ pub(super) struct LiteralKinds {
 /// patterns of their variables, and of tables and rows.
 pub(super) fn loop_cells<'t>(
     used: Node<'t>,
-    frame: &Frame<'t, '_>,
+    frame: &CallFrame<'t, '_>,
     loops: (&str, &[&str], &[&str]),
 ) -> Option<Cells<'t>> {
     let (kind, patterns, lists) = loops;

@@ -12,7 +12,7 @@ use fillrate_engine::play::replay::ReplayPlan;
 use fillrate_report::models::{FailureRule, ModelComparison};
 
 use super::events::EventArguments;
-use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
+use super::{CliError, ExecutionArguments, ReplayedHoles, Success, success};
 
 /// Compare models on the same holes and say which one passes more, and with what probability.
 ///
@@ -21,8 +21,8 @@ use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
 /// runs, so that a slow hour hits all models and a latency is the model's own.
 #[derive(Args)]
 pub(super) struct CompareArguments {
-    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
-    corpus: PathBuf,
+    #[command(flatten)]
+    holes: ReplayedHoles,
     /// A model, two or more: `embedded`, `reference`, `empty`, a settings file (.toml) or
     /// predictions (.jsonl)
     ///
@@ -32,22 +32,10 @@ pub(super) struct CompareArguments {
     /// Also compare passes that arrive within this time, such as `300ms` or `1.5s`
     #[arg(long, value_name = "TIME", value_parser = time)]
     within: Option<Duration>,
-    /// Holes that `mine` wrote, in place of mining
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score"]
-    )]
-    tasks: Option<PathBuf>,
-    #[command(flatten)]
-    choice: HoleArguments,
     /// Context from the repository that the models get [default: editor, or as the settings files
     /// say]
     #[arg(long, value_name = "NAME")]
     context: Option<ReplayContext>,
-    /// Timeout of a completion, in seconds
-    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    request_timeout: u64,
     /// Play all holes, even if the order of the models is decided before
     #[arg(long)]
     no_early_stop: bool,
@@ -130,26 +118,14 @@ fn compare(arguments: &CompareArguments, listener: &dyn Listener) -> Result<Succ
     }
     let plan = ComparisonPlan {
         replay: ReplayPlan {
-            corpus: arguments.corpus.clone(),
-            tasks: arguments.tasks.clone(),
-            selection: arguments.choice.selection_of(HOLES),
             samples: Some(1),
-            models: arguments.model.clone(),
             is_comparison: true,
-            predictions: None,
-            deveval: false,
             contexts: arguments.context.into_iter().collect(),
-            views: Vec::new(),
-            repair_rounds: 0,
-            request_timeout: Duration::from_secs(arguments.request_timeout),
-            developer: None,
-            types: false,
-            type_check: false,
-            telemetry: None,
             out: arguments.out.clone(),
-            partition: None,
-            execution: arguments.execution.plan(),
             connections: arguments.connections.map(usize::from),
+            ..arguments
+                .holes
+                .plan(HOLES, arguments.model.clone(), &arguments.execution)
         },
         within_ms,
         stops_early: !arguments.no_early_stop,

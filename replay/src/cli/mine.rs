@@ -10,7 +10,7 @@ use fillrate_engine::store::Run;
 use fillrate_language::task;
 
 use super::events::EventArguments;
-use super::{CliError, ExecutionArguments, HoleArguments, Success, success};
+use super::{CliError, ExecutionArguments, HOLES, HoleArguments, Success, success};
 
 /// Choose holes that a corpus's tests can judge, and write them to a file.
 #[derive(Args)]
@@ -47,7 +47,7 @@ fn mine(arguments: &MineArguments, listener: &dyn Listener) -> Result<Success, C
     }
     let plan = MiningPlan {
         corpus: arguments.corpus.clone(),
-        selection: arguments.choice.selection(),
+        selection: arguments.choice.selection(HOLES),
         solved,
         execution: arguments.execution.plan(),
     };

@@ -3,7 +3,6 @@
 mod typing;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use fillrate_engine::play::context::ReplayContext;
@@ -15,24 +14,15 @@ use fillrate_report::{Comparison, RunReport};
 use fillrate_server::configuration::Profile;
 
 use super::events::EventArguments;
-use super::{CliError, ExecutionArguments, HoleArguments, Success, color, success};
+use super::{CliError, ExecutionArguments, HOLES, ReplayedHoles, Success, color, success};
 
 /// Play a developer on benchmark repositories and judge the completions with their tests.
 ///
 /// The same command again continues where it was stopped.
 #[derive(Args)]
 pub(super) struct ReplayArguments {
-    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
-    corpus: PathBuf,
-    /// Holes that `mine` wrote, in place of mining
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score"]
-    )]
-    tasks: Option<PathBuf>,
     #[command(flatten)]
-    choice: HoleArguments,
+    holes: ReplayedHoles,
     /// Number of completions that are requested at each hole [default: 1, or all there are of
     /// `--predictions`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -83,9 +73,6 @@ pub(super) struct ReplayArguments {
     /// and what its tests reported
     #[arg(long, default_value_t = 0, value_name = "R")]
     repair_rounds: u32,
-    /// Timeout for a completion, in seconds
-    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    request_timeout: u64,
     #[command(flatten)]
     typing: typing::TypingArguments,
     #[command(flatten)]
@@ -195,26 +182,20 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         super::check_writable(telemetry)?;
     }
     let plan = ReplayPlan {
-        corpus: arguments.corpus.clone(),
-        tasks: arguments.tasks.clone(),
-        selection: arguments.choice.selection(),
         samples: arguments.samples,
-        models,
-        is_comparison: false,
         predictions: arguments.predictions.clone(),
         deveval: arguments.deveval,
         contexts: arguments.context.clone(),
         views: views(arguments)?,
         repair_rounds: arguments.repair_rounds,
-        request_timeout: Duration::from_secs(arguments.request_timeout),
         developer,
         types: arguments.typing.types(),
         type_check: arguments.type_check,
         telemetry: arguments.telemetry.clone(),
         out: arguments.out.clone(),
         partition: arguments.partition,
-        execution: arguments.execution.plan(),
         connections: arguments.connections.map(usize::from),
+        ..arguments.holes.plan(HOLES, models, &arguments.execution)
     };
     let outcome = replay::run(&plan, listener)?;
     let (incomplete, played): (Vec<bool>, Vec<(String, Run)>) = outcome

@@ -65,6 +65,40 @@ pub struct ReplayPlan {
 }
 
 impl ReplayPlan {
+    /// Timeout for a completion unless another is set.
+    pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+    /// A plan to mine holes and request one completion at each, with the settings' own context.
+    pub fn new(
+        corpus: PathBuf,
+        selection: HoleSelection,
+        models: Vec<String>,
+        execution: ExecutionPlan,
+    ) -> Self {
+        Self {
+            corpus,
+            tasks: None,
+            selection,
+            samples: None,
+            models,
+            is_comparison: false,
+            predictions: None,
+            deveval: false,
+            contexts: Vec::new(),
+            views: Vec::new(),
+            repair_rounds: 0,
+            request_timeout: Self::REQUEST_TIMEOUT,
+            developer: None,
+            types: false,
+            type_check: false,
+            telemetry: None,
+            out: None,
+            partition: None,
+            execution,
+            connections: None,
+        }
+    }
+
     /// The models under test.
     pub(super) fn subjects(&self) -> SubjectSelection<'_> {
         SubjectSelection {

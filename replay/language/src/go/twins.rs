@@ -4,7 +4,7 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    Assertion, Cells, FoundFunction, Frame, Grammar, LiteralKinds, NeutralName, ParsedFile,
+    Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
     RowNames, SourceEdit, named_children, opposite,
 };
 
@@ -123,7 +123,7 @@ pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
             functions.push(FoundFunction {
                 names: vec![text[name.byte_range()].to_owned()],
                 span: node.byte_range(),
-                assertions: Frame::new(&GRAMMAR, files, node).assertions(),
+                assertions: CallFrame::new(&GRAMMAR, files, node).assertions(),
                 neutral: Some(neutral(name, body, functions.len(), text)),
             });
         }
@@ -260,7 +260,7 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
 
 /// The cells of a table that a loop around goes through, as in `for _, row := range rows`: of
 /// `row.field`, or of the rows themselves.
-fn table_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
+fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
     let (row, field) = match used.kind() {
         "selector_expression" => (
             used.child_by_field_name("operand")?,

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    Assertion, Cells, FoundFunction, Frame, Grammar, LiteralKinds, NeutralName, ParsedFile,
+    Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
     RowNames, SourceEdit, named_children, opposite,
 };
 
@@ -142,7 +142,7 @@ fn collect(
             functions.push(FoundFunction {
                 names: around.clone(),
                 span: child.byte_range(),
-                assertions: Frame::new(&GRAMMAR, files, child).assertions(),
+                assertions: CallFrame::new(&GRAMMAR, files, child).assertions(),
                 neutral: Some(NeutralName {
                     name: new,
                     single: edits.clone(),
@@ -156,7 +156,7 @@ fn collect(
 }
 
 /// The cells of a parameter of a test that `@CsvSource` or `@ValueSource` gives values.
-fn parameter_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
+fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
     let parameters = named_children(frame.function.child_by_field_name("parameters")?);
     let index = parameters.into_iter().position(|parameter| {
         parameter

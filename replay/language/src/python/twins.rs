@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    Assertion, Cells, FoundFunction, Frame, Grammar, LiteralKinds, NeutralName, ParsedFile,
+    Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
     RowNames, SourceEdit, loop_cells, named_children, opposite, unquoted,
 };
 
@@ -78,7 +78,7 @@ fn collect(
                 functions.push(FoundFunction {
                     names,
                     span: child.byte_range(),
-                    assertions: Frame::new(&GRAMMAR, files, definition).assertions(),
+                    assertions: CallFrame::new(&GRAMMAR, files, definition).assertions(),
                     neutral,
                 });
             }
@@ -397,7 +397,7 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
 }
 
 /// The cells of a parameter that `@pytest.mark.parametrize` gives values.
-fn parameter_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
+fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
     if used.kind() != "identifier" {
         return None;
     }

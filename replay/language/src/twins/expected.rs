@@ -43,7 +43,7 @@ pub(crate) struct Grammar {
     /// The assertion that a node is.
     pub(crate) assertion: for<'t> fn(Node<'t>, &str) -> Option<Assertion<'t>>,
     /// The cells that a variable takes its values from, if it is a parameter or a loop's.
-    pub(crate) cells: for<'t> fn(Node<'t>, &Frame<'t, '_>) -> Option<Cells<'t>>,
+    pub(crate) cells: for<'t> fn(Node<'t>, &CallFrame<'t, '_>) -> Option<Cells<'t>>,
 }
 
 /// One assertion of a test.
@@ -101,14 +101,14 @@ pub(crate) struct ParsedFile<'t> {
 }
 
 /// A function within which names have values, and what it is called with.
-pub(crate) struct Frame<'t, 'f> {
+pub(crate) struct CallFrame<'t, 'f> {
     pub(crate) grammar: &'f Grammar,
     pub(crate) files: &'f [ParsedFile<'t>],
     /// The index of the function's file.
     pub(crate) file: usize,
     pub(crate) function: Node<'t>,
     arguments: Vec<(String, Node<'t>)>,
-    caller: Option<&'f Frame<'t, 'f>>,
+    caller: Option<&'f CallFrame<'t, 'f>>,
 }
 
 /// A call: the value whose method it is, the function's name, and the arguments.
@@ -118,7 +118,7 @@ struct Call<'t> {
     arguments: Vec<Node<'t>>,
 }
 
-impl<'t, 'f> Frame<'t, 'f> {
+impl<'t, 'f> CallFrame<'t, 'f> {
     /// A test, which nothing of its file calls.
     pub(crate) fn new(
         grammar: &'f Grammar,
@@ -639,7 +639,7 @@ impl<'t, 'f> Frame<'t, 'f> {
     }
 
     /// The frame of a function that a call of this one runs.
-    fn called<'g>(&'g self, node: Node<'t>, file: usize, function: Node<'t>) -> Frame<'t, 'g> {
+    fn called<'g>(&'g self, node: Node<'t>, file: usize, function: Node<'t>) -> CallFrame<'t, 'g> {
         let mut arguments = Vec::new();
         let names = parameters(function, self.files[file].text);
         let mut names = names
@@ -655,7 +655,7 @@ impl<'t, 'f> Frame<'t, 'f> {
                 None => arguments.extend(names.next().map(|name| (name, argument))),
             }
         }
-        Frame {
+        CallFrame {
             grammar: self.grammar,
             files: self.files,
             file,
@@ -665,8 +665,8 @@ impl<'t, 'f> Frame<'t, 'f> {
         }
     }
 
-    fn top(&self, file: usize, function: Node<'t>) -> Frame<'t, 'f> {
-        Frame {
+    fn top(&self, file: usize, function: Node<'t>) -> CallFrame<'t, 'f> {
+        CallFrame {
             grammar: self.grammar,
             files: self.files,
             file,
@@ -677,18 +677,18 @@ impl<'t, 'f> Frame<'t, 'f> {
     }
 }
 
-/// Frame in which the names in a value have their values.
+/// The frame in which the names in a value have their values.
 enum Origin<'t, 'f> {
     /// The current frame.
     Here,
     /// A frame that calls it.
-    Frame(&'f Frame<'t, 'f>),
+    Frame(&'f CallFrame<'t, 'f>),
     /// A function or a file that nothing calls.
     Top(usize, Node<'t>),
 }
 
 impl<'t, 'f> Origin<'t, 'f> {
-    fn frame<'g>(&self, here: &'g Frame<'t, 'g>) -> Frame<'t, 'g>
+    fn frame<'g>(&self, here: &'g CallFrame<'t, 'g>) -> CallFrame<'t, 'g>
     where
         'f: 'g,
     {
@@ -700,12 +700,12 @@ impl<'t, 'f> Origin<'t, 'f> {
     }
 }
 
-impl<'t, 'f> Frame<'t, 'f> {
-    fn copy<'g>(&self) -> Frame<'t, 'g>
+impl<'t, 'f> CallFrame<'t, 'f> {
+    fn copy<'g>(&self) -> CallFrame<'t, 'g>
     where
         'f: 'g,
     {
-        Frame {
+        CallFrame {
             grammar: self.grammar,
             files: self.files,
             file: self.file,

@@ -4,7 +4,7 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    Assertion, Cells, FoundFunction, Frame, Grammar, LiteralKinds, NeutralName, ParsedFile,
+    Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
     RowNames, SourceEdit, loop_cells, named_children, opposite, unquoted,
 };
 
@@ -173,7 +173,7 @@ fn collect(
             (Block::Test, Some(body)) => functions.push(FoundFunction {
                 names: around.clone(),
                 span: child.byte_range(),
-                assertions: Frame::new(&GRAMMAR, files, body).assertions(),
+                assertions: CallFrame::new(&GRAMMAR, files, body).assertions(),
                 neutral: neutral(titled.title, titled.is_table, functions.len()),
             }),
             (_, None) => {}
@@ -297,7 +297,7 @@ const LOOPS: (&str, &[&str], &[&str]) = ("for_in_statement", &["array_pattern"],
 
 /// The cells of a parameter of a test with a table, as in `test.each([[1, 2]])("title", (a, b) =>
 /// …)`; rows are arrays, objects or single values.
-fn table_cells<'t>(used: Node<'t>, frame: &Frame<'t, '_>) -> Option<Cells<'t>> {
+fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
     let (key, variable) = match used.kind() {
         "member_expression" => (
             Some(used.child_by_field_name("property")?),
