@@ -58,7 +58,7 @@
     const words = [];
     /** @type {((at: number) => boolean)[]} */
     const ranges = [];
-    for (const word of search.value.toLowerCase().split(/\s+/).filter((word) => word !== '')) {
+    for (const word of fillrate.words(search)) {
       const range = /^(ms|chars|p|es|seconds)([<>])(=?)(-?[0-9.]+)$/.exec(word);
       if (range) {
         const [column, sign, bound] = [columns[compared[range[1]]], range[2] === '>' ? 1 : -1, Number(range[4])];
@@ -105,15 +105,7 @@
 
   /** Keeps what is asked for in the address. */
   function remember() {
-    const state = new URLSearchParams();
-    for (const [name, select] of selects) {
-      if (select.value !== '') {
-        state.set(name, select.value);
-      }
-    }
-    if (search.value !== '') {
-      state.set('search', search.value);
-    }
+    const state = fillrate.filterState(selects, search);
     if (inTexts.checked) {
       state.set('texts', 'yes');
     }
@@ -275,12 +267,7 @@
       columnChoice(),
       table.element,
     );
-    addEventListener('keydown', (event) => {
-      if (event.key === '/' && document.activeElement === document.body) {
-        search.focus();
-        event.preventDefault();
-      }
-    });
+    fillrate.searchBySlash(search);
   }
 
   fillrate.page(async (newSummary) => {

@@ -315,5 +315,37 @@ const fillrate = (() => {
     return new URLSearchParams(location.hash.slice(1));
   }
 
-  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, code, csvButton, table, row, page, state };
+  /**
+   * What filters ask for, as the part of an address after `#` holds it.
+   * @param {Map<string, HTMLSelectElement>} selects @param {HTMLInputElement} search
+   */
+  function filterState(selects, search) {
+    const state = new URLSearchParams();
+    for (const [name, select] of selects) {
+      if (select.value !== '') {
+        state.set(name, select.value);
+      }
+    }
+    if (search.value !== '') {
+      state.set('search', search.value);
+    }
+    return state;
+  }
+
+  /** The words of a search, in small letters. @param {HTMLInputElement} search */
+  function words(search) {
+    return search.value.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  }
+
+  /** Lets the key `/` go to the search. @param {HTMLInputElement} search */
+  function searchBySlash(search) {
+    addEventListener('keydown', (event) => {
+      if (event.key === '/' && document.activeElement === document.body) {
+        search.focus();
+        event.preventDefault();
+      }
+    });
+  }
+
+  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, code, csvButton, table, row, page, state, filterState, words, searchBySlash };
 })();

@@ -40,7 +40,7 @@
 
   /** The holes that the filters ask for. @returns {Uint32Array} */
   function matching() {
-    const words = search.value.toLowerCase().split(/\s+/).filter((word) => word !== '');
+    const words = fillrate.words(search);
     const value = (/** @type {string} */ name) => selects.get(name)?.value ?? '';
     const pattern = value('pattern');
     const all = holes.id.map((/** @type {string} */ _, /** @type {number} */ hole) => hole);
@@ -59,20 +59,6 @@
     const items = matching();
     table?.show(items);
     found.textContent = `${count(items.length)} of ${count(holes.id.length)} holes`;
-  }
-
-  /** What the filters ask for, as the address holds it. */
-  function asked() {
-    const state = new URLSearchParams();
-    for (const [name, select] of selects) {
-      if (select.value !== '') {
-        state.set(name, select.value);
-      }
-    }
-    if (search.value !== '') {
-      state.set('search', search.value);
-    }
-    return `#${state}`;
   }
 
   /** Sets the filters from the address. */
@@ -156,8 +142,9 @@
     /** @type {number|undefined} */
     let soon;
     const changed = () => {
-      if (location.hash !== asked()) {
-        history.pushState(null, '', asked());
+      const asked = `#${fillrate.filterState(selects, search)}`;
+      if (location.hash !== asked) {
+        history.pushState(null, '', asked);
       }
       update();
     };
@@ -172,12 +159,7 @@
       restore();
       update();
     });
-    addEventListener('keydown', (event) => {
-      if (event.key === '/' && document.activeElement === document.body) {
-        search.focus();
-        event.preventDefault();
-      }
-    });
+    fillrate.searchBySlash(search);
     const clear = el('button', { type: 'button', onclick: () => {
       search.value = '';
       for (const element of selects.values()) {
