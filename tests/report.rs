@@ -18,7 +18,7 @@ use fillrate_mine::Rejection;
 use fillrate_server::cleanup::Decision;
 use fillrate_server::completion::{CandidateStep, Trace};
 use fillrate_server::context::Window;
-use fillrate_verdict::{Outcome, Verdict};
+use fillrate_verdict::{Outcome, Proof, Verdict};
 use rusqlite::params;
 use serde_json::{Value, json};
 
@@ -603,7 +603,10 @@ fn matrix_finds_holes_that_only_one_run_solves() {
                     0 => Outcome::Passed,
                     _ => Outcome::Failed,
                 };
-                attempt(hole, model, 0, &hole.reference, outcome)
+                let mut attempt = attempt(hole, model, 0, &hole.reference, outcome);
+                // Of the passes at 0, 2, … 10, two are proven.
+                attempt.verdict.proof = (index < 4).then_some(Proof::Altered);
+                attempt
             }),
         );
         folder
@@ -624,6 +627,7 @@ fn matrix_finds_holes_that_only_one_run_solves() {
     assert!(seen["copy"].as_u64() > Some(0), "{seen}");
     assert_eq!(seen["back"], "4 of 12 holes");
     assert_eq!(seen["before"], "6 of 12 holes");
+    assert_eq!(seen["unproven"], "4 of 12 holes");
 }
 
 #[test]

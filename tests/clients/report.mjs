@@ -218,7 +218,9 @@ async function matrix() {
   await page.goBack();
   await page.waitForFunction((before) => document.getElementById('found').textContent !== before, back);
   const before = await found();
-  return { all, only, address, cells, saved, opened, copy, back, before };
+  await page.locator('#filter-run-0').selectOption('unproven');
+  const unproven = await found();
+  return { all, only, address, cells, saved, opened, copy, back, before, unproven };
 }
 
 /** Uses the table of attempts as a person would. */

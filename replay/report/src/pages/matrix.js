@@ -10,8 +10,8 @@
   let outcomes = [];
   /** Passes and verdicts of each hole and run, for runs of several samples. @type {{passed: Uint16Array, judged: Uint16Array}[]} */
   let rates = [];
-  /** Index of the proof of each pass, by run. @type {Int8Array[]} */
-  let proofs = [];
+  /** 1 for each hole with a pass that no altered answer proves, by run. @type {Uint8Array[]} */
+  let unproven = [];
   /** @type {LongTable|null} */
   let table = null;
   /** @type {Map<string, HTMLSelectElement>} */
@@ -33,7 +33,7 @@
       case '': return true;
       case 'passes': return passes(run, hole);
       case 'fails': return judged && !passes(run, hole);
-      case 'unproven': return passes(run, hole) && proofs[run][hole] > 0;
+      case 'unproven': return passes(run, hole) && unproven[run][hole] === 1;
       default: return outcomes[run][hole] === summary.outcomes.indexOf(wanted);
     }
   }
@@ -190,7 +190,7 @@
     holes = newHoles;
     const size = holes.id.length;
     outcomes = summary.runs.map(() => new Int8Array(size).fill(-1));
-    proofs = summary.runs.map(() => new Int8Array(size));
+    unproven = summary.runs.map(() => new Uint8Array(size));
     rates = summary.runs.map(() => ({ passed: new Uint16Array(size), judged: new Uint16Array(size) }));
     const counted = summary.outcomes.map((/** @type {string} */ name) => !['infrastructure', 'flaky', 'unjudged'].includes(name));
     for (const data of shards) {
@@ -204,8 +204,11 @@
         }
         if (counted[outcome]) {
           rates[run].judged[hole] += 1;
-          rates[run].passed[hole] += Number(summary.outcomes[outcome] === 'passed');
-          proofs[run][hole] = Math.max(proofs[run][hole], data.proof[at] ?? 0);
+          const passed = summary.outcomes[outcome] === 'passed';
+          rates[run].passed[hole] += Number(passed);
+          if (passed && summary.proofs[data.proof[at]] !== 'altered') {
+            unproven[run][hole] = 1;
+          }
         }
       });
     }
