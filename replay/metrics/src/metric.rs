@@ -208,6 +208,11 @@ impl FigureText {
         }
     }
 
+    /// One line for a cell of a table whose header or footnote names the unit.
+    pub fn line(&self) -> String {
+        format!("{} {} {}", self.value, self.interval, self.size())
+    }
+
     /// One line with the unit, for a sentence.
     pub fn sentence(&self) -> String {
         let Self {

@@ -1,8 +1,8 @@
 //! Two runs against each other in Markdown, for a pull request.
 
 use fillrate_engine::store::{Run, StoreError};
+use fillrate_metrics::hole_metrics;
 use fillrate_metrics::metric::PASS_AT_1;
-use fillrate_metrics::{FigureText, hole_metrics};
 
 use super::comparison::{ComparedRun, LoadedRun, PassConclusion, RunDifference};
 
@@ -36,19 +36,17 @@ fn markdown(first: &ComparedRun, second: &ComparedRun) -> String {
             continue;
         };
         let unit = metric.unit;
-        let cell =
-            |figure: FigureText| format!("{} {} {}", figure.value, figure.interval, figure.size());
         let against = second.against_first.get(metric.name);
         let difference = against.map_or_else(
             || "–".to_owned(),
-            |against| cell(unit.format().with_sign().render(&against.difference)),
+            |against| unit.format().with_sign().render(&against.difference).line(),
         );
         let [only_first, only_second, p] = test_cells(against);
         text.push_str(&format!(
             "| {} | {} | {} | {difference} | {only_first} | {only_second} | {p} |\n",
             metric.name,
-            cell(unit.render(one)),
-            cell(unit.render(other)),
+            unit.render(one).line(),
+            unit.render(other).line(),
         ));
     }
     text.push_str(

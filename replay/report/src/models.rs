@@ -22,7 +22,7 @@ use serde::Serialize;
 pub use self::rule::{FailureRule, RuleError};
 use super::markdown::code;
 use super::scored::cluster;
-use super::table::{TextTable, figure, paragraph, right};
+use super::table::{ABSENT, TextTable, figure, paragraph, right};
 
 /// Models on the same holes.
 #[derive(Clone, Debug, Serialize)]
@@ -191,8 +191,8 @@ impl ModelComparison {
             text.push_str(&format!("{curve}\n"));
         }
         text.push_str(&paragraph(
-            "Rates in % and times in ms, each with its 95 % interval and its n in so many files, \
-             its clusters.",
+            "Rates in % and times in ms, each with its 95 % interval and its n in a number of files, \
+             the clusters.",
         ));
         for changes in &self.order_changes {
             text.push_str(&paragraph(&changes.sentence()));
@@ -248,19 +248,16 @@ impl ModelComparison {
             text.push_str(&format!("| {} |", code(&model.model)));
             for name in &columns {
                 let cell = model.metrics.get(name).map_or_else(
-                    || "–".to_owned(),
-                    |estimate| {
-                        let figure = Metric::of_figure(name).unit.render(estimate);
-                        format!("{} {} {}", figure.value, figure.interval, figure.size())
-                    },
+                    || ABSENT.to_owned(),
+                    |estimate| Metric::of_figure(name).unit.render(estimate).line(),
                 );
                 text.push_str(&format!(" {cell} |"));
             }
             text.push('\n');
         }
         text.push_str(&format!(
-            "\n{} Rates in % and times in ms, each with its 95 % interval and its n in so many \
-             files, its clusters.\n",
+            "\n{} Rates in % and times in ms, each with its 95 % interval and its n in a number of \
+             files, the clusters.\n",
             self.basis()
         ));
         for changes in &self.order_changes {
@@ -337,7 +334,7 @@ fn time_text(time_ms: f64) -> String {
 /// A share and its interval in one line.
 fn share_text(share: Option<&Estimate>) -> String {
     share.map_or_else(
-        || super::table::ABSENT.to_owned(),
+        || ABSENT.to_owned(),
         |share| {
             let figure = PASS_WITHIN.unit.render(share);
             format!("{} {}", figure.value, figure.interval)
@@ -492,15 +489,12 @@ fn load_model(
     let latencies: Vec<f64> = answered.iter().map(|attempt| attempt.latency_ms).collect();
     let first_texts: Vec<f64> = answered.iter().copied().filter_map(first_text_ms).collect();
     let name = attempts.first().map(|attempt| attempt.model.clone());
-    let with_first_text = attempts.iter().cloned().map(|attempt| Attempt {
-        answered: attempt.answered && first_text_ms(&attempt).is_some(),
-        latency_ms: first_text_ms(&attempt).unwrap_or(attempt.latency_ms),
-        ..attempt
-    });
     let model = TimedModel {
         title: title.clone(),
-        first_text: in_files(passes_by_hole(with_first_text.collect())),
-        whole: in_files(passes_by_hole(attempts)),
+        first_text: in_files(passes_by_hole(&attempts, first_text_ms)),
+        whole: in_files(passes_by_hole(&attempts, |attempt| {
+            Some(attempt.latency_ms)
+        })),
         has_latency,
     };
     let values = |passes: &BTreeMap<String, (String, TimedPass)>| -> Vec<(String, TimedPass)> {

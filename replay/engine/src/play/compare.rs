@@ -390,7 +390,9 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
         let subjects = self.subjects.iter();
         let passes = subjects.map(|subject| {
             let attempts = subject.replay.with_run(Run::attempts)?;
-            Ok(passes_by_hole(attempts))
+            Ok(passes_by_hole(&attempts, |attempt| {
+                Some(attempt.latency_ms)
+            }))
         });
         passes.collect()
     }
@@ -436,24 +438,27 @@ impl Drop for AskingWorker<'_> {
 }
 
 /// The pass rate and the time of arrival at each hole with a verdict, of first completions: repair
-/// rounds are left out.
-pub fn passes_by_hole(attempts: Vec<Attempt>) -> BTreeMap<String, TimedPass> {
-    let mut by_hole: BTreeMap<String, Vec<(f64, Option<f64>)>> = BTreeMap::new();
+/// rounds are left out. `arrival_ms` is of an attempt that was answered.
+pub fn passes_by_hole(
+    attempts: &[Attempt],
+    arrival_ms: impl Fn(&Attempt) -> Option<f64>,
+) -> BTreeMap<String, TimedPass> {
+    let mut by_hole: BTreeMap<&str, Vec<(f64, Option<f64>)>> = BTreeMap::new();
     let counted = attempts
-        .into_iter()
+        .iter()
         .filter(|attempt| attempt.repair_round == 0 && attempt.verdict.outcome.is_evidence());
     for attempt in counted {
         let rate = f64::from(u8::from(attempt.verdict.outcome == Outcome::Passed));
-        let arrived = attempt.answered.then_some(attempt.latency_ms);
+        let arrived = attempt.answered.then(|| arrival_ms(attempt)).flatten();
         by_hole
-            .entry(attempt.hole)
+            .entry(&attempt.hole)
             .or_default()
             .push((rate, arrived));
     }
     let passes = by_hole.into_iter().map(|(hole, samples)| {
         let rate = samples.iter().map(|(rate, _)| rate).sum::<f64>() / samples.len() as f64;
         let arrived_ms = samples[0].1;
-        (hole, TimedPass { rate, arrived_ms })
+        (hole.to_owned(), TimedPass { rate, arrived_ms })
     });
     passes.collect()
 }
