@@ -1522,6 +1522,39 @@ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))"
     assert!(fit.is_none());
 }
 
+/// Toolchains are there if the home or the cache is in a temporary folder.
+#[test]
+fn binds_below_temporary_folders_are_in_every_round() {
+    let (repository, kept) = (repository(), repository());
+    let mut job = in_repository(repository.path(), python(WAITING));
+    job.input = Some("go\n".into());
+    job.binds.push(Bind::read_only(kept.path(), "/tmp/kept/it"));
+    job.binds
+        .push(Bind::read_only(kept.path().join("a.py"), "/dev/shm/a.py"));
+    let mut worker = Worker::start(sandbox().executable, job).unwrap();
+    let look = "import os
+print(open('/tmp/kept/it/tests/b.py').read(), open('/dev/shm/a.py').read())
+for path in ['/tmp/kept/it/x', '/dev/shm/a.py']:
+    try: open(path, 'w')
+    except OSError as error: print(error.strerror)
+open('/tmp/kept/left', 'w')
+print(sorted(os.listdir('/tmp/kept')))";
+    for _ in 0..2 {
+        let said;
+        (worker, said) = next(worker, look);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(said, @r"
+            B = 1
+             A = 1
+
+            Read-only file system
+            Read-only file system
+            ['it', 'left']
+            ");
+        }
+    }
+}
+
 /// Each run leaves two thirds of the memory limit in files and shared mappings.
 #[test]
 fn rounds_are_charged_for_their_own_memory_alone() {

@@ -188,9 +188,9 @@ fn stamps(root: &Path) -> io::Result<BTreeMap<PathBuf, Stamp>> {
     stamped.collect()
 }
 
-/// A path to an open directory, independent of later mounts over it.
-fn opened(directory: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
+/// A path to an open file or directory, independent of later mounts over it.
+pub(super) fn opened(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// Contents of a folder, by paths relative to it.

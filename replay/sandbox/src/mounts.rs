@@ -2,7 +2,6 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
@@ -11,7 +10,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::{chdir, pivot_root};
 
-use super::changes::Before;
+use super::changes::{Before, opened};
 use super::kernel::{Kernel, refused_namespaces};
 use super::program::INSIDE_ID;
 use super::{Job, Overlay, OverlayKind, Replaced, SandboxError};
@@ -127,11 +126,11 @@ pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, 
     etc(localtime.as_deref(), &mut places)?;
     devices()?;
     let last_pid = proc(renewable)?;
-    for (name, inside, mode) in [("tmp", "tmp", 0o1777), ("shm", "dev/shm", 0o1777)] {
+    for (name, inside) in TEMPORARY {
         let source = PathBuf::from(format!("/disk/{name}"));
-        directory(&source, mode)?;
-        let at = Path::new(NEW).join(inside);
-        directory(&at, mode)?;
+        directory(&source, 0o1777)?;
+        let at = below(NEW, Path::new(inside));
+        directory(&at, 0o1777)?;
         bind(&source, &at)?;
         places.push(MountPoint {
             at,
@@ -166,12 +165,17 @@ pub(super) struct Renewal {
     /// Size of the one writable file system, in bytes.
     disk: u64,
     overlays: Vec<(Overlay, File)>,
+    /// Binds below the temporary directories, which new ones would cover: their mount points, and
+    /// descriptors of what is mounted there.
+    covered: Vec<(PathBuf, File)>,
     /// Mount points that hold something of the run before.
     mounted: Vec<PathBuf>,
     /// Sets the number of the last process; `None` if the kernel has no such file.
     last_pid: Option<File>,
 }
 
+/// Temporary directories, with their names on the writable file system.
+const TEMPORARY: [(&str, &str); 2] = [("tmp", "/tmp"), ("shm", "/dev/shm")];
 /// Mount point of the writable file system while it is being filled.
 const STAGING: &str = "/staging";
 /// Directory in which the overlays' lower directories are mounted; another mount covers it, and
@@ -194,10 +198,21 @@ impl Renewal {
         }
         tmpfs(STAGING, self.disk, inodes(self.disk))?;
         let staging = Path::new(STAGING);
-        for (name, at) in [("tmp", "/tmp"), ("shm", "/dev/shm")] {
+        for (name, at) in TEMPORARY {
             directory(&staging.join(name), 0o1777)?;
             bind(&staging.join(name), Path::new(at))?;
             self.mounted.push(at.into());
+        }
+        for (at, mounted) in &self.covered {
+            let failed = |error: io::Error| SandboxError::at("look at", at, error);
+            if mounted.metadata().map_err(failed)?.is_dir() {
+                fs::create_dir_all(at).map_err(failed)?;
+            } else {
+                fs::create_dir_all(at.parent().unwrap_or(at)).map_err(failed)?;
+                File::create(at).map_err(failed)?;
+            }
+            // A bind keeps the flags of its source, such as read-only.
+            bind(&opened(mounted), at)?;
         }
         let mut all = Vec::new();
         for (index, (overlay, lower)) in self.overlays.iter().enumerate() {
@@ -206,7 +221,7 @@ impl Renewal {
             let mode = lower.metadata().map_err(failed)?.permissions().mode() & 0o777;
             directory(&own, 0o755)?;
             directory(&own.join("upper"), mode)?;
-            let lower_path = PathBuf::from(format!("/proc/self/fd/{}", lower.as_raw_fd()));
+            let lower_path = opened(lower);
             mount_overlay(&lower_path, &own, &overlay.at)?;
             self.mounted.push(overlay.at.clone());
             let mut overlay = overlay.clone();
@@ -455,6 +470,7 @@ fn job_mounts(
         renewal: Renewal {
             disk: job.limits.disk,
             overlays: Vec::new(),
+            covered: Vec::new(),
             mounted: Vec::new(),
             last_pid: None,
         },
@@ -464,12 +480,17 @@ fn job_mounts(
             directory(&below(NEW, Path::new(name)), 0o700)?;
         }
     }
-    for (at, wanted) in wanted {
-        let at = below(NEW, at);
+    for (inside, wanted) in wanted {
+        let at = below(NEW, inside);
         match wanted {
             Wanted::Bind(source, writable) => {
                 mount_point(&at, source.is_dir(), places)?;
                 bind(source, &at)?;
+                if renewable && TEMPORARY.iter().any(|(_, top)| inside.starts_with(top)) {
+                    let mounted = File::open(&at)
+                        .map_err(|error| SandboxError::at("look at", source, error))?;
+                    root.renewal.covered.push((inside.to_owned(), mounted));
+                }
                 places.push(MountPoint {
                     at,
                     writable,
