@@ -181,7 +181,8 @@ pub struct SourceEdit {
 }
 
 impl SourceEdit {
-    pub(super) fn new(range: Range<usize>, replacement: &str) -> Self {
+    /// An edit that replaces these bytes by a text.
+    pub fn new(range: Range<usize>, replacement: &str) -> Self {
         Self {
             range,
             replacement: replacement.to_owned(),

@@ -41,7 +41,7 @@ const MOST_OTHER_FILES: usize = 8;
 const LARGEST_OTHER_FILE: usize = 100_000;
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -407,7 +407,9 @@ impl TwinnedTest {
     /// Draws the twins that take its place in some of the runs, in addition to the twins of tests
     /// drawn already: at least one, and in half of the cases one in every run. Those with altered
     /// expectations come first, of different assertions and then in different ways: code that
-    /// reads the expectation passes no other.
+    /// reads the expectation passes no other. If there are several, two elements of a list are
+    /// exchanged in one: code can tell a list with another element by an element that is unknown
+    /// or repeated.
     fn draw_roles(&self, runs: usize, others: &[DrawnTest]) -> Vec<Option<Twin>> {
         let mut rng = rand::rng();
         let in_all = rand::random::<bool>() && runs > 2;
@@ -423,9 +425,13 @@ impl TwinnedTest {
                 let same = |other: &&Twin| other.assertion == twin.assertion;
                 let alike = |other: &&Twin| same(other) && other.way == twin.way;
                 let (same, alike) = (drawn.iter().filter(same), drawn.iter().filter(alike));
+                let is_exchange = |twin: &Twin| twin.way == Some(Way::Exchanged);
+                let lacks_exchange =
+                    wanted > 1 && !is_exchange(twin) && !drawn.iter().any(is_exchange);
                 // The opposite has been asked once by then.
                 let opposite = twin.way.is_none() && drawn.iter().any(|twin| twin.way.is_none());
                 (
+                    lacks_exchange,
                     opposite,
                     twin.way.is_none() && drawn.is_empty(),
                     same.count(),
@@ -959,6 +965,42 @@ fn compare(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_several_twins_exchanges_elements() {
+        let ways = [
+            Some(Way::Other),
+            Some(Way::Anywhere),
+            Some(Way::Exchanged),
+            None,
+        ];
+        let twins = ways.iter().enumerate().map(|(at, way)| Twin {
+            path: "t.py".into(),
+            edit: SourceEdit::new(at..at + 1, "x"),
+            assertion: 0,
+            way: *way,
+            failing: BTreeSet::new(),
+        });
+        let test = TwinnedTest {
+            ids: Vec::new(),
+            inside: Vec::new(),
+            rename: Vec::new(),
+            twins: twins.collect(),
+        };
+        let exchanges = |runs: usize| {
+            let roles = test.draw_roles(runs, &[]).into_iter().flatten();
+            roles
+                .filter(|twin| twin.way == Some(Way::Exchanged))
+                .count()
+        };
+        for _ in 0..100 {
+            assert_eq!(exchanges(4), 1);
+            assert_eq!(exchanges(3), 1);
+        }
+        // Of one twin, the way is drawn.
+        let of_one: BTreeSet<usize> = (0..200).map(|_| exchanges(2)).collect();
+        assert_eq!(of_one, [0, 1].into());
+    }
 
     #[test]
     fn ids_match_their_function() {

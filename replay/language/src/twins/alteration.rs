@@ -100,6 +100,8 @@ impl Site {
                 for candidate in &row {
                     edits.extend(alterations(candidate, &files[candidate.file], rng));
                 }
+                // Not all edits of a place are tried: exchanges must be among those that are.
+                edits.sort_by_key(|(way, _)| *way != Way::Exchanged);
                 Some((row.first()?.file, edits))
             })
             .collect();
@@ -392,6 +394,37 @@ mod tests {
         }
         for expected in ["1.35", "3.35", "2.25", "2.45", "2.34", "2.36", "2.5"] {
             assert!(seen.contains(expected), "{expected} of {seen:?}");
+        }
+    }
+
+    #[test]
+    fn exchanges_come_before_other_edits_of_a_list() {
+        let language = fillrate_syntax::Language::by_id("python").expect("it is known");
+        let text = "[\"b\", \"c\"]";
+        let tree = language.parse(text);
+        let file = ParsedFile {
+            root: tree.root_node(),
+            text,
+            is_data: false,
+        };
+        let candidates = [
+            Candidate::new(0, 2..3, Form::Text),
+            Candidate::new(0, 7..8, Form::Text),
+            Candidate::new(0, 0..text.len(), Form::Elements(vec![1..4, 6..9])),
+        ];
+        let site = Site::rows(vec![candidates.to_vec()]).expect("there is a row");
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        for _ in 0..20 {
+            let ways: Vec<Way> = site
+                .draw(&[file], &mut rng)
+                .iter()
+                .map(|one| one.way)
+                .collect();
+            assert_eq!(ways[0], Way::Exchanged);
+            assert!(
+                ways.len() > 2 && !ways[1..].contains(&Way::Exchanged),
+                "{ways:?}"
+            );
         }
     }
 
