@@ -23,6 +23,8 @@ const MOST_TWINS: usize = 24;
 
 /// The most files of tests that a verdict takes twins from. Each is started once more.
 const MOST_FILES: usize = 6;
+/// The most runs of drawn tests among twins.
+const MOST_RUNS: usize = 6;
 
 /// Number of altered expectations of each test that are tried on the reference.
 const ALTERED_TRIED: usize = 8;
@@ -284,14 +286,10 @@ impl TwinCheck {
         // opposite.
         found.sort_by_key(|(_, test)| !test.has_altered());
         found.truncate(MOST_TWINS);
-        let most = found.iter().map(|(_, test)| test.twins.len()).max();
-        let runs = match found.len() {
+        let runs = match runs(found.iter().map(|(_, test)| test)) {
             0 => return Ok(Vec::new()),
-            1..=4 => 4,
-            5..=12 => 3,
-            _ => 2,
+            runs => runs,
         };
-        let runs = runs.min(most.unwrap_or(0) + 1);
         let mut drawn: Vec<DrawnTest> = Vec::new();
         for (file, test) in found {
             let roles = test.draw_roles(runs, &drawn);
@@ -433,8 +431,8 @@ impl TwinnedTest {
                 (
                     lacks_exchange,
                     opposite,
-                    twin.way.is_none() && drawn.is_empty(),
                     same.count(),
+                    twin.way.is_none(),
                     alike.count(),
                 )
             };
@@ -466,6 +464,32 @@ impl TwinnedTest {
         }
         roles
     }
+}
+
+/// Number of runs in which twins of these tests are among them; 0 for no tests.
+///
+/// Few tests have as many as all their assertions need, within a limit: in a twin of one assertion,
+/// code that reads another's expectation from the test is right.
+fn runs<'t>(tests: impl ExactSizeIterator<Item = &'t TwinnedTest> + Clone) -> usize {
+    let assertions = |test: &TwinnedTest| {
+        let altered = test.twins.iter().filter(|twin| twin.way.is_some());
+        altered
+            .map(|twin| twin.assertion)
+            .collect::<BTreeSet<_>>()
+            .len()
+    };
+    let runs = match tests.len() {
+        0 => return 0,
+        1..=4 => tests
+            .clone()
+            .map(assertions)
+            .max()
+            .map_or(4, |most| (most + 1).clamp(4, MOST_RUNS)),
+        5..=12 => 3,
+        _ => 2,
+    };
+    let most = tests.map(|test| test.twins.len()).max();
+    runs.min(most.unwrap_or(0) + 1)
 }
 
 fn store(path: &Path, tests: &[TwinnedTest]) -> std::io::Result<()> {
@@ -966,6 +990,41 @@ fn compare(
 mod tests {
     use super::*;
 
+    /// A test with twins of these assertions and ways.
+    fn twinned(twins: &[(usize, Option<Way>)]) -> TwinnedTest {
+        let twins = twins.iter().enumerate().map(|(at, (assertion, way))| Twin {
+            path: "t.py".into(),
+            edit: SourceEdit::new(at..at + 1, "x"),
+            assertion: *assertion,
+            way: *way,
+            failing: BTreeSet::new(),
+        });
+        TwinnedTest {
+            ids: Vec::new(),
+            inside: Vec::new(),
+            rename: Vec::new(),
+            twins: twins.collect(),
+        }
+    }
+
+    #[test]
+    fn twins_of_few_tests_alter_every_assertion() {
+        let altered = (0..5).flat_map(|at| [(at, Some(Way::Other)), (at, Some(Way::Anywhere))]);
+        let opposite = (0..5).map(|at| (at, None));
+        let test = twinned(&altered.chain(opposite).collect::<Vec<_>>());
+        let runs = runs([&test].into_iter());
+        assert_eq!(runs, 6);
+        for _ in 0..100 {
+            let roles = test.draw_roles(runs, &[]).into_iter().flatten();
+            let altered = roles.filter(|twin| twin.way.is_some());
+            let assertions: BTreeSet<usize> = altered.map(|twin| twin.assertion).collect();
+            assert_eq!(assertions, (0..5).collect());
+        }
+        let one = twinned(&[(0, Some(Way::Other)), (0, None)]);
+        assert_eq!(super::runs([&one].into_iter()), 3);
+        assert_eq!(super::runs([&test; 5].into_iter()), 3);
+    }
+
     #[test]
     fn one_of_several_twins_exchanges_elements() {
         let ways = [
@@ -974,19 +1033,7 @@ mod tests {
             Some(Way::Exchanged),
             None,
         ];
-        let twins = ways.iter().enumerate().map(|(at, way)| Twin {
-            path: "t.py".into(),
-            edit: SourceEdit::new(at..at + 1, "x"),
-            assertion: 0,
-            way: *way,
-            failing: BTreeSet::new(),
-        });
-        let test = TwinnedTest {
-            ids: Vec::new(),
-            inside: Vec::new(),
-            rename: Vec::new(),
-            twins: twins.collect(),
-        };
+        let test = twinned(&ways.map(|way| (0, way)));
         let exchanges = |runs: usize| {
             let roles = test.draw_roles(runs, &[]).into_iter().flatten();
             roles
