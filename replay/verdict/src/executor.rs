@@ -24,7 +24,7 @@ const VERSION_TIME: Duration = Duration::from_secs(2);
 /// A project's runner and baseline, and the resources that runs of its tests share.
 pub(super) struct Executor {
     pub(super) runner: ProjectRunner,
-    warm: WarmWorkers,
+    pub(super) warm: WarmWorkers,
     /// `None` if the framework has none.
     compile_checker: Option<CompileChecker>,
     pub(super) baseline: Baseline,
@@ -339,6 +339,6 @@ impl Executor {
 
     /// The memory limit of a run, in bytes.
     fn memory_limit(&self) -> u64 {
-        (self.baseline.peak_memory * 3).max(1 << 30)
+        (self.baseline.peak_memory() * 3).max(1 << 30)
     }
 }

@@ -106,6 +106,7 @@ pub(super) fn with_prepared<T>(
         corpus: &corpus,
         execution: &plan.execution,
         listener,
+        after_first_runs: true,
     };
     let (prepared, mut absent) = loader.prepare(&manifest)?;
     let digests = digests(&prepared);
