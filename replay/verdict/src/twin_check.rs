@@ -139,7 +139,7 @@ impl TwinCheck {
         }
         drawn.shuffle(&mut rand::rng());
         for index in 0..drawn[0].roles.len() {
-            let found = self.run_among_twins(executor, engine, code, (&drawn, index), verdict)?;
+            let found = self.run_among_twins(executor, engine, code, &drawn, index, verdict)?;
             let (outcome, reason) = match found {
                 Ending::AsReference => continue,
                 Ending::Unclear => {
@@ -170,7 +170,8 @@ impl TwinCheck {
         executor: &Executor,
         engine: Engine,
         code: JudgedCode<'_>,
-        (drawn, index): (&[DrawnTest], usize),
+        drawn: &[DrawnTest],
+        index: usize,
         verdict: &mut Verdict,
     ) -> Result<Ending, VerdictError> {
         let edits = drawn.iter().map(|drawn| {
@@ -213,7 +214,7 @@ impl TwinCheck {
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             verdict.twin_seconds += result.wall.as_secs_f64();
-            Ok(compare(executor, &result, (drawn, index), &inside))
+            Ok(compare(executor, &result, drawn, index, &inside))
         };
         let first = run(Some(code))?;
         if matches!(first, TwinResult::AsReference) {
@@ -955,7 +956,8 @@ fn edited_files<'a>(
 fn compare(
     executor: &Executor,
     result: &TestRunResult,
-    (drawn, index): (&[DrawnTest], usize),
+    drawn: &[DrawnTest],
+    index: usize,
     ids: &[&str],
 ) -> TwinResult {
     let outcomes = &result.report.tests;
