@@ -22,14 +22,7 @@ pub(super) struct Around {
     /// Offset in the completion of the first closing bracket that it must not contain.
     first_stray_closer: Option<usize>,
     /// Number of brackets open at the cursor that the suffix closes.
-    closed_after: usize,
-}
-
-impl Around {
-    /// True if the suffix closes a bracket that is open at the cursor.
-    pub(super) fn is_closed_after(&self) -> bool {
-        self.closed_after > 0
-    }
+    pub(super) closed_after: usize,
 }
 
 /// Matches brackets of the prefix, the completion and the suffix by kind. Tree-sitter distinguishes
@@ -86,12 +79,15 @@ fn balance(
             .take_while(|(open, (closer, _))| *open == closer)
             .count()
     };
-    let needed = matched(0, &[]);
     let closes_its_own = |closed: usize| {
         let open = before.iter().rev().zip(&strays);
         closed <= before.len() && open.take(closed).all(|(open, (closer, _))| open == closer)
     };
     let all = strays.len();
+    // The completion may have to close a bracket first, such as the call's in a function's last
+    // line.
+    let counts = (0..=all).filter(|closed| closes_its_own(*closed));
+    let needed = counts.map(|closed| matched(closed, &[])).max().unwrap_or(0);
     let allowed = if closes_its_own(all) && matched(all, &own) >= needed {
         all
     } else {

@@ -29,10 +29,26 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
             repeated >= REPEATED_LINES && is_distinctive(&own[..repeated])
         };
         if distinctive {
-            return Change::EndAt(own[0].0);
+            return Change::EndAt(before_trailing_comment(&text[..own[0].0], site));
         }
     }
     Change::None
+}
+
+/// Returns the end of whole lines, where the cursor line's trailing comment follows if there is one,
+/// without a repetition of it.
+fn before_trailing_comment(lines: &str, site: &SyntaxSite<'_>) -> usize {
+    trailing_comment(site).map_or(lines.len(), |comment| {
+        let kept = lines.trim_end();
+        kept.strip_suffix(comment).unwrap_or(kept).len()
+    })
+}
+
+/// Returns the rest of the cursor's line if that is a comment after white space.
+fn trailing_comment<'a>(site: &SyntaxSite<'a>) -> Option<&'a str> {
+    let rest = first_line(site.suffix).trim_end();
+    let mark = site.language?.line_comment;
+    (rest.starts_with([' ', '\t']) && rest.trim_start().starts_with(mark)).then_some(rest)
 }
 
 /// Returns the index of the first line that may repeat another: a line that continues the cursor's
@@ -71,10 +87,10 @@ fn is_distinctive(lines: &[(usize, &str)]) -> bool {
         >= 2
 }
 
-/// Returns the nonblank lines below the cursor's; `None` if text follows on the cursor's line.
+/// Returns the nonblank lines below the cursor's; `None` if code follows on the cursor's line.
 fn following<'a>(site: &SyntaxSite<'a>) -> Option<Vec<&'a str>> {
     let rest = first_line(site.suffix);
-    if !rest.trim().is_empty() {
+    if !rest.trim().is_empty() && trailing_comment(site).is_none() {
         return None;
     }
     let lines = site.suffix.lines().skip(1).map(str::trim_end);

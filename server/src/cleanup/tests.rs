@@ -100,6 +100,16 @@ fn stray_closing_bracket_ends_completion() {
     );
     kept("typescript", fixture, "if (a) {\n    return a;\n  }");
     kept("typescript", "f(a$0\n", ", b);");
+    // The completion closes the call before it repeats the end of the function.
+    assert_eq!(
+        check(
+            "typescript",
+            "function f(a: number) {\n  g($0\n}\n",
+            "a);\n}"
+        )
+        .0,
+        "a);"
+    );
     assert_eq!(
         check("typescript", "f(g(a$0));\n", "))"),
         (String::new(), vec!["brackets".into()])
@@ -150,6 +160,11 @@ fn auto_closed_pairs_are_not_closed_twice() {
     assert_eq!(
         complete("python", "x = f(g($0))\n", "a, b))"),
         "x = f(g(a, b))\n"
+    );
+    // The other quote is text of a string before.
+    assert_eq!(
+        complete("python", "x = a.replace('\"', \"$0\")\n", "&quot;\")"),
+        "x = a.replace('\"', \"&quot;\")\n"
     );
     assert_eq!(complete("python", "x = a[$0]\n", "i]"), "x = a[i]\n");
     assert_eq!(
@@ -204,6 +219,17 @@ fn repeated_suffix_is_removed() {
         ("b = a".into(), vec!["suffix".into(), "blank-end".into()])
     );
     kept("python", fixture, "b = a\n    c = h(a)");
+}
+
+#[test]
+fn repeated_suffix_is_removed_before_a_trailing_comment() {
+    let fixture = "def f(a):\n    $0  # Sets b.\n    c = g(a)  # Sets c.\n    return c\n";
+    for (answer, wanted) in [
+        ("b = a  # Sets b.\n    c = g(a)  # Sets c.", "b = a"),
+        ("b = a\n    c = g(a)  # Sets c.\n    return c", "b = a"),
+    ] {
+        assert_eq!(check("python", fixture, answer).0, wanted, "{answer}");
+    }
 }
 
 #[test]

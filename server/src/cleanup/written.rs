@@ -2,13 +2,15 @@
 //! suffix: the end of the definition or block in which a completion begins, the end of a bracket
 //! open at the cursor, and the last whole statement.
 
+use std::cmp::Ordering;
+
 use tree_sitter::Node;
 
 use super::brackets::{Bracket, around, brackets, is_balanced_outside};
 use super::extent::{fits, has_error_within};
 use super::syntax_site::{SyntaxSite, is_odd};
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
-use crate::syntax::Language;
+use crate::syntax::{Language, Quote};
 
 /// Ends a completion with the innermost definition or block in which it begins. Outside of all
 /// blocks, and among the members of a class, it ends with the definition in which it begins or that
@@ -570,8 +572,34 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
         let is_open = site.prefix.matches(quote.mark).count() % 2 == 1;
         return is_open.then(|| text.find(quote.mark)).flatten();
     }
-    let is_open = unescaped(last_line(site.prefix), character).count() % 2 == 1;
+    let line = last_line(site.prefix);
+    let is_open = unescaped(line, character).count() % 2 == 1
+        || open_quote(line, &quotes_of_lines(site)) == Some(character);
     is_open.then(|| unescaped(text, character).next()).flatten()
+}
+
+/// Returns the characters that begin and end strings within a line.
+fn quotes_of_lines(site: &SyntaxSite<'_>) -> Vec<char> {
+    let quotes = site.language.map_or(&[][..], |language| language.quotes);
+    let single = |quote: &Quote| Some(quote.mark.chars().next()?).filter(|_| quote.mark.len() == 1);
+    quotes.iter().filter_map(single).collect()
+}
+
+/// Returns the quote that is open at the end of a line, if its strings begin on it. A quote in a
+/// string of another is text, as in `"'"`.
+fn open_quote(line: &str, quotes: &[char]) -> Option<char> {
+    let mut open = None;
+    let mut escaped = false;
+    for each in line.chars() {
+        let is_quote = !escaped && quotes.contains(&each);
+        escaped = each == '\\' && !escaped;
+        match open {
+            Some(quote) if is_quote && quote == each => open = None,
+            None if is_quote => open = Some(each),
+            _ => {}
+        }
+    }
+    open
 }
 
 /// Returns the offsets of a character without a backslash before it.
@@ -597,28 +625,91 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
         let parsed = site.with(text);
         parsed.is_some_and(|it| it.tree.root_node().has_error())
     };
-    if own > 0 && is_wrong(text) && !is_wrong("") {
+    let closed_after = || around("", site).map_or(0, |around| around.closed_after);
+    if own > 0 && is_wrong(text) && (!is_wrong("") || closed_after() == course.open.len()) {
         return true;
     }
-    let last = text.trim_end().chars().next_back();
-    // In a single line, a missing semicolon proves nothing.
-    let goes_on =
-        last.is_some_and(|last| ".,=+-*/%&|^<>!?:".contains(last)) || text.trim().contains('\n');
-    if fits(text, site) {
+    let is_outside = !site.language.is_some_and(|it| it.indented_blocks) || open.is_empty();
+    if fits(text, site) && !(is_outside && ends_its_statement(text, site, is_wrong)) {
         return false;
     }
-    own > 0
-        || goes_on && {
-            let ink = text.trim_end();
-            let end = site.prefix.len() + ink.len();
-            let line = end - last_line(ink).len();
-            let closed = format!("{ink}\n{}", closers(&open));
-            let wrong = |closed: &str, range| {
-                let parsed = site.written_with(closed);
-                parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &range))
-            };
-            wrong(&closed, line..end + 1)
+    if own > 0 {
+        return true;
+    }
+    let ink = text.trim_end();
+    let in_string = stays_in_string(ink, site);
+    let ends_open = ink.ends_with(|last| ".,=+-*/%&|^<>!?:".contains(last));
+    let goes_on = text.trim().contains('\n') || ends_open && !in_string;
+    if !goes_on && (in_string || !first_line(site.suffix).trim().is_empty()) {
+        return false;
+    }
+    let end = site.prefix.len() + ink.len();
+    let line = end - last_line(ink).len();
+    let wrong = |separator: &str| {
+        let closed = format!("{ink}{separator}\n{}", closers(&open));
+        let parsed = site.written_with(&closed);
+        parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &(line..end + 1)))
+    };
+    // In a single line, a missing semicolon proves nothing.
+    wrong("") && (goes_on || wrong(";"))
+}
+
+/// True if the suffix can't continue a completion's last line, although the parser reads on there.
+/// `is_wrong` returns true if the file with a completion has a syntax error.
+fn ends_its_statement(text: &str, site: &SyntaxSite<'_>, is_wrong: impl Fn(&str) -> bool) -> bool {
+    let Some(language) = site.language else {
+        return false;
+    };
+    if !first_line(site.suffix).trim().is_empty() {
+        return false;
+    }
+    let ink = text.trim();
+    let is_single = !ink.contains('\n');
+    let line = last_line(&[last_line(site.prefix), text.trim_end()].concat()).to_owned();
+    let is_step = ink.ends_with("++") || ink.ends_with("--");
+    let lacks_operand = !is_step && ink.ends_with(|last| "=+-*/%&|^<".contains(last));
+    if language.indented_blocks {
+        // A header is continued by its block, a decorator by its function.
+        let is_begun = ink.ends_with([':', '\\']) || line.trim_start().starts_with('@');
+        return lacks_operand || is_single && !is_begun;
+    }
+    let mut following = site.suffix.lines().skip(1);
+    let next = following.find(|line| !line.trim().is_empty());
+    let deeper = next.map(|next| indentation(next).cmp(&indentation(&line)));
+    is_single
+        && match deeper {
+            None | Some(Ordering::Less) => true,
+            // Lines that continue a statement are indented more than its first line.
+            Some(Ordering::Equal) if lacks_operand => begins_statement(text, site),
+            Some(_) => is_wrong(text) && !is_wrong(""),
         }
+}
+
+/// True if the statement in which a single line ends begins on the cursor's line.
+fn begins_statement(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let Some(parsed) = site.with(text) else {
+        return false;
+    };
+    let begun = last_line(site.prefix);
+    let line = site.prefix.len() - begun.trim_start().len();
+    let end = site.prefix.len() + text.trim_end().len();
+    let root = parsed.tree.root_node();
+    let innermost = root.descendant_for_byte_range(end.saturating_sub(1), end);
+    let mut around = std::iter::successors(innermost, Node::parent);
+    let statement = around.find(|node| parsed.language.is_statement(*node));
+    statement.is_none_or(|statement| statement.start_byte() >= line)
+}
+
+/// True if the string around the cursor, if any, goes on after a completion of its line.
+fn stays_in_string(text: &str, site: &SyntaxSite<'_>) -> bool {
+    if site.is_in_long_string() {
+        return !is_odd(text, site.language);
+    }
+    let before = last_line(site.prefix);
+    let after = [before, text].concat();
+    let quotes = quotes_of_lines(site);
+    let open = open_quote(before, &quotes);
+    open.is_some() && open_quote(last_line(&after), &quotes) == open
 }
 
 /// Ends a completion that its model did not finish after its last whole statement. That statement
@@ -643,12 +734,18 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
         .filter(|end| *end > 0 && (!is_cut(*end) || text[..*end].ends_with([';', '}'])))
         .collect();
     ends.dedup();
-    let closed_after = around("", site).is_none_or(|around| around.is_closed_after());
+    let closed_after = around("", site).is_none_or(|around| around.closed_after > 0);
+    let is_followed = !site.suffix.trim().is_empty();
     let mut nested = None;
     for end in ends.into_iter().rev() {
         let (open, own) = course.open_at(cursor + end);
         let allowed = own == 0 || (nested.is_none() && !closed_after);
-        if !allowed || !is_whole(text, end, &open, site) {
+        let written = &text[..end];
+        if !allowed
+            || opens_string(written, site)
+            || !is_whole(text, end, &open, site)
+            || (is_followed && leaves_try_open(written, site))
+        {
             continue;
         }
         nested = Some(end);
@@ -665,6 +762,34 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
         true => end + line + 1,
         false => end,
     })
+}
+
+/// True if a `try` of a completion has no handler, neither in the completion nor in the suffix.
+fn leaves_try_open(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let Some(parsed) = site.with(text) else {
+        return false;
+    };
+    let cursor = site.prefix.len();
+    let completion = cursor..cursor + text.len();
+    let mut pending = vec![parsed.tree.root_node()];
+    while let Some(node) = pending.pop() {
+        if node.end_byte() <= completion.start || node.start_byte() >= completion.end {
+            continue;
+        }
+        let mut walk = node.walk();
+        let children: Vec<_> = node.children(&mut walk).collect();
+        let begins = |child: &&Node<'_>| child.kind() == "try" && child.start_byte() >= cursor;
+        // A `try` with resources needs no handler.
+        let is_handled = node.child_by_field_name("resources").is_some()
+            || children
+                .iter()
+                .any(|child| parsed.language.is_clause(*child));
+        if !is_handled && children.iter().any(|child| begins(&child)) {
+            return true;
+        }
+        pending.extend(children);
+    }
+    false
 }
 
 /// Returns the end of the last whole token of a single line that its model did not finish; the very

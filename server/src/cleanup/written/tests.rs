@@ -271,6 +271,115 @@ fn completions_end_with_the_enclosing_definition_or_block() {
     assert!(whole * 4 > shown && shown > 900, "{whole} {shown}");
 }
 
+/// Cleans an answer of a model at the `$0` of a fixture.
+fn cleaned(id: &str, fixture: &str, answer: &str, finish: Finish) -> String {
+    let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
+    let site = CursorSite {
+        prefix,
+        suffix,
+        path: None,
+        language: Language::by_id(id),
+        tree: None,
+        extent: CompletionExtent::Block,
+        chat: false,
+    };
+    Cleaner::new(site).clean(answer, finish).0
+}
+
+#[test]
+fn unfinished_text_ends_outside_of_strings_that_span_lines() {
+    let test = "test(\"coin\", () => {\n  $0\n});\n";
+    let answer = "expect(coin).toBe(1);\n  expect(purse).toMatchInlineSnapshot(`\n    {\n      \"error\": [\n      {\n        \"code\": 1\n      }\n    ]";
+    assert_eq!(
+        cleaned("typescript", test, answer, Finish::Length),
+        "expect(coin).toBe(1);"
+    );
+}
+
+#[test]
+fn unfinished_text_leaves_no_try_without_handler() {
+    let python = "def f(path):\n    $0\n\n\ndef g():\n    pass\n";
+    let answer = "text = path.read()\n    try:\n        return int(text)\n    exce";
+    assert_eq!(
+        cleaned("python", python, answer, Finish::Length),
+        "text = path.read()"
+    );
+    let handled = "def f(path):\n    $0\n    except OSError:\n        pass\n";
+    let kept = "text = path\n    try:\n        text = path.read()";
+    let answer = [kept, "\n        retu"].concat();
+    assert_eq!(cleaned("python", handled, &answer, Finish::Length), kept);
+    let javascript = "function f(path) {\n  $0\n}\n";
+    let answer = "let text = \"\";\n  try {\n    text = read(path);\n  } cat";
+    assert_eq!(
+        cleaned("javascript", javascript, answer, Finish::Length),
+        "let text = \"\";"
+    );
+    // A `try` with resources needs no handler.
+    let java = "class C {\n  void f() {\n    $0\n  }\n}\n";
+    let kept = "try (var in = open()) {\n      in.read();\n    }";
+    let answer = [kept, "\n    go"].concat();
+    assert_eq!(cleaned("java", java, &answer, Finish::Length), kept);
+    // Nothing follows yet.
+    let answer = "try:\n        return int(text)\n    exce";
+    assert_eq!(
+        cleaned("python", "def f(text):\n    $0\n", answer, Finish::Length),
+        "try:\n        return int(text)"
+    );
+}
+
+#[test]
+fn lines_that_stop_early_are_removed() {
+    for (id, fixture, answer) in [
+        ("python", "def f(a):\n    $0\n    return a\n", "a.b ="),
+        ("python", "def f(a):\n    $0\n    return a\n", "a +="),
+        (
+            "python",
+            "def f(a):\n    $0\n        return a\n",
+            "if a < 4",
+        ),
+        ("python", "def f(a):\n    $0\n", "if a < 4"),
+        ("python", "def f(a):\n    $0\n        return a\n", "try"),
+        ("python", "def f(a):\n    return $0\n", "\""),
+        (
+            "go",
+            "package p\n\nfunc f() {\n\t$0\n\tg()\n}\n",
+            "a := b -",
+        ),
+        ("go", "package p\n\nfunc f() {\n\t$0\n\n", "a := -"),
+        ("go", "package p\n\nfunc f() {\n\t$0\n}\n", "var a []time."),
+        ("go", "package p\n\nfunc f() {\n\t$0\n}\n", "var a"),
+    ] {
+        assert_eq!(cleaned(id, fixture, answer, Finish::Stop), "", "{fixture}");
+    }
+    for (id, fixture, answer) in [
+        ("python", "def f(a):\n    $0\n    b()\n", "if a:"),
+        (
+            "python",
+            "class C:\n    $0\n    def f(self):\n        pass\n",
+            "@cached",
+        ),
+        ("python", "def f(a):\n    \"\"\"$0\n", "Returns the sum."),
+        ("python", "def f(a):\n    print(\"$0\n", "hello"),
+        ("python", "def f(a):\n    print($0\n", "a"),
+        ("python", "# $0\na = 1\n", "a ="),
+        ("typescript", "function f(a) {\n  $0\n}\n", "const b = a"),
+        (
+            "typescript",
+            "function f(a) {\n  const b =\n    $0\n    a;\n}\n",
+            "a +",
+        ),
+        ("typescript", "const b = {\n  c: 1,\n  $0\n};\n", "d: 2"),
+        (
+            "java",
+            "class C {\n  void f(int a) {\n    $0\n  }\n}\n",
+            "int b = a",
+        ),
+    ] {
+        let text = cleaned(id, fixture, answer, Finish::Stop);
+        assert_eq!(text, answer, "{fixture}");
+    }
+}
+
 /// In a function that goes on after the cursor, a block may be followed by what leads there.
 #[test]
 fn what_follows_in_the_function_says_how_far_a_block_may_be_left() {
