@@ -14,6 +14,7 @@ mod complete;
 mod connections;
 mod dependencies;
 mod doctor;
+mod endings;
 mod errors;
 mod fit;
 mod flaky;
