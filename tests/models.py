@@ -146,7 +146,7 @@ def table(options, runs):
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for (name, view), run in runs.items():
-        row = compared(options, run, run)["row"]
+        row = figures(options, run)
         against = {"embedded": "", "finished": ""}
         for base, key in (("embedded", ("embedded", view)), ("finished", (name, "finished"))):
             if key in runs and runs[key] != run:
@@ -161,6 +161,12 @@ def table(options, runs):
             f"| {against['finished']} | {shown:.0f} | {latency / 1000:.2f} s |"
         )
     return "\n".join(lines)
+
+
+def figures(options, run):
+    """The figures of a run over all of its projects."""
+    rows = json.loads(fillrate(options, "show", run, "--json"))["rows"]
+    return next(row for row in rows if row["project"] == "*")
 
 
 def compared(options, first, run):
