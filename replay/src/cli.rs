@@ -372,6 +372,14 @@ struct HoleArguments {
     /// tried.
     #[arg(long, value_name = "S", value_parser = share)]
     min_mutation_score: Option<f64>,
+    /// Only holes with a line that changed after a date (2026-03-01) or a revision, by the git
+    /// history of the repository's folder [default: holes of any age]
+    ///
+    /// A model can't have learned them if it was trained before. White space, moves within a file
+    /// and commits listed in `.git-blame-ignore-revs` are no changes; other candidates are counted
+    /// as `older`.
+    #[arg(long, value_name = "DATE|REV")]
+    since: Option<String>,
 }
 
 /// The holes that models are asked at, and the time they have.
@@ -383,7 +391,7 @@ struct ReplayedHoles {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score"]
+        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score", "since"]
     )]
     tasks: Option<PathBuf>,
     #[command(flatten)]
@@ -505,6 +513,7 @@ impl HoleArguments {
             seed: self.seed,
             kinds: self.kinds.clone(),
             min_mutation_score: self.min_mutation_score,
+            since: self.since.clone(),
         }
     }
 }

@@ -217,6 +217,9 @@ impl ReplayPlan {
         if let Some(least) = selection.min_mutation_score {
             holes["min_mutation_score"] = json!(least);
         }
+        if let Some(since) = &selection.since {
+            holes["since"] = json!(since);
+        }
         holes
     }
 
