@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fillrate_language::task::{Hole, HoleKind, sha256_hex};
 use fillrate_mine::candidates::{self, HoleCandidate, LineCoverage};
@@ -34,6 +35,8 @@ pub struct HoleSelection {
     pub kinds: Vec<HoleKind>,
     /// The least mutation score of a hole, from 0 to 1; `None` asks for none.
     pub min_mutation_score: Option<f64>,
+    /// True if holes are only in the half of the files whose tests take the least time.
+    pub fast_files: bool,
 }
 
 /// Corpus to mine, and the selection of holes.
@@ -164,6 +167,7 @@ pub(super) fn mine_project(
         wanted.seed,
         wanted.mutation_score,
         wanted.solved,
+        selection.fast_files,
     ]);
     let folder = cache.join("mined");
     let path = folder.join(format!("{}.json", sha256_hex(key.to_string().as_bytes())));
@@ -173,7 +177,7 @@ pub(super) fn mine_project(
     let mined = match known {
         Some(mined) => mined,
         None => {
-            let mined = choose_settled_holes(project, &wanted, loader)?;
+            let mined = choose_settled_holes(project, &wanted, selection.fast_files, loader)?;
             store(&mined, &folder, &path)?;
             mined
         }
@@ -191,12 +195,13 @@ pub(super) fn mine_project(
 fn choose_settled_holes(
     project: &PlayableProject,
     wanted: &MiningRequest,
+    fast_files: bool,
     loader: &ProjectLoader<'_>,
 ) -> Result<MinedHoles, PlayError> {
     let quarantined = |judge: &Judge| judge.baseline().quarantined().len();
     loop {
         let before = project.judge.as_ref().map(quarantined);
-        let mined = choose_holes(project, wanted, loader)?;
+        let mined = choose_holes(project, wanted, fast_files, loader)?;
         let Some(judge) = &project.judge else {
             return Ok(mined);
         };
@@ -210,6 +215,7 @@ fn choose_settled_holes(
 fn choose_holes(
     project: &PlayableProject,
     wanted: &MiningRequest,
+    fast_files: bool,
     loader: &ProjectLoader<'_>,
 ) -> Result<MinedHoles, PlayError> {
     let PlayableProject {
@@ -248,6 +254,9 @@ fn choose_holes(
         })
         .collect();
     candidates.extend(api::deduplicate(needing_others));
+    if fast_files && let Some(baseline) = baseline {
+        keep_fast_files(&mut candidates, |path| baseline.covering_seconds(path));
+    }
     let progress = PhaseProgress::start(loader.listener, Phase::Mine, Some(name), 0);
     let mut mined = match judge {
         None => fillrate_mine::admit_untested(files, candidates, &audit, wanted),
@@ -272,6 +281,18 @@ fn choose_holes(
         hole.repoexec_dependencies = Some(repository.names_used_or_imported(&hole.path, &range));
     }
     Ok(mined)
+}
+
+/// Keeps the candidates in the half of their files, rounded up, whose tests take the least time.
+fn keep_fast_files(candidates: &mut Vec<HoleCandidate>, time: impl Fn(&str) -> Duration) {
+    let paths: BTreeSet<&str> = candidates.iter().map(|one| &*one.hole.path).collect();
+    let mut by_time: Vec<(Duration, String)> = paths
+        .into_iter()
+        .map(|path| (time(path), path.to_owned()))
+        .collect();
+    by_time.sort();
+    by_time.truncate(by_time.len().div_ceil(2));
+    candidates.retain(|one| by_time.iter().any(|(_, path)| *path == one.hole.path));
 }
 
 /// Writes mined holes into the cache, whole or not at all.
@@ -327,7 +348,36 @@ pub(super) fn project_state(
 
 #[cfg(test)]
 mod tests {
+    use fillrate_language::SourceFile;
+    use fillrate_syntax::Language;
+
     use super::*;
+
+    #[test]
+    fn a_quick_selection_keeps_the_half_of_the_files_with_the_fastest_tests() {
+        let text = "def f(a):\n    b = a\n    return b\n";
+        let python = Language::by_id("python").expect("Python is in the table");
+        let mut candidates = Vec::new();
+        for path in ["a.py", "b.py", "c.py"] {
+            let file = SourceFile {
+                path: path.to_owned(),
+                contents: text.to_owned(),
+                language: python,
+            };
+            let coverage = LineCoverage {
+                tested: &|_| true,
+                at_import: &|_| false,
+            };
+            candidates.extend(candidates::find_candidates("demo", &file, coverage));
+        }
+        let all = candidates.len();
+        keep_fast_files(&mut candidates, |path| {
+            Duration::from_secs(if path == "b.py" { 9 } else { 1 })
+        });
+        let paths: BTreeSet<&str> = candidates.iter().map(|one| &*one.hole.path).collect();
+        assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["a.py", "c.py"]);
+        assert_eq!(candidates.len(), all / 3 * 2);
+    }
 
     #[test]
     fn holes_are_spread_over_the_projects_of_the_manifest() {
@@ -342,6 +392,7 @@ mod tests {
             seed: 0,
             kinds: HoleKind::DEFAULT.to_vec(),
             min_mutation_score: None,
+            fast_files: false,
         };
         let quotas = ["a", "b", "c"].map(|name| quota(&selection, &manifest, name));
         assert_eq!(quotas, [3, 3, 2]);

@@ -217,6 +217,9 @@ impl ReplayPlan {
         if let Some(least) = selection.min_mutation_score {
             holes["min_mutation_score"] = json!(least);
         }
+        if selection.fast_files {
+            holes["fast_files"] = true.into();
+        }
         holes
     }
 
