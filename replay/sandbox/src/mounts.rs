@@ -71,7 +71,7 @@ const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Files of `/proc` with data of the host's kernel and memory that a host's root could read even
 /// without capabilities, or with counters that a run changes and no program needs: the next run
 /// could read them.
-const MASKED: [&str; 24] = [
+const MASKED: [&str; 25] = [
     "buddyinfo",
     "interrupts",
     "kallsyms",
@@ -95,6 +95,7 @@ const MASKED: [&str; 24] = [
     "sys/kernel/pty/nr",
     "timer_list",
     "vmallocinfo",
+    "vmstat",
     "zoneinfo",
 ];
 /// Number of the last process before a worker's waiting program starts.
@@ -125,7 +126,7 @@ pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, 
     system(&mut places)?;
     etc(localtime.as_deref(), &mut places)?;
     devices()?;
-    let last_pid = proc(renewable)?;
+    let last_pid = proc(renewable, &mut places)?;
     for (name, inside) in TEMPORARY {
         let source = PathBuf::from(format!("/disk/{name}"));
         directory(&source, 0o1777)?;
@@ -396,13 +397,22 @@ fn devices() -> Result<(), SandboxError> {
 /// `sys/kernel/core_pattern` or `irq/*/smp_affinity` ask for no capability but only for the user
 /// that a host's root still is to the kernel.
 ///
+/// Its processes are those that the reader may trace. Pid 1 and a worker's waiting program count
+/// what their runs do, such as page faults of children, and would show it to the next run.
+///
 /// For a worker, returns the file that sets the number of the last process.
-fn proc(renewable: bool) -> Result<Option<File>, SandboxError> {
+fn proc(renewable: bool, places: &mut Vec<MountPoint>) -> Result<Option<File>, SandboxError> {
     let at = Path::new(NEW).join("proc");
     directory(&at, 0o755)?;
     let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    mount_at(Some(Path::new("proc")), &at, Some("proc"), flags, None).map_err(
-        |errno| match errno {
+    let mount = |data| mount_at(Some(Path::new("proc")), &at, Some("proc"), flags, data);
+    // Kernels before 5.8 don't know the option. https://docs.kernel.org/filesystems/proc.html
+    mount(Some("hidepid=ptraceable"))
+        .or_else(|errno| match errno {
+            Errno::EINVAL => mount(None),
+            errno => Err(errno),
+        })
+        .map_err(|errno| match errno {
             Errno::EPERM | Errno::EACCES => SandboxError::BelowLevel {
                 refused:
                     "the kernel refuses an own /proc, because parts of this system's are hidden"
@@ -410,8 +420,7 @@ fn proc(renewable: bool) -> Result<Option<File>, SandboxError> {
                 remedy: "start the container with `--security-opt systempaths=unconfined`".into(),
             },
             errno => SandboxError::at("mount", &at, errno),
-        },
-    )?;
+        })?;
     let last_pid = if renewable {
         writable_last_pid(flags - MsFlags::MS_RDONLY)?
     } else {
@@ -424,7 +433,27 @@ fn proc(renewable: bool) -> Result<Option<File>, SandboxError> {
             bind(&null, &file)?;
         }
     }
+    still_stat(&at.join("stat"), places)?;
     Ok(last_pid)
+}
+
+/// Covers `/proc/stat`, in which programs look for processors, with a copy that counts nothing: a
+/// run could raise its numbers of processes and switches, and the next run could read them.
+fn still_stat(stat: &Path, places: &mut Vec<MountPoint>) -> Result<(), SandboxError> {
+    let text = fs::read_to_string(stat).map_err(|error| SandboxError::at("read", stat, error))?;
+    let still: String = text
+        .lines()
+        .map(|line| match line.split_once(' ') {
+            Some((name, values)) if name != "btime" => {
+                let fields = values.split_whitespace().count().min(10);
+                format!("{name}{}\n", " 0".repeat(fields))
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let copy = Path::new("/stat");
+    fs::write(copy, still).map_err(|error| SandboxError::at("write", copy, error))?;
+    show(copy, stat.to_owned(), places)
 }
 
 /// The file that sets the number of the last process, in a `/proc` that can be written to and that

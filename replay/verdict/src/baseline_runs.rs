@@ -381,7 +381,8 @@ fn try_warm(
             runner,
             &run,
             baseline.loaded(),
-            (readiness, memory),
+            readiness,
+            memory,
             Vec::new(),
         ) {
             Ok(Some(result)) => result,

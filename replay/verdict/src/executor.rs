@@ -167,9 +167,11 @@ impl Executor {
             }
             _ => (Vec::new(), Duration::ZERO),
         };
-        let how = (readiness, self.memory_limit());
         let loaded = self.baseline.loaded();
-        let result = self.warm.run(&self.runner, run, loaded, how, compiled);
+        let memory = self.memory_limit();
+        let result = self
+            .warm
+            .run(&self.runner, run, loaded, readiness, memory, compiled);
         match result {
             // It worked at baseline; a worker that has only loaded the libraries still works.
             Err(VerdictError::Sandbox(error @ SandboxError::Program { .. })) if collected => {
@@ -225,8 +227,14 @@ impl Executor {
         };
         let _shared = self.exclusive.read();
         let loaded = self.baseline.loaded();
-        let how = (self.baseline.is_collectable(), self.memory_limit());
-        let result = self.warm.run_versions(&self.runner, &run, loaded, how);
+        let readiness = match self.baseline.is_collectable() {
+            true => Readiness::Collected,
+            false => Readiness::Loaded,
+        };
+        let memory = self.memory_limit();
+        let result = self
+            .warm
+            .run_versions(&self.runner, &run, loaded, readiness, memory);
         match result {
             Ok(result) => Ok(result.map(|result| result.results).unwrap_or_default()),
             // Each by itself may still work.

@@ -212,12 +212,7 @@ impl<'a> PreparedReplay<'a> {
             };
             PlayedSubject {
                 title: plan.title(subject),
-                replay: SubjectReplay::new(
-                    parameters,
-                    run,
-                    self.listener,
-                    (jobs, plan.connections),
-                ),
+                replay: SubjectReplay::new(parameters, run, self.listener, jobs, plan.connections),
             }
         };
         Ok(self.subjects.into_iter().map(replay).collect())
