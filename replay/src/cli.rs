@@ -71,9 +71,9 @@ use fillrate_mine::import::ImportError;
 use fillrate_report::export::ExportError;
 use fillrate_report::pages::HtmlReportError;
 use fillrate_report::table::allow_any_width;
-use fillrate_verdict::corpus::CorpusError;
 use fillrate_verdict::corpus::manifest::ManifestError;
 use fillrate_verdict::corpus::pack::PackError;
+use fillrate_verdict::corpus::{Corpus, CorpusError};
 use fillrate_verdict::{Engine, VerdictError};
 use strum::VariantArray;
 use tracing_subscriber::EnvFilter;
@@ -382,18 +382,44 @@ struct HoleArguments {
     since: Option<String>,
 }
 
+/// A corpus, or one package of a repository.
+#[derive(Args, Clone, Debug)]
+struct CorpusArguments {
+    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
+    corpus: PathBuf,
+    /// One package of a repository with several, in an environment of its own: its folder or name
+    #[arg(long, value_name = "NAME")]
+    package: Option<String>,
+}
+
+impl CorpusArguments {
+    /// The location of the corpus or of the package.
+    ///
+    /// # Errors
+    /// The repository has no such package.
+    fn location(&self) -> Result<PathBuf, CliError> {
+        match &self.package {
+            Some(name) => Ok(Corpus::from_environment()?.locate_package(&self.corpus, name)?),
+            None => Ok(self.corpus.clone()),
+        }
+    }
+}
+
 /// The holes that models are asked at, and the time they have.
 #[derive(Args, Clone, Debug)]
 struct ReplayedHoles {
-    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
-    corpus: PathBuf,
+    #[command(flatten)]
+    corpus: CorpusArguments,
     /// Holes that `mine` wrote, in place of mining
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score", "since"]
+        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score", "since", "quick"]
     )]
     tasks: Option<PathBuf>,
+    /// A first look: ten holes, from the half of the files whose tests take the least time
+    #[arg(long)]
+    quick: bool,
     #[command(flatten)]
     choice: HoleArguments,
     /// Timeout for a completion, in seconds
@@ -408,18 +434,25 @@ struct ReplayedHoles {
 
 impl ReplayedHoles {
     /// A plan to replay them, mining `holes` unless the command line names another number.
+    ///
+    /// # Errors
+    /// The repository has no such package.
     fn plan(
         &self,
         holes: usize,
         models: Vec<String>,
         execution: &ExecutionArguments,
-    ) -> ReplayPlan {
-        let selection = self.choice.selection(holes);
-        ReplayPlan {
+    ) -> Result<ReplayPlan, CliError> {
+        let holes = if self.quick { QUICK_HOLES } else { holes };
+        let selection = HoleSelection {
+            fast_files: self.quick,
+            ..self.choice.selection(holes)
+        };
+        Ok(ReplayPlan {
             tasks: self.tasks.clone(),
             request_timeout: Duration::from_secs(self.request_timeout),
-            ..ReplayPlan::new(self.corpus.clone(), selection, models, execution.plan())
-        }
+            ..ReplayPlan::new(self.corpus.location()?, selection, models, execution.plan())
+        })
     }
 }
 
@@ -504,6 +537,8 @@ impl ExecutionArguments {
 
 /// The number of holes to mine unless `--holes` names another.
 const HOLES: usize = 100;
+/// The number of holes of `--quick` unless `--holes` names another.
+const QUICK_HOLES: usize = 10;
 
 impl HoleArguments {
     /// The selection, of this number of holes unless `--holes` names another.
@@ -514,6 +549,7 @@ impl HoleArguments {
             kinds: self.kinds.clone(),
             min_mutation_score: self.min_mutation_score,
             since: self.since.clone(),
+            fast_files: false,
         }
     }
 }

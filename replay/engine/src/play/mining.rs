@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fillrate_language::SourceFile;
 use fillrate_language::task::{Hole, HoleKind, sha256_hex};
@@ -42,6 +43,8 @@ pub struct HoleSelection {
     /// A date or a revision, after which a line of each hole has to have changed; `None` for holes
     /// of any age.
     pub since: Option<String>,
+    /// True if holes are only in the half of the files whose tests take the least time.
+    pub fast_files: bool,
 }
 
 /// Corpus to mine, and the selection of holes.
@@ -177,6 +180,7 @@ pub(super) fn mine_project(
         wanted.mutation_score,
         wanted.solved,
         age.as_ref().map(AgeLimit::key),
+        selection.fast_files,
     ]);
     let folder = cache.join("mined");
     let path = folder.join(format!("{}.json", sha256_hex(key.to_string().as_bytes())));
@@ -186,7 +190,11 @@ pub(super) fn mine_project(
     let mined = match known {
         Some(mined) => mined,
         None => {
-            let mined = choose_settled_holes(project, &wanted, age.as_ref(), loader)?;
+            let filter = CandidateFilter {
+                age: age.as_ref(),
+                fast_files: selection.fast_files,
+            };
+            let mined = choose_settled_holes(project, &wanted, filter, loader)?;
             store(&mined, &folder, &path)?;
             mined
         }
@@ -204,13 +212,13 @@ pub(super) fn mine_project(
 fn choose_settled_holes(
     project: &PlayableProject,
     wanted: &MiningRequest,
-    age: Option<&AgeLimit>,
+    filter: CandidateFilter<'_>,
     loader: &ProjectLoader<'_>,
 ) -> Result<MinedHoles, PlayError> {
     let quarantined = |judge: &Judge| judge.baseline().quarantined().len();
     loop {
         let before = project.judge.as_ref().map(quarantined);
-        let mined = choose_holes(project, wanted, age, loader)?;
+        let mined = choose_holes(project, wanted, filter, loader)?;
         let Some(judge) = &project.judge else {
             return Ok(mined);
         };
@@ -218,6 +226,14 @@ fn choose_settled_holes(
             return Ok(mined);
         }
     }
+}
+
+/// Selection of the candidates that are tried.
+#[derive(Clone, Copy)]
+struct CandidateFilter<'a> {
+    age: Option<&'a AgeLimit>,
+    /// True for only the half of the files whose tests take the least time.
+    fast_files: bool,
 }
 
 /// The time after which a line of each hole has to have changed.
@@ -296,7 +312,7 @@ impl AgeLimit {
 fn choose_holes(
     project: &PlayableProject,
     wanted: &MiningRequest,
-    age: Option<&AgeLimit>,
+    filter: CandidateFilter<'_>,
     loader: &ProjectLoader<'_>,
 ) -> Result<MinedHoles, PlayError> {
     let PlayableProject {
@@ -335,10 +351,15 @@ fn choose_holes(
         })
         .collect();
     candidates.extend(api::deduplicate(needing_others));
-    let older = match age {
+    let older = match filter.age {
         Some(age) => age.remove_older(&mut candidates, files, loader)?,
         None => 0,
     };
+    if filter.fast_files
+        && let Some(baseline) = baseline
+    {
+        keep_fast_files(&mut candidates, |path| baseline.covering_seconds(path));
+    }
     let progress = PhaseProgress::start(loader.listener, Phase::Mine, Some(name), 0);
     let mut mined = match judge {
         None => fillrate_mine::admit_untested(files, candidates, &audit, wanted),
@@ -395,6 +416,18 @@ fn date_holes(
     Ok(())
 }
 
+/// Keeps the candidates in the half of their files, rounded up, whose tests take the least time.
+fn keep_fast_files(candidates: &mut Vec<HoleCandidate>, time: impl Fn(&str) -> Duration) {
+    let paths: BTreeSet<&str> = candidates.iter().map(|one| &*one.hole.path).collect();
+    let mut by_time: Vec<(Duration, String)> = paths
+        .into_iter()
+        .map(|path| (time(path), path.to_owned()))
+        .collect();
+    by_time.sort();
+    by_time.truncate(by_time.len().div_ceil(2));
+    candidates.retain(|one| by_time.iter().any(|(_, path)| *path == one.hole.path));
+}
+
 /// Writes mined holes into the cache, whole or not at all.
 fn store(mined: &MinedHoles, folder: &Path, path: &Path) -> Result<(), PlayError> {
     std::fs::create_dir_all(folder).map_err(PlayError::file(folder))?;
@@ -448,7 +481,36 @@ pub(super) fn project_state(
 
 #[cfg(test)]
 mod tests {
+    use fillrate_language::SourceFile;
+    use fillrate_syntax::Language;
+
     use super::*;
+
+    #[test]
+    fn a_quick_selection_keeps_the_half_of_the_files_with_the_fastest_tests() {
+        let text = "def f(a):\n    b = a\n    return b\n";
+        let python = Language::by_id("python").expect("Python is in the table");
+        let mut candidates = Vec::new();
+        for path in ["a.py", "b.py", "c.py"] {
+            let file = SourceFile {
+                path: path.to_owned(),
+                contents: text.to_owned(),
+                language: python,
+            };
+            let coverage = LineCoverage {
+                tested: &|_| true,
+                at_import: &|_| false,
+            };
+            candidates.extend(candidates::find_candidates("demo", &file, coverage));
+        }
+        let all = candidates.len();
+        keep_fast_files(&mut candidates, |path| {
+            Duration::from_secs(if path == "b.py" { 9 } else { 1 })
+        });
+        let paths: BTreeSet<&str> = candidates.iter().map(|one| &*one.hole.path).collect();
+        assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["a.py", "c.py"]);
+        assert_eq!(candidates.len(), all / 3 * 2);
+    }
 
     #[test]
     fn holes_are_spread_over_the_projects_of_the_manifest() {
@@ -464,6 +526,7 @@ mod tests {
             kinds: HoleKind::DEFAULT.to_vec(),
             min_mutation_score: None,
             since: None,
+            fast_files: false,
         };
         let quotas = ["a", "b", "c"].map(|name| quota(&selection, &manifest, name));
         assert_eq!(quotas, [3, 3, 2]);

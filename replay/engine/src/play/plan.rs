@@ -220,6 +220,9 @@ impl ReplayPlan {
         if let Some(since) = &selection.since {
             holes["since"] = json!(since);
         }
+        if selection.fast_files {
+            holes["fast_files"] = true.into();
+        }
         holes
     }
 
