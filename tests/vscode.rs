@@ -409,6 +409,10 @@ fn assert_connected(seen: &Value, settings: &Path) {
         fault.contains("fillrate.toml") && fault.contains("modle"),
         "{fault}"
     );
+    let misfits = text("misfits");
+    assert!(misfits.contains("3 of 3 holes are not filled"), "{misfits}");
+    let table = "name = \"my-own\"\nfamily = \"qwen2.5-coder\"\n";
+    assert!(text("family").ends_with(table), "{}", text("family"));
     let page = text("settingsPage");
     assert!(page.contains("(9)\nFillrate"), "{page}");
     assert!(page.contains("Fillrate: Path"), "{page}");

@@ -958,6 +958,21 @@ const steps = {
     await save();
     await until("the message to go", async () => (await toasts("The settings can't be used").count()) === 0);
     await page.keyboard.press("Control+W");
+  },
+
+  async "a model whose name says no family"() {
+    await command("Connect a Model");
+    await choose("OpenAI-compatible server");
+    await answer("the address of OpenAI-compatible server", oracle.url);
+    await answer("the model's name", "my-own");
+    await answer("the key of OpenAI-compatible server", "");
+    await listed("the family of my-own");
+    await picture("family");
+    await choose("qwen2.5-coder");
+    const message = toasts("“server” answers, but does not fit");
+    await message.waitFor();
+    seen.misfits = await message.innerText();
+    seen.family = readFileSync(at("config/fillrate/fillrate.toml"), "utf8");
     await command("Pick Model");
     await listed("pick a model");
     await choose("steady");
