@@ -340,7 +340,30 @@ async function read(uri: vscode.Uri): Promise<string | undefined> {
   }
 }
 
+/** True while {@link write} saves a document, after which it is for its caller to go on. */
+let isWriting = false;
+
+/** True if a document is saved by a person, and not by one of our commands. */
+export function isSavedByHand(): boolean {
+  return !isWriting;
+}
+
+/** Writes a file; through its document, which an editor may show, if there is one. */
 async function write(uri: vscode.Uri, text: string): Promise<void> {
-  await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(uri.fsPath)));
-  await vscode.workspace.fs.writeFile(uri, Buffer.from(text));
+  if ((await read(uri)) === undefined) {
+    await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(uri.fsPath)));
+    await vscode.workspace.fs.writeFile(uri, Buffer.from(text));
+    return;
+  }
+  const document = await vscode.workspace.openTextDocument(uri);
+  const edit = new vscode.WorkspaceEdit();
+  edit.replace(uri, new vscode.Range(0, 0, document.lineCount, 0), text);
+  isWriting = true;
+  try {
+    if (!(await vscode.workspace.applyEdit(edit)) || !(await document.save())) {
+      throw new Error("the file can't be saved");
+    }
+  } finally {
+    isWriting = false;
+  }
 }
