@@ -1111,5 +1111,5 @@ try {
   server.child.kill();
   oracle.server.close();
 }
-process.stdout.write(`${JSON.stringify(seen, null, 1)}\n`);
-process.exit(status);
+// A pipe takes only so much at once.
+process.stdout.write(`${JSON.stringify(seen, null, 1)}\n`, () => process.exit(status));
