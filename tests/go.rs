@@ -184,3 +184,57 @@ fn a_module_is_replayed_without_a_manifest() {
     assert_eq!(row["holes"], 3, "{row:#}");
     assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
 }
+
+/// A workspace with a replaced module; tests read `testdata`, and files with build tags are left
+/// out as `go test` leaves them out.
+#[test]
+fn a_workspace_with_a_replaced_module_is_replayed() {
+    let Some(go) = Go::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    for (name, contents) in [
+        (
+            "go.mod",
+            "module example.com/shop\n\ngo 1.19\n\nrequire example.com/sub v0.0.0\n\n\
+             replace example.com/sub => ./sub\n",
+        ),
+        ("go.work", "go 1.19\n\nuse (\n\t.\n\t./sub\n)\n"),
+        ("sub/go.mod", "module example.com/sub\n\ngo 1.19\n"),
+        (
+            "sub/sub.go",
+            "package sub\n\nfunc Three(a int) int {\n\tb := a * 3\n\treturn b\n}\n",
+        ),
+        (
+            "shop.go",
+            "package shop\n\nimport (\n\t\"os\"\n\t\"strings\"\n\n\t\"example.com/sub\"\n)\n\n\
+             func Count(path string) int {\n\ttext, err := os.ReadFile(path)\n\tif err != nil {\n\t\treturn 0\n\t}\n\
+             \tcount := strings.Count(string(text), \"x\")\n\treturn sub.Three(count)\n}\n",
+        ),
+        (
+            "shop_test.go",
+            "package shop\n\nimport \"testing\"\n\nfunc TestCount(t *testing.T) {\n\
+             \tif got := Count(\"testdata/a.txt\"); got != 6 {\n\t\tt.Fatal(got)\n\t}\n}\n",
+        ),
+        (
+            "tagged_test.go",
+            "//go:build integration\n\npackage shop\n\nimport \"testing\"\n\n\
+             func TestNever(t *testing.T) { t.Fatal(1) }\n",
+        ),
+        (
+            "windows_only.go",
+            "//go:build windows\n\npackage shop\n\nfunc Only() int {\n\treturn missing\n}\n",
+        ),
+        ("testdata/a.txt", "axbx\n"),
+    ] {
+        dir.write(&format!("shop/{name}"), contents);
+    }
+    let (shop, out) = (text(&dir.path("shop")), text(&dir.path("run")));
+    let arguments = ["replay", &shop, "--holes", "3", "--kinds", "line"];
+    let more = ["--model", "reference", "--out", &out, "--json"];
+    let report = go.fillrate(&dir, &[&arguments[..], &more].concat());
+    let row = &report["rows"].as_array().unwrap()[0];
+    assert_eq!(row["project"], "shop", "{row:#}");
+    assert_eq!(row["holes"], 3, "{row:#}");
+    assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
+}

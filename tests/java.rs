@@ -276,6 +276,31 @@ fn a_folder_with_tests_is_replayed_without_a_manifest() {
     assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
 }
 
+/// Tests of JUnit 4 need no manifest, either: JUnit 5 has an engine that runs them.
+#[test]
+fn tests_of_junit_4_are_replayed_without_a_manifest() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    dir.write(
+        "old/src/main/java/a/Adder.java",
+        "package a;\n\npublic class Adder {\n    public int add(int a, int b) {\n        int sum = a + b;\n        return sum;\n    }\n}\n",
+    );
+    dir.write(
+        "old/src/test/java/a/AdderTest.java",
+        "package a;\n\nimport static org.junit.Assert.assertEquals;\n\nimport org.junit.Test;\n\n\
+         public class AdderTest {\n    @Test public void adds() { assertEquals(3, new Adder().add(1, 2)); }\n}\n",
+    );
+    let (old, out) = (text(&dir.path("old")), text(&dir.path("run")));
+    let arguments = ["replay", &old, "--holes", "2", "--kinds", "line"];
+    let more = ["--model", "reference", "--out", &out, "--json"];
+    let report = junit.fillrate(&dir, &[&arguments[..], &more].concat());
+    let row = &report["rows"].as_array().unwrap()[0];
+    assert_eq!(row["holes"], 2, "{row:#}");
+    assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
+}
+
 /// If no tests are left, the reason names those that were left out.
 #[test]
 fn tests_that_do_not_compile_are_the_reason_if_there_are_no_others() {

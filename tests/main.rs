@@ -4,6 +4,7 @@
 //! `cargo test --test system hostile::completions_that_exhaust_resources_hit_limits` one test.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ages;
 mod answers;
 mod audit;
 mod augment;

@@ -678,3 +678,55 @@ fn typescript_is_replayed_under_every_runner() {
         assert!(audit.out.contains(" 0 differ"), "{name}: {audit:#?}");
     }
 }
+
+/// Each of jest's projects runs the files of its own patterns, with its own settings, in a
+/// selection too.
+#[test]
+fn projects_of_jest_run_their_own_files() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    for (name, contents) in [
+        (
+            "package.json",
+            r#"{"name": "two", "scripts": {"test": "jest"}, "devDependencies": {"jest": "29.7.0"},
+                "jest": {"projects": [
+                  {"displayName": "mapped", "testMatch": ["<rootDir>/test/*.mapped.js"],
+                   "moduleNameMapper": {"^@/(.*)$": "<rootDir>/src/$1"}, "setupFiles": ["<rootDir>/test/setup.js"]},
+                  {"displayName": "plain", "testRegex": "test/.*\\.plain\\.js$",
+                   "setupFilesAfterEnv": ["<rootDir>/test/after.js"]}]}}"#,
+        ),
+        (
+            "src/sums.js",
+            "exports.add = (a, b) => {\n  const sum = a + b;\n  return sum;\n};\n\
+             exports.twice = (a) => {\n  const doubled = a * 2;\n  return doubled;\n};\n",
+        ),
+        ("test/setup.js", "global.SUM = 3;\n"),
+        (
+            "test/after.js",
+            "beforeEach(() => { global.DOUBLE = 4; });\n",
+        ),
+        (
+            "test/a.mapped.js",
+            "const { add } = require(\"@/sums\");\ntest(\"adds\", () => { expect(add(1, 2)).toBe(SUM); });\n",
+        ),
+        (
+            "test/b.plain.js",
+            "const { twice } = require(\"../src/sums\");\n\
+             test(\"doubles\", () => { expect(twice(2)).toBe(DOUBLE); });\n",
+        ),
+    ] {
+        dir.write(&format!("two/{name}"), contents);
+    }
+    let (two, out) = (text(&dir.path("two")), text(&dir.path("run")));
+    let arguments = ["replay", &two, "--holes", "4", "--kinds", "line"];
+    let more = ["--model", "reference", "--out", &out];
+    dir.fillrate(&[&arguments[..], &more].concat())
+        .exits_with(0);
+    let attempts = attempts(&dir.path("run"));
+    assert_eq!(attempts.len(), 4);
+    for attempt in attempts.values() {
+        assert_eq!(attempt["verdict"]["outcome"], "passed", "{attempt:#}");
+    }
+}

@@ -386,7 +386,8 @@ fn assert_connected(seen: &Value, settings: &Path) {
     assert!(written.starts_with("use = \"steady\"\n"), "{written}");
     assert!(written.contains(table), "{written}");
     assert!(written.ends_with("\nname = \"codestral-latest\"\nkey_env = \"CODESTRAL_API_KEY\"\n"));
-    assert_eq!(std::fs::read_to_string(settings).unwrap(), written);
+    let after = std::fs::read_to_string(settings).unwrap();
+    assert!(after.starts_with(written), "{after}");
     assert_eq!(seen["keyInFiles"], json!([]));
     assert!(
         text("api").ends_with("    highest = max(values)"),
@@ -399,6 +400,19 @@ fn assert_connected(seen: &Value, settings: &Path) {
         text("replace")
     );
     assert_eq!(seen["untouched"], true);
+    assert_listed(&seen["ollama"], &["qwen2.5-coder:0.5b-base"]);
+    let unanswered = text("unanswered");
+    assert!(unanswered.contains("Check `model.name`"), "{unanswered}");
+    assert!(!unanswered.contains("BODY"), "{unanswered}");
+    let fault = text("settingsFault");
+    assert!(
+        fault.contains("fillrate.toml") && fault.contains("modle"),
+        "{fault}"
+    );
+    let misfits = text("misfits");
+    assert!(misfits.contains("3 of 3 holes are not filled"), "{misfits}");
+    let table = "name = \"my-own\"\nfamily = \"qwen2.5-coder\"\n";
+    assert!(text("family").ends_with(table), "{}", text("family"));
     let page = text("settingsPage");
     assert!(page.contains("(9)\nFillrate"), "{page}");
     assert!(page.contains("Fillrate: Path"), "{page}");

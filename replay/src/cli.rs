@@ -71,9 +71,9 @@ use fillrate_mine::import::ImportError;
 use fillrate_report::export::ExportError;
 use fillrate_report::pages::HtmlReportError;
 use fillrate_report::table::allow_any_width;
-use fillrate_verdict::corpus::CorpusError;
 use fillrate_verdict::corpus::manifest::ManifestError;
 use fillrate_verdict::corpus::pack::PackError;
+use fillrate_verdict::corpus::{Corpus, CorpusError};
 use fillrate_verdict::{Engine, VerdictError};
 use strum::VariantArray;
 use tracing_subscriber::EnvFilter;
@@ -372,20 +372,54 @@ struct HoleArguments {
     /// tried.
     #[arg(long, value_name = "S", value_parser = share)]
     min_mutation_score: Option<f64>,
+    /// Only holes with a line that changed after a date (2026-03-01) or a revision, by the git
+    /// history of the repository's folder [default: holes of any age]
+    ///
+    /// A model can't have learned them if it was trained before. White space, moves within a file
+    /// and commits listed in `.git-blame-ignore-revs` are no changes; other candidates are counted
+    /// as `older`.
+    #[arg(long, value_name = "DATE|REV")]
+    since: Option<String>,
+}
+
+/// A corpus, or one package of a repository.
+#[derive(Args, Clone, Debug)]
+struct CorpusArguments {
+    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
+    corpus: PathBuf,
+    /// One package of a repository with several, in an environment of its own: its folder or name
+    #[arg(long, value_name = "NAME")]
+    package: Option<String>,
+}
+
+impl CorpusArguments {
+    /// The location of the corpus or of the package.
+    ///
+    /// # Errors
+    /// The repository has no such package.
+    fn location(&self) -> Result<PathBuf, CliError> {
+        match &self.package {
+            Some(name) => Ok(Corpus::from_environment()?.locate_package(&self.corpus, name)?),
+            None => Ok(self.corpus.clone()),
+        }
+    }
 }
 
 /// The holes that models are asked at, and the time they have.
 #[derive(Args, Clone, Debug)]
 struct ReplayedHoles {
-    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
-    corpus: PathBuf,
+    #[command(flatten)]
+    corpus: CorpusArguments,
     /// Holes that `mine` wrote, in place of mining
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score"]
+        conflicts_with_all = ["holes", "seed", "kinds", "min_mutation_score", "since", "quick"]
     )]
     tasks: Option<PathBuf>,
+    /// A first look: ten holes, from the half of the files whose tests take the least time
+    #[arg(long)]
+    quick: bool,
     #[command(flatten)]
     choice: HoleArguments,
     /// Timeout for a completion, in seconds
@@ -400,18 +434,25 @@ struct ReplayedHoles {
 
 impl ReplayedHoles {
     /// A plan to replay them, mining `holes` unless the command line names another number.
+    ///
+    /// # Errors
+    /// The repository has no such package.
     fn plan(
         &self,
         holes: usize,
         models: Vec<String>,
         execution: &ExecutionArguments,
-    ) -> ReplayPlan {
-        let selection = self.choice.selection(holes);
-        ReplayPlan {
+    ) -> Result<ReplayPlan, CliError> {
+        let holes = if self.quick { QUICK_HOLES } else { holes };
+        let selection = HoleSelection {
+            fast_files: self.quick,
+            ..self.choice.selection(holes)
+        };
+        Ok(ReplayPlan {
             tasks: self.tasks.clone(),
             request_timeout: Duration::from_secs(self.request_timeout),
-            ..ReplayPlan::new(self.corpus.clone(), selection, models, execution.plan())
-        }
+            ..ReplayPlan::new(self.corpus.location()?, selection, models, execution.plan())
+        })
     }
 }
 
@@ -496,6 +537,8 @@ impl ExecutionArguments {
 
 /// The number of holes to mine unless `--holes` names another.
 const HOLES: usize = 100;
+/// The number of holes of `--quick` unless `--holes` names another.
+const QUICK_HOLES: usize = 10;
 
 impl HoleArguments {
     /// The selection, of this number of holes unless `--holes` names another.
@@ -505,6 +548,8 @@ impl HoleArguments {
             seed: self.seed,
             kinds: self.kinds.clone(),
             min_mutation_score: self.min_mutation_score,
+            since: self.since.clone(),
+            fast_files: false,
         }
     }
 }

@@ -119,6 +119,14 @@ async function model() {
       response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify(content));
     };
+    if (request.url === "/api/tags") {
+      answer(200, { models: [{ name: "qwen2.5-coder:0.5b-base" }] });
+      return;
+    }
+    if (request.url === "/api/generate") {
+      answer(404, { error: "BODY-OF-THE-SERVER" });
+      return;
+    }
     if (refusal) {
       answer(refusal.status, { error: refusal.body });
       return;
@@ -928,6 +936,49 @@ const steps = {
     await until("the model's name", async () => /steady/.test(await bar.innerText()));
   },
 
+  async "an Ollama says which models it has, and does not answer"() {
+    await command("Connect a Model");
+    await choose("Ollama");
+    await answer("the address of Ollama", oracle.url);
+    seen.ollama = await listed("the model");
+    await choose("0.5b-base");
+    const message = toasts("“ollama” does not answer");
+    await message.waitFor();
+    seen.unanswered = await message.innerText();
+    await message.getByRole("button", { name: "Open fillrate.toml" }).click();
+    await page.locator(".tab.active", { hasText: "fillrate.toml" }).waitFor();
+    // What is saved there is in force at once.
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.insertText('modle = "x"\n');
+    await save();
+    await toasts("The settings can't be used").waitFor();
+    seen.settingsFault = await toasts("The settings can't be used").innerText();
+    await page.keyboard.press("Shift+Control+Home");
+    await page.keyboard.press("Backspace");
+    await save();
+    await until("the message to go", async () => (await toasts("The settings can't be used").count()) === 0);
+    await page.keyboard.press("Control+W");
+  },
+
+  async "a model whose name says no family"() {
+    await command("Connect a Model");
+    await choose("OpenAI-compatible server");
+    await answer("the address of OpenAI-compatible server", oracle.url);
+    await answer("the model's name", "my-own");
+    await answer("the key of OpenAI-compatible server", "");
+    await listed("the family of my-own");
+    await picture("family");
+    await choose("qwen2.5-coder");
+    const message = toasts("“server” answers, but does not fit");
+    await message.waitFor();
+    seen.misfits = await message.innerText();
+    seen.family = readFileSync(at("config/fillrate/fillrate.toml"), "utf8");
+    await command("Pick Model");
+    await listed("pick a model");
+    await choose("steady");
+    await until("the model's name", async () => /steady/.test(await bar.innerText()));
+  },
+
   async "settings where the program runs, completed"() {
     await command("Open Settings");
     const page_ = page.locator(".settings-editor");
@@ -1055,10 +1106,10 @@ try {
     // The picture of the extension's page is wherever the project is.
     .filter((text) => !text.includes("https://github.com/"))
     // What these steps provoke.
-    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing/.test(text));
+    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not answer|The settings can't be used/.test(text));
   await browser.close();
   server.child.kill();
   oracle.server.close();
 }
-process.stdout.write(`${JSON.stringify(seen, null, 1)}\n`);
-process.exit(status);
+// A pipe takes only so much at once.
+process.stdout.write(`${JSON.stringify(seen, null, 1)}\n`, () => process.exit(status));

@@ -66,6 +66,26 @@ async function check(path: string): Promise<Found> {
   return judged(path, said.output);
 }
 
+/**
+ * Returns why a program does not serve with these arguments, in its own words: its settings are
+ * wrong, say. It is told nothing, and so ends at once if it serves.
+ */
+export function refusal(
+  path: string,
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const options = { timeout: PATIENCE_MS, env: environment };
+    const child = execFile(path, ["serve", ...args], options, (error, _, said) => {
+      const isRefused = error !== null && error.killed !== true && typeof error.code === "number";
+      const last = said.trim().split("\n").at(-1) ?? "";
+      resolve(isRefused && last !== "" ? last.replace(/^fillrate: /, "") : undefined);
+    });
+    child.stdin?.on("error", () => undefined).end();
+  });
+}
+
 /** The program that printed this for `fillrate --version`, or the problem with it. */
 export function judged(path: string, output: string): Found {
   const version = /^fillrate (\d+\.\d+\.\d+\S*)/.exec(output.trim())?.[1];

@@ -2,7 +2,8 @@
 
 import { dirname } from "node:path";
 import * as vscode from "vscode";
-import { diagnose } from "./doctor";
+import schema from "../schema/fillrate.schema.json";
+import { type Diagnosis, diagnose } from "./doctor";
 import { ACTIONS } from "./faults";
 import type { Keys } from "./keys";
 import { names, use } from "./models";
@@ -17,6 +18,9 @@ import {
   settingsFile,
   withTable,
 } from "./toml";
+
+/** The families of models that have a template. */
+const FAMILIES = schema.definitions.model.properties.family.enum;
 
 /** How long Ollama may take to list its models, in milliseconds. */
 const LIST_MS = 2000;
@@ -92,15 +96,30 @@ export async function connect(session: Session, keys: Keys): Promise<void> {
     if (provider.key !== undefined && key !== "") {
       await keys.store(provider.key, key);
     }
-    await write(uri, withTable(text, table));
+    let found = await check(session, keys, table);
+    if (found?.needsFamily === true) {
+      const family = await vscode.window.showQuickPick(FAMILIES, {
+        title: `Fillrate: the family of ${model}`,
+        placeHolder: "Which model it comes from decides its prompt; its name does not say it",
+        ignoreFocusOut: true,
+      });
+      if (family === undefined) {
+        return;
+      }
+      table.family = family;
+      found = await check(session, keys, table);
+    }
+    // A person may have edited the file meanwhile.
+    await write(uri, withTable((await read(uri)) ?? "", table));
+    // The server learns of the model at its start, and refuses one that it does not know.
+    await session.restart();
+    await use(name);
+    if (found !== undefined) {
+      show(table, found);
+    }
   } catch (error) {
     void vscode.window.showErrorMessage(`Fillrate: ${uri.fsPath}: ${sentence(error)}`);
-    return;
   }
-  // The server learns of the model at its start, and refuses one that it does not know.
-  await session.restart();
-  await use(name);
-  await check(session, keys, table);
 }
 
 /** Asks for a key and stores it; an empty one deletes the one that is stored. */
@@ -254,12 +273,16 @@ async function place(
   return answer === replace ? name : answer === add ? other : undefined;
 }
 
-/** Has the model fill holes, and shows what came of it. */
-async function check(session: Session, keys: Keys, table: ModelTable): Promise<void> {
+/** Has the model fill holes. Gives nothing if there is no program, or if a person stops it. */
+async function check(
+  session: Session,
+  keys: Keys,
+  table: ModelTable,
+): Promise<Diagnosis | undefined> {
   const program = session.path;
   if (program === undefined) {
     // Why there is none was said when it was looked for.
-    return;
+    return undefined;
   }
   const stop = new AbortController();
   const found = await vscode.window.withProgress(
@@ -274,24 +297,24 @@ async function check(session: Session, keys: Keys, table: ModelTable): Promise<v
     },
   );
   session.log(`fillrate doctor --model: ${table.name}\n${found.output}`);
-  if (stop.signal.aborted) {
-    return;
-  }
+  return stop.signal.aborted ? undefined : found;
+}
+
+/** Shows what came of the holes. */
+function show(table: ModelTable, found: Diagnosis): void {
   const { openConfiguration, enterKey, showLog } = ACTIONS;
+  const about = `Fillrate: “${table.name}”`;
   const said =
     found.kind === "fits"
-      ? vscode.window.showInformationMessage(
-          `Fillrate: “${table.name}” answers now. ${found.text}`,
-          showLog,
-        )
+      ? vscode.window.showInformationMessage(`${about} answers now. ${found.text}`, showLog)
       : found.kind === "misfits"
         ? vscode.window.showWarningMessage(
-            `Fillrate: “${table.name}” answers, but does not fit. ${found.text}`,
+            `${about} answers, but does not fit. ${found.text}`,
             openConfiguration,
             showLog,
           )
         : vscode.window.showErrorMessage(
-            `Fillrate: “${table.name}” does not answer. ${found.text}`,
+            `${about} does not answer. ${found.text}`,
             ...(table.key === undefined ? [] : [enterKey]),
             openConfiguration,
             showLog,
@@ -317,7 +340,30 @@ async function read(uri: vscode.Uri): Promise<string | undefined> {
   }
 }
 
+/** True while {@link write} saves a document, after which it is for its caller to go on. */
+let isWriting = false;
+
+/** True if a document is saved by a person, and not by one of our commands. */
+export function isSavedByHand(): boolean {
+  return !isWriting;
+}
+
+/** Writes a file; through its document, which an editor may show, if there is one. */
 async function write(uri: vscode.Uri, text: string): Promise<void> {
-  await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(uri.fsPath)));
-  await vscode.workspace.fs.writeFile(uri, Buffer.from(text));
+  if ((await read(uri)) === undefined) {
+    await vscode.workspace.fs.createDirectory(vscode.Uri.file(dirname(uri.fsPath)));
+    await vscode.workspace.fs.writeFile(uri, Buffer.from(text));
+    return;
+  }
+  const document = await vscode.workspace.openTextDocument(uri);
+  const edit = new vscode.WorkspaceEdit();
+  edit.replace(uri, new vscode.Range(0, 0, document.lineCount, 0), text);
+  isWriting = true;
+  try {
+    if (!(await vscode.workspace.applyEdit(edit)) || !(await document.save())) {
+      throw new Error("the file can't be saved");
+    }
+  } finally {
+    isWriting = false;
+  }
 }

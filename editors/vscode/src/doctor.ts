@@ -9,8 +9,8 @@ import { type ModelTable, writtenAlone } from "./toml";
 /** How long the model may take to load and to fill the holes, in milliseconds. */
 const TIMEOUT_MS = 360_000;
 
-/** The longest fault that is shown as it is, in characters. */
-const LONGEST = 200;
+/** The most that is shown of a fault, in characters. */
+const LONGEST = 240;
 
 /** What the program found. */
 export interface Diagnosis {
@@ -19,6 +19,8 @@ export interface Diagnosis {
   text: string;
   /** Everything that the program printed. */
   output: string;
+  /** True if the model's name does not determine the template of its prompts. */
+  needsFamily: boolean;
 }
 
 /**
@@ -60,22 +62,28 @@ export function judged(
 ): Diagnosis {
   const output = [stdout.trimEnd(), stderr].filter((text) => text !== "").join("\n");
   const last = stdout.trimEnd().split("\n").at(-1) ?? "";
+  const needsFamily = stderr.includes("identifies no model family");
   if (code === 0) {
-    return { kind: "fits", text: last, output };
+    return { kind: "fits", text: last, output, needsFamily };
   }
   if (code === 3) {
-    return { kind: "misfits", text: last, output };
+    return { kind: "misfits", text: last, output, needsFamily };
   }
-  return { kind: "fault", text: advice(stderr), output };
+  return { kind: "fault", text: advice(stderr), output, needsFamily };
 }
 
 /** What to do, without the words of a model's server, which may be of any length. */
 function advice(stderr: string): string {
-  const fault = stderr.replace(/^fillrate: /, "").replaceAll("\n", " ");
+  const fault = stderr
+    .replace(/^fillrate: (the language server refused `initialize`: )?/, "")
+    .replaceAll("\n", " ");
   const end = /(?:cannot be reached|\(https?:\/\/\S*\)|did not answer within \S+)\. (?=[A-Z])/g;
   const last = [...fault.matchAll(end)].at(-1);
   if (last !== undefined) {
     return fault.slice(last.index + last[0].length);
   }
-  return fault.length <= LONGEST && !/answered \d/.test(fault) ? fault : "The log has the reason.";
+  if (/answered \d/.test(fault)) {
+    return "The log has the reason.";
+  }
+  return fault.length <= LONGEST ? fault : `${fault.slice(0, LONGEST - 1)}…`;
 }

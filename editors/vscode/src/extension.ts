@@ -2,7 +2,7 @@
 
 import { basename } from "node:path";
 import * as vscode from "vscode";
-import { configuration, connect, enterKey, openConfiguration } from "./connect";
+import { configuration, connect, enterKey, isSavedByHand, openConfiguration } from "./connect";
 import { Ghost } from "./ghost";
 import { Keys } from "./keys";
 import { models, pickModel, startTrial, stopTrial } from "./models";
@@ -58,7 +58,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.window.onDidChangeActiveTextEditor(redraw),
     vscode.workspace.onDidSaveTextDocument(async ({ uri }) => {
       // The server reads these files at its start.
-      if (isSettingsFile(uri)) {
+      if (isSettingsFile(uri) && isSavedByHand()) {
         await session.restart();
       }
     }),

@@ -9,12 +9,13 @@ import {
   type LanguageClientOptions,
   MessageType,
   type Middleware,
+  ResponseError,
   RevealOutputChannelOn,
   ShowMessageNotification,
   State,
 } from "vscode-languageclient/node";
-import { find, INSTALL } from "./binary";
-import { ACTIONS, faultOf } from "./faults";
+import { find, INSTALL, refusal } from "./binary";
+import { ACTIONS, type Fault, faultOf } from "./faults";
 import type { Keys } from "./keys";
 import { ACCEPT, CELL, CELL_LANGUAGE, STATUS, type Status } from "./protocol";
 import { serverSettings } from "./settings";
@@ -120,13 +121,21 @@ export class Session implements vscode.Disposable {
     }
     this.program = found.path;
     this.output.info(`${found.path} is Fillrate ${found.version}`);
+    const args = configuration.get<string[]>("arguments", []);
+    const env = { ...process.env, ...(await this.keys.environment()) };
+    // A client would only learn that the server ended, several times.
+    const refused = await refusal(found.path, args, env);
+    if (refused !== undefined) {
+      this.refuse(refused);
+      return;
+    }
     const client = new LanguageClient(
       "fillrate",
       "Fillrate",
       {
         command: found.path,
-        args: ["serve", ...configuration.get<string[]>("arguments", [])],
-        options: { env: { ...process.env, ...(await this.keys.environment()) } },
+        args: ["serve", ...args],
+        options: { env },
       },
       this.options(),
     );
@@ -162,7 +171,11 @@ export class Session implements vscode.Disposable {
       await client.start();
     } catch (error) {
       this.client = undefined;
-      this.fail(`${found.path} did not start as a language server: ${sentence(error)}`);
+      if (error instanceof ResponseError) {
+        this.refuse(error.message);
+      } else {
+        this.fail(`${found.path} did not start as a language server: ${sentence(error)}`);
+      }
       return;
     }
     const commands = client.initializeResult?.capabilities.executeCommandProvider?.commands ?? [];
@@ -208,13 +221,25 @@ export class Session implements vscode.Disposable {
     if (status.state === "ready") {
       void this.toast.clear();
     } else if (status.state === "fault") {
-      const { text, actions } = faultOf(status);
-      const choices = actions.map((action): [string, () => unknown] => [
-        ACTIONS[action],
-        () => vscode.commands.executeCommand(`fillrate.${action}`),
-      ]);
-      void this.toast.show(`Fillrate: ${text}`, Object.fromEntries(choices));
+      this.report(faultOf(status));
     }
+  }
+
+  /** The server does not start, as its settings can't be used. */
+  private refuse(message: string): void {
+    const fault = faultOf({ state: "fault", cause: "the settings can't be used", message });
+    this.become({ kind: "broken", problem: fault.text });
+    this.output.error(message);
+    // Models can be picked from a server that runs.
+    this.report({ ...fault, actions: fault.actions.filter((action) => action !== "pickModel") });
+  }
+
+  private report({ text, actions }: Fault): void {
+    const choices = actions.map((action): [string, () => unknown] => [
+      ACTIONS[action],
+      () => vscode.commands.executeCommand(`fillrate.${action}`),
+    ]);
+    void this.toast.show(`Fillrate: ${text}`, Object.fromEntries(choices));
   }
 
   private async stop(): Promise<void> {

@@ -1,5 +1,6 @@
 /** The status bar's text. */
 
+import { faultOf } from "./faults";
 import type { Status } from "./protocol";
 
 /** What is known of the server. */
@@ -114,14 +115,11 @@ function resting(
   return item("dash", shortened(name), [`Nothing is shown: ${why}`, ...lines], severity);
 }
 
-/** What is wrong, since when, and what to do. */
+/** What is wrong, what to do, and since when. */
 function faultLines(status: Status): string[] {
-  const lines = [status.message ?? "The server can't work."];
+  const lines = [faultOf(status).text];
   if (typeof status.sinceMs === "number") {
     lines.push(`Since ${new Date(status.sinceMs).toLocaleTimeString()}.`);
-  }
-  if (status.advice !== undefined) {
-    lines.push(status.advice);
   }
   return lines;
 }

@@ -13,6 +13,8 @@ export interface ModelTable {
   url: string;
   /** The model's name as its server knows it. */
   model?: string;
+  /** The template of prompts, if the name does not determine it. */
+  family?: string;
   /** The environment variable of the key. */
   key?: string;
 }
@@ -45,6 +47,7 @@ export function written(table: ModelTable): string {
     protocol: table.protocol,
     url: table.url,
     name: table.model,
+    family: table.family,
     key_env: table.key,
   };
   const lines = Object.entries(values).flatMap(([key, value]) =>

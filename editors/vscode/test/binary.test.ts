@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { find, INSTALL, isOlder, judged } from "../src/binary";
+import { find, INSTALL, isOlder, judged, refusal } from "../src/binary";
 
 /** Runs with a folder that holds a program of this name and contents. */
 async function withProgram(
@@ -55,6 +55,15 @@ test("a program that can't be started says why", () =>
   withProgram("#!/nowhere/interpreter\n", async (_, path) => {
     assert.match(problem(await find(path, {})), /can't be started: /);
   }));
+
+test("a program that refuses its settings says why, and one that serves ends with its input", () =>
+  withProgram(
+    '#!/bin/sh\n[ "$1 $2" = "serve --bad" ] && echo "fillrate: no setting: modle" >&2 && exit 1\ncat\n',
+    async (_, path) => {
+      assert.equal(await refusal(path, ["--bad"], process.env), "no setting: modle");
+      assert.equal(await refusal(path, [], process.env), undefined);
+    },
+  ));
 
 test("the extension's own program comes before the one on PATH", () =>
   withProgram("#!/bin/sh\necho fillrate 7.0.0\n", async (folder) => {

@@ -53,15 +53,16 @@ test("faults say what went wrong", () => {
     kind: "running",
     status: {
       state: "fault",
-      text: "fault: no such host",
-      message: "no such host",
+      text: "fault: the host is unknown",
+      cause: "the host is unknown",
+      message: "dns error: failed to look up host.example",
       sinceMs: 0,
       advice: "Start it.",
     },
   });
   assert.equal(item.text, "$(error) Fillrate");
   assert.equal(item.severity, "error");
-  assert.deepEqual([item.lines[0], item.lines[2]], ["no such host", "Start it."]);
+  assert.equal(item.lines[0], "The host is unknown. Start it.");
   assert.match(item.lines[1] ?? "", /^Since /);
 });
 

@@ -15,7 +15,8 @@
 //! reference uses and the repository defines, as the reference calls them and each once: see
 //! `fillrate_mine::dependencies`. Records of older programs don't have it, one of a hole that uses
 //! none has an empty list. `"repoexec_dependencies"` are the names that RepoExec's script counts in
-//! their place: these and what the file imports from anywhere.
+//! their place: these and what the file imports from anywhere. `"changed"` is the day on which the
+//! newest of its lines changed, if the project's folder has a git history.
 //!
 //! A record that was imported from a public benchmark has `"task_id"`, its id in the benchmark,
 //! and, if the benchmark names the tests that decide over it, these as `"tests"`: ids of tests, or
@@ -70,6 +71,10 @@ pub struct Hole {
     /// The names that RepoExec's script takes for dependencies, if they were determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repoexec_dependencies: Option<Vec<String>>,
+    /// The day in UTC on which the newest of its lines changed, as YYYY-MM-DD; `None` without a git
+    /// history, or for lines of no commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
     /// Outcomes of the tests on mutants of its lines, if they were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
@@ -352,6 +357,7 @@ impl<'a> HoledFile<'a> {
             extent: None,
             dependencies: None,
             repoexec_dependencies: None,
+            changed: None,
             indent: None,
             mutation: None,
             task_id: None,

@@ -187,6 +187,8 @@ pub struct MinedHoles {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Rejection {
+    /// None of its lines changed after the wanted time.
+    Older,
     /// The reference can be read elsewhere in what a server sees.
     Leak,
     /// The server's clean-up would change the reference, so no model could score.

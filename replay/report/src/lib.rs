@@ -1,5 +1,6 @@
 //! Reports of runs: figures by project, as a table or as JSON.
 
+mod ages;
 mod comparison;
 pub mod dataset;
 mod developers;
@@ -31,6 +32,7 @@ use self::rounds::{rounds, rounds_table};
 use self::scored::{ScoredAttempt, load_scored, without_repairs};
 use self::table::{TextTable, figure, paragraph, right};
 
+pub use ages::AgeFigures;
 pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, RunDifference};
 pub use figures::ReportRow;
 pub use markdown::compare_in_markdown;

@@ -125,7 +125,7 @@ fn compare(arguments: &CompareArguments, listener: &dyn Listener) -> Result<Succ
             connections: arguments.connections.map(usize::from),
             ..arguments
                 .holes
-                .plan(HOLES, arguments.model.clone(), &arguments.execution)
+                .plan(HOLES, arguments.model.clone(), &arguments.execution)?
         },
         within_ms,
         stops_early: !arguments.no_early_stop,

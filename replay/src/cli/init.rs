@@ -17,6 +17,9 @@ pub(super) struct InitArguments {
     /// The repository: a folder or an address, with `@REVISION` after it if need be
     #[arg(default_value = ".", value_name = "PATH")]
     repository: PathBuf,
+    /// One package of a repository with several: its folder or name
+    #[arg(long, value_name = "NAME")]
+    package: Option<String>,
     /// The file for the manifest, which must not exist; `-` for standard output
     #[arg(
         short,
@@ -28,7 +31,11 @@ pub(super) struct InitArguments {
 }
 
 pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
-    let manifest = Corpus::from_environment()?.load_manifest(&arguments.repository)?;
+    let corpus = Corpus::from_environment()?;
+    let manifest = match &arguments.package {
+        Some(name) => corpus.load_manifest(&corpus.locate_package(&arguments.repository, name)?)?,
+        None => corpus.load_manifest(&arguments.repository)?,
+    };
     let is_standard_output = arguments.output == Path::new("-");
     let folder = match arguments.output.parent() {
         Some(folder) if !is_standard_output && !folder.as_os_str().is_empty() => folder,

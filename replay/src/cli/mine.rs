@@ -10,13 +10,15 @@ use fillrate_engine::store::Run;
 use fillrate_language::task;
 
 use super::events::EventArguments;
-use super::{CliError, ExecutionArguments, HOLES, HoleArguments, Success, success};
+use super::{
+    CliError, CorpusArguments, ExecutionArguments, HOLES, HoleArguments, Success, success,
+};
 
 /// Choose holes that a corpus's tests can judge, and write them to a file.
 #[derive(Args)]
 pub(super) struct MineArguments {
-    /// The corpus: a manifest file, or a repository: a folder, or an address with `@REVISION`
-    corpus: PathBuf,
+    #[command(flatten)]
+    corpus: CorpusArguments,
     /// The file for the holes, as JSON lines
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -46,7 +48,7 @@ fn mine(arguments: &MineArguments, listener: &dyn Listener) -> Result<Success, C
         solved.extend(solved_alone(run)?);
     }
     let plan = MiningPlan {
-        corpus: arguments.corpus.clone(),
+        corpus: arguments.corpus.location()?,
         selection: arguments.choice.selection(HOLES),
         solved,
         execution: arguments.execution.plan(),

@@ -112,7 +112,8 @@ impl Listener for PlainLineListener {
                 });
                 if due {
                     let title = title(*phase, subject.as_deref());
-                    eprintln!("{title}: {done}/{total}{left}");
+                    let so_far = time_so_far(began.elapsed());
+                    eprintln!("{title}: {done}/{total}{so_far}{left}");
                     *last = Some((Instant::now(), *done));
                 }
             }
@@ -122,6 +123,14 @@ impl Listener for PlainLineListener {
                 }
             }
         }
+    }
+}
+
+/// `, N min so far`, from the first minute on.
+fn time_so_far(elapsed: Duration) -> String {
+    match elapsed.as_secs() / 60 {
+        0 => String::new(),
+        minutes => format!(", {minutes} min so far"),
     }
 }
 

@@ -195,7 +195,7 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         out: arguments.out.clone(),
         partition: arguments.partition,
         connections: arguments.connections.map(usize::from),
-        ..arguments.holes.plan(HOLES, models, &arguments.execution)
+        ..arguments.holes.plan(HOLES, models, &arguments.execution)?
     };
     let outcome = replay::run(&plan, listener)?;
     let (incomplete, played): (Vec<bool>, Vec<(String, Run)>) = outcome

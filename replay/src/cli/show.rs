@@ -6,7 +6,7 @@ use clap::Args;
 use fillrate_engine::store::{Attempt, Run};
 use fillrate_language::mutate::MutationScore;
 use fillrate_language::task::Hole;
-use fillrate_report::{Comparison, RunReport};
+use fillrate_report::{AgeFigures, Comparison, RunReport};
 use fillrate_server::completion::Trace;
 use fillrate_verdict::Proof;
 use fillrate_verdict::feedback::without_control_characters;
@@ -32,6 +32,10 @@ pub(super) struct ShowArguments {
     /// `none`
     #[arg(long, value_name = "PROOF", value_parser = one_of::<Proof>(), hide_possible_values = true)]
     proof: Option<Proof>,
+    /// Divide the holes at a date (2026-03-01) by when their code last changed, and show pass@1 on
+    /// both sides
+    #[arg(long, value_name = "DATE", value_parser = day, conflicts_with_all = ["hole", "compare_with"])]
+    since: Option<String>,
     /// Print texts of more than 200 lines whole
     #[arg(long)]
     whole: bool,
@@ -54,6 +58,15 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
     let run = Run::open(&arguments.run)?.with_proof(arguments.proof);
     if !arguments.compare_with.is_empty() {
         return show_comparison(run, arguments);
+    }
+    if let Some(since) = &arguments.since {
+        let ages = AgeFigures::load(&run, since)?;
+        if arguments.json {
+            outln!("{}", json(&ages));
+        } else {
+            out!("{}", color::with_bold_header(&ages.table()));
+        }
+        return Ok(Success::Whole);
     }
     let Some(wanted) = &arguments.hole else {
         let report = RunReport::load(&run)?;
@@ -99,6 +112,19 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
         show_attempt(attempt, has_latency, most);
     }
     Ok(Success::Whole)
+}
+
+/// Parses a day as YYYY-MM-DD.
+fn day(text: &str) -> Result<String, String> {
+    let is_day = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    match is_day {
+        true => Ok(text.to_owned()),
+        false => Err("it must be a day such as 2026-03-01".to_owned()),
+    }
 }
 
 /// Compares the runs with several contexts that a folder holds.

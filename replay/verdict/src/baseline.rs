@@ -139,7 +139,8 @@ impl TestInfo {
     /// Adds a run with this outcome; `None` if it did not run.
     fn add_run(&self, outcome: Option<TestOutcome>) {
         let agrees = outcome.is_some() && outcome == self.outcome;
-        let updated =
+        // A test that has been quarantined remains so.
+        let _ =
             self.agreeing
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |agreeing| {
                     match (agreeing, agrees) {
@@ -148,8 +149,6 @@ impl TestInfo {
                         (agreeing, true) => Some(agreeing + 1),
                     }
                 });
-        // A test that has been quarantined remains so.
-        let _ = updated;
     }
 
     /// Returns true if it fails in every run.
@@ -474,6 +473,18 @@ impl Baseline {
         } else {
             stable.filter(|id| touching.contains(id)).collect()
         }
+    }
+
+    /// Time of the stable tests that run a line of a file, other than by its import.
+    pub fn covering_seconds(&self, file: &str) -> Duration {
+        let ranges = self.coverage.get(file);
+        let tests: BTreeSet<&str> = ranges
+            .into_iter()
+            .flatten()
+            .map(|(test, _)| test.as_str())
+            .filter(|test| self.outcome(test).is_some())
+            .collect();
+        self.seconds(&tests.into_iter().collect::<Vec<_>>())
     }
 
     /// The file of which the most tests run lines.

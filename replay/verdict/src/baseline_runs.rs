@@ -494,7 +494,7 @@ fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult,
         let missing = missing_modules([error.message.as_str(), &result.output]);
         let reason = match error.message.as_str() {
             // The message alone would send people to an output that they never see.
-            SEE_OUTPUT => format!("{}\n{}", key_line(&tail()), tail()),
+            SEE_OUTPUT | "" => format!("{}\n{}", key_line(&tail()), tail()),
             message => key_line(message).to_owned(),
         };
         return refuse(match missing.is_empty() {

@@ -11,6 +11,7 @@ pub mod cache;
 pub mod detect;
 pub mod environment;
 mod error;
+pub mod history;
 pub mod license;
 pub mod manifest;
 pub mod pack;
@@ -19,7 +20,7 @@ pub mod source;
 mod step;
 pub mod tree;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cache::Cache;
 use environment::Environment;
@@ -57,6 +58,15 @@ impl Corpus {
     /// The file is not a valid manifest, the address can't be fetched, or nothing is detected.
     pub fn load_manifest(&self, location: &Path) -> Result<Manifest, CorpusError> {
         detect::load_manifest(self, location)
+    }
+
+    /// Returns the location of one of the packages of a repository that has several, by its folder
+    /// or its name.
+    ///
+    /// # Errors
+    /// The location is no repository, or has no such package; the message lists those it has.
+    pub fn locate_package(&self, location: &Path, name: &str) -> Result<PathBuf, CorpusError> {
+        detect::locate_package(self, location, name)
     }
 
     /// Prepares every project of a manifest, in its order. One that fails does not stop the

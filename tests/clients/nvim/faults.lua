@@ -225,6 +225,47 @@ person:keys("<Esc>")
 person:leave()
 listener:close()
 
+-- What is wrong with settings is said in one line, in the check-up and by the command, without a
+-- trace of the stack; a correction is in force once the file is opened again.
+local missing = {
+  "[model]",
+  'protocol = "mistral-fim"',
+  'name = "codestral-latest"',
+  'key_env = "NO_SUCH_KEY"',
+}
+for words, lines in pairs({
+  ["there is no setting `modle`"] = { 'modle = "x"' },
+  ["the environment variable NO_SUCH_KEY"] = missing,
+}) do
+  vim.fn.writefile(lines, project .. "/wrong.toml")
+  person = Person.start()
+  person:set_up(server, project .. "/wrong.toml")
+  person:lua("vim.notify = own_notify")
+  person:keys(":edit " .. project .. "/open.py<CR>")
+  person:wait(
+    words,
+    [[return vim.v.errmsg:find("fillrate: the settings can't be used.", 1, true) == 1]]
+  )
+  vim.wait(500)
+  equal(person:mode(), { blocking = false, mode = "n" })
+  local said = person:said()
+  assert(vim.startswith(said.errmsg, "fillrate: the settings"), said.errmsg)
+  assert(not said.messages:find("stack traceback", 1, true), said.messages)
+  assert(not said.messages:find("quit with exit code", 1, true), said.messages)
+  equal(
+    person:lua([[return require("fillrate").statusline()]]),
+    "fillrate: fault: the settings can't be used, see :Fillrate"
+  )
+  person:lua([[vim.cmd("checkhealth fillrate")]])
+  assert(person:text():find(words, 1, true), person:text())
+  vim.fn.writefile({ "[typing]", "wait_ms = 0" }, project .. "/wrong.toml")
+  person:lua("vim.cmd.edit(...)", project .. "/open.py")
+  person:lua("vim.cmd.edit()")
+  person:open(project .. "/open.py")
+  equal(person:lua([[return require("fillrate").statusline()]]), "fillrate: default")
+  person:leave()
+end
+
 -- The specification for lazy.nvim that the page prints works from the project's top folder, which is
 -- what lazy.nvim puts on 'runtimepath'.
 local top = vim.fs.normalize(vim.fs.dirname(vim.fs.abspath(arg[0])) .. "/../../..")

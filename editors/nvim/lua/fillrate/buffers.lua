@@ -310,6 +310,9 @@ function M.problem(buf)
       filetype ~= "" and filetype or "a file of no type"
     )
   end
+  if server.refusal() then
+    return "fault: the settings can't be used, see :Fillrate"
+  end
   return server.problem() and "fault: the program can't be used, see :checkhealth fillrate" or nil
 end
 

@@ -160,6 +160,14 @@ function M.check()
   local clients = require("fillrate.server").clients()
   if #clients == 0 then
     health.start("The server")
+    local refusal = require("fillrate.server").refusal()
+    if refusal then
+      health.error(
+        "Its settings can't be used: " .. refusal,
+        { "Correct them, then open a file again with :edit." }
+      )
+      return
+    end
     health.info("None runs: open a file of a type among the option `filetypes`.")
   end
   for _, client in ipairs(clients) do

@@ -126,12 +126,34 @@ function M.say(message, level, whole)
   end)
 end
 
---- What keeps the program from being used, if it was looked for. Status lines ask on every redraw,
---- so that nothing is looked for here.
+--- Why the server that was started last did not start, in its own words: what is wrong with its
+--- settings.
+--- @type string?
+local refused
+
+--- @return string?
+function M.refusal()
+  return refused
+end
+
+--- Reports once why a server does not start.
+---
+--- @param words string the server's
+local function refuse(words)
+  words = vim.trim(words):gsub("^fillrate: ", "")
+  if refused ~= words then
+    refused = words
+    M.say("the settings can't be used. " .. words)
+    vim.cmd.redrawstatus({ bang = true })
+  end
+end
+
+--- What keeps the program or its settings from being used, if they were looked at. Status lines ask
+--- on every redraw, so that nothing is looked for here.
 ---
 --- @return string?
 function M.problem()
-  return problem
+  return problem or refused and "The settings can't be used. " .. refused
 end
 
 --- Finds the program and asks for its version. Reports a fault once.
@@ -224,6 +246,17 @@ local function connection(command, folder, client_id)
           require("fillrate.buffers").changed(buf)
         end, ...)
       end
+      if method == "initialize" then
+        return rpc.request(method, params, function(err, ...)
+          if err then
+            -- Neovim would print a trace of its stack.
+            refuse(err.message)
+            rpc.terminate()
+            return
+          end
+          callback(err, ...)
+        end, ...)
+      end
       local argument = params and params.arguments and params.arguments[1]
       if
         method == "workspace/executeCommand"
@@ -288,7 +321,8 @@ local function show(params)
   M.say(message, levels[params.type] or vim.log.levels.INFO)
 end
 
---- Starts a server for a buffer, or attaches it to the one that its project has.
+--- Starts a server for a buffer, or attaches it to the one that its project has. If its settings
+--- can't be used, the person is told what is wrong with them.
 ---
 --- @param buf integer
 --- @param path string the program
@@ -299,7 +333,7 @@ function M.start(buf, path, on_attach)
     or vim.fs.dirname(vim.api.nvim_buf_get_name(buf))
   local id = 0
   local command = vim.list_extend({ path, "serve" }, options.args)
-  vim.lsp.start({
+  local config = {
     name = M.NAME,
     cmd = connection(command, folder, function()
       return id
@@ -325,7 +359,7 @@ function M.start(buf, path, on_attach)
       end,
     },
     on_init = function(client)
-      id = client.id
+      id, refused = client.id, nil
       local commands = vim.tbl_get(client.server_capabilities, "executeCommandProvider", "commands")
       if not vim.list_contains(commands or {}, "fillrate.accept") then
         M.say(
@@ -351,7 +385,27 @@ function M.start(buf, path, on_attach)
         end)
       end
     end,
-  }, { bufnr = buf })
+  }
+  local runs = vim.iter(M.clients()):any(function(client)
+    return client.root_dir == folder
+  end)
+  if runs then
+    vim.lsp.start(config, { bufnr = buf })
+    return
+  end
+  -- A client would only learn that the server ended. Without input it ends at once if it serves.
+  vim.system(
+    command,
+    { text = true, stdin = "", cwd = folder, timeout = 10000 },
+    vim.schedule_wrap(function(said)
+      local words = vim.trim(said.stderr or "")
+      if said.code == 1 and words ~= "" then
+        refuse(words:match("[^\n]*$"))
+      elseif vim.api.nvim_buf_is_loaded(buf) then
+        vim.lsp.start(config, { bufnr = buf })
+      end
+    end)
+  )
 end
 
 --- The servers that run.

@@ -7,6 +7,7 @@ use fillrate_server::configuration::ConfigurationError;
 use fillrate_server::model::ModelError;
 use fillrate_verdict::VerdictError;
 use fillrate_verdict::corpus::CorpusError;
+use fillrate_verdict::corpus::history::HistoryError;
 use fillrate_verdict::corpus::manifest::ManifestError;
 use fillrate_verdict::corpus::pack::PackError;
 
@@ -22,6 +23,9 @@ pub enum PlayError {
     /// A corpus's sources or environments are unavailable.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
+    /// The times of a project's lines are unknown.
+    #[error(transparent)]
+    History(#[from] HistoryError),
     /// A pack can't be made.
     #[error(transparent)]
     Pack(#[from] PackError),

@@ -7,9 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use fillrate_mine::Rejection;
 use fillrate_verdict::Outcome;
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::store::{ProjectStatus, TimeSpent};
@@ -368,6 +371,8 @@ pub struct PhaseProgress<'a> {
     subject: Option<String>,
     done: AtomicUsize,
     total: usize,
+    /// The units done and their number, as reported last.
+    last: Mutex<(usize, usize)>,
 }
 
 impl<'a> PhaseProgress<'a> {
@@ -400,6 +405,7 @@ impl<'a> PhaseProgress<'a> {
             subject,
             done: AtomicUsize::new(done),
             total,
+            last: Mutex::new((done, total)),
         };
         if total > 0 {
             progress.set(done, total);
@@ -415,12 +421,31 @@ impl<'a> PhaseProgress<'a> {
 
     /// Says how many units of how many are completed.
     pub fn set(&self, done: usize, total: usize) {
+        *self.last.lock() = (done, total);
         self.listener.receive(&Event::PhaseProgress {
             phase: self.phase,
             subject: self.subject.clone(),
             done,
             total,
         });
+    }
+}
+
+impl PhaseProgress<'_> {
+    /// Does work, and reports the progress again each time that `every` has passed meanwhile.
+    pub(crate) fn repeating<T>(&self, every: Duration, work: impl FnOnce() -> T) -> T {
+        let (finished, is_finished) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while is_finished.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                    let (done, total) = *self.last.lock();
+                    self.set(done, total);
+                }
+            });
+            let result = work();
+            drop(finished);
+            result
+        })
     }
 }
 

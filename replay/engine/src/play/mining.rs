@@ -1,17 +1,22 @@
 //! Chooses the holes of projects that tests can judge.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use fillrate_language::SourceFile;
 use fillrate_language::task::{Hole, HoleKind, sha256_hex};
 use fillrate_mine::candidates::{self, HoleCandidate, LineCoverage};
 use fillrate_mine::dependencies::DependencyIndex;
 use fillrate_mine::leak::LeakIndex;
-use fillrate_mine::{self, HoleJudge, MinedHoles, MiningRequest, api};
+use fillrate_mine::{self, HoleJudge, MinedHoles, MiningRequest, Rejection, api};
+use fillrate_syntax::text::LineIndex;
 use fillrate_verdict::Judge;
 use fillrate_verdict::baseline::Baseline;
+use fillrate_verdict::corpus::history::{HistoryError, LineHistory};
 use fillrate_verdict::corpus::manifest::Manifest;
 use fillrate_verdict::corpus::{Corpus, Prepared};
+use fillrate_verdict::queue::run_jobs;
 use serde_json::json;
 
 use super::PlayError;
@@ -21,6 +26,7 @@ use super::projects::{
     AbsentProject, ExecutionPlan, PlayableProject, ProjectLoader, UNTESTED, load_manifest,
     none_ready, visible_sources,
 };
+use crate::developer::fit::utc_day;
 use crate::store::{MiningCounts, ProjectState, ProjectStatus};
 
 /// Selection of holes.
@@ -34,6 +40,11 @@ pub struct HoleSelection {
     pub kinds: Vec<HoleKind>,
     /// The least mutation score of a hole, from 0 to 1; `None` asks for none.
     pub min_mutation_score: Option<f64>,
+    /// A date or a revision, after which a line of each hole has to have changed; `None` for holes
+    /// of any age.
+    pub since: Option<String>,
+    /// True if holes are only in the half of the files whose tests take the least time.
+    pub fast_files: bool,
 }
 
 /// Corpus to mine, and the selection of holes.
@@ -123,7 +134,7 @@ pub(super) fn check_any<'a>(
 }
 
 /// The version of the mining rules: the cache's holes of older rules are ignored.
-const RULES: u32 = 9;
+const RULES: u32 = 10;
 
 /// Mines one project, or reads its holes from the cache.
 ///
@@ -143,6 +154,10 @@ pub(super) fn mine_project(
             "`{name}` can't have --min-mutation-score: {UNTESTED}"
         )));
     }
+    let age = match &selection.since {
+        Some(since) => Some(AgeLimit::new(project, since, loader)?),
+        None => None,
+    };
     let wanted = MiningRequest {
         holes: quota,
         kinds: selection.kinds.clone(),
@@ -164,6 +179,8 @@ pub(super) fn mine_project(
         wanted.seed,
         wanted.mutation_score,
         wanted.solved,
+        age.as_ref().map(AgeLimit::key),
+        selection.fast_files,
     ]);
     let folder = cache.join("mined");
     let path = folder.join(format!("{}.json", sha256_hex(key.to_string().as_bytes())));
@@ -173,7 +190,11 @@ pub(super) fn mine_project(
     let mined = match known {
         Some(mined) => mined,
         None => {
-            let mined = choose_settled_holes(project, &wanted, loader)?;
+            let filter = CandidateFilter {
+                age: age.as_ref(),
+                fast_files: selection.fast_files,
+            };
+            let mined = choose_settled_holes(project, &wanted, filter, loader)?;
             store(&mined, &folder, &path)?;
             mined
         }
@@ -191,12 +212,13 @@ pub(super) fn mine_project(
 fn choose_settled_holes(
     project: &PlayableProject,
     wanted: &MiningRequest,
+    filter: CandidateFilter<'_>,
     loader: &ProjectLoader<'_>,
 ) -> Result<MinedHoles, PlayError> {
     let quarantined = |judge: &Judge| judge.baseline().quarantined().len();
     loop {
         let before = project.judge.as_ref().map(quarantined);
-        let mined = choose_holes(project, wanted, loader)?;
+        let mined = choose_holes(project, wanted, filter, loader)?;
         let Some(judge) = &project.judge else {
             return Ok(mined);
         };
@@ -206,10 +228,91 @@ fn choose_settled_holes(
     }
 }
 
+/// Selection of the candidates that are tried.
+#[derive(Clone, Copy)]
+struct CandidateFilter<'a> {
+    age: Option<&'a AgeLimit>,
+    /// True for only the half of the files whose tests take the least time.
+    fast_files: bool,
+}
+
+/// The time after which a line of each hole has to have changed.
+struct AgeLimit {
+    history: LineHistory,
+    /// In seconds since 1970.
+    time: i64,
+    /// The commit that is checked out, on which the lines' times depend.
+    head: String,
+}
+
+impl AgeLimit {
+    fn new(
+        project: &PlayableProject,
+        since: &str,
+        loader: &ProjectLoader<'_>,
+    ) -> Result<Self, HistoryError> {
+        let git = &loader.corpus.toolchain.git;
+        let history = LineHistory::open(git, &project.prepared.project)?;
+        Ok(Self {
+            time: history.time(since)?,
+            head: history.head()?,
+            history,
+        })
+    }
+
+    /// Everything that the choice of candidates depends on.
+    fn key(&self) -> (i64, &str) {
+        (self.time, &self.head)
+    }
+
+    /// Removes candidates none of whose lines changed later, and returns their number.
+    fn remove_older(
+        &self,
+        candidates: &mut Vec<HoleCandidate>,
+        files: &[SourceFile],
+        loader: &ProjectLoader<'_>,
+    ) -> Result<usize, HistoryError> {
+        let paths: BTreeSet<&str> = candidates
+            .iter()
+            .map(|candidate| candidate.hole.path.as_str())
+            .collect();
+        let files: Vec<&SourceFile> = files
+            .iter()
+            .filter(|file| paths.contains(file.path.as_str()))
+            .collect();
+        // By path: the file's lines, and for each of them whether it is later.
+        let later: HashMap<&str, (LineIndex, Vec<bool>)> = run_jobs(
+            &files,
+            loader.execution.threads,
+            || (),
+            |(), file| {
+                let times = self.history.line_times(&file.path)?;
+                let later = times.iter().map(|time| *time > self.time).collect();
+                let lines = LineIndex::new(&file.contents);
+                Ok((file.path.as_str(), (lines, later)))
+            },
+            |_| {},
+        )?
+        .into_iter()
+        .collect();
+        let before = candidates.len();
+        candidates.retain(|HoleCandidate { hole, .. }| {
+            let Some((lines, later)) = later.get(hole.path.as_str()) else {
+                return false;
+            };
+            // Lines of no commit are later than any.
+            let mut own = lines.lines(hole.start.0..hole.end.0);
+            own.any(|line| later.get(line).copied().unwrap_or(true))
+        });
+        Ok(before - candidates.len())
+    }
+}
+
 /// Mines one project.
 fn choose_holes(
     project: &PlayableProject,
     wanted: &MiningRequest,
+    filter: CandidateFilter<'_>,
     loader: &ProjectLoader<'_>,
 ) -> Result<MinedHoles, PlayError> {
     let PlayableProject {
@@ -248,6 +351,15 @@ fn choose_holes(
         })
         .collect();
     candidates.extend(api::deduplicate(needing_others));
+    let older = match filter.age {
+        Some(age) => age.remove_older(&mut candidates, files, loader)?,
+        None => 0,
+    };
+    if filter.fast_files
+        && let Some(baseline) = baseline
+    {
+        keep_fast_files(&mut candidates, |path| baseline.covering_seconds(path));
+    }
     let progress = PhaseProgress::start(loader.listener, Phase::Mine, Some(name), 0);
     let mut mined = match judge {
         None => fillrate_mine::admit_untested(files, candidates, &audit, wanted),
@@ -264,14 +376,56 @@ fn choose_holes(
             |done, all| progress.set(done, all),
         )?,
     };
+    if older > 0 {
+        mined.candidates += older;
+        mined.rejected.insert(Rejection::Older, older);
+    }
     let sources = visible_sources(prepared)?;
     let repository = DependencyIndex::new(&sources);
+    let git = &loader.corpus.toolchain.git;
+    // A project without a history has holes without dates.
+    if let Ok(history) = LineHistory::open(git, &prepared.project) {
+        date_holes(&mut mined.holes, files, &history)?;
+    }
     for hole in &mut mined.holes {
         let range = hole.start.0..hole.end.0;
         hole.dependencies = Some(repository.names_used(&hole.path, &range));
         hole.repoexec_dependencies = Some(repository.names_used_or_imported(&hole.path, &range));
     }
     Ok(mined)
+}
+
+/// Records when each hole's newest line changed.
+fn date_holes(
+    holes: &mut [Hole],
+    files: &[SourceFile],
+    history: &LineHistory,
+) -> Result<(), HistoryError> {
+    // Holes are in the order of their files.
+    for of_file in holes.chunk_by_mut(|one, next| one.path == next.path) {
+        let file = files.iter().find(|file| file.path == of_file[0].path);
+        let Some(file) = file else { continue };
+        let times = history.line_times(&file.path)?;
+        let lines = LineIndex::new(&file.contents);
+        for hole in of_file {
+            let own = lines.lines(hole.start.0..hole.end.0);
+            let newest = times.get(own).and_then(|times| times.iter().max());
+            hole.changed = newest.map(|time| utc_day(time * 1000));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the candidates in the half of their files, rounded up, whose tests take the least time.
+fn keep_fast_files(candidates: &mut Vec<HoleCandidate>, time: impl Fn(&str) -> Duration) {
+    let paths: BTreeSet<&str> = candidates.iter().map(|one| &*one.hole.path).collect();
+    let mut by_time: Vec<(Duration, String)> = paths
+        .into_iter()
+        .map(|path| (time(path), path.to_owned()))
+        .collect();
+    by_time.sort();
+    by_time.truncate(by_time.len().div_ceil(2));
+    candidates.retain(|one| by_time.iter().any(|(_, path)| *path == one.hole.path));
 }
 
 /// Writes mined holes into the cache, whole or not at all.
@@ -327,7 +481,36 @@ pub(super) fn project_state(
 
 #[cfg(test)]
 mod tests {
+    use fillrate_language::SourceFile;
+    use fillrate_syntax::Language;
+
     use super::*;
+
+    #[test]
+    fn a_quick_selection_keeps_the_half_of_the_files_with_the_fastest_tests() {
+        let text = "def f(a):\n    b = a\n    return b\n";
+        let python = Language::by_id("python").expect("Python is in the table");
+        let mut candidates = Vec::new();
+        for path in ["a.py", "b.py", "c.py"] {
+            let file = SourceFile {
+                path: path.to_owned(),
+                contents: text.to_owned(),
+                language: python,
+            };
+            let coverage = LineCoverage {
+                tested: &|_| true,
+                at_import: &|_| false,
+            };
+            candidates.extend(candidates::find_candidates("demo", &file, coverage));
+        }
+        let all = candidates.len();
+        keep_fast_files(&mut candidates, |path| {
+            Duration::from_secs(if path == "b.py" { 9 } else { 1 })
+        });
+        let paths: BTreeSet<&str> = candidates.iter().map(|one| &*one.hole.path).collect();
+        assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["a.py", "c.py"]);
+        assert_eq!(candidates.len(), all / 3 * 2);
+    }
 
     #[test]
     fn holes_are_spread_over_the_projects_of_the_manifest() {
@@ -342,6 +525,8 @@ mod tests {
             seed: 0,
             kinds: HoleKind::DEFAULT.to_vec(),
             min_mutation_score: None,
+            since: None,
+            fast_files: false,
         };
         let quotas = ["a", "b", "c"].map(|name| quota(&selection, &manifest, name));
         assert_eq!(quotas, [3, 3, 2]);

@@ -217,6 +217,12 @@ impl ReplayPlan {
         if let Some(least) = selection.min_mutation_score {
             holes["min_mutation_score"] = json!(least);
         }
+        if let Some(since) = &selection.since {
+            holes["since"] = json!(since);
+        }
+        if selection.fast_files {
+            holes["fast_files"] = true.into();
+        }
         holes
     }
 

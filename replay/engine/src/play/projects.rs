@@ -106,6 +106,8 @@ pub struct ProjectLoader<'a> {
     pub after_first_runs: bool,
 }
 
+/// Time after which a long run of all tests is reported again.
+const REPEAT_EVERY: Duration = Duration::from_secs(60);
 /// Duration of a run of all tests up to which all runs are made before a project is used.
 const SHORT_RUN: Duration = Duration::from_secs(5);
 
@@ -242,7 +244,7 @@ impl ProjectLoader<'_> {
             true => SHORT_RUN,
             false => Duration::MAX,
         };
-        let judge =
+        let measure = || {
             Judge::after_first_runs(
                 prepared,
                 cache,
@@ -260,7 +262,9 @@ impl ProjectLoader<'_> {
                         })
                     }
                 },
-            )?;
+            )
+        };
+        let judge = progress.repeating(REPEAT_EVERY, measure)?;
         Ok(Some(if anew { judge } else { judge.with_cache(cache) }))
     }
 

@@ -39,15 +39,22 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let mut findings = vec![format!("sources: {sources} {noun} in Java")];
     let mut environment = Packages::default();
     let test = match packages(files).and_then(|found| Ok((found, test_files(files)?))) {
-        Ok((found, tests)) => {
+        Ok((mut found, tests)) => {
+            if tests.vintage > 0 {
+                add_vintage(files, &mut found);
+            }
             environment = found;
-            let named = match &environment.file {
-                Some(pom) => format!("what {pom} depends on"),
-                None => environment.packages.join(", "),
+            let mut named = environment.packages.clone();
+            let pom = environment.file.iter();
+            named.extend(pom.map(|pom| format!("what {pom} depends on")));
+            findings.push(format!("packages: {}, by mvn", named.join(", ")));
+            let noun = if tests.all == 1 { "file" } else { "files" };
+            let vintage = match tests.vintage {
+                0 => String::new(),
+                count => format!(", {count} of them by its engine for JUnit 3 and 4"),
             };
-            findings.push(format!("packages: {named}, by mvn"));
-            let noun = if tests == 1 { "file" } else { "files" };
-            findings.push(format!("tests: {tests} {noun}, run by JUnit 5"));
+            let tests = tests.all;
+            findings.push(format!("tests: {tests} {noun}, run by JUnit 5{vintage}"));
             Some(TestSettings::new(RunnerName::Jupiter))
         }
         Err(reason) => {
@@ -88,17 +95,55 @@ fn packages(files: &RepositoryFiles) -> Result<Packages, String> {
     Ok(packages)
 }
 
-/// Returns the number of files with tests that can run, or the reason why none can.
-fn test_files(files: &RepositoryFiles) -> Result<usize, String> {
-    let tests = files
+/// Numbers of files with tests.
+struct TestFiles {
+    all: usize,
+    /// Those with tests of JUnit 3 or 4.
+    vintage: usize,
+}
+
+/// Returns the numbers of files with tests that can run, or the reason why none can.
+fn test_files(files: &RepositoryFiles) -> Result<TestFiles, String> {
+    let texts = files
         .paths()
         .filter(|path| path.ends_with(".java"))
-        .filter_map(|path| files.read(path))
-        .filter(|text| text.contains("org.junit.jupiter."))
-        .count();
-    match tests {
-        0 => Err("no file has tests of JUnit 5".to_owned()),
-        tests => Ok(tests),
+        .filter_map(|path| files.read(path));
+    let mut found = TestFiles { all: 0, vintage: 0 };
+    for text in texts {
+        let is_vintage = VINTAGE.iter().any(|import| text.contains(import));
+        found.all += usize::from(is_vintage || text.contains("org.junit.jupiter."));
+        found.vintage += usize::from(is_vintage);
+    }
+    match found.all {
+        0 => Err("no file has tests of JUnit".to_owned()),
+        _ => Ok(found),
+    }
+}
+
+/// Imports of tests of JUnit 4 and 3.
+const VINTAGE: [&str; 4] = [
+    "import org.junit.Test;",
+    "import org.junit.*;",
+    "import junit.framework.TestCase;",
+    "import junit.framework.*;",
+];
+
+/// The last release of JUnit 4.
+const JUNIT_4: &str = "junit:junit:4.13.2";
+
+/// Adds what runs tests of JUnit 3 and 4: [`JUNIT`] has an engine for them, but not JUnit 4 itself.
+fn add_vintage(files: &RepositoryFiles, packages: &mut Packages) {
+    let runs_vintage = |text: &String| text.contains("junit-vintage-engine");
+    if packages.file.is_some() {
+        if !files.read(POM).is_some_and(|pom| runs_vintage(&pom)) {
+            packages.packages.push(JUNIT.to_owned());
+        }
+    } else if !packages
+        .packages
+        .iter()
+        .any(|one| one.starts_with("junit:junit:"))
+    {
+        packages.packages.push(JUNIT_4.to_owned());
     }
 }
 
@@ -216,6 +261,26 @@ mod tests {
     }
 
     #[test]
+    fn tests_of_junit_4_are_run_by_the_vintage_engine() {
+        let old = ("src/test/java/a/CTest.java", "import org.junit.Test;\n");
+        let plain = detected(&[("src/B.java", ""), old, TEST]).unwrap();
+        assert_eq!(plain.environment.packages, [JUNIT, JUNIT_4]);
+        assert_eq!(
+            plain.findings[2],
+            "tests: 2 files, run by JUnit 5, 1 of them by its engine for JUnit 3 and 4"
+        );
+        let gradle = ("build.gradle", "testImplementation 'junit:junit:4.12'\n");
+        let found = detected(&[("B.java", ""), old, gradle]).unwrap();
+        assert_eq!(found.environment.packages, [JUNIT, "junit:junit:4.12"]);
+        let pom = ("pom.xml", "<artifactId>junit</artifactId>");
+        let found = detected(&[("B.java", ""), old, pom]).unwrap();
+        assert_eq!(found.environment.packages, [JUNIT]);
+        let own = ("pom.xml", "<artifactId>junit-vintage-engine</artifactId>");
+        let found = detected(&[("B.java", ""), old, own]).unwrap();
+        assert_eq!(found.environment.packages, [""; 0]);
+    }
+
+    #[test]
     fn packages_are_those_that_gradle_names_with_a_version() {
         let groovy = "dependencies {\n\
             \x20   implementation 'org.a:b:1.2'\n\
@@ -247,7 +312,7 @@ mod tests {
             assert!(found.findings[1].contains(reason), "{:?}", found.findings);
         }
         let without = detected(&[("B.java", ""), ("BTest.java", "")]).unwrap();
-        assert!(without.findings[1].contains("no file has tests of JUnit 5"));
+        assert!(without.findings[1].contains("no file has tests of JUnit"));
     }
 
     #[test]

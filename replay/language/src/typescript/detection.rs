@@ -219,6 +219,25 @@ mod tests {
     }
 
     #[test]
+    fn options_of_mocha_that_a_task_runner_gives_are_read_from_its_file() {
+        let found = project(&[
+            (
+                "package.json",
+                r#"{"name":"a","scripts":{"test":"npx jake test"},"devDependencies":{"mocha":"10"}}"#,
+            ),
+            (
+                "test/mocha.opts",
+                "# as ever\n--ui tdd\n--reporter spec\n--check-leaks\n",
+            ),
+            ("lib/a.js", ""),
+            ("test/a.js", ""),
+        ]);
+        let test = found.test.expect("tests");
+        assert_eq!(test.runner, RunnerName::Mocha);
+        assert_eq!(test.args, ["--ui", "tdd", "--check-leaks"]);
+    }
+
+    #[test]
     fn node_is_detected_with_a_loader() {
         let found = project(&[
             (

@@ -141,6 +141,7 @@ impl ImportedTask {
         Hole {
             extent: self.extent,
             repoexec_dependencies: self.repoexec_dependencies.clone(),
+            changed: None,
             indent: self.indent,
             ..hole.of_task(&self.id, tests.collect())
         }

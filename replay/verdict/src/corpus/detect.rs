@@ -19,7 +19,17 @@ use super::{Corpus, CorpusError, environment, source, tree};
 /// See [`Corpus::load_manifest`].
 pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest, CorpusError> {
     if let Some(address) = address_of(location) {
-        return detect_at(corpus, &address);
+        return match address.split_once(PACKAGE_MARK) {
+            Some((address, folder)) => {
+                let root = fetch_address(corpus, address)?.0.join(folder);
+                if !root.is_dir() {
+                    let message = format!("it has no folder `{folder}`");
+                    return Err(CorpusError::unusable(address, message));
+                }
+                detect_in(&root, location, &package_name(folder, &root))
+            }
+            None => detect_at(corpus, &address),
+        };
     }
     // A broken link and a folder that can't be read exist: reading them says more.
     if location
@@ -34,20 +44,103 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
         return Ok(Manifest::read(location)?);
     }
     let root = std::path::absolute(location).map_err(CorpusError::io("reading", location))?;
-    let entries = tree::kept_entries(&root)?;
-    let paths = entries.into_iter().map(|entry| entry.path).collect();
     let folder_name = root
         .canonicalize()
         .ok()
         .and_then(|root| Some(root.file_name()?.to_string_lossy().into_owned()))
         .unwrap_or_default();
+    detect_in(&root, location, &folder_name)
+}
+
+/// Detects the projects in a folder of this machine.
+fn detect_in(root: &Path, location: &Path, name: &str) -> Result<Manifest, CorpusError> {
+    let entries = tree::kept_entries(root)?;
+    let paths = entries.into_iter().map(|entry| entry.path).collect();
+    let files = RepositoryFiles::new(root, paths);
+    let pin = SourcePin::Path(root.to_owned());
+    detect(&files, location, name, &pin)
+}
+
+/// Separates an address from the folder of a package in its repository.
+const PACKAGE_MARK: char = '#';
+
+/// Returns the location of a package of the repository at a location. `name` is its folder, the
+/// last part of it, or the name in its metadata.
+///
+/// # Errors
+/// The location is no repository, or has no such package or several; the message lists all.
+pub(super) fn locate_package(
+    corpus: &Corpus,
+    location: &Path,
+    name: &str,
+) -> Result<PathBuf, CorpusError> {
+    let address = address_of(location);
+    let (root, entries) = match &address {
+        Some(address) => {
+            let root = fetch_address(corpus, address)?.0;
+            let entries = tree::entries(&root)?;
+            (root, entries)
+        }
+        None if location.is_dir() => (location.to_owned(), tree::kept_entries(location)?),
+        None => {
+            let message = "`--package` selects one in a repository, and this is a manifest: name \
+                           the repository, or leave the option out";
+            let shown = location.display().to_string();
+            return Err(CorpusError::unusable(&shown, message.to_owned()));
+        }
+    };
+    let paths = entries.into_iter().map(|entry| entry.path).collect();
     let files = RepositoryFiles::new(&root, paths);
-    detect(
-        &files,
-        location,
-        &folder_name,
-        &SourcePin::Path(root.clone()),
-    )
+    let packages = inner_packages(&files);
+    let name = name.trim_end_matches('/').trim_start_matches("./");
+    let by_folder = packages.iter().filter(|folder| *folder == name);
+    let mut found: Vec<&String> = by_folder.collect();
+    if found.is_empty() {
+        let is_named = |folder: &&String| {
+            folder.rsplit('/').next() == Some(name)
+                || package_name(folder, &root.join(folder.as_str())) == name
+        };
+        found = packages.iter().filter(is_named).collect();
+    }
+    match (found.as_slice(), address) {
+        ([folder], Some(address)) => Ok(format!("{address}{PACKAGE_MARK}{folder}").into()),
+        ([folder], None) => Ok(location.join(folder)),
+        (others, _) => {
+            let message = match others.len() {
+                0 => format!("it has no package `{name}`; "),
+                count => format!("it has {count} packages `{name}`; "),
+            };
+            let commands = match packages.is_empty() {
+                true => "it has no packages below its top".to_owned(),
+                false => own_commands(location, &packages),
+            };
+            let shown = location.display().to_string();
+            Err(CorpusError::unusable(&shown, message + &commands))
+        }
+    }
+}
+
+/// Returns the name of a package in its metadata, or else its folder's.
+fn package_name(folder: &str, root: &Path) -> String {
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).ok();
+    let python = || {
+        let text = read("pyproject.toml")?;
+        let table: toml::Table = text.parse().ok()?;
+        let poetry = || table.get("tool")?.get("poetry")?.get("name");
+        let project = table.get("project").and_then(|project| project.get("name"));
+        Some(project.or_else(poetry)?.as_str()?.to_owned())
+    };
+    let node = || {
+        let package: serde_json::Value = serde_json::from_str(&read("package.json")?).ok()?;
+        Some(package.get("name")?.as_str()?.to_owned())
+    };
+    let go = || {
+        let text = read("go.mod")?;
+        let module = text.lines().find_map(|line| line.strip_prefix("module"))?;
+        Some(module.trim().trim_matches('"').to_owned())
+    };
+    let last = || folder.rsplit('/').next().unwrap_or_default().to_owned();
+    python().or_else(node).or_else(go).unwrap_or_else(last)
 }
 
 /// Hosts of repositories whose addresses people paste without a scheme.
@@ -113,6 +206,18 @@ fn from_page(address: &str) -> String {
 
 /// Fetches the repository at an address and looks at its files.
 fn detect_at(corpus: &Corpus, address: &str) -> Result<Manifest, CorpusError> {
+    let (root, name, pin) = fetch_address(corpus, address)?;
+    let entries = tree::entries(&root)?;
+    let paths = entries.into_iter().map(|entry| entry.path).collect();
+    let files = RepositoryFiles::new(&root, paths);
+    detect(&files, Path::new(address), &name, &pin)
+}
+
+/// Fetches the repository at an address: its folder in the cache, its name and its pin.
+fn fetch_address(
+    corpus: &Corpus,
+    address: &str,
+) -> Result<(PathBuf, String, SourcePin), CorpusError> {
     let (url, wanted) = split_revision(address);
     let name = url
         .trim_end_matches('/')
@@ -133,10 +238,7 @@ fn detect_at(corpus: &Corpus, address: &str) -> Result<Manifest, CorpusError> {
         DetectedProject::default(),
     )?;
     let fetched = source::fetch(&corpus.cache, &corpus.toolchain, &bare, &|_: CorpusStep| {})?;
-    let entries = tree::entries(&fetched.root)?;
-    let paths = entries.into_iter().map(|entry| entry.path).collect();
-    let files = RepositoryFiles::new(&fetched.root, paths);
-    detect(&files, Path::new(address), name, &pin)
+    Ok((fetched.root, name.to_owned(), pin))
 }
 
 /// The address and the revision after its last `@`; the user's name of `ssh://git@…` is none.
@@ -204,14 +306,7 @@ fn detect(
         detected.truncate(1);
     }
     let packages = inner_packages(files);
-    let commands = match source {
-        SourcePin::Path(_) => own_commands(location, &packages),
-        // An address has no part for a folder.
-        _ => format!(
-            "clone it first; {}",
-            own_commands(Path::new(name), &packages)
-        ),
-    };
+    let commands = own_commands(location, &packages);
     if detected.is_empty() && !packages.is_empty() {
         return Err(CorpusError::unusable(
             &location.display().to_string(),
@@ -296,7 +391,12 @@ fn own_commands(location: &Path, packages: &[String]) -> String {
     let commands: Vec<String> = packages
         .iter()
         .take(LISTED)
-        .map(|folder| format!("`fillrate replay {}`", location.join(folder).display()))
+        .map(|folder| {
+            format!(
+                "`fillrate replay {} --package {folder}`",
+                location.display()
+            )
+        })
         .collect();
     let more = match packages.len().saturating_sub(LISTED) {
         0 => String::new(),
@@ -440,7 +540,50 @@ mod tests {
             packages,
             ["libs/d", "packages/a", "packages/b", "tools/gen"]
         );
-        insta::assert_snapshot!(own_commands(Path::new("mono"), &packages[..2]), @"2 packages below the top have environments of their own; to replay one of them: `fillrate replay mono/libs/d`, `fillrate replay mono/packages/a`");
+        insta::assert_snapshot!(own_commands(Path::new("mono"), &packages[..2]), @"2 packages below the top have environments of their own; to replay one of them: `fillrate replay mono --package libs/d`, `fillrate replay mono --package packages/a`");
+    }
+
+    #[test]
+    fn packages_are_found_by_folder_by_its_end_and_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in [
+            ("libs/d/pyproject.toml", "[project]\nname = \"demo-d\"\n"),
+            (
+                "js/e/package.json",
+                "{\"name\": \"@demo/e\", \"main\": \"a.js\"}",
+            ),
+            ("go/e/go.mod", "module demo.org/e\n\ngo 1.22\n"),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("a file");
+        }
+        let corpus = Corpus::from_environment().expect("a cache");
+        let locate = |name: &str| {
+            let found = locate_package(&corpus, folder.path(), name);
+            found.map(|path| path.strip_prefix(folder.path()).expect("inside").to_owned())
+        };
+        for (name, expected) in [
+            ("libs/d", "libs/d"),
+            ("./libs/d/", "libs/d"),
+            ("d", "libs/d"),
+            ("demo-d", "libs/d"),
+            ("@demo/e", "js/e"),
+            ("demo.org/e", "go/e"),
+        ] {
+            assert_eq!(
+                locate(name).expect("it exists"),
+                Path::new(expected),
+                "{name}"
+            );
+        }
+        let several = locate("e").expect_err("there are two").to_string();
+        assert!(
+            several.contains("it has 2 packages `e`; 3 packages below"),
+            "{several}"
+        );
+        let none = locate("f").expect_err("there is none").to_string();
+        assert!(none.contains("--package js/e`"), "{none}");
     }
 
     #[test]

@@ -109,7 +109,7 @@ function escaped(file) {
 }
 
 /** Return what one project's tests are run with beside its own settings. */
-function wrapped(project) {
+function wrapped(project, several) {
   const { token, select, coverage } = instructions;
   const config = {
     ...project,
@@ -134,9 +134,15 @@ function wrapped(project) {
     ];
   }
   if (select) {
-    delete config.testRegex;
-    const files = new Set(select.map((id) => id.split(" > ")[0]));
-    config.testMatch = [...files].map((file) => escaped(path.join(ROOT, file)));
+    const files = [...new Set(select.map((id) => id.split(" > ")[0]))];
+    if (several) {
+      // Which of the projects has a file, their own patterns say.
+      const chosen = files.map((file) => path.join(ROOT, file).replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+      config.testPathIgnorePatterns = [...(config.testPathIgnorePatterns ?? ["/node_modules/"]), `^(?!(?:${chosen.join("|")})$)`];
+    } else {
+      delete config.testRegex;
+      config.testMatch = files.map((file) => escaped(path.join(ROOT, file)));
+    }
   }
   return config;
 }
@@ -148,7 +154,7 @@ module.exports = async () => {
   const several = project.projects?.length > 0;
   const processors = os.availableParallelism?.() ?? os.cpus().length;
   const config = {
-    ...(several ? project : wrapped(project)),
+    ...(several ? project : wrapped(project, false)),
     reporters: [path.join(__dirname, "fillrate_jest.cjs")],
     // The reporter ends the run itself: a sentinel's failure must not.
     bail: 0,
@@ -166,7 +172,7 @@ module.exports = async () => {
   // Plug-ins of jest's watch mode need what no run in a sandbox has.
   delete config.watchPlugins;
   const projects = several ? await projectConfigs(read, project) : [project];
-  if (several) config.projects = projects.map(wrapped);
+  if (several) config.projects = projects.map((one) => wrapped(one, true));
   // Its patterns are relative to the root of whichever project has the file.
   const roots = new Set(projects.map(({ rootDir }) => rootDir));
   config.collectCoverageFrom = [...roots].flatMap((root) =>

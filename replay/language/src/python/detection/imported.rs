@@ -7,12 +7,22 @@ use super::super::environment::groups::distribution;
 use super::layout::PythonLayout;
 
 /// Modules that are named unlike the distributions that have them, beyond a leading `py`.
-const OTHER_NAMES: [(&str, &str); 4] = [
+const OTHER_NAMES: [(&str, &str); 11] = [
     ("attr", "attrs"),
     ("bs4", "beautifulsoup4"),
+    ("crypto", "pycryptodome"),
+    ("cv2", "opencv-python"),
+    ("cv2", "opencv-python-headless"),
+    ("git", "gitpython"),
+    ("mysqldb", "mysqlclient"),
     ("pil", "pillow"),
-    ("dateutil", "python-dateutil"),
+    ("pkg-resources", "setuptools"),
+    ("skimage", "scikit-image"),
+    ("sklearn", "scikit-learn"),
 ];
+
+/// Folders whose files belong to the tests.
+const TEST_FOLDERS: [&str; 4] = ["test", "testing", "tests", "unittests"];
 
 /// Call that skips tests if a module is missing. Plugins of pytest among such modules change every
 /// run in an environment that has them.
@@ -40,7 +50,10 @@ pub(super) fn imported_requirements(
     for module in modules {
         let provides = |one: &&String| {
             let name = distribution(one);
-            let bare = name.strip_prefix("py").unwrap_or(&name);
+            let bare = ["python-", "py"]
+                .iter()
+                .find_map(|it| name.strip_prefix(it));
+            let bare = bare.unwrap_or(&name).trim_end_matches("-binary");
             let module = module.to_lowercase().replace('_', "-");
             let other = OTHER_NAMES.contains(&(&module, &name));
             name == module || bare == module || other
@@ -56,11 +69,25 @@ pub(super) fn imported_requirements(
     found
 }
 
-/// The outermost names of the modules that the tests and their conftest files import.
+/// The outermost names of the modules that the tests, their conftest files and the other files
+/// beside them import.
 pub(super) fn imported_modules(files: &RepositoryFiles, tests: &[String]) -> BTreeSet<String> {
-    let is_conftest = |path: &&str| path.rsplit('/').next() == Some("conftest.py");
-    let conftests = files.paths().filter(is_conftest);
-    let read = conftests.chain(tests.iter().map(String::as_str));
+    // At the top of a repository, other files are its own.
+    let folders: BTreeSet<&str> = tests
+        .iter()
+        .filter_map(|path| Some(path.rsplit_once('/')?.0))
+        .collect();
+    let is_helper = |path: &&str| match path.rsplit_once('/') {
+        _ if path.rsplit('/').next() == Some("conftest.py") => true,
+        Some((folder, name)) => {
+            name.ends_with(".py")
+                && folders.contains(folder)
+                && folder.split('/').any(|part| TEST_FOLDERS.contains(&part))
+        }
+        None => false,
+    };
+    let helpers = files.paths().filter(is_helper);
+    let read = helpers.chain(tests.iter().map(String::as_str));
     let texts = read.filter_map(|path| files.read(path));
     let mut modules: BTreeSet<String> = BTreeSet::new();
     for text in texts {
@@ -96,6 +123,29 @@ fn quoted(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn helpers_of_tests_get_what_they_import() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            ("demo/a.py", "import redis\n"),
+            ("tests/test_a.py", "from .helpers import x\n"),
+            (
+                "tests/helpers.py",
+                "import cv2\nimport dotenv\nfrom sklearn import svm\n",
+            ),
+        ]);
+        let layout = PythonLayout {
+            folder: ".".to_owned(),
+            packages: vec!["demo".to_owned()],
+        };
+        let declared = ["redis", "opencv-python>=4", "python-dotenv", "scikit-learn"];
+        let declared = declared.map(str::to_owned);
+        let tests = ["tests/test_a.py".to_owned()];
+        assert_eq!(
+            imported_requirements(&files, &tests, &layout, &declared),
+            ["opencv-python>=4", "python-dotenv", "scikit-learn"]
+        );
+    }
 
     #[test]
     fn tests_get_what_they_import_and_other_groups_name() {

@@ -267,6 +267,22 @@ impl ScriptTests {
             .into_iter()
             .find(|(_, name, start)| package.needs(name) && has_settings(start))
             .or_else(|| KNOWN.into_iter().find(|(_, name, _)| package.needs(name)))?;
+        if runner == RunnerName::Mocha
+            && !has_settings(".mocharc")
+            && let Some(options) = files.read(MOCHA_OPTIONS)
+        {
+            // Versions from 8 on don't read it, and task runners give what it says.
+            let words = options.lines().filter(|line| !line.starts_with('#'));
+            let words = words.flat_map(str::split_whitespace).map(str::to_owned);
+            let command = ScriptCommand {
+                environment: BTreeMap::new(),
+                program: name.to_owned(),
+                arguments: words.collect(),
+                script: String::new(),
+            };
+            let origin = format!("package.json depends on {name}; options of {MOCHA_OPTIONS}");
+            return Self::from_command(&command).map(|found| Self { origin, ..found });
+        }
         Some(Self {
             settings: TestSettings::new(runner),
             environment: BTreeMap::new(),
@@ -302,6 +318,9 @@ impl ScriptTests {
         findings
     }
 }
+
+/// Options of mocha before version 8.
+const MOCHA_OPTIONS: &str = "test/mocha.opts";
 
 /// A command of a runner.
 struct RunnerCall {

@@ -1,0 +1,111 @@
+//! Figures of holes by the age of their code: before and after a date.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fillrate_engine::store::{Run, StoreError};
+use fillrate_metrics::metric::PASS_AT_1;
+use fillrate_metrics::{Estimate, clustered_difference_of_proportions};
+use serde::Serialize;
+
+use super::figures::{by_hole, pass_at, passes};
+use super::scored::{ScoredAttempt, load_scored, without_repairs};
+use super::table::{TextTable, figure, paragraph, right};
+
+/// pass@1 of the holes whose code changed since a date, and of the others: how much a model gains
+/// where it may have learned the answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct AgeFigures {
+    /// The date, as YYYY-MM-DD.
+    pub since: String,
+    /// pass@1 of the holes that changed on this day or later.
+    pub later: Option<Estimate>,
+    /// pass@1 of the other holes.
+    pub earlier: Option<Estimate>,
+    /// The passes' share of the former minus that of the latter, over attempts.
+    pub difference: Option<Estimate>,
+    /// Number of holes of which the run has no date.
+    pub undated: usize,
+    later_holes: usize,
+    earlier_holes: usize,
+}
+
+impl AgeFigures {
+    /// Reads a run and divides its holes at a date.
+    ///
+    /// # Errors
+    /// The run can't be read.
+    pub fn load(run: &Run, since: &str) -> Result<Self, StoreError> {
+        let changed: BTreeMap<String, Option<String>> = run
+            .holes()?
+            .into_iter()
+            .map(|(id, hole)| (id, hole.changed))
+            .collect();
+        let scored = without_repairs(load_scored(run)?);
+        let dated = |one: &ScoredAttempt| changed.get(&one.attempt.hole).cloned().flatten();
+        let (later, earlier): (Vec<&ScoredAttempt>, Vec<&ScoredAttempt>) = scored
+            .iter()
+            .filter(|one| dated(one).is_some())
+            .partition(|one| dated(one).is_some_and(|day| day.as_str() >= since));
+        let undated: BTreeSet<&str> = scored
+            .iter()
+            .filter(|one| dated(one).is_none())
+            .map(|one| one.attempt.hole.as_str())
+            .collect();
+        let (later_by_hole, earlier_by_hole) = (by_hole(&later), by_hole(&earlier));
+        Ok(Self {
+            since: since.to_owned(),
+            later: pass_at(&later_by_hole, 1),
+            earlier: pass_at(&earlier_by_hole, 1),
+            difference: clustered_difference_of_proportions(&outcomes(&later), &outcomes(&earlier)),
+            undated: undated.len(),
+            later_holes: later_by_hole.len(),
+            earlier_holes: earlier_by_hole.len(),
+        })
+    }
+
+    /// The table for people.
+    pub fn table(&self) -> String {
+        let Self { since, .. } = self;
+        let mut table = TextTable::new(["code changed", "holes", PASS_AT_1.name]);
+        for (age, holes, value) in [
+            (format!("since {since}"), self.later_holes, &self.later),
+            (format!("before {since}"), self.earlier_holes, &self.earlier),
+        ] {
+            let cells = [right(holes), figure(PASS_AT_1.name, value.as_ref())];
+            table.add_row(std::iter::once(age.into()).chain(cells));
+        }
+        let mut text = format!("{table}\n");
+        let difference = self.difference.as_ref().map(|difference| {
+            let format = PASS_AT_1.unit.format().with_sign();
+            format.render(difference).line()
+        });
+        text.push_str(&paragraph(&match difference {
+            Some(difference) => format!(
+                "Since the date, the model passes {difference} points more; a model that learned \
+                 the older code from its training passes less of what is newer."
+            ),
+            None => format!(
+                "There is no difference to show: the run needs holes on both sides of {since}."
+            ),
+        }));
+        if self.undated > 0 {
+            text.push_str(&paragraph(&format!(
+                "{} holes have no date, because their projects have no git history; see `fillrate \
+                 mine --help`, --since",
+                self.undated
+            )));
+        }
+        text
+    }
+}
+
+/// The attempts' outcomes that are evidence, by file.
+fn outcomes(scored: &[&ScoredAttempt]) -> Vec<(String, bool)> {
+    scored
+        .iter()
+        .flat_map(|one| {
+            let passed = passes(&[*one]).into_iter();
+            passed.map(|passed| (one.cluster.clone(), passed))
+        })
+        .collect()
+}

@@ -1,0 +1,261 @@
+//! The times at which the lines of a project changed, from its git history.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use super::manifest::{Project, SourcePin};
+
+/// The git history of a project's own folder.
+pub struct LineHistory {
+    git: PathBuf,
+    folder: PathBuf,
+}
+
+/// Reasons why the times of a project's lines are unknown.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The source is no folder of a repository.
+    #[error(
+        "`{project}` has no git history, so --since can't tell when its lines changed; name a \
+         folder of a git repository, or leave the option out"
+    )]
+    Absent {
+        /// The project's name.
+        project: String,
+    },
+    /// The repository lacks older commits, to which it would attribute older lines.
+    #[error(
+        "{} lacks older commits, so --since can't tell when its lines changed; run `git fetch \
+         --unshallow` there",
+        folder.display()
+    )]
+    Shallow {
+        /// The project's folder.
+        folder: PathBuf,
+    },
+    /// Neither a date nor a revision.
+    #[error(
+        "--since `{given}` is neither a date, such as 2026-03-01, nor a revision of {}",
+        folder.display()
+    )]
+    Unknown {
+        /// The date or revision as it was given.
+        given: String,
+        /// The project's folder.
+        folder: PathBuf,
+    },
+    /// Git can't be run, or refuses.
+    #[error("git can't tell when the lines of {} changed: {reason}", folder.display())]
+    Git {
+        /// The project's folder.
+        folder: PathBuf,
+        /// Its own message.
+        reason: String,
+    },
+}
+
+/// The file that by convention lists commits that only format, for `git blame`.
+const FORMATTING_COMMITS: &str = ".git-blame-ignore-revs";
+
+impl LineHistory {
+    /// Opens the history of a project's folder.
+    ///
+    /// # Errors
+    /// The source is no folder in a git repository, or its history is cut off.
+    pub fn open(git: &Path, project: &Project) -> Result<Self, HistoryError> {
+        let absent = || HistoryError::Absent {
+            project: project.name.clone(),
+        };
+        let SourcePin::Path(folder) = &project.source else {
+            return Err(absent());
+        };
+        let history = Self {
+            git: git.to_owned(),
+            folder: folder.clone(),
+        };
+        let found = history.run(&["rev-parse", "--is-shallow-repository", "--verify", "HEAD"])?;
+        if !found.status.success() {
+            return Err(absent());
+        }
+        if text(&found.stdout).starts_with("true") {
+            return Err(HistoryError::Shallow {
+                folder: folder.clone(),
+            });
+        }
+        Ok(history)
+    }
+
+    /// Returns the time of a date (YYYY-MM-DD, at its beginning in UTC) or of a revision's commit,
+    /// in seconds since 1970.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn time(&self, given: &str) -> Result<i64, HistoryError> {
+        let unknown = || HistoryError::Unknown {
+            given: given.to_owned(),
+            folder: self.folder.clone(),
+        };
+        let is_date = given.len() == 10
+            && given.bytes().enumerate().all(|(at, byte)| match at {
+                4 | 7 => byte == b'-',
+                _ => byte.is_ascii_digit(),
+            });
+        let (output, prefix) = if is_date {
+            let since = format!("--since={given}T00:00:00Z");
+            (self.run(&["rev-parse", &since])?, "--max-age=")
+        } else {
+            let commit = format!("{given}^{{commit}}");
+            let shown = ["show", "--no-patch", "--format=%at", "--end-of-options"];
+            (self.run(&[&shown[..], &[&commit]].concat())?, "")
+        };
+        let said = text(&output.stdout);
+        let seconds = said.trim().strip_prefix(prefix);
+        seconds
+            .filter(|_| output.status.success())
+            .and_then(|seconds| seconds.parse().ok())
+            .ok_or_else(unknown)
+    }
+
+    /// Returns the commit that is checked out.
+    ///
+    /// # Errors
+    /// Git can't be run.
+    pub fn head(&self) -> Result<String, HistoryError> {
+        let output = self.run(&["rev-parse", "HEAD"])?;
+        Ok(text(&output.stdout).trim().to_owned())
+    }
+
+    /// Returns the times at which the lines of a file were written, in seconds since 1970, in the
+    /// lines' order; empty for a file that is in no commit. Moves within the file, white space and
+    /// commits listed in `.git-blame-ignore-revs` are no changes.
+    ///
+    /// # Errors
+    /// Git can't be run.
+    pub fn line_times(&self, path: &str) -> Result<Vec<i64>, HistoryError> {
+        let mut arguments = vec!["blame", "--line-porcelain", "-w", "-M"];
+        if self.folder.join(FORMATTING_COMMITS).is_file() {
+            arguments.extend(["--ignore-revs-file", FORMATTING_COMMITS]);
+        }
+        arguments.extend(["--", path]);
+        let output = self.run(&arguments)?;
+        if !output.status.success() {
+            let reason = text(&output.stderr);
+            if reason.contains("no such path") {
+                return Ok(Vec::new());
+            }
+            return Err(self.failed(reason.trim()));
+        }
+        // Lines of the file follow a tab.
+        let lines = output.stdout.split(|byte| *byte == b'\n');
+        let times = lines.filter_map(|line| line.strip_prefix(b"author-time "));
+        Ok(times
+            .filter_map(|time| text(time).trim().parse().ok())
+            .collect())
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<Output, HistoryError> {
+        Command::new(&self.git)
+            .args(["-c", "core.fsmonitor=false", "-c", "blame.ignoreRevsFile="])
+            .args(arguments)
+            .current_dir(&self.folder)
+            .output()
+            .map_err(|error| self.failed(&error.to_string()))
+    }
+
+    fn failed(&self, reason: &str) -> HistoryError {
+        HistoryError::Git {
+            folder: self.folder.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::manifest::Manifest;
+
+    fn git(folder: &Path, time: i64, arguments: &[&str]) {
+        let output = Command::new("git")
+            .args(["-c", "user.name=A", "-c", "user.email=a@example.org"])
+            .args(arguments)
+            .current_dir(folder)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .envs(
+                ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"]
+                    .map(|name| (name, format!("@{time} +0000"))),
+            )
+            .output()
+            .expect("git is installed");
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    fn project(folder: &Path) -> Project {
+        let text = "schema = 1\n[[project]]\nname = \"a\"\nlanguage = \"python\"\nsource = { path = \".\" }\nholes = [\"*.py\"]\n";
+        let manifest = Manifest::parse(text, &folder.join("m.toml")).expect("it is well-formed");
+        manifest.projects.into_iter().next().expect("there is one")
+    }
+
+    /// 2026-03-01 at noon.
+    const NOON: i64 = 1_772_366_400;
+
+    #[test]
+    fn lines_have_the_times_of_their_newest_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (root, program) = (folder.path(), Path::new("git"));
+        let opened = LineHistory::open(program, &project(root));
+        assert!(matches!(opened, Err(HistoryError::Absent { .. })));
+
+        let write =
+            |name: &str, text: &str| std::fs::write(root.join(name), text).expect("it is written");
+        git(root, 0, &["init", "--quiet"]);
+        write("old.py", "a = 1\nb = 2\nc = 3\n");
+        git(root, NOON - 86_400, &["add", "."]);
+        git(root, NOON - 86_400, &["commit", "--quiet", "-m", "First"]);
+        git(root, NOON, &["mv", "old.py", "new.py"]);
+        git(root, NOON, &["commit", "--quiet", "-m", "Rename"]);
+        write("new.py", "a = 1\nb = 5\n    c = 3\n");
+        git(
+            root,
+            NOON,
+            &["commit", "--quiet", "-am", "Change and indent"],
+        );
+        write("other.py", "d = 4\n");
+
+        let history = LineHistory::open(program, &project(root)).expect("it has a history");
+        let times = history.line_times("new.py").expect("git runs");
+        assert_eq!(times, [NOON - 86_400, NOON, NOON - 86_400]);
+        assert_eq!(history.line_times("other.py").expect("git runs"), [0; 0]);
+        assert_eq!(history.time("2026-03-01").expect("a date"), NOON - 43_200);
+        assert_eq!(history.time("HEAD").expect("a revision"), NOON);
+        for unknown in ["yesterday", "2026-3-1", "--all"] {
+            let error = history.time(unknown).expect_err("it is neither");
+            assert!(error.to_string().contains("neither a date"), "{error}");
+        }
+    }
+
+    #[test]
+    fn histories_that_are_cut_off_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("all");
+        std::fs::create_dir(&root).expect("a folder");
+        git(&root, 0, &["init", "--quiet"]);
+        for time in [1, 2] {
+            std::fs::write(root.join("a.py"), format!("a = {time}\n")).expect("it is written");
+            git(&root, time, &["add", "."]);
+            git(&root, time, &["commit", "--quiet", "-m", "Commit"]);
+        }
+        let url = format!("file://{}", root.display());
+        git(
+            folder.path(),
+            0,
+            &["clone", "--quiet", "--depth", "1", &url, "part"],
+        );
+        let opened = LineHistory::open(Path::new("git"), &project(&folder.path().join("part")));
+        assert!(matches!(opened, Err(HistoryError::Shallow { .. })));
+    }
+}
