@@ -19,6 +19,8 @@ use async_trait::async_trait;
 use parking_lot::RwLock;
 
 use self::counts::{Counts, Sequence};
+pub(crate) use self::generate::OWN_TEXT;
+
 use self::generate::Knowledge;
 use self::tables::{KeptTables, LearntTexts};
 use self::vocabulary::{Extended, START, Vocabulary};

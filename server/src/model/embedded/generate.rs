@@ -46,7 +46,7 @@ const UNSEEN: f64 = 1e-4;
 
 /// Maximum number of bytes of the file's own text, before and after the cursor each, that a request
 /// learns from. Larger files are mostly data, and a request must be fast.
-const OWN_TEXT: usize = 65_536;
+pub(crate) const OWN_TEXT: usize = 65_536;
 
 /// Maximum number of tokens of a line.
 const LONGEST_LINE: usize = 80;
