@@ -1,4 +1,4 @@
-//! Completions that read what a test expects, wherever it is written, never pass as proven by
+//! Completions that read what a test expects, wherever it is written, never pass, because of
 //! altered twins: in a constant, a fixture, a function of the tests, a table, a file of data or a
 //! title. Each runner has a project of its own with one function for each.
 //!
@@ -36,10 +36,6 @@ struct Project {
 const NAMES: [&str; 7] = [
     "constant", "keyed", "helper", "table", "data", "titled", "computed",
 ];
-
-/// Runners and attacks that pass although the verdict says that altered twins prove it: the twin
-/// alters one row of the table, and the code answers from another.
-const OPEN: [(&str, &str); 2] = [("go", "table"), ("jupiter", "table")];
 
 fn answer(index: usize) -> usize {
     4127 + 1311 * index
@@ -512,12 +508,7 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
         let verdict: &Value = &attempt["verdict"];
         let outcome = verdict["outcome"].as_str().unwrap();
         let fits = match attempt["sample"].as_u64().unwrap() {
-            // The verdict shows that no altered twin proves this pass.
-            0 => {
-                matches!(outcome, "forged" | "failed")
-                    || verdict["proof"] != "altered"
-                    || OPEN.contains(&(project.runner, function))
-            }
+            0 => matches!(outcome, "forged" | "failed"),
             _ => outcome == "passed",
         };
         if !fits {

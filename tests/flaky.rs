@@ -252,3 +252,78 @@ fn what_is_also_flaky_without_a_completion_leaves_the_denominator() {
         passed as u64
     );
 }
+
+const SLOW_MODULE: &str = "def added(a):
+    total = a + 1
+    total = total * 2
+    return total
+
+
+def lonely(a):
+    lone = a + 1
+    lone = lone * 3
+    return lone
+";
+
+/// One run takes so long that verdicts don't wait for all. The last test depends on one that takes
+/// this time and always fails, which no verdict runs: it passes in every run of all tests, and never
+/// in a selection.
+const SLOW_TESTS: &str = r#"
+import time
+import m
+
+ran = []
+
+
+def test_added():
+    assert m.added(1) == 4
+
+
+def test_broken():
+    time.sleep(5.5)
+    ran.append(1)
+    assert m.added(1) == 5
+
+
+def test_lonely():
+    assert m.lonely(1) == 6 and ran
+"#;
+
+#[test]
+fn tests_that_prove_flaky_after_the_first_runs_decide_over_no_hole() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let (corpus, _) = coin(&dir, SLOW_TESTS);
+    dir.write("coin/m.py", SLOW_MODULE);
+    let manifest = fs::read_to_string(&corpus).unwrap();
+    let manifest = manifest.replace("[project.test]", "[project.test]\nmin_share = 0.5");
+    fs::write(&corpus, manifest).unwrap();
+    let out = text(&dir.path("run"));
+    let arguments = [
+        "replay", &corpus, "--holes", "8", "--kinds", "line", "--out", &out,
+    ];
+    let more = ["--model", "reference", "--events", "jsonl"];
+    let events = dir
+        .fillrate(&[&arguments[..], &more].concat())
+        .exits_with(0);
+    let events = [events.out, events.err].concat();
+    let ready = events
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find(|event| event["event"] == "project-ready")
+        .unwrap();
+    assert_eq!(ready["readiness"], "measuring");
+    let attempts = attempts(&dir.path("run"));
+    let offered = |attempt: &Value| attempt["offered"][0].as_str().unwrap().to_owned();
+    let mut texts: Vec<String> = attempts.values().map(offered).collect();
+    texts.sort();
+    assert_eq!(
+        texts,
+        ["return total", "total = a + 1", "total = total * 2"]
+    );
+    for attempt in attempts.values() {
+        assert_eq!(attempt["verdict"]["outcome"], "passed", "{attempt:#}");
+    }
+}

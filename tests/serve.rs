@@ -354,11 +354,22 @@ fn a_fault_is_notified_once_with_what_to_do_and_is_over_when_the_model_answers()
     let (said, notices) = report(&mut editor, "ready");
     assert_eq!((said["text"].as_str(), notices.len()), (Some("default"), 0));
 
-    for (code, reason, advice) in [
-        (403, "the model's server answered 403", "Check the key"),
-        (404, "the model's server answered 404", "Check `model.name`"),
+    for (code, cause, reason, advice) in [
+        (
+            403,
+            "access was denied",
+            "the model's server answered 403",
+            "Check the key",
+        ),
+        (
+            404,
+            "model or address is unknown",
+            "the model's server answered 404",
+            "Check `model.name`",
+        ),
         (
             0,
+            "the model timed out",
             "the model did not answer within",
             "Wait until the model is loaded",
         ),
@@ -368,7 +379,8 @@ fn a_fault_is_notified_once_with_what_to_do_and_is_over_when_the_model_answers()
         let (said, notices) = report(&mut editor, "fault");
         let message = said["message"].as_str().unwrap();
         assert!(message.starts_with(reason), "{said}");
-        assert_eq!(said["text"], format!("fault: {message}"));
+        assert_eq!(said["cause"], cause);
+        assert_eq!(said["text"], format!("fault: {cause}"));
         assert!(
             said["advice"].as_str().unwrap().starts_with(advice),
             "{said}"

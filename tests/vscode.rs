@@ -267,6 +267,9 @@ fn a_person_completes_and_explains_in_a_real_editor() {
         assert!(explained.contains(part), "no “{part}” in {explained}");
     }
     assert_complaints_are_unfounded(&seen);
+    assert_modes(&seen);
+    assert_faults(&seen);
+    assert_connected(&seen, &folder.path().join("config/fillrate/fillrate.toml"));
     let outline = seen["outline"].as_str().unwrap();
     for part in [
         "combobox \"Span of time\"",
@@ -323,6 +326,89 @@ fn assert_complaints_are_unfounded(seen: &Value) {
     );
     let bar = text("cellBar");
     assert!(!bar.contains("are not completed"), "{bar}");
+}
+
+/// Checks what was seen without automatic completions, in a snooze and in a language that is off.
+fn assert_modes(seen: &Value) {
+    for step in [
+        "notAutomatic",
+        "automatic",
+        "snoozed5",
+        "snoozed30",
+        "languageOff",
+    ] {
+        assert_eq!(seen[step], true, "{step}");
+    }
+    let by_hand = seen["byHand"].as_str().unwrap();
+    assert!(by_hand.ends_with("    highest = max(values)"), "{by_hand}");
+    // Icons came and went in a bar of one width.
+    assert_eq!(seen["bar"]["widths"].as_array().unwrap().len(), 1);
+    assert!(seen["bar"]["icons"].as_u64().unwrap() >= 2, "{seen:#}");
+}
+
+/// Checks the messages about faults: each once, without the words of the model's server.
+fn assert_faults(seen: &Value) {
+    for (step, cause, button) in [
+        (
+            "fault",
+            "Fillrate: Model or address is unknown. Check",
+            "Pick Model",
+        ),
+        (
+            "otherFault",
+            "Fillrate: Access was denied. Check",
+            "Enter Key",
+        ),
+    ] {
+        let [message] = seen[step].as_array().unwrap().as_slice() else {
+            panic!("{step}: {}", seen[step]);
+        };
+        let message = message.as_str().unwrap();
+        for part in [cause, button, "Open fillrate.toml", "Show Log"] {
+            assert!(message.contains(part), "no “{part}” in {message}");
+        }
+        assert!(!message.contains("BODY"), "{message}");
+    }
+    assert_eq!(seen["faultsOfOneKind"], 1);
+}
+
+/// Checks that a person was led to a model, with its key in no file, and to every setting.
+fn assert_connected(seen: &Value, settings: &Path) {
+    let text = |member: &str| seen[member].as_str().unwrap();
+    assert_listed(&seen["providers"], &["llama.cpp", "Ollama", "Codestral"]);
+    assert!(
+        text("connected").contains("The family fits"),
+        "{}",
+        text("connected")
+    );
+    let table = "\n\n[models.codestral]\nprotocol = \"mistral-fim\"\nurl = ";
+    let written = text("written");
+    assert!(written.starts_with("use = \"steady\"\n"), "{written}");
+    assert!(written.contains(table), "{written}");
+    assert!(written.ends_with("\nname = \"codestral-latest\"\nkey_env = \"CODESTRAL_API_KEY\"\n"));
+    assert_eq!(std::fs::read_to_string(settings).unwrap(), written);
+    assert_eq!(seen["keyInFiles"], json!([]));
+    assert!(
+        text("api").ends_with("    highest = max(values)"),
+        "{}",
+        text("api")
+    );
+    assert!(
+        text("replace").contains("has a model “codestral” already"),
+        "{}",
+        text("replace")
+    );
+    assert_eq!(seen["untouched"], true);
+    let page = text("settingsPage");
+    assert!(page.contains("(9)\nFillrate"), "{page}");
+    assert!(page.contains("Fillrate: Path"), "{page}");
+    assert_listed(&seen["suggested"], &["key_env", "family"]);
+    let page = text("page");
+    assert!(
+        page.starts_with("Fillrate for VS Code\n\nCompletes code"),
+        "{page}"
+    );
+    assert!(text("pagePicture").ends_with("/editors/vscode/picture.png"));
 }
 
 /// Each of these begins a row of a list.

@@ -1,13 +1,5 @@
 // Bundles the extension: `node esbuild.mjs [production | tests]`.
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
@@ -57,16 +49,17 @@ if (what === "tests") {
     platform: "browser",
   });
   writeFileSync(join(here, "dist", "THIRD-PARTY.txt"), notices([extension, statistics]));
-  for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) {
-    // The project's own, which a copy of this folder brings along.
-    const licence = [here, join(here, "../..")]
-      .map((folder) => join(folder, name))
-      .find(existsSync);
-    if (licence === undefined) {
-      throw new Error(`${name} stands neither here nor at the top of the project`);
-    }
-    copyFileSync(licence, join(here, "dist", name));
-  }
+  writeFileSync(join(here, "dist", "README.md"), readme());
+}
+
+/** The extension's page as the package has it: the editor knows no links but whole ones. */
+function readme() {
+  const read = (name) => readFileSync(join(here, name), "utf8");
+  const { url, directory } = JSON.parse(read("package.json")).repository;
+  return read("README.md").replace(/\]\((?!https?:|#)([^)]+)\)/g, (_, link) => {
+    const kind = link.endsWith(".png") ? "raw" : "blob";
+    return `](${new URL(`${directory}/${link}`, `${url.replace(/\.git$/, "")}/${kind}/HEAD/`)})`;
+  });
 }
 
 /** The licences of the packages that were bundled, as they want to go with them. */

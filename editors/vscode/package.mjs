@@ -3,7 +3,15 @@
 // With a program, the file is for one platform and has the program in it, stripped: a person needs
 // neither a toolchain nor PATH. Without one, it is for every platform and finds the program.
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -20,6 +28,8 @@ const TARGETS = {
 };
 
 const bin = join(here, "bin");
+/** Both licences, under the one name that packages have it by. */
+const licence = join(here, "LICENSE.txt");
 
 function fail(message) {
   rmSync(bin, { recursive: true, force: true });
@@ -41,7 +51,13 @@ if (given === undefined && values.target !== undefined) {
   fail(`a package for ${target} needs the program built for ${TARGETS[target] ?? "it"}`);
 }
 rmSync(bin, { recursive: true, force: true });
-const vsce = ["package", "--no-dependencies", "--skip-license"];
+const vsce = [
+  "package",
+  "--no-dependencies",
+  "--readme-path",
+  "dist/README.md",
+  "--no-rewrite-relative-links",
+];
 if (given !== undefined) {
   if (!Object.hasOwn(TARGETS, target)) {
     fail(`there is no platform ${target}; there are ${Object.keys(TARGETS).join(", ")}`);
@@ -69,10 +85,27 @@ if (values.out !== undefined) {
   vsce.push("--out", values.out);
 }
 try {
+  writeFileSync(licence, licences());
   const tool = join(here, "node_modules", ".bin", "vsce");
   execFileSync(tool, vsce, { cwd: here, stdio: "inherit" });
 } finally {
   rmSync(bin, { recursive: true, force: true });
+  rmSync(licence, { force: true });
+}
+
+/** The project's licences, which a copy of this folder brings along. */
+function licences() {
+  return ["LICENSE-MIT", "LICENSE-APACHE"]
+    .map((name) => {
+      const found = [here, join(here, "../..")]
+        .map((folder) => join(folder, name))
+        .find(existsSync);
+      if (found === undefined) {
+        throw new Error(`${name} is neither here nor at the top of the project`);
+      }
+      return readFileSync(found, "utf8").trim();
+    })
+    .join(`\n\n${"-".repeat(80)}\n\n`);
 }
 
 /** What a program prints of its version. */

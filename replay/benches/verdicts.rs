@@ -83,7 +83,7 @@ fn main() {
                 })
             })
             .collect();
-        let judge = Judge::new(&prepared, cache.cache.root(), Engine::Warm, 2, |_, _| {}).unwrap();
+        let judge = Judge::new(&prepared, cache.cache.root(), Engine::Warm, 2, |_| {}).unwrap();
         let mut naive: Option<(Vec<Outcome>, f64)> = None;
         let ways = [Engine::Naive, Engine::Cold, Engine::Warm].map(|engine| (engine, false));
         for (engine, once) in ways.into_iter().chain([(Engine::Warm, true)]) {

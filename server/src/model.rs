@@ -470,6 +470,19 @@ impl ReachFault {
         }
     }
 
+    fn cause(self) -> &'static str {
+        match self {
+            Self::WrongName => "the certificate names another host",
+            Self::Expired => "the certificate's dates are wrong",
+            Self::Untrusted => "the certificate is not trusted",
+            Self::PlainServer => "the server speaks plain HTTP",
+            Self::UnknownHost => "the host is unknown",
+            Self::ProxyScheme => "the proxy's scheme is unsupported",
+            Self::Proxy => "the proxy failed",
+            Self::Other => "the model's server is unreachable",
+        }
+    }
+
     fn advice(self) -> &'static str {
         match self {
             Self::WrongName => {
@@ -508,6 +521,33 @@ impl ModelError {
                 ..
             } => *retry_after,
             _ => None,
+        }
+    }
+
+    /// Returns the cause in at most five words, without the server's own words, for a message that
+    /// a person reads at a glance.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Self::Settings(_) => "the model's settings are invalid",
+            Self::Unreachable { fault, .. } => fault.cause(),
+            Self::Status { status: 401, .. } => "the key was refused",
+            Self::Status { status: 403, .. } => "access was denied",
+            Self::Status {
+                status: 300..=399, ..
+            } => "the server redirects elsewhere",
+            Self::Status {
+                status: 400 | 422, ..
+            } => "the request was refused",
+            Self::Status { status: 404, .. } => "model or address is unknown",
+            Self::Status { status: 429, .. } => "too many requests were sent",
+            Self::Status {
+                status: 503 | 529, ..
+            } => "the model's server is overloaded",
+            Self::Status { .. } => "the model's server failed",
+            Self::Malformed { .. } => "the response can't be read",
+            Self::NotRecorded { .. } => "nothing is recorded here",
+            Self::Failed(_) => "the model failed",
+            Self::Timeout(_) => "the model timed out",
         }
     }
 

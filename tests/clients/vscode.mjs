@@ -68,6 +68,19 @@ function paired(before, line) {
 /** Every prompt that the model received. */
 const prompts = [];
 
+/** What the model's server answers in place of completions, if anything. */
+let refusal;
+
+/** The key that the API of {@link infilled} takes. */
+const KEY = "k-8c1f-never-in-a-file";
+
+/** What the model puts into the holes of `fillrate doctor`, by what their lines begin with. */
+const HOLES = [
+  ["return (", "a * b"],
+  ["return ", "a - b;"],
+  ["", "return max(numbers)"],
+];
+
 const began = Date.now();
 const at = (name) => join(input.folder, name);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -88,6 +101,13 @@ async function until(what, ask, patience = PATIENCE) {
   }
 }
 
+/** What an API that fills in answers: it receives prefix and suffix. */
+function infilled(prefix) {
+  const line = prefix.split("\n").at(-1).trimStart();
+  const known = LINES.find(([first]) => line.length >= 3 && first.startsWith(line));
+  return known ? known[0].slice(line.length) : HOLES.find(([beginning]) => line === beginning)?.[1] ?? "";
+}
+
 /** A model on loopback that speaks `/v1/completions`. */
 async function model() {
   const server = http.createServer(async (request, response) => {
@@ -95,8 +115,24 @@ async function model() {
     for await (const part of request) {
       body += part;
     }
+    const answer = (status, content) => {
+      response.writeHead(status, { "content-type": "application/json" });
+      response.end(JSON.stringify(content));
+    };
+    if (refusal) {
+      answer(refusal.status, { error: refusal.body });
+      return;
+    }
     const asked = JSON.parse(body);
     prompts.push(asked.prompt);
+    if (request.url === "/v1/fim/completions") {
+      if (request.headers.authorization !== `Bearer ${KEY}`) {
+        answer(401, { message: "Unauthorized" });
+        return;
+      }
+      answer(200, { choices: [{ message: { content: infilled(asked.prompt) }, finish_reason: "stop" }] });
+      return;
+    }
     const before = asked.prompt.split("<|fim_suffix|>")[0].split("<|fim_prefix|>").at(-1);
     const line = before.split("\n").at(-1).trimStart();
     const texts =
@@ -123,6 +159,7 @@ const SETTINGS = {
   "workbench.startupEditor": "none",
   "workbench.tips.enabled": false,
   "workbench.editor.empty.hint": "hidden",
+  "workbench.editor.useModal": "off",
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "chat.disableAIFeatures": true,
   "editor.minimap.enabled": false,
@@ -153,7 +190,7 @@ temperature = 0.8
   mkdirSync(at("work"), { recursive: true });
   writeFileSync(at("work/sums.py"), "def compute(total, rate):\n    return total * rate\n");
   writeFileSync(at("work/open.py"), "def f(values, count, rate, offset):\n    pass\n");
-  for (const name of ["cursors.py", "undo.py", "pairs.py", "before.py"]) {
+  for (const name of ["cursors.py", "undo.py", "pairs.py", "before.py", "modes.py", "api.py"]) {
     writeFileSync(at(`work/${name}`), "def f(values, count):\n    # one\n    # two\n");
   }
   for (const way of ["after", "over"]) {
@@ -325,6 +362,44 @@ async function command(title, category = "Fillrate") {
   await page.locator(`.quick-input-list [aria-label^="${category}: ${title}"]`).first().click();
 }
 
+/** Chooses something in a list by its text. */
+async function choose(text) {
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: text }).first().click();
+}
+
+/** Answers a question for a line of text, which is proposed if nothing is given. */
+async function answer(title, text) {
+  await page.locator(".quick-input-titlebar", { hasText: title }).waitFor();
+  const box = page.locator(".quick-input-box input");
+  if (text !== undefined) {
+    await box.fill(text);
+  }
+  await page.keyboard.press("Enter");
+}
+
+/** Messages on the screen. */
+const toasts = (text = /Fillrate/) => page.locator(".notification-toast", { hasText: text });
+
+/** Begins a line for which there must be no ghost text, and takes it back. */
+async function nothingAfter(text) {
+  const before = prompts.length;
+  await type(text);
+  // Far longer than the wait after a key.
+  await pause(1000);
+  const silent = (await ghost.count()) === 0 && prompts.length === before;
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Shift+Home");
+  await page.keyboard.press("Backspace");
+  return silent;
+}
+
+/** Every file under a folder that holds a text. */
+const holding = (folder, text) =>
+  readdirSync(folder, { recursive: true })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
+    .filter((path) => readFileSync(path).includes(text));
+
 /** Chooses a colour theme. */
 async function theme(name) {
   await command("Color Theme", "Preferences");
@@ -360,13 +435,16 @@ async function ghostAfter(text) {
   await ghost.first().waitFor();
 }
 
-const saved = async (name) => {
+const save = () =>
   // What is taken comes a moment after its key, and a save between the two leaves it out.
-  await until("the file to be saved", async () => {
+  until("the file to be saved", async () => {
     await page.keyboard.press("Control+S");
     await pause(200);
     return (await page.locator(".tab.active.dirty").count()) === 0;
   });
+
+const saved = async (name) => {
+  await save();
   return file(name);
 };
 
@@ -686,8 +764,211 @@ const steps = {
     await page.keyboard.press("Control+W");
   },
 
+  async "by hand, and without automatic completions"() {
+    await open("modes.py");
+    const isManual = async () => /Typing requests nothing/.test(await spoken());
+    await command("Switch Automatic Completions On or Off");
+    await until("the bar to say so", isManual);
+    await type("    ");
+    seen.notAutomatic = await nothingAfter("highest = ");
+    await type("highest = ");
+    await page.keyboard.press("Alt+\\");
+    await ghost.first().waitFor();
+    await pause(200);
+    await page.keyboard.press("Tab");
+    seen.byHand = await saved("modes.py");
+    await command("Switch Automatic Completions On or Off");
+    await until("the bar to say so", async () => !(await isManual()));
+    await page.keyboard.press("Enter");
+    seen.automatic = !(await nothingAfter("average = "));
+    await save();
+  },
+
+  async "a snooze, and a language"() {
+    const says = (words) => until(words, async () => words.test(await spoken()));
+    for (const minutes of [5, 30]) {
+      await command(`Snooze for ${minutes} Minutes`);
+      await says(/Snoozed until/);
+      seen[`snoozed${minutes}`] = await nothingAfter("average = ");
+      await command("Switch On or Off");
+      await says(/Ready|Nothing is shown/);
+    }
+    await command("Switch This Language On or Off");
+    await says(/Switched off for python/);
+    seen.languageOff = await nothingAfter("average = ");
+    await command("Switch This Language On or Off");
+    await says(/Ready|Nothing is shown/);
+    await ghostAfter("average = ");
+    await page.keyboard.press("Escape");
+    await ghost.first().waitFor({ state: "detached" });
+    await page.keyboard.press("Shift+Home");
+    await page.keyboard.press("Backspace");
+  },
+
+  async "the status bar keeps its width"() {
+    await bar.evaluate((item) => {
+      const seen = { widths: [], icons: [] };
+      const look = () => {
+        seen.widths.push(item.getBoundingClientRect().width);
+        seen.icons.push(item.querySelector(".codicon")?.className);
+      };
+      look();
+      new MutationObserver(look).observe(item, {
+        attributes: true,
+        characterData: true,
+        childList: true,
+        subtree: true,
+      });
+      window.ofTheBar = seen;
+    });
+    // Some of it is completed, some is not.
+    await type("highest = other + ");
+    await pause(1000);
+    seen.bar = await page.evaluate(() => ({
+      widths: [...new Set(window.ofTheBar.widths)],
+      icons: [...new Set(window.ofTheBar.icons)].length,
+    }));
+    await page.keyboard.press("Shift+Home");
+    await page.keyboard.press("Backspace");
+    await saved("modes.py");
+  },
+
+  async "one message for each fault"() {
+    refusal = { status: 404, body: "BODY-OF-THE-SERVER" };
+    // What was answered before is not requested again.
+    await type("other = ");
+    await toasts("Model or address is unknown").waitFor();
+    await picture("fault");
+    seen.fault = await toasts().allInnerTexts();
+    // The same fault is not reported twice.
+    await type("1 + ");
+    await pause(1000);
+    seen.faultsOfOneKind = await toasts().count();
+    refusal = { status: 403, body: "BODY-OF-THE-SERVER" };
+    await type("2 + ");
+    await toasts("Access was denied").waitFor();
+    seen.otherFault = await toasts().allInnerTexts();
+    await toasts().getByRole("button", { name: "Open fillrate.toml" }).click();
+    await page.locator(".tab.active", { hasText: "fillrate.toml" }).waitFor();
+    await page.keyboard.press("Control+W");
+    refusal = { status: 404, body: "BODY-OF-THE-SERVER" };
+    await open("modes.py");
+    await type("3 + ");
+    await toasts("Model or address is unknown").waitFor();
+    refusal = undefined;
+    await page.keyboard.press("Enter");
+    await ghostAfter("average = ");
+    await until("the message to go", async () => (await toasts().count()) === 0);
+    await page.keyboard.press("Escape");
+    await saved("modes.py");
+  },
+
+  async "a walkthrough leads to a model, and its key"() {
+    await command("Open Walkthrough...", "Welcome");
+    await choose("Start with Fillrate");
+    const step_ = (name) => page.locator(".getting-started-step", { hasText: name }).first();
+    await step_("Try it").click();
+    const shown = inside.locator("img").first();
+    await until("the picture", () =>
+      shown.evaluate((image) => image.naturalWidth > 0, undefined, { timeout: 5000 }).catch(() => false),
+    );
+    await picture("walkthrough-picture");
+    await step_("Connect a model").click();
+    await picture("walkthrough");
+    await page.getByRole("button", { name: "Connect a Model", exact: true }).click();
+    seen.providers = await listed("connect a model");
+    await picture("connect");
+    await choose("Codestral");
+    await answer("the address of Codestral", "127.0.0.1:1");
+    await page.locator(".quick-input-message", { hasText: "Put http:// or https:// before it" }).waitFor();
+    await answer("the address of Codestral", oracle.url);
+    await answer("the model's name");
+    await answer("the key of Codestral", KEY);
+    await toasts("“codestral” answers now").waitFor();
+    await picture("connected");
+    seen.connected = await toasts("answers now").innerText();
+    seen.written = readFileSync(at("config/fillrate/fillrate.toml"), "utf8");
+    seen.keyInFiles = holding(input.folder, KEY).map((path) => path.replace(input.folder, "…"));
+    await until("the model's name", async () => /codestral/.test(await bar.innerText()));
+    await open("api.py");
+    await ghostAfter("    highest = ");
+    await pause(200);
+    await page.keyboard.press("Tab");
+    seen.api = await saved("api.py");
+  },
+
+  async "a model of the same name, and another key"() {
+    const before = readFileSync(at("config/fillrate/fillrate.toml"), "utf8");
+    await command("Connect a Model");
+    await choose("Codestral");
+    await answer("the address of Codestral", oracle.url);
+    await answer("the model's name", "codestral-other");
+    await answer("the key of Codestral");
+    const dialog = page.locator(".monaco-dialog-box");
+    await dialog.waitFor();
+    seen.replace = await dialog.innerText();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    seen.untouched = readFileSync(at("config/fillrate/fillrate.toml"), "utf8") === before;
+    await command("Enter a Key");
+    await answer("the key for CODESTRAL_API_KEY", "");
+    await toasts("A key is missing").waitFor();
+    await picture("key-missing");
+    await toasts("A key is missing").getByRole("button", { name: "Enter Key" }).click();
+    await answer("the key for CODESTRAL_API_KEY", KEY);
+    await until("the message to go", async () => (await toasts("A key is missing").count()) === 0);
+    await open("api.py");
+    await page.keyboard.press("Enter");
+    await ghostAfter("average = ");
+    await page.keyboard.press("Escape");
+    await saved("api.py");
+    await command("Pick Model");
+    await listed("pick a model");
+    await choose("steady");
+    await until("the model's name", async () => /steady/.test(await bar.innerText()));
+  },
+
+  async "settings where the program runs, completed"() {
+    await command("Open Settings");
+    const page_ = page.locator(".settings-editor");
+    await page_.waitFor();
+    await page_.locator(".setting-item", { hasText: "Path" }).first().waitFor();
+    seen.settingsPage = await page_.innerText();
+    await picture("settings");
+    await page.keyboard.press("Control+W");
+    await command("Open Remote Settings (JSON)", "Preferences");
+    await page.locator(".tab.active", { hasText: "settings.json" }).waitFor();
+    await page.locator(".editor-instance .view-lines").first().click();
+    await page.keyboard.press("Control+A");
+    await page.keyboard.insertText('{"fillrate.settings": {"model": {"protocol": "openai-chat", "');
+    const suggestions = page.locator(".suggest-widget .monaco-list-row");
+    const named = (name) =>
+      until(name, async () => {
+        await page.keyboard.press("Control+Space");
+        return page.locator(".suggest-widget .monaco-list-row", { hasText: name }).first()
+          .waitFor({ timeout: 2000 }).then(() => true, () => false);
+      });
+    await named("key_env");
+    await picture("settings-completed");
+    seen.suggested = (await suggestions.allInnerTexts()).map((text) => text.trim());
+    await page.keyboard.press("Escape");
+    await command("Revert File", "File");
+    await page.keyboard.press("Control+W");
+  },
+
+  async "the page of the extension"() {
+    await command("Show Installed Extensions", "Extensions");
+    await page.locator(".extension-list-item", { hasText: "Fillrate" }).first().click();
+    await inside.locator("img").first().waitFor({ state: "attached" });
+    // It is in the project, where no test of ours can look.
+    seen.pagePicture = await inside.locator("img").first().getAttribute("src");
+    seen.page = await inside.locator("body").innerText();
+    await picture("extension");
+    await page.keyboard.press("Control+W");
+  },
+
   async "a program that is missing or too old"() {
-    const toast = (text) => page.locator(".notification-toast", { hasText: text });
+    const toast = toasts;
     rmSync(at("fillrate"));
     await command("Restart Server");
     await toast("there is no program there").waitFor();
@@ -771,8 +1052,10 @@ try {
   seen.errors = [...errors, ...logged(at("user/logs"))]
     .map((text) => text.replaceAll(input.tools, "…").replaceAll(input.folder, "…"))
     .filter((text) => /fillrate/i.test(text))
-    // What the last step provokes.
-    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer/.test(text));
+    // The picture of the extension's page is wherever the project is.
+    .filter((text) => !text.includes("https://github.com/"))
+    // What these steps provoke.
+    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing/.test(text));
   await browser.close();
   server.child.kill();
   oracle.server.close();

@@ -1,13 +1,14 @@
 /** The extension: ghost text from Fillrate's server, and commands about it. */
 
-import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename } from "node:path";
 import * as vscode from "vscode";
+import { configuration, connect, enterKey, openConfiguration } from "./connect";
 import { Ghost } from "./ghost";
+import { Keys } from "./keys";
 import { models, pickModel, startTrial, stopTrial } from "./models";
 import { showExplanation, showStatistics } from "./panel";
 import { CELL, CELL_LANGUAGE, EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
-import { Session, sentence } from "./session";
+import { openSettings, Session, sentence } from "./session";
 import { isLanguageOn } from "./settings";
 import { type Edited, type Situation, statusItem } from "./status";
 
@@ -16,7 +17,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const ghost = new Ghost(isRequested, (event) => {
     void session.running?.sendNotification(EVENT, event);
   });
-  const session = new Session(ghost.middleware, context.extensionPath);
+  const keys = new Keys(context.secrets);
+  const session = new Session(ghost.middleware, context.extensionPath, keys);
   const bar = vscode.window.createStatusBarItem("fillrate.status", vscode.StatusBarAlignment.Right);
   bar.name = "Fillrate";
   bar.command = "fillrate.menu";
@@ -29,8 +31,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   };
   const commands: Record<string, () => unknown> = {
     menu: () => menu(session),
+    connect: () => connect(session, keys),
+    enterKey: () => enterKey(session, keys),
     pickModel: () => pickModel(session),
-    toggle: () => toggle(),
+    toggle: () => toggle(refresh),
+    toggleAutomatic: () => flip("automatic", isAutomatic()),
     explain: () => explain(session, context.extensionUri),
     statistics: () => showStatistics(session, context.extensionUri),
     startTrial: () => startTrial(session),
@@ -39,8 +44,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     restart: () => session.restart(),
     trigger: () => vscode.commands.executeCommand("editor.action.inlineSuggest.trigger"),
     openConfiguration: () => openConfiguration(),
-    openSettings: () =>
-      vscode.commands.executeCommand("workbench.action.openSettings", "@ext:fillrate.fillrate"),
+    openSettings: () => openSettings("@ext:fillrate.fillrate"),
     showLog: () => session.showLog(),
     toggleLanguage: () => toggleLanguage(),
     snooze5: () => snooze(5, refresh),
@@ -52,6 +56,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     bar,
     session.onSituation(redraw),
     vscode.window.onDidChangeActiveTextEditor(redraw),
+    vscode.workspace.onDidSaveTextDocument(async ({ uri }) => {
+      // The server reads these files at its start.
+      if (isSettingsFile(uri)) {
+        await session.restart();
+      }
+    }),
     ...Object.entries(commands).map(([name, run]) =>
       vscode.commands.registerCommand(`fillrate.${name}`, run),
     ),
@@ -77,15 +87,23 @@ function isOn(): boolean {
   return vscode.workspace.getConfiguration("fillrate").get("enabled", true);
 }
 
+function isAutomatic(): boolean {
+  return vscode.workspace.getConfiguration("fillrate").get("automatic", true);
+}
+
 /** When a snooze ends, in milliseconds since 1970; in the past if there is none. */
 let snoozedUntil = 0;
+
+function isSnoozed(): boolean {
+  return Date.now() < snoozedUntil;
+}
 
 /** Why completions are off in a document, as a sentence; `undefined` if they are on. */
 function whyOff(document = vscode.window.activeTextEditor?.document): string | undefined {
   if (!isOn()) {
     return "Switched off: no completions are requested.";
   }
-  if (Date.now() < snoozedUntil) {
+  if (isSnoozed()) {
     return `Snoozed until ${new Date(snoozedUntil).toLocaleTimeString()}.`;
   }
   const languages = vscode.workspace.getConfiguration("fillrate").get("languages");
@@ -96,8 +114,7 @@ function whyOff(document = vscode.window.activeTextEditor?.document): string | u
 
 /** True if completions are requested in a document: by hand also without automatic ones. */
 function isRequested(document: vscode.TextDocument, invoked: boolean): boolean {
-  const automatic = vscode.workspace.getConfiguration("fillrate").get("automatic", true);
-  return (invoked || automatic) && whyOff(document) === undefined;
+  return (invoked || isAutomatic()) && whyOff(document) === undefined;
 }
 
 /** Switches completions off for some minutes. */
@@ -124,25 +141,18 @@ async function toggleLanguage(): Promise<void> {
   );
 }
 
-/** Opens the person's `fillrate.toml`, which is created if it is missing. */
-async function openConfiguration(): Promise<void> {
-  const folder = process.env.XDG_CONFIG_HOME || join(homedir(), ".config");
-  const uri = vscode.Uri.file(join(folder, "fillrate", "fillrate.toml"));
-  try {
-    await vscode.workspace.fs.stat(uri);
-  } catch {
-    await vscode.workspace.fs.writeFile(uri, Buffer.from(EMPTY));
-  }
-  await vscode.window.showTextDocument(uri);
+/** True for the person's `fillrate.toml` and that of an open folder. */
+function isSettingsFile(uri: vscode.Uri): boolean {
+  const own = uri.fsPath === configuration().fsPath;
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return (
+    own ||
+    (basename(uri.fsPath) === "fillrate.toml" &&
+      folders.some(
+        (folder) => vscode.Uri.joinPath(folder.uri, "fillrate.toml").fsPath === uri.fsPath,
+      ))
+  );
 }
-
-/** A new `fillrate.toml`. */
-const EMPTY = `# Settings of Fillrate. Without a model here, the embedded baseline answers.
-
-# [models.local]
-# protocol = "llama-infill"
-# url = "http://127.0.0.1:8080"
-`;
 
 /** The document in the active editor, and why nothing is asked in it. */
 function edited(): Edited | undefined {
@@ -171,7 +181,10 @@ function situation(session: Session): Situation {
 }
 
 function show(bar: vscode.StatusBarItem, session: Session): void {
-  const item = statusItem(situation(session), edited());
+  const { known } = session;
+  const trial = known.kind === "running" && known.status.trial === true;
+  void vscode.commands.executeCommand("setContext", "fillrate.trial", trial);
+  const item = statusItem(situation(session), edited(), isAutomatic());
   bar.text = item.text;
   bar.tooltip = item.lines.join("\n");
   bar.accessibilityInformation = {
@@ -186,15 +199,21 @@ function show(bar: vscode.StatusBarItem, session: Session): void {
 
 /** What can be done, for a click on the status bar. */
 async function menu(session: Session): Promise<void> {
-  const item = statusItem(situation(session), edited());
+  const item = statusItem(situation(session), edited(), isAutomatic());
   const { known } = session;
   const trial = known.kind === "running" && known.status.trial === true;
   const choices = [
-    { label: isOn() ? "Switch Off" : "Switch On", command: "toggle" },
+    { label: isOn() && !isSnoozed() ? "Switch Off" : "Switch On", command: "toggle" },
     { label: "Switch This Language On or Off", command: "toggleLanguage" },
+    {
+      label: isAutomatic() ? "Switch Automatic Completions Off" : "Switch Automatic Completions On",
+      command: "toggleAutomatic",
+    },
     { label: "Snooze for 5 Minutes", command: "snooze5" },
     { label: "Snooze for 30 Minutes", command: "snooze30" },
+    { label: "Connect a Model", command: "connect" },
     { label: "Pick Model", command: "pickModel" },
+    { label: "Enter a Key", command: "enterKey" },
     { label: "Open fillrate.toml", command: "openConfiguration" },
     { label: "Explain This Position", command: "explain" },
     { label: "Show Statistics", command: "statistics" },
@@ -215,13 +234,23 @@ async function menu(session: Session): Promise<void> {
   }
 }
 
-/** Switches completions on or off, where the setting is set now. */
-async function toggle(): Promise<void> {
+/** Switches completions on or off, where the setting is set now. Ends a snooze. */
+async function toggle(refresh: () => void): Promise<void> {
+  if (isOn() && isSnoozed()) {
+    snoozedUntil = 0;
+    refresh();
+    return;
+  }
+  await flip("enabled", isOn());
+}
+
+/** Turns a setting from its value to the other one, where it is set now. */
+async function flip(name: string, value: boolean): Promise<void> {
   const configuration = vscode.workspace.getConfiguration("fillrate");
-  const inWorkspace = configuration.inspect("enabled")?.workspaceValue !== undefined;
+  const inWorkspace = configuration.inspect(name)?.workspaceValue !== undefined;
   await configuration.update(
-    "enabled",
-    !isOn(),
+    name,
+    !value,
     inWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global,
   );
 }

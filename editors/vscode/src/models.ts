@@ -21,6 +21,21 @@ export async function models(session: Session): Promise<Models | undefined> {
   }
 }
 
+/** Returns the names of the server's models; none if it does not run. */
+export async function names(session: Session): Promise<string[]> {
+  try {
+    const known = await session.running?.sendRequest<Models>(MODELS, {});
+    return known?.models.map(({ name }) => name) ?? [];
+  } catch {
+    return [];
+  }
+}
+
+/** Lets a model answer from now on, which ends a trial. */
+export function use(name: string): Promise<void> {
+  return set({ trial: undefined, model: name });
+}
+
 /** Lets the person pick a model. */
 export async function pickModel(session: Session): Promise<void> {
   const known = await models(session);
@@ -40,7 +55,7 @@ export async function pickModel(session: Session): Promise<void> {
     matchOnDetail: true,
   });
   if (picked !== undefined) {
-    await set({ trial: undefined, model: picked.label });
+    await use(picked.label);
   }
 }
 

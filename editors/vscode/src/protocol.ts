@@ -65,6 +65,8 @@ export interface Status {
   files?: number | null;
   /** With `fault`, what is wrong; with `silent`, why the last request showed nothing. */
   message?: string | null;
+  /** With `fault`, what failed in a few words. */
+  cause?: string;
   /** With `fault`, what the person can do about it. */
   advice?: string;
   /** With `fault`, since when, in milliseconds since 1970. */

@@ -7,17 +7,25 @@ import {
   ErrorAction,
   LanguageClient,
   type LanguageClientOptions,
+  MessageType,
   type Middleware,
   RevealOutputChannelOn,
+  ShowMessageNotification,
   State,
 } from "vscode-languageclient/node";
 import { find, INSTALL } from "./binary";
+import { ACTIONS, faultOf } from "./faults";
+import type { Keys } from "./keys";
 import { ACCEPT, CELL, CELL_LANGUAGE, STATUS, type Status } from "./protocol";
 import { serverSettings } from "./settings";
 import type { Situation } from "./status";
+import { Toast } from "./toast";
 
 /** How often a server that ends by itself is started again before it is left alone. */
 const RESTARTS = 3;
+
+/** What the server's own message of a fault begins with. */
+const FAULT = "Fillrate: ";
 
 /** One server and its client. */
 export class Session implements vscode.Disposable {
@@ -27,16 +35,19 @@ export class Session implements vscode.Disposable {
   /** Starting and stopping, one after the other. */
   private work: Promise<void> = Promise.resolve();
   private readonly output = vscode.window.createOutputChannel("Fillrate", { log: true });
+  private readonly toast = new Toast();
   private readonly changes = new vscode.EventEmitter<Situation>();
   /** Reports every change of the state. */
   readonly onSituation = this.changes.event;
 
   /**
    * @param extension The extension's folder.
+   * @param keys Keys that the server gets in its environment.
    */
   constructor(
     private readonly middleware: Middleware,
     private readonly extension: string,
+    private readonly keys: Keys,
   ) {}
 
   /** What is known of the server, the person's switch left aside. */
@@ -63,6 +74,11 @@ export class Session implements vscode.Disposable {
       void vscode.window.showErrorMessage(`Fillrate: ${why}`);
     }
     return this.running;
+  }
+
+  /** Writes to the log. */
+  log(text: string): void {
+    this.output.info(text);
   }
 
   /** Shows the log. */
@@ -95,6 +111,7 @@ export class Session implements vscode.Disposable {
 
   private async start(): Promise<void> {
     this.become({ kind: "starting" });
+    void this.toast.clear();
     const configuration = vscode.workspace.getConfiguration("fillrate");
     const found = await find(configuration.get("path", ""), process.env, this.extension);
     if ("problem" in found) {
@@ -109,12 +126,26 @@ export class Session implements vscode.Disposable {
       {
         command: found.path,
         args: ["serve", ...configuration.get<string[]>("arguments", [])],
+        options: { env: { ...process.env, ...(await this.keys.environment()) } },
       },
       this.options(),
     );
     client.onNotification(STATUS, (status: Status) => {
       if (this.client === client) {
         this.become({ kind: "running", status });
+        this.announce(status);
+      }
+    });
+    client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
+      if (type === MessageType.Error) {
+        // The status says the same of a fault, and when it is over.
+        if (!message.startsWith(FAULT)) {
+          void vscode.window.showErrorMessage(message);
+        }
+      } else if (type === MessageType.Warning) {
+        void vscode.window.showWarningMessage(message);
+      } else {
+        void vscode.window.showInformationMessage(message);
       }
     });
     client.onDidChangeState(({ newState }) => {
@@ -172,6 +203,20 @@ export class Session implements vscode.Disposable {
     };
   }
 
+  /** Shows each fault once, until the model answers. */
+  private announce(status: Status): void {
+    if (status.state === "ready") {
+      void this.toast.clear();
+    } else if (status.state === "fault") {
+      const { text, actions } = faultOf(status);
+      const choices = actions.map((action): [string, () => unknown] => [
+        ACTIONS[action],
+        () => vscode.commands.executeCommand(`fillrate.${action}`),
+      ]);
+      void this.toast.show(`Fillrate: ${text}`, Object.fromEntries(choices));
+    }
+  }
+
   private async stop(): Promise<void> {
     const { client } = this;
     this.client = undefined;
@@ -185,22 +230,15 @@ export class Session implements vscode.Disposable {
   private fail(problem: string, missing = false): void {
     this.become({ kind: "broken", problem });
     this.output.error(problem);
-    const settings = "Open Settings";
-    const log = "Show Output";
-    const copy = "Copy Install Command";
-    const restart = "Restart";
-    const choices = missing ? [copy, restart, settings] : [settings, log];
-    void vscode.window.showErrorMessage(`Fillrate: ${problem}`, ...choices).then((choice) => {
-      if (choice === copy) {
-        void vscode.env.clipboard.writeText(INSTALL);
-      } else if (choice === restart) {
-        void this.restart();
-      } else if (choice === settings) {
-        void vscode.commands.executeCommand("workbench.action.openSettings", "fillrate.path");
-      } else if (choice === log) {
-        this.output.show();
-      }
-    });
+    const settings = () => openSettings("fillrate.path");
+    const choices: Record<string, () => unknown> = missing
+      ? {
+          "Copy Install Command": () => vscode.env.clipboard.writeText(INSTALL),
+          Restart: () => this.restart(),
+          "Open Settings": settings,
+        }
+      : { "Open Settings": settings, [ACTIONS.showLog]: () => this.showLog() };
+    void this.toast.show(`Fillrate: ${problem}`, choices);
   }
 
   private become(situation: Situation): void {
@@ -218,6 +256,18 @@ function settings(): Record<string, unknown> {
     settings: configuration.get("settings", {}),
     languages: configuration.get("languages", {}),
   });
+}
+
+/**
+ * Opens the settings that a search finds. In a remote window those of the machine that the program
+ * runs on: the person's own page has none of them.
+ */
+export async function openSettings(query: string): Promise<void> {
+  const page =
+    vscode.env.remoteName === undefined
+      ? "workbench.action.openSettings"
+      : "workbench.action.openRemoteSettings";
+  await vscode.commands.executeCommand(page, { query });
 }
 
 /** What went wrong, in words. */

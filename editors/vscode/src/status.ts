@@ -37,8 +37,10 @@ export interface Edited {
 /**
  * The status bar's text for a state: an icon and the model's name. Only the icon changes while a
  * person types, so that the bar keeps its width; reasons are in the tooltip.
+ *
+ * @param automatic True if typing requests completions.
  */
-export function statusItem(situation: Situation, edited?: Edited): Item {
+export function statusItem(situation: Situation, edited?: Edited, automatic = true): Item {
   switch (situation.kind) {
     case "off":
       return item("circle-slash", "Fillrate", [situation.why ?? "Switched off everywhere."]);
@@ -46,10 +48,15 @@ export function statusItem(situation: Situation, edited?: Edited): Item {
       return item("error", "Fillrate", [situation.problem], "error");
     case "starting":
       return item("loading~spin", "Fillrate", ["The server is starting."]);
-    case "running":
-      return running(situation.status, edited);
+    case "running": {
+      const shown = running(situation.status, edited);
+      return automatic ? shown : { ...shown, lines: [...shown.lines, MANUAL] };
+    }
   }
 }
+
+/** What the tooltip adds without automatic completions. */
+const MANUAL = "Typing requests nothing; Alt+\\ does.";
 
 function running(status: Status, edited: Edited | undefined): Item {
   const lines = details(status);

@@ -586,6 +586,29 @@ func Testify() {}
     }
 
     #[test]
+    fn indexed_lists_have_the_indexed_element_altered() {
+        let go = "package f\n\nvar listed = []int{4127, 6}\nvar named = map[int]int{1: 31, 0: 52}\n\n\
+            func TestListed(t *testing.T) {\n\tassert.Equal(t, listed[0], f(1))\n}\n\n\
+            func TestNamed(t *testing.T) {\n\tassert.Equal(t, named[1], f(1))\n}\n";
+        let java = "class FTest {\n    static final int[] LISTED = {4127, 6};\n\n    @Test\n    void listed() {\n        \
+            assertEquals(LISTED[0], f(1));\n    }\n}\n";
+        for (path, text, values) in [
+            ("f_test.go", go, &["4127", "31"][..]),
+            ("FTest.java", java, &["4127"]),
+        ] {
+            let language = Language::for_path(std::path::Path::new(path));
+            let functions = test_functions(&[(language, text)], 1);
+            assert_eq!(functions.len(), values.len());
+            for (function, value) in functions.iter().zip(values) {
+                assert!(!function.altered.is_empty(), "{path} {value}");
+                for altered in &function.altered {
+                    assert_eq!(&text[altered.edit.range.clone()], *value, "{path}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn java_assertions_have_altered_and_opposite_twins() {
         let text = r#"package f;
 

@@ -230,9 +230,6 @@ fn rejection<E>(
     let Some((text, (prefix, suffix))) = cut(hole, contents) else {
         return Ok(Some(Rejection::ReferenceFails));
     };
-    if judge(&hole.path, text)?.outcome != Outcome::Passed {
-        return Ok(Some(Rejection::ReferenceFails));
-    }
     let empty = judge(&hole.path, &[prefix, suffix].concat())?;
     match empty.outcome {
         Outcome::Failed | Outcome::Syntax => {}
@@ -240,11 +237,14 @@ fn rejection<E>(
         _ => return Ok(Some(Rejection::Unsettled)),
     }
     let raising = judge(&hole.path, &candidate.raising(text))?;
-    Ok(match raising.outcome {
-        Outcome::Failed | Outcome::Syntax => None,
-        Outcome::Passed => Some(Rejection::RaisingPasses),
-        _ => Some(Rejection::Unsettled),
-    })
+    match raising.outcome {
+        Outcome::Failed | Outcome::Syntax => {}
+        Outcome::Passed => return Ok(Some(Rejection::RaisingPasses)),
+        _ => return Ok(Some(Rejection::Unsettled)),
+    }
+    // The same run of all tests for every candidate: others are tried during it.
+    let reference = judge(&hole.path, text)?;
+    Ok((reference.outcome != Outcome::Passed).then_some(Rejection::ReferenceFails))
 }
 
 /// Returns the text of a hole's file, and the text before and after the hole.

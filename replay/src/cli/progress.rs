@@ -174,6 +174,12 @@ fn message(event: &Event) -> Option<String> {
             neutralised,
             cold_reason.as_deref(),
         ),
+        Event::TestsRun {
+            project,
+            tests,
+            seconds,
+            meanwhile,
+        } => estimate(project, *tests, *seconds, *meanwhile),
         // The end reports the reason once.
         Event::ProjectFailed { project, .. } => Some(format!("{project}: takes no part")),
         Event::ModelBusy { model, seconds, .. } => Some(format!(
@@ -194,6 +200,26 @@ fn message(event: &Event) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// Duration of a run of own tests from which the whole measurement is estimated.
+const LONG_RUN: f64 = 10.0;
+/// Number of runs of own tests that follow the first two.
+const OTHER_RUNS: f64 = 4.0;
+
+/// The message about how long the other runs of a project's tests take; `None` if it is short.
+fn estimate(project: &str, tests: usize, seconds: f64, meanwhile: bool) -> Option<String> {
+    if seconds < LONG_RUN {
+        return None;
+    }
+    let minutes = (seconds * OTHER_RUNS / 60.0).ceil();
+    let rest = match meanwhile {
+        true => "the others are made while holes are chosen and replayed",
+        false => "the others are made now",
+    };
+    Some(format!(
+        "{project}: {tests} tests, {seconds:.0} s a run; {rest}, about {minutes} min"
+    ))
 }
 
 /// The number of files or tests that are listed.

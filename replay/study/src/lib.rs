@@ -112,8 +112,13 @@ impl Study {
         let second_metrics = choose_metrics(second_side, &options.second_metrics, second.name())?;
         let sides = SideFigures::pooled(offline, second_side, options.by.dimension())?;
         let strata = StratifiedFigures::new(offline, second_side)?;
-        let metrics = (&*offline_metrics, &*second_metrics);
-        let mut pairs = sides.compare(&joined.versions, metrics, second, options);
+        let mut pairs = sides.compare(
+            &joined.versions,
+            &offline_metrics,
+            &second_metrics,
+            second,
+            options,
+        );
         for pair in pairs.iter_mut().filter(|pair| pair.language.is_none()) {
             let contrary = strata.contrary(&joined.versions, pair);
             pair.contradict(&contrary);
@@ -203,7 +208,8 @@ impl SideFigures {
     fn compare(
         &self,
         versions: &[JoinedVersion],
-        (offline_metrics, second_metrics): (&[String], &[String]),
+        offline_metrics: &[String],
+        second_metrics: &[String],
         second: SecondSide,
         options: &StudyOptions,
     ) -> Vec<MetricPair> {
@@ -211,12 +217,17 @@ impl SideFigures {
         for language in self.common_groups() {
             for offline_metric in offline_metrics {
                 for second_metric in second_metrics {
-                    let metrics = (offline_metric.as_str(), second_metric.as_str());
-                    let figures = self.paired(versions, language.as_deref(), metrics);
+                    let group = language.as_deref();
+                    let figures = self.paired(versions, group, offline_metric, second_metric);
                     if !figures.is_empty() {
                         let language = language.clone();
                         pairs.push(MetricPair::new(
-                            language, metrics, &figures, second, options,
+                            language,
+                            offline_metric,
+                            second_metric,
+                            &figures,
+                            second,
+                            options,
                         ));
                     }
                 }
@@ -247,7 +258,8 @@ impl SideFigures {
         &self,
         versions: &[JoinedVersion],
         group: Option<&str>,
-        (offline, second): (&str, &str),
+        offline: &str,
+        second: &str,
     ) -> Vec<PairedFigures<'_>> {
         let versions = versions.iter().enumerate();
         versions

@@ -164,7 +164,8 @@ type BothSides<'a> = (Vec<(&'a Figure, FigureUnit)>, Vec<(&'a Figure, FigureUnit
 impl MetricPair {
     pub(super) fn new(
         language: Option<String>,
-        (offline, second): (&str, &str),
+        offline: &str,
+        second: &str,
         paired: &[PairedFigures<'_>],
         side: SecondSide,
         options: &StudyOptions,

@@ -55,13 +55,13 @@ impl StratifiedFigures {
         let Some(pooled_r) = pooled.pearson.map(|pearson| pearson.value) else {
             return Vec::new();
         };
-        let metrics = (pooled.offline.as_str(), pooled.second.as_str());
         let mut contrary = Vec::new();
         for (dimension, figures) in &self.0 {
             let (mut all, mut against, mut beyond_chance) = (0.0, 0.0, false);
             let mut own = Vec::new();
             for stratum in figures.common_groups().into_iter().flatten() {
-                let paired = figures.paired(versions, Some(&stratum), metrics);
+                let paired =
+                    figures.paired(versions, Some(&stratum), &pooled.offline, &pooled.second);
                 let values: Vec<(f64, f64)> = paired
                     .iter()
                     .filter_map(|one| {

@@ -1,25 +1,29 @@
-//! The baseline: the results of a project's own tests before any change, from `RUNS` runs, one of
-//! which records the lines that each test runs.
+//! The baseline: the results of a project's own tests before any change. It is made of two runs of
+//! all tests, one of which records the lines that each test runs, and completed by others: a test
+//! decides once it has had the same outcome in `RUNS` runs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::VerdictError;
 use super::missing::{missing_advice, missing_modules};
-use super::runner::report::TestOutcome;
+use super::runner::report::{TestOutcome, TestReport};
 use super::runner::{LoadedCode, TestRunResult};
 
-/// Number of runs of the tests.
+/// Number of runs in which a test must have the same outcome before it decides.
 pub(super) const RUNS: usize = 5;
 
 /// The version of the file in the cache.
-pub(super) const SCHEMA: u32 = 7;
+pub(super) const SCHEMA: u32 = 8;
 
-/// The results of a project's own tests.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The results of a project's own tests. Further runs can be added while verdicts use it: they only
+/// quarantine tests, and make warm workers available.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Baseline {
     pub(super) schema: u32,
     /// Every test by id.
@@ -33,18 +37,17 @@ pub struct Baseline {
     /// Wall-clock seconds of each run that records no lines.
     seconds: Vec<f64>,
     /// The peak memory of all runs, in bytes.
-    pub(super) peak_memory: u64,
+    peak_memory: u64,
     /// Changes that the unchanged project's own tests make to their process, see
     /// [`TestReport::marks`](super::runner::report::TestReport::marks).
-    pub(super) marks: BTreeSet<String>,
+    marks: BTreeSet<String>,
     /// The project's files that the tests create or write to.
-    pub(super) changed: BTreeSet<String>,
+    changed: BTreeSet<String>,
     /// The code that the tests load.
     loaded: LoadedCode,
-    /// Reason why a warm worker that has loaded this can't run the tests; `None` if it can.
-    pub(super) unfit: Option<String>,
-    /// Reason why a warm worker that has collected the tests can't run them; `None` if it can.
-    pub(super) uncollectable: Option<String>,
+    /// Results of the runs after the first two; empty before, when warm workers can't be used.
+    #[serde(with = "written_once")]
+    later: OnceLock<LaterRuns>,
     /// True if the runner records no lines: every test counts as running every line.
     #[serde(default)]
     pub(super) lacks_coverage: bool,
@@ -53,11 +56,64 @@ pub struct Baseline {
 /// A test, `""` for import time, and the lines it runs as ranges with both ends included.
 type CoveredRanges = (String, Vec<(usize, usize)>);
 
+/// Results of the runs of all tests after the first two, by warm workers and from scratch.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct LaterRuns {
+    /// Reason why a warm worker that has loaded the code can't run the tests; `None` if it can.
+    pub(super) unfit: Option<String>,
+    /// Reason why a warm worker that has collected the tests can't run them; `None` if it can.
+    pub(super) uncollectable: Option<String>,
+    /// As [`Baseline`]'s, of the workers that can be used.
+    pub(super) marks: BTreeSet<String>,
+    /// As [`Baseline`]'s, of the workers that can be used.
+    pub(super) changed: BTreeSet<String>,
+    /// Wall-clock seconds of the slowest run from scratch.
+    pub(super) slowest: f64,
+    /// The peak memory of the runs from scratch, in bytes.
+    pub(super) peak_memory: u64,
+}
+
+impl LaterRuns {
+    /// Adds the effects and costs of a run from scratch.
+    pub(super) fn add(&mut self, result: &TestRunResult) {
+        let report = &result.report;
+        self.marks
+            .extend(report.marks.iter().chain(&report.broken).cloned());
+        self.changed
+            .extend(result.changed.iter().chain(&result.unreadable).cloned());
+        self.slowest = self.slowest.max(result.wall.as_secs_f64());
+        self.peak_memory = self.peak_memory.max(result.peak_memory);
+    }
+}
+
+/// Serializes a cell as an optional value.
+mod written_once {
+    use std::sync::OnceLock;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        cell: &OnceLock<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        cell.get().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<OnceLock<T>, D::Error> {
+        let value = Option::<T>::deserialize(deserializer)?;
+        Ok(value.map_or_else(OnceLock::new, OnceLock::from))
+    }
+}
+
 /// One test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct TestInfo {
-    /// Its outcome in every run; `None` if the runs differ: the test is flaky and quarantined.
+    /// Its outcome in the first runs; `None` if these differ.
     outcome: Option<TestOutcome>,
+    /// Number of runs with this outcome; [`DIFFERS`] if another run had a different one.
+    agreeing: AtomicUsize,
     /// Of its slowest run.
     seconds: f64,
     /// Reason why it fails, if it always does.
@@ -65,12 +121,45 @@ struct TestInfo {
     message: String,
 }
 
+/// Value of [`TestInfo::agreeing`] for a test whose outcomes differ.
+const DIFFERS: usize = 0;
+
 impl TestInfo {
+    /// Its outcome in every run; `None` if the runs differ: the test is flaky and quarantined.
+    fn outcome(&self) -> Option<TestOutcome> {
+        self.outcome
+            .filter(|_| self.agreeing.load(Ordering::Relaxed) != DIFFERS)
+    }
+
+    /// Returns true if it has had the same outcome in enough runs, or is quarantined.
+    fn is_settled(&self) -> bool {
+        !(1..RUNS).contains(&self.agreeing.load(Ordering::Relaxed))
+    }
+
+    /// Adds a run with this outcome; `None` if it did not run.
+    fn add_run(&self, outcome: Option<TestOutcome>) {
+        let agrees = outcome.is_some() && outcome == self.outcome;
+        let updated =
+            self.agreeing
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |agreeing| {
+                    match (agreeing, agrees) {
+                        (DIFFERS, _) => None,
+                        (_, false) => Some(DIFFERS),
+                        (agreeing, true) => Some(agreeing + 1),
+                    }
+                });
+        // A test that has been quarantined remains so.
+        let _ = updated;
+    }
+
     /// Returns true if it fails in every run.
     fn is_set_aside(&self) -> bool {
-        self.outcome.is_some_and(TestOutcome::is_failure)
+        self.outcome().is_some_and(TestOutcome::is_failure)
     }
 }
+
+/// Reason why warm workers are not used before they were tried.
+const UNTRIED: &str = "its other runs are still being made";
 
 /// Maximum number of reasons for failing tests that a message lists.
 const REASONS_LISTED: usize = 5;
@@ -135,8 +224,7 @@ impl Baseline {
                 .cloned()
                 .collect(),
             loaded: loaded.unwrap_or_default(),
-            unfit: Some("it was not tried".to_owned()),
-            uncollectable: Some("it was not tried".to_owned()),
+            later: OnceLock::new(),
             lacks_coverage: false,
         };
         baseline.check_share(project, min_share)?;
@@ -144,10 +232,10 @@ impl Baseline {
     }
 
     /// Refuses a project of whose tests too few pass.
-    fn check_share(&self, project: &str, min_share: f64) -> Result<(), VerdictError> {
+    pub(super) fn check_share(&self, project: &str, min_share: f64) -> Result<(), VerdictError> {
         let count = |outcome: TestOutcome| {
             let tests = self.tests.values();
-            tests.filter(|test| test.outcome == Some(outcome)).count()
+            tests.filter(|test| test.outcome() == Some(outcome)).count()
         };
         let passing = count(TestOutcome::Passed);
         let tests = self.tests.len() - count(TestOutcome::Skipped) + self.uncollected.len();
@@ -159,8 +247,8 @@ impl Baseline {
 
     /// The error that lists why tests are set aside; `least` is the share that must pass.
     pub(super) fn tests_fail(&self, project: &str, least: String) -> VerdictError {
-        let passed = |test: &&TestInfo| test.outcome == Some(TestOutcome::Passed);
-        let skipped = |test: &&TestInfo| test.outcome == Some(TestOutcome::Skipped);
+        let passed = |test: &&TestInfo| test.outcome() == Some(TestOutcome::Passed);
+        let skipped = |test: &&TestInfo| test.outcome() == Some(TestOutcome::Skipped);
         VerdictError::TestsFail {
             project: project.to_owned(),
             passing: self.tests.values().filter(passed).count(),
@@ -222,7 +310,7 @@ impl Baseline {
     pub fn stable(&self) -> Vec<&str> {
         self.tests
             .iter()
-            .filter(|(_, info)| info.outcome.is_some() && !info.is_set_aside())
+            .filter(|(_, info)| info.outcome().is_some() && !info.is_set_aside())
             .map(|(id, _)| id.as_str())
             .collect()
     }
@@ -231,7 +319,7 @@ impl Baseline {
     pub fn quarantined(&self) -> Vec<&str> {
         self.tests
             .iter()
-            .filter(|(_, info)| info.outcome.is_none())
+            .filter(|(_, info)| info.outcome().is_none())
             .map(|(id, _)| id.as_str())
             .collect()
     }
@@ -243,44 +331,116 @@ impl Baseline {
 
     /// Reason why every run of the tests starts from scratch; `None` if warm workers can run them.
     pub fn unfit(&self) -> Option<&str> {
-        self.unfit.as_deref()
+        match self.later.get() {
+            Some(later) => later.unfit.as_deref(),
+            None => Some(UNTRIED),
+        }
     }
 
     /// Returns true if a warm worker that has loaded the libraries can run the tests.
     pub fn is_warm(&self) -> bool {
-        self.unfit.is_none()
+        self.later.get().is_some_and(|later| later.unfit.is_none())
     }
 
     /// Returns true if a warm worker that has collected the tests can run them.
     pub fn is_collectable(&self) -> bool {
-        self.uncollectable.is_none()
+        let collects = |later: &LaterRuns| later.uncollectable.is_none();
+        self.later.get().is_some_and(collects)
+    }
+
+    /// Returns true if all its runs are made, and warm workers were tried.
+    pub fn is_complete(&self) -> bool {
+        self.later.get().is_some()
+    }
+
+    /// Of these tests, those that have not had the same outcome in enough runs yet.
+    pub(super) fn unsettled<'a>(&self, ids: &[&'a str]) -> Vec<&'a str> {
+        if self.is_complete() {
+            return Vec::new();
+        }
+        let is_unsettled = |id: &&&str| self.tests.get(**id).is_some_and(|info| !info.is_settled());
+        ids.iter().filter(is_unsettled).copied().collect()
+    }
+
+    /// Returns true if a test is quarantined.
+    pub(super) fn is_quarantined(&self, id: &str) -> bool {
+        self.tests
+            .get(id)
+            .is_some_and(|info| info.outcome().is_none())
+    }
+
+    /// Of these tests, those whose outcome in a run of the unchanged project is another.
+    pub(super) fn differing<'a>(&self, ids: &[&'a str], report: &TestReport) -> Vec<&'a str> {
+        let differs = |id: &&&str| {
+            let outcome = report.tests.get(**id).map(|test| test.outcome);
+            self.tests
+                .get(**id)
+                .is_some_and(|info| info.outcome != outcome)
+        };
+        ids.iter().filter(differs).copied().collect()
+    }
+
+    /// Adds a run of these tests of the unchanged project.
+    pub(super) fn add_run(&self, ids: &[&str], report: &TestReport) {
+        for id in ids {
+            if let Some(info) = self.tests.get(*id) {
+                info.add_run(report.tests.get(*id).map(|test| test.outcome));
+            }
+        }
+    }
+
+    /// Adds a run of all tests in which every stable test had its outcome.
+    pub(super) fn add_agreeing_run(&self) {
+        for info in self.tests.values() {
+            info.add_run(info.outcome());
+        }
+    }
+
+    /// The ids of all tests.
+    pub(super) fn ids(&self) -> Vec<&str> {
+        self.tests.keys().map(String::as_str).collect()
+    }
+
+    /// Adds the results of the later runs, which completes it.
+    pub(super) fn complete(&self, later: LaterRuns) {
+        // Only one thread makes them.
+        drop(self.later.set(later));
+    }
+
+    /// The peak memory of all runs, in bytes.
+    pub(super) fn peak_memory(&self) -> u64 {
+        let later = self.later.get().map_or(0, |later| later.peak_memory);
+        self.peak_memory.max(later)
     }
 
     /// Returns true if a test is excluded because it is flaky or always fails.
     pub fn leaves_out(&self, id: &str) -> bool {
         self.tests
             .get(id)
-            .is_some_and(|test| test.outcome.is_none() || test.is_set_aside())
+            .is_some_and(|test| test.outcome().is_none() || test.is_set_aside())
     }
 
     /// Returns true if the project's own tests leave this mark on their process.
     pub(super) fn leaves_mark(&self, mark: &str) -> bool {
-        self.marks.contains(mark)
+        let later = self.later.get();
+        self.marks.contains(mark) || later.is_some_and(|later| later.marks.contains(mark))
     }
 
     /// Returns true if the project's own tests create or write to this file of the project.
     pub(super) fn changes_file(&self, path: &str) -> bool {
-        self.changed.contains(path)
+        let later = self.later.get();
+        self.changed.contains(path) || later.is_some_and(|later| later.changed.contains(path))
     }
 
     /// The outcome of a stable test.
     pub(super) fn outcome(&self, id: &str) -> Option<TestOutcome> {
-        self.tests.get(id)?.outcome
+        self.tests.get(id)?.outcome()
     }
 
     /// Wall-clock time of the slowest run of all tests.
     pub fn slowest(&self) -> Duration {
-        Duration::from_secs_f64(self.seconds.iter().copied().fold(0.0, f64::max))
+        let later = self.later.get().map_or(0.0, |later| later.slowest);
+        Duration::from_secs_f64(self.seconds.iter().copied().fold(later, f64::max))
     }
 
     /// Time that these tests take, start-up excluded.
@@ -348,7 +508,7 @@ impl Baseline {
 
     /// Returns true if a stable test, and not only an import, runs a one-based line of a file.
     pub fn covers(&self, file: &str, line: usize) -> bool {
-        let passes = |test: &TestInfo| test.outcome == Some(TestOutcome::Passed);
+        let passes = |test: &TestInfo| test.outcome() == Some(TestOutcome::Passed);
         if self.lacks_coverage {
             return self.tests.values().any(passes);
         }
@@ -393,6 +553,7 @@ fn merge_tests(runs: &[BaselineRun]) -> BTreeMap<String, TestInfo> {
         };
         let info = TestInfo {
             outcome,
+            agreeing: AtomicUsize::new(if agree { runs.len() } else { DIFFERS }),
             seconds,
             message,
         };
@@ -490,6 +651,29 @@ mod tests {
 
     fn from_runs(runs: &[BaselineRun], min_share: f64) -> Result<Baseline, VerdictError> {
         Baseline::from_runs("demo", runs, BTreeMap::new(), min_share)
+    }
+
+    #[test]
+    fn later_runs_settle_tests_or_quarantine_them_for_good() {
+        let baseline = from_runs(&[run(BOTH), run(BOTH)], 0.5).expect("no test fails");
+        let failing = BOTH.replace(r#""b","outcome":"passed""#, r#""b","outcome":"failed""#);
+        let (passing, failing) = (run(BOTH).result.report, run(&failing).result.report);
+        assert_eq!(baseline.unsettled(&["a", "b", "other"]), ["a", "b"]);
+        for report in [&passing, &failing, &passing] {
+            baseline.add_run(&["a", "b"], report);
+        }
+        assert!(baseline.unsettled(&["a", "b"]).is_empty());
+        assert_eq!(
+            (baseline.stable(), baseline.quarantined()),
+            (vec!["a"], vec!["b"])
+        );
+        assert!(!baseline.covers("m.py", 1) && baseline.covers("m.py", 3));
+        let stored = serde_json::to_string(&baseline).expect("it is plain data");
+        let loaded: Baseline = serde_json::from_str(&stored).expect("it was stored");
+        assert_eq!(loaded.quarantined(), ["b"]);
+        assert!(!loaded.is_complete() && !loaded.is_warm());
+        loaded.complete(LaterRuns::default());
+        assert!(loaded.is_complete() && loaded.is_warm());
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fillrate_sandbox::{End, Limits, SandboxError};
 
-use super::baseline::{Baseline, BaselineRun, RUNS, SCHEMA, key_line};
+use super::baseline::{Baseline, BaselineRun, LaterRuns, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
 use super::missing::{missing_advice, missing_modules};
 use super::runner::report::{CollectError, TestReport};
@@ -22,26 +23,47 @@ const TEST_TIME: Duration = Duration::from_secs(60);
 const MOST_REPEATS: usize = 8;
 /// Number of runs of all tests with warm workers of one readiness.
 const WARM_RUNS: usize = 2;
+/// Number of runs of all tests after which a baseline can be used.
+pub(super) const FIRST_RUNS: usize = 2;
+
+/// What happens while a baseline is made.
+#[derive(Clone, Copy, Debug)]
+pub enum BaselineStep {
+    /// Runs of all tests are finished.
+    Runs {
+        /// Number of these.
+        done: usize,
+        /// Number of runs before the baseline is used.
+        total: usize,
+    },
+    /// The first run of all tests succeeded.
+    FirstRun {
+        /// Number of tests.
+        tests: usize,
+        /// Its wall-clock time.
+        time: Duration,
+    },
+}
 
 /// The file of the baseline with this key, relative to the cache.
 pub(super) fn baseline_file(key: &str) -> PathBuf {
     Path::new("baselines").join(format!("{key}.json"))
 }
 
-/// Loads the baseline for this source and environment from the cache, or runs the tests and stores
-/// it there. `progress` gets the number of finished runs and of all runs.
+/// Loads the baseline for this source and environment from the cache, or makes the first runs of
+/// the tests and stores their results there: a baseline that is not complete if it is new.
+/// `progress` gets what happens; `total` is the number of runs that it reports.
 ///
 /// # Errors
 /// The tests can't be run, or fail; the cache can't be written.
-pub(super) fn load_or_measure(
+pub(super) fn load_or_begin(
     runner: &mut ProjectRunner,
-    warm: &WarmWorkers,
     cache: &Path,
     threads: usize,
-    progress: impl Fn(usize, usize) + Sync,
+    total: usize,
+    progress: &(dyn Fn(BaselineStep) + Sync),
 ) -> Result<Baseline, VerdictError> {
     let path = cache.join(baseline_file(&runner.key()));
-    let folder = path.parent().unwrap_or(cache).to_owned();
     let cached = std::fs::read(&path)
         .ok()
         .and_then(|bytes| serde_json::from_slice::<Baseline>(&bytes).ok())
@@ -51,36 +73,35 @@ pub(super) fn load_or_measure(
         runner.leave_out(&files);
         return Ok(baseline);
     }
-    let baseline = measure(runner, warm, threads, progress)?;
+    let baseline = first_runs(runner, threads, total, progress)?;
+    store(&baseline, &runner.key(), cache)?;
+    Ok(baseline)
+}
+
+/// Stores a baseline in the cache.
+///
+/// # Errors
+/// The cache can't be written.
+pub(super) fn store(baseline: &Baseline, key: &str, cache: &Path) -> Result<(), VerdictError> {
+    let path = cache.join(baseline_file(key));
+    let folder = path.parent().unwrap_or(cache);
     let cache_error = |source| VerdictError::Cache {
         path: path.clone(),
         source,
     };
-    std::fs::create_dir_all(&folder).map_err(cache_error)?;
+    std::fs::create_dir_all(folder).map_err(cache_error)?;
     // Written atomically: a killed process leaves no partial file under the name.
-    let file = tempfile::NamedTempFile::new_in(&folder).map_err(cache_error)?;
-    serde_json::to_writer(std::io::BufWriter::new(&file), &baseline)
+    let file = tempfile::NamedTempFile::new_in(folder).map_err(cache_error)?;
+    serde_json::to_writer(std::io::BufWriter::new(&file), baseline)
         .map_err(|error| cache_error(error.into()))?;
     file.persist(&path)
         .map_err(|error| cache_error(error.error))?;
-    Ok(baseline)
+    Ok(())
 }
 
-fn measure(
-    runner: &mut ProjectRunner,
-    warm: &WarmWorkers,
-    threads: usize,
-    progress: impl Fn(usize, usize) + Sync,
-) -> Result<Baseline, VerdictError> {
-    let prepared = runner.prepared();
-    let project = prepared.project.name.clone();
-    let files = prepared
-        .hole_files()
-        .map_err(|error| VerdictError::NotRunnable {
-            project: project.clone(),
-            reason: error.to_string(),
-        })?;
-    let plain = TestRun {
+/// A run of all tests without coverage and without changes.
+fn plain_run() -> TestRun<'static> {
+    TestRun {
         replaced: &[],
         select: None,
         coverage: None,
@@ -96,42 +117,116 @@ fn measure(
             collect: 1 << 30,
             ..Limits::default()
         },
+    }
+}
+
+/// Runs all tests once plain and once with coverage, at the same time if there are several
+/// threads.
+fn first_runs(
+    runner: &mut ProjectRunner,
+    threads: usize,
+    total: usize,
+    progress: &(dyn Fn(BaselineStep) + Sync),
+) -> Result<Baseline, VerdictError> {
+    let prepared = runner.prepared();
+    let project = prepared.project.name.clone();
+    let files = prepared
+        .hole_files()
+        .map_err(|error| VerdictError::NotRunnable {
+            project: project.clone(),
+            reason: error.to_string(),
+        })?;
+    let plain = TestRun {
+        test_time: Some(TEST_TIME),
+        ..plain_run()
     };
-    progress(0, RUNS);
-    // If the first run fails, the others are pointless.
-    let (first, uncollected) = run_first(runner, &plain, &files)?;
-    let first = check_complete(first, &project)?;
-    let runner = &*runner;
-    progress(1, RUNS);
     let with_coverage = TestRun {
         coverage: Some(&files),
-        ..plain.clone()
+        ..plain_run()
     };
-    let mut runs = vec![BaselineRun {
-        with_coverage: false,
-        result: first,
-    }];
-    runs.push(BaselineRun {
-        with_coverage: true,
-        result: check_complete(runner.run(&with_coverage)?, &project)?,
+    let runs_done = |done| progress(BaselineStep::Runs { done, total });
+    runs_done(0);
+    let early = TestRun {
+        test_time: Some(TEST_TIME),
+        ..with_coverage.clone()
+    };
+    // If the first run fails, a second one after it is pointless.
+    let both = [plain.clone(), early];
+    let together = if threads > 1 { &both[..] } else { &both[..1] };
+    let mut results = run_jobs(
+        together,
+        threads,
+        || (),
+        |(), run| runner.run(run),
+        runs_done,
+    )?
+    .into_iter();
+    let (first, early) = (results.next(), results.next());
+    let first = first.expect("each job has a result");
+    let (first, uncollected) = settle_first(runner, &plain, &files, first)?;
+    let first = check_complete(first, &project)?;
+    progress(BaselineStep::FirstRun {
+        tests: first.report.tests.len(),
+        time: first.wall,
     });
-    progress(runs.len(), RUNS);
-    let from_runs = |runs: &[BaselineRun]| {
-        let mut baseline =
-            Baseline::from_runs(&project, runs, uncollected.clone(), runner.min_share())?;
-        baseline.lacks_coverage = !runner.can_select();
-        if baseline.lacks_coverage && !baseline.set_aside().is_empty() {
-            // Its command runs all tests, so that it can't succeed.
-            return Err(baseline.tests_fail(&project, "100 %".to_owned()));
-        }
-        Ok(baseline)
+    let runner = &*runner;
+    // Tests that are left out must not run, and one that takes longer with coverage must end.
+    let counts = |result: &TestRunResult| {
+        uncollected.is_empty() && result.report.ended && result.report.collect_errors.is_empty()
     };
-    let try_all = |baseline: &Baseline| -> Result<[WarmTrial; 2], VerdictError> {
+    let covered = match early.filter(counts) {
+        Some(result) => result,
+        None => runner.run(&with_coverage)?,
+    };
+    let runs = [
+        BaselineRun {
+            with_coverage: false,
+            result: first,
+        },
+        BaselineRun {
+            with_coverage: true,
+            result: check_complete(covered, &project)?,
+        },
+    ];
+    let mut baseline = Baseline::from_runs(&project, &runs, uncollected, runner.min_share())?;
+    baseline.lacks_coverage = !runner.can_select();
+    check_passes(runner, &baseline)?;
+    runs_done(runs.len());
+    Ok(baseline)
+}
+
+/// Refuses a baseline of which too few tests pass.
+fn check_passes(runner: &ProjectRunner, baseline: &Baseline) -> Result<(), VerdictError> {
+    let project = &runner.prepared().project.name;
+    baseline.check_share(project, runner.min_share())?;
+    if baseline.lacks_coverage && !baseline.set_aside().is_empty() {
+        // Its command runs all tests, so that it can't succeed.
+        return Err(baseline.tests_fail(project, "100 %".to_owned()));
+    }
+    Ok(())
+}
+
+/// Makes the other runs of a baseline, after which it is complete; `stopped` ends it before the
+/// next run.
+///
+/// # Errors
+/// The tests can't be run, or too few of them pass.
+pub(super) fn complete(
+    runner: &ProjectRunner,
+    warm: &WarmWorkers,
+    baseline: &Baseline,
+    threads: usize,
+    stopped: &AtomicBool,
+    progress: &(dyn Fn(BaselineStep) + Sync),
+) -> Result<(), VerdictError> {
+    let project = &runner.prepared().project.name;
+    let plain = plain_run();
+    let try_all = || -> Result<[WarmTrial; 2], VerdictError> {
         let trials = run_jobs(
             &[Readiness::Loaded, Readiness::Collected],
             threads,
             || (),
-            |(), readiness| try_warm(runner, warm, baseline, &plain, *readiness),
+            |(), readiness| try_warm(runner, warm, baseline, &plain, *readiness, stopped),
             |_| {},
         )?;
         Ok(trials
@@ -140,50 +235,58 @@ fn measure(
     };
     // Runs by warm workers are runs of all tests, too. They count if every test agrees; if one
     // differs, it may be flaky, or such workers may not fit it.
-    let mut baseline = from_runs(&runs)?;
-    let mut trials = try_all(&baseline)?;
+    let quarantined = baseline.quarantined().len();
+    let mut trials = try_all()?;
     let fit = trials.iter().filter(|trial| trial.fits()).count();
-    let missing = RUNS.saturating_sub(runs.len() + WARM_RUNS * fit);
-    progress(RUNS - missing, RUNS);
-    if missing > 0 {
-        runs.extend(run_jobs(
-            &vec![(); missing],
-            threads,
-            || (),
-            |(), ()| {
-                let result = check_complete(runner.run(&plain)?, &project)?;
-                Ok::<_, VerdictError>(BaselineRun {
-                    with_coverage: false,
-                    result,
-                })
-            },
-            |done| progress(RUNS - missing + done, RUNS),
-        )?);
-        let after = from_runs(&runs)?;
-        // Only a test that proved flaky changes the result of the warm workers.
-        if after.quarantined().len() > baseline.quarantined().len() {
-            trials = try_all(&after)?;
-        }
-        baseline = after;
+    let missing = RUNS.saturating_sub(FIRST_RUNS + WARM_RUNS * fit);
+    let runs_done = |done| progress(BaselineStep::Runs { done, total: RUNS });
+    runs_done(RUNS - missing);
+    let from_scratch = run_jobs(
+        &vec![(); missing],
+        threads,
+        || (),
+        |(), ()| {
+            if stopped.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let result = check_complete(runner.run(&plain)?, project)?;
+            baseline.add_run(&baseline.ids(), &result.report);
+            Ok::<_, VerdictError>(Some(result))
+        },
+        |done| runs_done(RUNS - missing + done),
+    )?;
+    // Only a test that proved flaky changes the result of the warm workers.
+    if missing > 0 && baseline.quarantined().len() > quarantined {
+        trials = try_all()?;
     }
-    add_trials(&mut baseline, trials);
-    Ok(baseline)
+    if stopped.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut later = later_runs(trials);
+    from_scratch
+        .iter()
+        .flatten()
+        .for_each(|result| later.add(result));
+    check_passes(runner, baseline)?;
+    baseline.complete(later);
+    Ok(())
 }
 
-/// Adds to a baseline why warm workers of each readiness can't be used, and the effects of those
-/// that can.
-fn add_trials(baseline: &mut Baseline, [loaded, collected]: [WarmTrial; 2]) {
+/// The reasons why warm workers of each readiness can't be used, and the effects of those that can.
+fn later_runs([loaded, collected]: [WarmTrial; 2]) -> LaterRuns {
+    let mut later = LaterRuns::default();
     // The effects of a worker that is not used are not expected.
     for trial in [&loaded, &collected]
         .into_iter()
         .filter(|trial| trial.fits())
     {
-        baseline.marks.extend(trial.marks.iter().cloned());
-        baseline.changed.extend(trial.changed.iter().cloned());
+        later.marks.extend(trial.marks.iter().cloned());
+        later.changed.extend(trial.changed.iter().cloned());
     }
     // A worker that has collected the tests has loaded the code, too.
-    baseline.uncollectable = loaded.reason.clone().or(collected.reason);
-    baseline.unfit = loaded.reason;
+    later.uncollectable = loaded.reason.clone().or(collected.reason);
+    later.unfit = loaded.reason;
+    later
 }
 
 /// Result of running all tests with warm workers.
@@ -208,22 +311,23 @@ impl WarmTrial {
     }
 }
 
-/// Runs all tests, and again without a test that does not end or a file of tests that keeps the
-/// others from being compiled. Returns the last run and, by name, why tests or files of tests are
-/// left out from now on. `sources` are the files with holes: if one does not compile, nothing is
-/// left out.
-fn run_first(
+/// Runs all tests again without a test that did not end in the first run or a file of tests that
+/// keeps the others from being compiled. Returns the last run and, by name, why tests or files of
+/// tests are left out from now on. `sources` are the files with holes: if one does not compile,
+/// nothing is left out.
+fn settle_first(
     runner: &mut ProjectRunner,
-    plain: &TestRun<'_>,
+    run: &TestRun<'_>,
     sources: &[String],
+    first: TestRunResult,
 ) -> Result<(TestRunResult, BTreeMap<String, String>), VerdictError> {
-    let run = TestRun {
-        test_time: Some(TEST_TIME),
-        ..plain.clone()
-    };
     let mut uncollected = BTreeMap::new();
+    let mut first = Some(first);
     for _ in 0..MOST_REPEATS {
-        let mut result = runner.run(&run)?;
+        let mut result = match first.take() {
+            Some(result) => result,
+            None => runner.run(run)?,
+        };
         let more = leave_out_uncollected(runner, &mut result.report, sources);
         let none_ran = result.report.ended && result.report.tests.is_empty();
         let repeat = !more.is_empty() && (!result.report.ended || none_ran);
@@ -241,7 +345,7 @@ fn run_first(
         }
         return Ok((result, uncollected));
     }
-    Ok((runner.run(&run)?, uncollected))
+    Ok((runner.run(run)?, uncollected))
 }
 
 /// Runs the unchanged project's tests twice with a warm worker, the second time with the file that
@@ -252,6 +356,7 @@ fn try_warm(
     baseline: &Baseline,
     plain: &TestRun<'_>,
     readiness: Readiness,
+    stopped: &AtomicBool,
 ) -> Result<WarmTrial, VerdictError> {
     let unchanged = match baseline.most_covered_file() {
         Some(path) => Some((path.to_owned(), runner.read(path)?)),
@@ -264,6 +369,9 @@ fn try_warm(
     let mut trial = WarmTrial::default();
     let runs: [&[(&str, &str)]; WARM_RUNS] = [&[], &unchanged];
     for replaced in runs {
+        if stopped.load(Ordering::Relaxed) {
+            return Ok(WarmTrial::unfit("it was stopped".to_owned()));
+        }
         let run = TestRun {
             replaced,
             ..plain.clone()
@@ -273,7 +381,8 @@ fn try_warm(
             runner,
             &run,
             baseline.loaded(),
-            (readiness, memory),
+            readiness,
+            memory,
             Vec::new(),
         ) {
             Ok(Some(result)) => result,
@@ -289,6 +398,7 @@ fn try_warm(
         if let Some(reason) = difference(baseline, &result) {
             return Ok(WarmTrial::unfit(reason));
         }
+        baseline.add_agreeing_run();
         let report = result.report;
         trial.marks.extend(report.marks);
         trial.marks.extend(report.broken);

@@ -24,7 +24,7 @@ const VERSION_TIME: Duration = Duration::from_secs(2);
 /// A project's runner and baseline, and the resources that runs of its tests share.
 pub(super) struct Executor {
     pub(super) runner: ProjectRunner,
-    warm: WarmWorkers,
+    pub(super) warm: WarmWorkers,
     /// `None` if the framework has none.
     compile_checker: Option<CompileChecker>,
     pub(super) baseline: Baseline,
@@ -167,9 +167,11 @@ impl Executor {
             }
             _ => (Vec::new(), Duration::ZERO),
         };
-        let how = (readiness, self.memory_limit());
         let loaded = self.baseline.loaded();
-        let result = self.warm.run(&self.runner, run, loaded, how, compiled);
+        let memory = self.memory_limit();
+        let result = self
+            .warm
+            .run(&self.runner, run, loaded, readiness, memory, compiled);
         match result {
             // It worked at baseline; a worker that has only loaded the libraries still works.
             Err(VerdictError::Sandbox(error @ SandboxError::Program { .. })) if collected => {
@@ -225,8 +227,14 @@ impl Executor {
         };
         let _shared = self.exclusive.read();
         let loaded = self.baseline.loaded();
-        let how = (self.baseline.is_collectable(), self.memory_limit());
-        let result = self.warm.run_versions(&self.runner, &run, loaded, how);
+        let readiness = match self.baseline.is_collectable() {
+            true => Readiness::Collected,
+            false => Readiness::Loaded,
+        };
+        let memory = self.memory_limit();
+        let result = self
+            .warm
+            .run_versions(&self.runner, &run, loaded, readiness, memory);
         match result {
             Ok(result) => Ok(result.map(|result| result.results).unwrap_or_default()),
             // Each by itself may still work.
@@ -339,6 +347,6 @@ impl Executor {
 
     /// The memory limit of a run, in bytes.
     fn memory_limit(&self) -> u64 {
-        (self.baseline.peak_memory * 3).max(1 << 30)
+        (self.baseline.peak_memory() * 3).max(1 << 30)
     }
 }

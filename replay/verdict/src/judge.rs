@@ -3,21 +3,26 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use fillrate_language::task::sha256_hex;
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
 
-use super::baseline::Baseline;
-use super::baseline_runs::{baseline_file, load_or_measure};
+use super::baseline::{Baseline, RUNS};
+use super::baseline_runs::{
+    BaselineStep, FIRST_RUNS, baseline_file, complete, load_or_begin, store,
+};
 use super::cache::VerdictCache;
+use super::confirmation::Confirmation;
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
 use super::flaky::FlakyTests;
 use super::judged_code::{CodeOrigin, JudgedCode};
 use super::outcome::{Outcome, Proof, Verdict};
+use super::runner::report::TestReport;
 use super::runner::{ProjectRunner, TestRun, WarmWorkers};
 use super::twin_check::TwinCheck;
 use super::type_checker::TypeChecker;
@@ -29,19 +34,46 @@ const LARGEST_GROWTH: usize = 16 << 10;
 
 /// Judges changes to one project.
 pub struct Judge {
-    pub(super) executor: Executor,
+    pub(super) executor: Arc<Executor>,
+    confirmation: Confirmation,
     pub(super) engine: Engine,
     /// Verdicts by change, so that identical text runs once. The inner lock is held during a run,
     /// so that a second caller waits for it instead of running it again.
     verdicts: Mutex<HashMap<String, Arc<Mutex<Option<Verdict>>>>>,
     /// `None` disables reading and storing verdicts.
     cache: Option<VerdictCache>,
+    /// Verdicts on own code that rely on tests with too few runs.
+    unsettled: Mutex<UnsettledVerdicts>,
     pub(super) flaky: FlakyTests,
     /// Number of versions that got their verdict from a process that had others before or after.
     pub(super) judged_in_shared_process: AtomicUsize,
     twins: TwinCheck,
     /// `None` disables type checks.
     type_checker: Option<TypeChecker>,
+}
+
+/// Verdicts that hold if the tests that they rely on are not flaky.
+#[derive(Default)]
+struct UnsettledVerdicts {
+    /// By their keys.
+    verdicts: HashMap<String, Verdict>,
+    /// The tests that they rely on.
+    tests: BTreeSet<String>,
+}
+
+/// A verdict, and the tests that it relies on and that have had too few runs.
+struct JudgedRun {
+    verdict: Verdict,
+    unsettled: BTreeSet<String>,
+}
+
+impl From<Verdict> for JudgedRun {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            unsettled: BTreeSet::new(),
+        }
+    }
 }
 
 /// Identifiers of the compiled forms of a file's versions: two versions that compile to the same
@@ -65,21 +97,56 @@ impl Judge {
         cache: &Path,
         engine: Engine,
         jobs: usize,
-        progress: impl Fn(usize, usize) + Sync,
+        progress: impl Fn(BaselineStep) + Sync,
+    ) -> Result<Self, VerdictError> {
+        Self::after_first_runs(prepared, cache, engine, jobs, Duration::MAX, progress)
+    }
+
+    /// As [`Judge::new`]. But if one run of all tests takes longer than `longest`, the judge can be
+    /// used after two: the others are made meanwhile, and tests that decide are rerun for verdicts
+    /// that come sooner.
+    ///
+    /// # Errors
+    /// As [`Judge::new`].
+    pub fn after_first_runs(
+        prepared: &Prepared,
+        cache: &Path,
+        engine: Engine,
+        jobs: usize,
+        longest: Duration,
+        progress: impl Fn(BaselineStep) + Sync,
     ) -> Result<Self, VerdictError> {
         let mut runner = ProjectRunner::new(prepared, cache)?;
         let warm = WarmWorkers::default();
-        let baseline = load_or_measure(&mut runner, &warm, cache, jobs, progress)?;
-        Ok(Self {
+        let total = if longest == Duration::MAX {
+            RUNS
+        } else {
+            FIRST_RUNS
+        };
+        let baseline = load_or_begin(&mut runner, cache, jobs, total, &progress)?;
+        // Without coverage, every test decides over every change.
+        let waits = baseline.slowest() <= longest || baseline.lacks_coverage;
+        if !baseline.is_complete() && waits {
+            let running = AtomicBool::new(false);
+            complete(&runner, &warm, &baseline, jobs, &running, &progress)?;
+            store(&baseline, &runner.key(), cache)?;
+        }
+        let mut judge = Self {
             twins: TwinCheck::new(cache, &runner.key()),
-            executor: Executor::new(runner, warm, baseline),
+            executor: Arc::new(Executor::new(runner, warm, baseline)),
+            confirmation: Confirmation::default(),
             engine,
             verdicts: Mutex::default(),
             cache: None,
+            unsettled: Mutex::default(),
             flaky: FlakyTests::default(),
             judged_in_shared_process: AtomicUsize::default(),
             type_checker: None,
-        })
+        };
+        if !judge.baseline().is_complete() {
+            judge.confirmation.start(&judge.executor, cache);
+        }
+        Ok(judge)
     }
 
     /// The same judge, whose verdicts on a project with TypeScript in its environment and a
@@ -127,6 +194,10 @@ impl Judge {
         let types = types.map(|reason| format!("some changes' types are not checked: {reason}"));
         let mut all = self.executor.slow_paths();
         all.extend(types);
+        let fault = self.confirmation.fault();
+        all.extend(fault.map(|reason| {
+            format!("every run of the tests starts from scratch, which takes longer: {reason}")
+        }));
         all
     }
 
@@ -150,7 +221,8 @@ impl Judge {
     }
 
     /// As [`Judge::judge`], for contents that this program wrote, such as a mutant: as it forges
-    /// nothing, no twins run, and its verdict holds for no completion of the same text.
+    /// nothing, no twins run, and its verdict holds for no completion of the same text. While the
+    /// baseline is not complete, the verdict holds only if [`Judge::settle`] returns true later.
     ///
     /// # Errors
     /// As [`Judge::judge`].
@@ -161,6 +233,29 @@ impl Judge {
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
         self.judge_code(JudgedCode::own(path, contents), tests)
+    }
+
+    /// Reruns the tests on which verdicts on own code rely until they have had enough runs. Returns
+    /// false if one of them proves flaky: these verdicts are then discarded.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    pub fn settle(&self) -> Result<bool, VerdictError> {
+        let UnsettledVerdicts { verdicts, tests } = std::mem::take(&mut *self.unsettled.lock());
+        let ids: Vec<&str> = tests.iter().map(String::as_str).collect();
+        let stable = self.baseline().stable();
+        let (executor, engine) = (&self.executor, self.engine);
+        let is_flaky = self
+            .confirmation
+            .finds_flaky(executor, engine, &ids, &stable)?;
+        for (key, verdict) in verdicts {
+            if is_flaky {
+                self.verdicts.lock().remove(&key);
+            } else if let Some(cache) = &self.cache {
+                cache.store(&key, &verdict);
+            }
+        }
+        Ok(!is_flaky)
     }
 
     /// Returns true if a verdict is in memory or in the cache.
@@ -200,14 +295,21 @@ impl Judge {
             return Ok(verdict.clone());
         }
         let cached = self.cache.as_ref().and_then(|cache| cache.load(&key));
-        let mut verdict = match &cached {
-            Some(verdict) => verdict.clone(),
+        let JudgedRun {
+            mut verdict,
+            unsettled,
+        } = match &cached {
+            Some(verdict) => verdict.clone().into(),
             None => self.run(self.engine, code, &original, tests)?,
         };
         if let (Some(type_checker), None) = (&self.type_checker, &verdict.types) {
             verdict.types = type_checker.check(code.path, code.contents)?;
         }
-        if let Some(cache) = &self.cache
+        if !unsettled.is_empty() {
+            let mut all = self.unsettled.lock();
+            all.verdicts.insert(key.clone(), verdict.clone());
+            all.tests.extend(unsettled);
+        } else if let Some(cache) = &self.cache
             && cached.as_ref() != Some(&verdict)
         {
             cache.store(&key, &verdict);
@@ -262,7 +364,7 @@ impl Judge {
     ) -> Result<Verdict, VerdictError> {
         let original = self.executor.runner.read(path)?;
         let code = JudgedCode::foreign(path, contents);
-        self.run(engine, code, &original, tests)
+        Ok(self.run(engine, code, &original, tests)?.verdict)
     }
 
     /// As [`Judge::judge_own`] with another engine and without any cache.
@@ -278,16 +380,33 @@ impl Judge {
     ) -> Result<Verdict, VerdictError> {
         let original = self.executor.runner.read(path)?;
         let code = JudgedCode::own(path, contents);
-        self.run(engine, code, &original, tests)
+        Ok(self.run(engine, code, &original, tests)?.verdict)
     }
 
+    /// Judges code until no test that decides proves flaky: each time, one more is quarantined.
     fn run(
         &self,
         engine: Engine,
         code: JudgedCode<'_>,
         original: &str,
         tests: &[String],
-    ) -> Result<Verdict, VerdictError> {
+    ) -> Result<JudgedRun, VerdictError> {
+        loop {
+            if let Some(judged) = self.run_once(engine, code, original, tests)? {
+                return Ok(judged);
+            }
+        }
+    }
+
+    /// The verdict on code; `None` if a test that decides proved flaky meanwhile. Own code relies
+    /// on tests that have had too few runs.
+    fn run_once(
+        &self,
+        engine: Engine,
+        code: JudgedCode<'_>,
+        original: &str,
+        tests: &[String],
+    ) -> Result<Option<JudgedRun>, VerdictError> {
         let JudgedCode {
             path,
             contents,
@@ -295,20 +414,22 @@ impl Judge {
         } = code;
         let growth = contents.len().saturating_sub(original.len());
         if growth > LARGEST_GROWTH {
-            return Ok(Verdict {
+            let verdict = Verdict {
                 reason: format!(
                     "the file grows by {growth} bytes, and at most {LARGEST_GROWTH} are judged"
                 ),
                 ..Verdict::from_outcome(Outcome::Failed)
-            });
+            };
+            return Ok(Some(verdict.into()));
         }
         let executor = &self.executor;
         let expected = match self.resolve_tests(tests)? {
             Some(named) if named.is_empty() => {
-                return Ok(Verdict {
+                let verdict = Verdict {
                     reason: self.why_undecided(tests),
                     ..Verdict::from_outcome(Outcome::Flaky)
-                });
+                };
+                return Ok(Some(verdict.into()));
             }
             Some(named) => named,
             None => executor.baseline.stable(),
@@ -322,7 +443,7 @@ impl Judge {
             && !deciding.is_empty()
             && let Some(refused) = executor.refusal(engine, path, contents)?
         {
-            return Ok(executor.interpret(&refused, &deciding));
+            return Ok(Some(executor.interpret(&refused, &deciding).into()));
         }
         let batches = match engine {
             Engine::Naive => vec![expected.clone()],
@@ -330,6 +451,8 @@ impl Judge {
             engine => executor.batches(engine, &expected, &covering),
         };
         let mut verdict = Verdict::from_outcome(Outcome::Passed);
+        let waits = origin == CodeOrigin::Own && is_changed;
+        let mut unsettled: BTreeSet<&str> = BTreeSet::new();
         for batch in &batches {
             let run = TestRun {
                 replaced: &[(path, contents)],
@@ -347,7 +470,20 @@ impl Judge {
                 let tests = &mut result.report.tests;
                 tests.retain(|id, _| !baseline.leaves_out(id));
             }
-            verdict.add_batch(executor.interpret(&result, batch));
+            let of_batch = executor.interpret(&result, batch);
+            let relied = relied_on(&of_batch, &result.report, batch, &covering);
+            if waits {
+                unsettled.extend(executor.baseline.unsettled(&relied));
+            } else if self
+                .confirmation
+                .finds_flaky(executor, engine, &relied, batch)?
+            {
+                return Ok(None);
+            }
+            if !is_changed && of_batch.outcome == Outcome::Passed {
+                executor.baseline.add_run(batch, &result.report);
+            }
+            verdict.add_batch(of_batch);
             if verdict.outcome == Outcome::Failed && breaks_syntax(path, original, contents) {
                 verdict.outcome = Outcome::Syntax;
             }
@@ -364,6 +500,16 @@ impl Judge {
         {
             verdict = failure;
         }
+        if is_changed && verdict.outcome == Outcome::Passed {
+            if waits {
+                unsettled.extend(executor.baseline.unsettled(&deciding));
+            } else if self
+                .confirmation
+                .finds_flaky(executor, engine, &deciding, &expected)?
+            {
+                return Ok(None);
+            }
+        }
         let may_forge = origin == CodeOrigin::Foreign && is_changed;
         if may_forge && (verdict.outcome == Outcome::Passed || verdict.may_be_forged()) {
             let deciding = executor.most_specific_first(deciding);
@@ -373,7 +519,10 @@ impl Judge {
             // The reference itself has nothing to prove.
             verdict.proof = Some(Proof::Altered);
         }
-        Ok(verdict)
+        Ok(Some(JudgedRun {
+            verdict,
+            unsettled: unsettled.into_iter().map(str::to_owned).collect(),
+        }))
     }
 
     /// The verdict on changed code that fails one of these tests within their limits.
@@ -440,6 +589,22 @@ impl Judge {
             None => "its tests don't agree with themselves".to_owned(),
         }
     }
+}
+
+/// The tests of a batch on which its verdict relies; none for a pass, which later batches may
+/// change, and for code that can't be loaded.
+fn relied_on<'a>(
+    verdict: &Verdict,
+    report: &TestReport,
+    batch: &[&'a str],
+    covering: &BTreeSet<&str>,
+) -> Vec<&'a str> {
+    let relies = |id: &str| match verdict.outcome {
+        Outcome::Passed => false,
+        _ if !verdict.failed.is_empty() => verdict.failed.iter().any(|failed| failed == id),
+        _ => report.collect_errors.is_empty() && covering.contains(id),
+    };
+    batch.iter().copied().filter(|id| relies(id)).collect()
 }
 
 /// Returns true if a name is that of a test, or of the file, class, function or suite that

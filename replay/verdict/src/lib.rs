@@ -23,6 +23,7 @@ mod before;
 mod cache;
 mod compile_checker;
 mod compiler_process;
+mod confirmation;
 pub mod corpus;
 mod engine;
 mod error;
@@ -41,6 +42,7 @@ mod twin_check;
 mod type_checker;
 mod versions;
 
+pub use baseline_runs::BaselineStep;
 pub use before::run_commands_before;
 pub use engine::Engine;
 pub use error::VerdictError;

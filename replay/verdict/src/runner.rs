@@ -1,7 +1,7 @@
 //! Runs a project's tests in the sandbox with any test framework.
 //!
-//! A new runner is one file with a [`framework::TestFramework`], a line here and a line in the
-//! table of `frameworks`.
+//! A new runner is one file with a [`framework::TestFramework`] and the four traits that it is made
+//! of, a line here and a line in the table of `frameworks`.
 
 mod framework;
 mod frameworks;

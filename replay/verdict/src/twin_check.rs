@@ -43,7 +43,7 @@ const MOST_OTHER_FILES: usize = 8;
 const LARGEST_OTHER_FILE: usize = 100_000;
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -139,7 +139,7 @@ impl TwinCheck {
         }
         drawn.shuffle(&mut rand::rng());
         for index in 0..drawn[0].roles.len() {
-            let found = self.run_among_twins(executor, engine, code, (&drawn, index), verdict)?;
+            let found = self.run_among_twins(executor, engine, code, &drawn, index, verdict)?;
             let (outcome, reason) = match found {
                 Ending::AsReference => continue,
                 Ending::Unclear => {
@@ -170,7 +170,8 @@ impl TwinCheck {
         executor: &Executor,
         engine: Engine,
         code: JudgedCode<'_>,
-        (drawn, index): (&[DrawnTest], usize),
+        drawn: &[DrawnTest],
+        index: usize,
         verdict: &mut Verdict,
     ) -> Result<Ending, VerdictError> {
         let edits = drawn.iter().map(|drawn| {
@@ -213,7 +214,7 @@ impl TwinCheck {
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             verdict.twin_seconds += result.wall.as_secs_f64();
-            Ok(compare(executor, &result, (drawn, index), &inside))
+            Ok(compare(executor, &result, drawn, index, &inside))
         };
         let first = run(Some(code))?;
         if matches!(first, TwinResult::AsReference) {
@@ -955,7 +956,8 @@ fn edited_files<'a>(
 fn compare(
     executor: &Executor,
     result: &TestRunResult,
-    (drawn, index): (&[DrawnTest], usize),
+    drawn: &[DrawnTest],
+    index: usize,
     ids: &[&str],
 ) -> TwinResult {
     let outcomes = &result.report.tests;

@@ -115,6 +115,7 @@ pub(super) async fn generate(
         Ok(output) => output,
         Err(error) => {
             trace.fault = Some(error.to_string());
+            trace.cause = Some(error.cause().to_owned());
             trace.advice = Some(error.advice().to_owned());
             trace.retry_after_ms = error.retry_after().map(milliseconds);
             return Completion {

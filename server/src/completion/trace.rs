@@ -58,6 +58,9 @@ pub struct Trace {
     /// Failure of the model, if any. It is an infrastructure failure, which says nothing about the
     /// model's quality.
     pub fault: Option<String>,
+    /// Cause of the failure in a few words, for a message. It is not recorded.
+    #[serde(skip)]
+    pub cause: Option<String>,
     /// Advice to the person about the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,

@@ -8,7 +8,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinError;
 
 use super::indexing::IndexingProgress;
-use super::reporting::{report, report_indexed, report_indexing, report_switch, suspend};
+use super::reporting::{
+    report, report_indexed, report_indexing, report_switch, suspend, suspend_for,
+};
 use super::session::{BackgroundJob, EditorSession};
 use super::status::ServerState;
 use crate::completion::{EngineError, Engines};
@@ -66,7 +68,7 @@ async fn configure(session: &EditorSession, configuration: Configuration, revisi
     let opened = tokio::task::spawn_blocking(move || Engines::open(configuration, folders, &id));
     let engines = match joined(opened.await) {
         Ok(engines) => session.install_engines(engines, revision),
-        Err(reason) => return give_up(session, reason).await,
+        Err(reason) => return give_up(session, "the settings can't be used", reason).await,
     };
     // From here on, requests are served from what is indexed so far.
     let progress = IndexingProgress::begin(&session.client, shows_progress).await;
@@ -92,7 +94,7 @@ async fn configure(session: &EditorSession, configuration: Configuration, revisi
     progress.end().await;
     let indexed = match indexed {
         Ok(indexed) => indexed,
-        Err(reason) => return give_up(session, reason).await,
+        Err(reason) => return give_up(session, "the repository can't be read", reason).await,
     };
     // Reading may have missed these changes, so they are indexed again.
     let read = session.state().and_then(|mut state| state.indexing.take());
@@ -117,11 +119,11 @@ fn joined<T>(result: Result<Result<T, EngineError>, JoinError>) -> Result<T, Str
 }
 
 /// Stops serving requests: the repository is not read any further.
-async fn give_up(session: &EditorSession, reason: String) {
+async fn give_up(session: &EditorSession, cause: &str, reason: String) {
     if let Some(mut state) = session.state() {
         state.indexing = None;
     }
-    suspend(session, reason).await;
+    suspend_for(session, cause, reason).await;
 }
 
 /// Applies settings. Keeps the index if it can be used with them.

@@ -34,8 +34,10 @@ pub(super) async fn report_response(session: &EditorSession, uri: &str, completi
     }
     if trace.fault.is_some() {
         let message = trace.why_nothing().unwrap_or_default();
-        let advice = trace.advice.clone().filter(|_| !trace.is_blind());
-        report_fault(session, Some(uri), ServerFault::new(message, advice)).await;
+        let seen = |text: &Option<String>| text.clone().filter(|_| !trace.is_blind());
+        let cause = seen(&trace.cause).unwrap_or_else(|| "a model did not answer".to_owned());
+        let fault = ServerFault::new(cause, message, seen(&trace.advice));
+        report_fault(session, Some(uri), fault).await;
         return;
     }
     // A file that was not sent says nothing about the model, so it does not end the fault.
@@ -60,8 +62,15 @@ pub(super) async fn report_response(session: &EditorSession, uri: &str, completi
     report_status(session, Some(uri), status).await;
 }
 
-/// Stops serving requests until other settings are in force, and reports the reason.
+/// Stops serving requests until other settings are in force, as these can't be used, and reports
+/// the reason.
 pub(super) async fn suspend(session: &EditorSession, error: impl Display) {
+    suspend_for(session, "the settings can't be used", error).await;
+}
+
+/// Stops serving requests until other settings are in force, and reports the reason. `cause` names
+/// it in a few words.
+pub(super) async fn suspend_for(session: &EditorSession, cause: &str, error: impl Display) {
     if let Some(mut state) = session.state() {
         state.suspended = true;
         state.cancel_asking();
@@ -70,7 +79,8 @@ pub(super) async fn suspend(session: &EditorSession, error: impl Display) {
             engines.end_calls();
         }
     }
-    report_fault(session, None, ServerFault::new(error.to_string(), None)).await;
+    let fault = ServerFault::new(cause.to_owned(), error.to_string(), None);
+    report_fault(session, None, fault).await;
 }
 
 /// Reports a fault, and notifies the person of each fault once.

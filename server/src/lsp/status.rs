@@ -23,6 +23,9 @@ pub struct ServerStatus {
     /// With `fault`, its description; with `silent`, the reason why the last request showed
     /// nothing.
     pub message: Option<String>,
+    /// With `fault`, its cause in a few words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
     /// With `fault`, advice to the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -69,6 +72,8 @@ pub enum ServerState {
 /// A fault that prevents completions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServerFault {
+    /// Cause in a few words, without those of the model's server.
+    pub(super) cause: String,
     /// Description of the fault.
     pub(super) message: String,
     /// Advice to the person, if the message contains none.
@@ -79,10 +84,11 @@ pub(super) struct ServerFault {
 
 impl ServerFault {
     /// Creates a fault that starts now.
-    pub(super) fn new(message: String, advice: Option<String>) -> Self {
+    pub(super) fn new(cause: String, message: String, advice: Option<String>) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let since = since.unwrap_or_default().as_millis();
         Self {
+            cause,
             message,
             advice,
             since_ms: u64::try_from(since).unwrap_or(u64::MAX),
@@ -119,6 +125,7 @@ impl ServerStatus {
             files,
             percent: None,
             message: None,
+            cause: None,
             advice: None,
             since_ms: None,
             uri: None,
@@ -147,6 +154,7 @@ impl ServerStatus {
             state: ServerState::Fault,
             percent: None,
             message: Some(fault.message.clone()),
+            cause: Some(fault.cause.clone()),
             advice: fault.advice.clone(),
             since_ms: Some(fault.since_ms),
             uri: None,
@@ -174,7 +182,9 @@ impl ServerStatus {
             ServerState::Asking if self.loading => format!("{name}{trial}: loading"),
             ServerState::Asking => format!("{name}{trial}: asking"),
             ServerState::Silent => format!("{name}{trial}: silent ({message})"),
-            ServerState::Fault => format!("fault: {message}"),
+            ServerState::Fault => {
+                format!("fault: {}", self.cause.as_deref().unwrap_or(message))
+            }
         };
         Self { text, ..self }
     }

@@ -111,6 +111,18 @@ end
 
 -- Models and trials.
 await_status("default")
+-- As lualine asks a component.
+equal(
+  person:lua([[
+    package.loaded["lualine.component"] = {
+      extend = function()
+        return {}
+      end,
+    }
+    return require("lualine.components.fillrate").update_status()
+  ]]),
+  "fillrate: default"
+)
 say("Fillrate model plain", "The model `plain` answers now.")
 await_status("plain")
 say("Fillrate trial", "No trial runs.")

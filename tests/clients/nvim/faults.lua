@@ -120,10 +120,7 @@ person = Person.start({ width = 60 })
 person:set_up("no-such-program", settings)
 person:lua("vim.notify = own_notify")
 person:keys(":edit " .. file .. "<CR>")
-person:wait(
-  "the message",
-  [[return vim.v.errmsg:find("See :checkhealth fillrate", 1, true) ~= nil]]
-)
+person:wait("the message", [[return vim.v.errmsg:find("See :Fillrate", 1, true) ~= nil]])
 equal(person:mode(), { blocking = false, mode = "n" })
 person:keys(":Fillrate<CR>")
 assert(vim.wait(20000, function()
@@ -147,6 +144,86 @@ person:set_up("fillrate", settings)
 equal(person:lua([[return require("fillrate.server").program()]]), home .. "/.cargo/bin/fillrate")
 person:open(file)
 person:leave()
+
+-- A check-up names the files that the settings come from: the person's, then the project's.
+local project = vim.fn.tempname()
+for _, path in ipairs({ home .. "/fillrate/fillrate.toml", project .. "/fillrate.toml" }) do
+  vim.fn.mkdir(vim.fs.dirname(path), "p")
+  vim.fn.writefile({ "[typing]", "wait_ms = 0" }, path)
+end
+vim.fn.writefile({ "" }, project .. "/open.py")
+person = Person.start()
+person:lua([[vim.env.XDG_CONFIG_HOME = ...]], home)
+person:lua([[require("fillrate").setup({ cmd = ... })]], server)
+person:open(project .. "/open.py")
+person:lua([[vim.cmd("checkhealth fillrate")]])
+local named = ("Settings: %s/fillrate/fillrate.toml, then over it %s/fillrate.toml"):format(
+  home,
+  project
+)
+assert(person:text():find(named, 1, true), person:text())
+person:leave()
+
+-- A fault of the model's server is reported once, with its cause, what to do, and none of the
+-- server's words; nothing has to be pressed, and the next fault is reported as well.
+local answer = 404
+local listener = assert(vim.uv.new_tcp())
+listener:bind("127.0.0.1", 0)
+listener:listen(8, function()
+  local connection = assert(vim.uv.new_tcp())
+  listener:accept(connection)
+  local request = ""
+  connection:read_start(function(_, piece)
+    request = request .. (piece or "")
+    if vim.endswith(request, "}") then
+      local body = vim.json.encode({ error = ("BODY "):rep(200) })
+      connection:write(
+        ("HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"):format(
+          answer,
+          #body,
+          body
+        )
+      )
+      request = ""
+    end
+  end)
+end)
+vim.fn.writefile({
+  "[model]",
+  'protocol = "openai-completions"',
+  ('url = "http://127.0.0.1:%d"'):format(listener:getsockname().port),
+  'name = "qwen2.5-coder"',
+  "retries = 0",
+  "[typing]",
+  "wait_ms = 0",
+}, project .. "/failing.toml")
+person = Person.start({ width = 70 })
+person:set_up(server, project .. "/failing.toml")
+person:open(project .. "/open.py")
+person:lua("vim.notify = own_notify")
+--- Waits for an error of the plugin that holds a text, and gives all errors since.
+local function fault_of(text)
+  person:wait(text, "return vim.v.errmsg:find(..., 1, true) ~= nil", text)
+  equal(person:mode(), { blocking = false, mode = "i" })
+  local all = person:said().messages
+  assert(not all:find("BODY", 1, true), all)
+  return select(2, all:gsub("fillrate: ", ""))
+end
+person:keys("oa = ")
+equal(fault_of("model or address is unknown."), 1)
+equal(
+  person:lua([[return require("fillrate").statusline()]]),
+  "fillrate: fault: model or address is unknown"
+)
+person:keys("b + ")
+vim.wait(500)
+equal(fault_of("model or address is unknown."), 1)
+answer = 403
+person:keys("c + ")
+equal(fault_of("access was denied."), 2)
+person:keys("<Esc>")
+person:leave()
+listener:close()
 
 -- The specification for lazy.nvim that the page prints works from the project's top folder, which is
 -- what lazy.nvim puts on 'runtimepath'.

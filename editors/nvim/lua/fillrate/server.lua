@@ -14,6 +14,7 @@ M.OLDEST = "0.1.0"
 --- @field text? string the state in a few words
 --- @field files? integer
 --- @field message? string
+--- @field cause? string with a fault, what failed in a few words
 --- @field advice? string with a fault, what to do about it
 --- @field sinceMs? integer with a fault, since when
 --- @field uri? string with a silence, the document that it is said of
@@ -107,7 +108,7 @@ local function fitted(message)
   if vim.fn.strdisplaywidth(message) <= room and not message:find("\n", 1, true) then
     return message
   end
-  local rest = "… See :checkhealth fillrate"
+  local rest = "… See :Fillrate"
   local characters = math.max(0, room - vim.fn.strdisplaywidth(rest))
   return vim.fn.strcharpart(vim.split(message, "\n")[1], 0, characters) .. rest
 end
@@ -247,6 +248,46 @@ local function object(settings)
   return next(settings) == nil and vim.empty_dict() or settings
 end
 
+--- What the server's own message of a fault begins with.
+local FAULT = "Fillrate: "
+
+--- The fault that was reported last, by client, until its model answers.
+--- @type table<integer, string>
+local reported = {}
+
+--- Reports each fault once: what failed, then what to do. The words of a model's server, which may
+--- be of any length, are left to `:Fillrate` and `:checkhealth`.
+---
+--- @param client_id integer
+--- @param status fillrate.Status
+local function report(client_id, status)
+  if status.state == "ready" then
+    reported[client_id] = nil
+  end
+  if status.state ~= "fault" then
+    return
+  end
+  local cause = status.cause or "no completions can be given"
+  local fault = ("%s. %s"):format(cause, status.advice or status.message or "")
+  if reported[client_id] ~= fault then
+    reported[client_id] = fault
+    M.say(fault)
+  end
+end
+
+--- Shows a message of the server, unless its status says the same.
+---
+--- @param params lsp.ShowMessageParams
+local function show(params)
+  local is_error = params.type == vim.lsp.protocol.MessageType.Error
+  if is_error and vim.startswith(params.message, FAULT) then
+    return
+  end
+  local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
+  local message = params.message:gsub("^[Ff]illrate: ", "")
+  M.say(message, levels[params.type] or vim.log.levels.INFO)
+end
+
 --- Starts a server for a buffer, or attaches it to the one that its project has.
 ---
 --- @param buf integer
@@ -273,9 +314,14 @@ function M.start(buf, path, on_attach)
     flags = { debounce_text_changes = 0 },
     handlers = {
       ["fillrate/status"] = function(_, status, context)
-        M.statuses[context.client_id] = M.without_null(status)
+        status = M.without_null(status)
+        M.statuses[context.client_id] = status
+        report(context.client_id, status)
         vim.api.nvim_exec_autocmds("User", { pattern = "FillrateStatus", modeline = false })
         vim.cmd.redrawstatus({ bang = true })
+      end,
+      ["window/showMessage"] = function(_, params)
+        show(params)
       end,
     },
     on_init = function(client)
@@ -292,7 +338,7 @@ function M.start(buf, path, on_attach)
     end,
     on_attach = on_attach,
     on_exit = function(code, signal, client_id)
-      M.statuses[client_id] = nil
+      M.statuses[client_id], reported[client_id] = nil, nil
       -- The editor's own end ends the server with nothing to tell.
       if code ~= 0 or (signal ~= 0 and signal ~= 15) then
         vim.schedule(function()

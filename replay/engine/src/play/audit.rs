@@ -97,6 +97,7 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
         corpus: &corpus,
         execution: &execution,
         listener,
+        after_first_runs: false,
     };
     let (projects, absent) = loader.load_tested(&manifest)?;
     if projects.is_empty() && !sampled.is_empty() {

@@ -256,6 +256,7 @@ pub fn run(
         corpus: &corpus,
         execution: &plan.execution,
         listener,
+        after_first_runs: false,
     };
     let (projects, absent) = loader.load_tested(&manifest)?;
     failures.extend(absent.iter().map(AbsentProject::describe));

@@ -137,8 +137,8 @@ fn play(
         Some(comparison) => questions(subjects.len(), comparison.within_ms),
         None => Vec::new(),
     };
-    let limits = (plan.execution.threads, plan.connections);
-    let mut player = BatchPlayer::new(&subjects, listener, limits, holes)?;
+    let jobs = plan.execution.threads;
+    let mut player = BatchPlayer::new(&subjects, listener, jobs, plan.connections, holes)?;
     let played = play_batches(&mut player, comparison, &mut orders, holes);
     drop(player);
     let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
@@ -274,7 +274,8 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
     fn new(
         subjects: &'s [PlayedSubject<'a>],
         listener: &'s dyn Listener,
-        (jobs, connections): (usize, Option<usize>),
+        jobs: usize,
+        connections: Option<usize>,
         holes: &'s [Hole],
     ) -> Result<Self, PlayError> {
         let mut missing = BTreeMap::new();

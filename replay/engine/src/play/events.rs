@@ -86,6 +86,17 @@ pub enum Event {
         /// The step that takes time.
         step: PreparationStep,
     },
+    /// A project's own tests ran for the first time.
+    TestsRun {
+        /// The project's name.
+        project: String,
+        /// Number of its tests.
+        tests: usize,
+        /// Duration of the run.
+        seconds: f64,
+        /// True if the other runs are made while holes are already chosen and replayed.
+        meanwhile: bool,
+    },
     /// A project takes part: its own tests pass, or it has none.
     ProjectReady {
         /// The project's name.
@@ -104,7 +115,7 @@ pub enum Event {
         /// Options of the project's test runner that can't be honoured and had no effect.
         neutralised: Vec<String>,
         /// State that a warm worker reaches: `collected`, `loaded`, or `cold` if the tests can't be
-        /// run by one; `null` if the project has no tests.
+        /// run by one; `measuring` if this is not known yet; `null` if the project has no tests.
         readiness: Option<String>,
         /// Reason for which every run of the tests starts from scratch; `null` unless `readiness`
         /// is `cold`.
@@ -466,6 +477,12 @@ mod tests {
             Event::ProjectPreparing {
                 project: text(),
                 step: PreparationStep::Waiting,
+            },
+            Event::TestsRun {
+                project: text(),
+                tests: 1,
+                seconds: 1.0,
+                meanwhile: true,
             },
             Event::ProjectReady {
                 project: text(),

@@ -65,7 +65,8 @@ impl<'a> SubjectReplay<'a> {
         parameters: ReplayParameters<'a>,
         run: Run,
         listener: &'a dyn Listener,
-        (jobs, connections): (usize, Option<usize>),
+        jobs: usize,
+        connections: Option<usize>,
     ) -> Self {
         let is_asked = matches!(parameters.source, CompletionSource::Server(_));
         let connections = connections.filter(|_| is_asked);

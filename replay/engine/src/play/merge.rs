@@ -129,6 +129,7 @@ fn settle(
         corpus: &corpus,
         execution: &execution,
         listener,
+        after_first_runs: false,
     };
     let (projects, absent) = loader.load_tested(&manifest)?;
     if let Some(absent) = absent.first() {

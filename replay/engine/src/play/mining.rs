@@ -69,6 +69,7 @@ pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, 
         corpus: &corpus,
         execution: &plan.execution,
         listener,
+        after_first_runs: true,
     };
     let (playable, absent) = loader.load(&manifest)?;
     if playable.is_empty() {
@@ -172,7 +173,7 @@ pub(super) fn mine_project(
     let mined = match known {
         Some(mined) => mined,
         None => {
-            let mined = choose_holes(project, &wanted, loader)?;
+            let mined = choose_settled_holes(project, &wanted, loader)?;
             store(&mined, &folder, &path)?;
             mined
         }
@@ -184,6 +185,25 @@ pub(super) fn mine_project(
         rejected: mined.rejected.clone(),
     });
     Ok(mined)
+}
+
+/// Mines one project until no test that decided proves flaky: its lines may have no other test.
+fn choose_settled_holes(
+    project: &PlayableProject,
+    wanted: &MiningRequest,
+    loader: &ProjectLoader<'_>,
+) -> Result<MinedHoles, PlayError> {
+    let quarantined = |judge: &Judge| judge.baseline().quarantined().len();
+    loop {
+        let before = project.judge.as_ref().map(quarantined);
+        let mined = choose_holes(project, wanted, loader)?;
+        let Some(judge) = &project.judge else {
+            return Ok(mined);
+        };
+        if judge.settle()? && before == Some(quarantined(judge)) {
+            return Ok(mined);
+        }
+    }
 }
 
 /// Mines one project.

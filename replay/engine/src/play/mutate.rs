@@ -211,6 +211,7 @@ pub fn list(
         corpus: &corpus,
         execution: &plan.execution,
         listener,
+        after_first_runs: false,
     };
     let (projects, absent) = loader.load(&manifest)?;
     for hole in &holes {
@@ -255,6 +256,7 @@ fn with_mutants<T>(
         corpus: &corpus,
         execution: &plan.execution,
         listener,
+        after_first_runs: false,
     };
     let (projects, absent) = loader.load_tested(&manifest)?;
     let mutated = mutate_holes(&projects, &holes)?;

@@ -61,6 +61,7 @@ pub fn run(plan: &PackPlan, listener: &dyn Listener) -> Result<PackOutcome, Play
         corpus: &corpus,
         execution: &execution,
         listener,
+        after_first_runs: false,
     };
     let (projects, absent) = loader.load(&manifest)?;
     if projects.is_empty() {

@@ -127,7 +127,7 @@ impl ReplayPlan {
         subject: &ModelUnderTest,
         corpus: &str,
     ) -> Result<Value, PlayError> {
-        let predictions = match &subject.predictions {
+        let predictions = match subject.predictions() {
             Some(predictions) => {
                 let path = &predictions.path;
                 let bytes = std::fs::read(path).map_err(PlayError::file(path))?;
@@ -140,7 +140,7 @@ impl ReplayPlan {
             "corpus": corpus,
             "projects": projects,
             "holes": self.identity_of_holes(tasks),
-            "samples": self.samples.or(subject.predictions.is_none().then_some(1)),
+            "samples": self.samples.or(subject.predictions().is_none().then_some(1)),
             "model": subject.name,
             "configuration": subject.configuration,
             "predictions": predictions,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fillrate_language::SourceFile;
 use fillrate_language::environment::{EnvironmentError, Packages};
@@ -9,7 +10,7 @@ use fillrate_language::task::{Hole, TaskError};
 use fillrate_syntax::Language;
 use fillrate_verdict::corpus::manifest::Manifest;
 use fillrate_verdict::corpus::{Corpus, CorpusError, CorpusStep, Prepared};
-use fillrate_verdict::{Engine, Judge, VerdictError, run_commands_before};
+use fillrate_verdict::{BaselineStep, Engine, Judge, VerdictError, run_commands_before};
 
 use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress, PreparationStep};
@@ -100,7 +101,13 @@ pub struct ProjectLoader<'a> {
     pub execution: &'a ExecutionPlan,
     /// Receives events.
     pub listener: &'a dyn Listener,
+    /// True if projects whose tests take long are used after their first runs, and the other runs
+    /// are made meanwhile.
+    pub after_first_runs: bool,
 }
+
+/// Duration of a run of all tests up to which all runs are made before a project is used.
+const SHORT_RUN: Duration = Duration::from_secs(5);
 
 impl ProjectLoader<'_> {
     /// Prepares all projects and runs the own tests of those that have some.
@@ -182,6 +189,7 @@ impl ProjectLoader<'_> {
                         readiness: judge.as_ref().map(|judge| {
                             let baseline = judge.baseline();
                             match (baseline.is_warm(), baseline.is_collectable()) {
+                                _ if !baseline.is_complete() => "measuring",
                                 (_, true) => "collected",
                                 (true, false) => "loaded",
                                 (false, false) => "cold",
@@ -190,6 +198,7 @@ impl ProjectLoader<'_> {
                         }),
                         cold_reason: judge
                             .as_ref()
+                            .filter(|judge| judge.baseline().is_complete())
                             .and_then(|judge| Some(judge.baseline().unfit()?.to_owned())),
                         left_out_files,
                         left_out_packages: prepared.environment.left_out.clone(),
@@ -229,9 +238,29 @@ impl ProjectLoader<'_> {
         } = *self.execution;
         let name = Some(prepared.project.name.as_str());
         let progress = PhaseProgress::start(self.listener, Phase::Baseline, name, 0);
-        let judge = Judge::new(prepared, cache, engine, threads, |done, all| {
-            progress.set(done, all);
-        })?;
+        let longest = match self.after_first_runs {
+            true => SHORT_RUN,
+            false => Duration::MAX,
+        };
+        let judge =
+            Judge::after_first_runs(
+                prepared,
+                cache,
+                engine,
+                threads,
+                longest,
+                |step| match step {
+                    BaselineStep::Runs { done, total } => progress.set(done, total),
+                    BaselineStep::FirstRun { tests, time } => {
+                        self.listener.receive(&Event::TestsRun {
+                            project: prepared.project.name.clone(),
+                            tests,
+                            seconds: time.as_secs_f64(),
+                            meanwhile: time > longest,
+                        })
+                    }
+                },
+            )?;
         Ok(Some(if anew { judge } else { judge.with_cache(cache) }))
     }
 

@@ -106,6 +106,7 @@ pub(super) fn with_prepared<T>(
         corpus: &corpus,
         execution: &plan.execution,
         listener,
+        after_first_runs: true,
     };
     let (prepared, mut absent) = loader.prepare(&manifest)?;
     let digests = digests(&prepared);
@@ -211,12 +212,7 @@ impl<'a> PreparedReplay<'a> {
             };
             PlayedSubject {
                 title: plan.title(subject),
-                replay: SubjectReplay::new(
-                    parameters,
-                    run,
-                    self.listener,
-                    (jobs, plan.connections),
-                ),
+                replay: SubjectReplay::new(parameters, run, self.listener, jobs, plan.connections),
             }
         };
         Ok(self.subjects.into_iter().map(replay).collect())

@@ -31,14 +31,24 @@ pub(super) struct ModelUnderTest {
     pub(super) paper: Option<PaperContext>,
     /// The state in which the file of a hole is shown.
     pub(super) view: CodeView,
-    /// Recorded predictions that answer in place of a model; `None` if a model answers.
-    pub(super) predictions: Option<Arc<HolePredictions>>,
-    /// True if these are indented as DevEval's script does it.
-    deveval: bool,
-    /// True if predictions are judged unchanged: no server cleans them up.
-    verbatim: bool,
-    /// True if the completion is the reference.
-    reference: bool,
+    source: CompletionSource,
+}
+
+/// Source of the completions that are judged.
+#[derive(Clone)]
+enum CompletionSource {
+    /// The server's model.
+    Model,
+    /// The references, which the server answers with.
+    References,
+    /// Predictions, which the server answers with.
+    Predictions(Arc<HolePredictions>),
+    /// Predictions that are judged unchanged: no server cleans them up.
+    Verbatim {
+        predictions: Arc<HolePredictions>,
+        /// True if they are indented as DevEval's script does it.
+        deveval: bool,
+    },
 }
 
 /// Predictions that are judged unchanged, by the hole's id.
@@ -112,7 +122,7 @@ impl ModelUnderTest {
                     "--context names `{context}` twice"
                 )));
             }
-            if self.verbatim {
+            if self.is_verbatim() {
                 return Err(PlayError::Refused(format!(
                     "`--model predictions` asks no model, so `--context {context}` has no effect; \
                      leave it out"
@@ -152,7 +162,7 @@ impl ModelUnderTest {
             if *view == CodeView::Finished {
                 continue;
             }
-            if self.verbatim {
+            if self.is_verbatim() {
                 return Err(PlayError::Refused(format!(
                     "`--model predictions` asks no model, so `--view {view}` has no effect; leave \
                      it out"
@@ -170,7 +180,16 @@ impl ModelUnderTest {
 
     /// True if predictions are judged unchanged.
     pub(super) fn is_verbatim(&self) -> bool {
-        self.verbatim
+        matches!(self.source, CompletionSource::Verbatim { .. })
+    }
+
+    /// The predictions that are judged in place of a model's completions; `None` without any.
+    pub(super) fn predictions(&self) -> Option<&HolePredictions> {
+        match &self.source {
+            CompletionSource::Predictions(predictions)
+            | CompletionSource::Verbatim { predictions, .. } => Some(predictions),
+            CompletionSource::Model | CompletionSource::References => None,
+        }
     }
 
     /// The context that the model is given.
@@ -197,7 +216,7 @@ impl ModelUnderTest {
 
     /// The title that events name: no context where predictions are judged.
     pub(super) fn context_name(&self) -> String {
-        if self.verbatim {
+        if self.is_verbatim() {
             return "none shown".to_owned();
         }
         self.title()
@@ -213,9 +232,7 @@ impl ModelUnderTest {
             ));
         }
         let mut configuration = Configuration::default();
-        let mut predictions = None;
-        let mut reference = false;
-        let mut verbatim = false;
+        let mut source = CompletionSource::Model;
         let recorded = |name: &str| ModelSettings {
             protocol: Protocol::Recorded,
             name: Some(name.to_owned()),
@@ -226,7 +243,7 @@ impl ModelUnderTest {
             "empty" => configuration.model.protocol = Protocol::Empty,
             "reference" => {
                 configuration.model = recorded("reference");
-                reference = true;
+                source = CompletionSource::References;
             }
             "predictions" => {
                 let Some(file) = selection.predictions else {
@@ -236,14 +253,17 @@ impl ModelUnderTest {
                 };
                 let stem = file.file_stem().unwrap_or_default();
                 configuration.model = recorded(&stem.to_string_lossy());
-                predictions = Some(Arc::new(HolePredictions::read(file)?));
-                verbatim = true;
+                source = CompletionSource::Verbatim {
+                    predictions: Arc::new(HolePredictions::read(file)?),
+                    deveval: selection.deveval,
+                };
             }
             file if file.ends_with(".toml") => configuration = read_settings(file)?,
             file if file.ends_with(".jsonl") => {
                 let stem = Path::new(file).file_stem().unwrap_or_default();
                 configuration.model = recorded(&stem.to_string_lossy());
-                predictions = Some(Arc::new(HolePredictions::read(Path::new(file))?));
+                let predictions = HolePredictions::read(Path::new(file))?;
+                source = CompletionSource::Predictions(Arc::new(predictions));
             }
             other => {
                 return Err(PlayError::Refused(format!(
@@ -262,6 +282,7 @@ impl ModelUnderTest {
             }
         };
         if selection.repair_rounds > 0 {
+            let verbatim = matches!(source, CompletionSource::Verbatim { .. });
             check_repairable(&name, verbatim, chats)?;
         }
         Ok(Self {
@@ -270,10 +291,7 @@ impl ModelUnderTest {
             configuration,
             paper: None,
             view: CodeView::Finished,
-            predictions,
-            deveval: selection.deveval,
-            verbatim,
-            reference,
+            source,
         })
     }
 
@@ -285,12 +303,16 @@ impl ModelUnderTest {
         &self,
         holes: &[Hole],
     ) -> Result<Option<VerbatimCompletions>, PlayError> {
-        let Some(predictions) = self.predictions.as_ref().filter(|_| self.verbatim) else {
+        let CompletionSource::Verbatim {
+            predictions,
+            deveval,
+        } = &self.source
+        else {
             return Ok(None);
         };
         let texts = holes.iter().map(|hole| {
             let given = predictions.for_hole(hole)?;
-            let texts = match (self.deveval, hole.indent) {
+            let texts = match (*deveval, hole.indent) {
                 (false, _) => given.to_vec(),
                 (true, Some(spaces)) => {
                     let indented = given.iter().map(|text| deveval_body(text, spaces));
@@ -365,23 +387,22 @@ impl ModelUnderTest {
         shown: &HashMap<String, HoleView>,
         typed: bool,
     ) -> Result<Option<Vec<RecordedCompletions>>, PlayError> {
-        let predictions = match &self.predictions {
-            Some(predictions) => Some(predictions),
-            None if self.reference => None,
-            None => return Ok(None),
-        };
+        let predictions = self.predictions();
+        if matches!(self.source, CompletionSource::Model) {
+            return Ok(None);
+        }
         let presented = holes
             .iter()
             .filter_map(|hole| Some((hole, shown.get(&hole.id)?)));
         let mut records = Vec::new();
         for (hole, shown) in presented {
-            let written = match &predictions {
+            let written = match predictions {
                 None if typed => hole.reference.char_indices().map(|(at, _)| at).collect(),
                 _ => vec![0],
             };
             for at in written {
                 let (written, left) = hole.reference.split_at(at);
-                let completions = match &predictions {
+                let completions = match predictions {
                     None => vec![left.to_owned()],
                     Some(predictions) => predictions.for_hole(hole)?.to_vec(),
                 };

@@ -63,7 +63,7 @@ const LITERALS: LiteralKinds = LiteralKinds {
     booleans: ["true", "false"],
     boolean_kinds: &["true", "false"],
     nothing: ("", ""),
-    untouched: &["array_access", "lambda_expression", "string_interpolation"],
+    untouched: &["lambda_expression", "string_interpolation"],
 };
 
 const GRAMMAR: Grammar = Grammar {

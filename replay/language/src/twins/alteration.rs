@@ -1,6 +1,7 @@
 //! Alters expectations to values that make sense: other literals of the tests, exchanged elements,
 //! another digit or letter at a place that is drawn.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rand::Rng;
@@ -80,6 +81,22 @@ impl Site {
         (!rows.is_empty()).then_some(Self { rows })
     }
 
+    /// A site for each row; rows that are alike are altered together.
+    pub(super) fn alike(rows: Vec<Vec<Candidate>>, files: &[ParsedFile<'_>]) -> Vec<Self> {
+        let mut sites: Vec<Self> = Vec::new();
+        for row in rows {
+            let texts = row_texts(&row, files);
+            match sites
+                .iter_mut()
+                .find(|site| row_texts(&site.rows[0], files) == texts)
+            {
+                Some(site) => site.rows.push(row),
+                None => sites.push(Self { rows: vec![row] }),
+            }
+        }
+        sites
+    }
+
     pub(super) fn into_candidates(self) -> Vec<Candidate> {
         self.rows.into_iter().flatten().collect()
     }
@@ -87,22 +104,23 @@ impl Site {
     /// Draws edits that each alter the expectation in another way, with the index of their file.
     pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
         let mut edits: Vec<DrawnEdit> = Vec::new();
+        // Rows that are alike are altered alike: code that reads the answer of another row would
+        // fail a twin of one of them, like code that can't read.
+        let mut alike: BTreeMap<Vec<&str>, Vec<RowAlteration>> = BTreeMap::new();
         // By row: its file, and edits that each alter the row.
         type RowEdits = (usize, Vec<(Way, SourceEdit)>);
         let drawn: Option<Vec<RowEdits>> = self
             .rows
             .iter()
             .map(|row| {
-                // A list's elements are exchanged, or one of its literals is altered.
-                let mut edits = Vec::new();
-                let mut row = row.clone();
-                row.shuffle(rng);
-                for candidate in &row {
-                    edits.extend(alterations(candidate, &files[candidate.file], rng));
-                }
-                // Not all edits of a place are tried: exchanges must be among those that are.
-                edits.sort_by_key(|(way, _)| *way != Way::Exchanged);
-                Some((row.first()?.file, edits))
+                let altered = alike
+                    .entry(row_texts(row, files))
+                    .or_insert_with(|| row_alterations(row, files, rng));
+                let edits = altered.iter().map(|altered| {
+                    let range = row[altered.candidate].range.clone();
+                    (altered.way, SourceEdit::new(range, &altered.replacement))
+                });
+                Some((row.first()?.file, edits.collect()))
             })
             .collect();
         let drawn = drawn.unwrap_or_default();
@@ -131,12 +149,52 @@ impl Site {
     }
 }
 
-/// Edits that each alter a candidate in another way.
-fn alterations(
+/// The texts of a row's candidates.
+fn row_texts<'t>(row: &[Candidate], files: &[ParsedFile<'t>]) -> Vec<&'t str> {
+    row.iter()
+        .map(|candidate| &files[candidate.file].text[candidate.range.clone()])
+        .collect()
+}
+
+/// A replacement of one of a row's candidates.
+struct RowAlteration {
+    way: Way,
+    candidate: usize,
+    replacement: String,
+}
+
+/// Draws alterations of a row: a list's elements are exchanged, or one of its literals is altered.
+fn row_alterations(
+    row: &[Candidate],
+    files: &[ParsedFile<'_>],
+    rng: &mut impl Rng,
+) -> Vec<RowAlteration> {
+    let mut order: Vec<usize> = (0..row.len()).collect();
+    order.shuffle(rng);
+    let mut altered = Vec::new();
+    for candidate in order {
+        let replacements = replacements(&row[candidate], &files[row[candidate].file], rng);
+        altered.extend(
+            replacements
+                .into_iter()
+                .map(|(way, replacement)| RowAlteration {
+                    way,
+                    candidate,
+                    replacement,
+                }),
+        );
+    }
+    // Not all edits of a place are tried: exchanges must be among those that are.
+    altered.sort_by_key(|altered| altered.way != Way::Exchanged);
+    altered
+}
+
+/// Texts that each alter a candidate in another way.
+fn replacements(
     candidate: &Candidate,
     file: &ParsedFile<'_>,
     rng: &mut impl Rng,
-) -> Vec<(Way, SourceEdit)> {
+) -> Vec<(Way, String)> {
     let source = &file.text[candidate.range.clone()];
     let mut replacements: Vec<(Way, String)> = match &candidate.form {
         Form::Number => altered_numbers(source, file.text, rng),
@@ -150,9 +208,6 @@ fn alterations(
     };
     replacements.retain(|(_, replacement)| replacement != source);
     replacements
-        .into_iter()
-        .map(|(way, replacement)| (way, SourceEdit::new(candidate.range.clone(), &replacement)))
-        .collect()
 }
 
 /// Exchanges two elements of a list.
@@ -424,6 +479,34 @@ mod tests {
             assert!(
                 ways.len() > 2 && !ways[1..].contains(&Way::Exchanged),
                 "{ways:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_that_are_alike_are_altered_alike() {
+        let language = fillrate_syntax::Language::by_id("python").expect("it is known");
+        let text = "[(1, 4127), (2, 4127), (3, 98)]";
+        let tree = language.parse(text);
+        let file = ParsedFile {
+            root: tree.root_node(),
+            text,
+            is_data: false,
+        };
+        let number =
+            |at: usize, length: usize| vec![Candidate::new(0, at..at + length, Form::Number)];
+        let site = Site::rows(vec![number(5, 4), number(16, 4), number(27, 2)]);
+        let site = site.expect("there are rows");
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        for drawn in site.draw(&[file], &mut rng) {
+            let altered = super::super::apply(&[&drawn.edit], text);
+            let numbers: Vec<&str> = altered
+                .split("), ")
+                .filter_map(|row| Some(row.rsplit_once(' ')?.1))
+                .collect();
+            assert!(
+                numbers[0] == numbers[1] && numbers[0] != "4127",
+                "{altered}"
             );
         }
     }

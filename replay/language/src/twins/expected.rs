@@ -362,7 +362,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         if cells.is_tests {
             found.extend(Site::rows(rows));
         } else {
-            found.extend(rows.into_iter().filter_map(|row| Site::rows(vec![row])));
+            found.extend(Site::alike(rows, self.files));
         }
     }
 
@@ -718,14 +718,31 @@ impl<'t, 'f> CallFrame<'t, 'f> {
 
 /// The value of a key of a written dictionary or object, or of an index of a list.
 fn member_of<'t>(value: Node<'t>, key: &str, text: &str) -> Option<Node<'t>> {
-    if let Ok(index) = key.parse::<usize>() {
-        return named_children(value).get(index).copied();
+    let elements = elements_of(value);
+    let mut pairs = elements
+        .iter()
+        .filter_map(|element| Some((element.child_by_field_name("key")?, element)))
+        .peekable();
+    match key.parse::<usize>() {
+        Ok(index) if pairs.peek().is_none() => elements.get(index).copied(),
+        _ => pairs
+            .find(|(name, _)| unquoted(&text[name.byte_range()]) == key)
+            .and_then(|(_, pair)| pair.child_by_field_name("value")),
     }
-    named_children(value).into_iter().find_map(|pair| {
-        let name = pair.child_by_field_name("key")?;
-        let same = unquoted(&text[name.byte_range()]) == key;
-        pair.child_by_field_name("value").filter(|_| same)
-    })
+}
+
+/// The elements of a written list, dictionary or object, without the type before them.
+fn elements_of(value: Node<'_>) -> Vec<Node<'_>> {
+    let inner = match value.kind() {
+        "composite_literal" => value.child_by_field_name("body"),
+        "array_creation_expression" => value.child_by_field_name("value"),
+        "unary_expression" => value.child_by_field_name("operand"),
+        "parenthesized_expression" | "as_expression" | "satisfies_expression" => {
+            value.named_child(0)
+        }
+        _ => None,
+    };
+    inner.map_or_else(|| named_children(value), elements_of)
 }
 
 /// The names of a function's parameters.

@@ -12,7 +12,9 @@ use crate::corpus::manifest::Project;
 use crate::outcome::Evidence;
 
 /// A test framework: its command and the scripts that run with it.
-pub(super) trait TestFramework: Send + Sync {
+pub(super) trait TestFramework:
+    SandboxView + TestIds + WarmStart + Compilation + Send + Sync
+{
     /// The scripts that run with the tests, as name and contents.
     fn scripts(&self) -> &'static [(&'static str, &'static str)];
 
@@ -56,18 +58,34 @@ pub(super) trait TestFramework: Send + Sync {
         given.to_vec()
     }
 
-    /// The program of a warm worker; `None` if the framework can't run that way.
-    fn warm_program(&self, _: &Prepared, _: &LoadedCode, _: Readiness) -> Option<WarmProgram> {
-        None
+    /// The framework's environment variables.
+    fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
+}
+
+/// The files and folders that the sandbox shows a framework.
+pub(super) trait SandboxView {
+    /// Files and folders of the host that the sandbox shows in addition to the project and the
+    /// scripts.
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
+
+    /// The folders inside the sandbox with the programs of an environment, for shell commands.
+    fn program_folders(&self) -> &'static [&'static str] {
+        &[]
     }
 
-    /// Returns true if its command first loads what every run needs and then waits for its
-    /// instructions, so that it can be started before the run is known. Until it has them it reads
-    /// no file that a run may replace.
-    fn waits_for_instructions(&self) -> bool {
-        false
+    /// Files and folders that such commands need in addition to [`SandboxView::binds`].
+    fn program_binds(&self, _prepared: &Prepared) -> Vec<Bind> {
+        Vec::new()
     }
 
+    /// Folders among those that the sandbox shows of the host that tools write to.
+    fn overlays(&self, _prepared: &Prepared) -> Vec<Overlay> {
+        Vec::new()
+    }
+}
+
+/// The relation between a framework's tests and their files.
+pub(super) trait TestIds {
     /// The file of a test, if running any test of a file costs about as much as running them all.
     fn file_of<'a>(&self, _id: &'a str) -> Option<&'a str> {
         None
@@ -85,7 +103,25 @@ pub(super) trait TestFramework: Send + Sync {
     fn leave_out(&self, _file: &str) -> Option<String> {
         None
     }
+}
 
+/// The start of a framework before the run is known.
+pub(super) trait WarmStart {
+    /// The program of a warm worker; `None` if the framework can't run that way.
+    fn warm_program(&self, _: &Prepared, _: &LoadedCode, _: Readiness) -> Option<WarmProgram> {
+        None
+    }
+
+    /// Returns true if its command first loads what every run needs and then waits for its
+    /// instructions, so that it can be started before the run is known. Until it has them it reads
+    /// no file that a run may replace.
+    fn waits_for_instructions(&self) -> bool {
+        false
+    }
+}
+
+/// The compiled form of a framework's project.
+pub(super) trait Compilation {
     /// A program that compiles versions of a file, see
     /// [`ProjectRunner::compile_versions`](super::ProjectRunner::compile_versions); `None` if the
     /// language has no compiled form to compare.
@@ -98,32 +134,10 @@ pub(super) trait TestFramework: Send + Sync {
     /// the reason; then it reads lines of JSON with `files`, contents by path, and answers each
     /// with `refused`, a list of the sources that certainly do not compile, with `id` and
     /// `message`. If all compile, it may also answer with `compiled`: files of the last of
-    /// [`TestFramework::overlays`], with `path` and `content` in base64, with which the command
+    /// [`SandboxView::overlays`], with `path` and `content` in base64, with which the command
     /// has nothing left to compile.
     fn compile_checker(&self, _: &Prepared) -> Option<(String, Vec<String>)> {
         None
-    }
-
-    /// The framework's environment variables.
-    fn environment(&self, project: &Project) -> Vec<(&'static str, String)>;
-
-    /// Files and folders of the host that the sandbox shows in addition to the project and the
-    /// scripts.
-    fn binds(&self, prepared: &Prepared) -> Vec<Bind>;
-
-    /// The folders inside the sandbox with the programs of an environment, for shell commands.
-    fn program_folders(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Files and folders that such commands need in addition to [`TestFramework::binds`].
-    fn program_binds(&self, _prepared: &Prepared) -> Vec<Bind> {
-        Vec::new()
-    }
-
-    /// Folders among those that the sandbox shows of the host that tools write to.
-    fn overlays(&self, _prepared: &Prepared) -> Vec<Overlay> {
-        Vec::new()
     }
 
     /// The overlay with the compiled form of the unchanged project, which a run on a copy does not
@@ -132,7 +146,7 @@ pub(super) trait TestFramework: Send + Sync {
         None
     }
 
-    /// Files over the last of [`TestFramework::overlays`] with which the command finds nothing
+    /// Files over the last of [`SandboxView::overlays`] with which the command finds nothing
     /// compiled that depends on the project's sources. Empty if it finds only what equal sources
     /// would compile to again.
     fn nothing_compiled(&self) -> Vec<Replaced> {

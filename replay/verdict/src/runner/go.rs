@@ -5,7 +5,10 @@ use fillrate_language::go::environment::{
 };
 use fillrate_sandbox::{Bind, Overlay, Replaced};
 
-use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
+use super::framework::{
+    Compilation, SandboxView, TestFramework, TestIds, UNAVAILABLE_IN_SHARED_PROCESS, WarmStart,
+    environment_binds,
+};
 use super::layout::REPOSITORY;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -30,31 +33,12 @@ impl TestFramework for GoTest {
         UNAVAILABLE_IN_SHARED_PROCESS
     }
 
-    /// A package is a folder.
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        if !path.ends_with("_test.go") {
-            return Vec::new();
-        }
-        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
-        vec![format!("{folder}::{}", names.join("/"))]
-    }
-
-    fn leave_out(&self, folder: &str) -> Option<String> {
-        Some(format!("--leave-out={folder}"))
-    }
-
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
         let module = prepared.project.environment.file.as_deref();
         let folder = module_folder(module.unwrap_or("go.mod"));
         let go = prepared.environment.interpreter.display().to_string();
         let program = format!("{ENVIRONMENT}/{}", driver_name());
         (program, vec![go, format!("-C={REPOSITORY}/{folder}")])
-    }
-
-    fn compile_checker(&self, prepared: &Prepared) -> Option<(String, Vec<String>)> {
-        let (program, mut arguments) = self.command(prepared);
-        arguments.insert(0, format!("--check={REPOSITORY}"));
-        Some((program, arguments))
     }
 
     fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
@@ -69,7 +53,9 @@ impl TestFramework for GoTest {
         let settings = SETTINGS.map(|(name, value)| (name, value.to_owned()));
         settings.into_iter().chain(own).collect()
     }
+}
 
+impl SandboxView for GoTest {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         environment_binds(prepared, ENVIRONMENT, &[MODULES, ARCHIVES, &driver_name()])
     }
@@ -78,6 +64,31 @@ impl TestFramework for GoTest {
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let built = prepared.environment.root.join(BUILT);
         vec![Overlay::new(built, format!("{ENVIRONMENT}/{BUILT}"))]
+    }
+}
+
+impl TestIds for GoTest {
+    /// A package is a folder.
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        if !path.ends_with("_test.go") {
+            return Vec::new();
+        }
+        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        vec![format!("{folder}::{}", names.join("/"))]
+    }
+
+    fn leave_out(&self, folder: &str) -> Option<String> {
+        Some(format!("--leave-out={folder}"))
+    }
+}
+
+impl WarmStart for GoTest {}
+
+impl Compilation for GoTest {
+    fn compile_checker(&self, prepared: &Prepared) -> Option<(String, Vec<String>)> {
+        let (program, mut arguments) = self.command(prepared);
+        arguments.insert(0, format!("--check={REPOSITORY}"));
+        Some((program, arguments))
     }
 
     fn nothing_compiled(&self) -> Vec<Replaced> {

@@ -2,7 +2,7 @@
 
 use fillrate_sandbox::{Bind, Overlay};
 
-use super::framework::TestFramework;
+use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
 use super::layout::{HARNESS, PACKAGES};
 use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
@@ -71,14 +71,6 @@ impl TestFramework for Jest {
         ]
     }
 
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        Vitest.test_ids(path, names)
-    }
-
-    fn leave_out(&self, file: &str) -> Option<String> {
-        Some(format!("{LEAVE_OUT}{file}"))
-    }
-
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }
@@ -105,10 +97,6 @@ impl TestFramework for Jest {
         JestArguments::split(given).rest
     }
 
-    fn waits_for_instructions(&self) -> bool {
-        true
-    }
-
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         let JestArguments {
             config, left_out, ..
@@ -122,7 +110,9 @@ impl TestFramework for Jest {
             .chain([("TS_NODE_TRANSPILE_ONLY", "true".to_owned())])
             .collect()
     }
+}
 
+impl SandboxView for Jest {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Vitest.binds(prepared)
     }
@@ -131,3 +121,21 @@ impl TestFramework for Jest {
         Vitest.overlays(prepared)
     }
 }
+
+impl TestIds for Jest {
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        Vitest.test_ids(path, names)
+    }
+
+    fn leave_out(&self, file: &str) -> Option<String> {
+        Some(format!("{LEAVE_OUT}{file}"))
+    }
+}
+
+impl WarmStart for Jest {
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+}
+
+impl Compilation for Jest {}

@@ -17,7 +17,7 @@ use fillrate_sandbox::{Bind, Overlay};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-use super::framework::TestFramework;
+use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
 use super::report::{TestOutcome, TestReport, TestResult};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -78,7 +78,9 @@ impl TestFramework for Junit {
         environment.push(("PATH", folders.join(":")));
         environment
     }
+}
 
+impl SandboxView for Junit {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         let mut binds = self.own.binds(prepared);
         binds.extend(self.own.program_binds(prepared));
@@ -89,6 +91,12 @@ impl TestFramework for Junit {
         self.own.overlays(prepared)
     }
 }
+
+impl TestIds for Junit {}
+
+impl WarmStart for Junit {}
+
+impl Compilation for Junit {}
 
 /// Parses a report. An incomplete XML document gives an incomplete report.
 fn parse(bytes: &[u8]) -> TestReport {

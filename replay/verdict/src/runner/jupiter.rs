@@ -7,7 +7,10 @@ use fillrate_language::java::environment::{
 };
 use fillrate_sandbox::{Bind, Overlay};
 
-use super::framework::{TestFramework, UNAVAILABLE_IN_SHARED_PROCESS, environment_binds};
+use super::framework::{
+    Compilation, SandboxView, TestFramework, TestIds, UNAVAILABLE_IN_SHARED_PROCESS, WarmStart,
+    environment_binds,
+};
 use super::layout::{REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -32,6 +35,59 @@ impl TestFramework for Jupiter {
         UNAVAILABLE_IN_SHARED_PROCESS
     }
 
+    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let folder = project_folder(prepared.project.environment.file.as_deref());
+        let java = prepared.environment.interpreter.display().to_string();
+        let class_path = format!("{ENVIRONMENT}/{}:{ENVIRONMENT}/{JARS}/*", driver_folder());
+        let arguments = [
+            // It lives for seconds, and leaves no file behind.
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:-UsePerfData",
+            "-cp",
+            &class_path,
+            MAIN_CLASS,
+            ENVIRONMENT,
+            &format!("--built={TRANSFORMED}"),
+            &format!("-C={REPOSITORY}/{folder}"),
+        ];
+        (java, arguments.map(str::to_owned).to_vec())
+    }
+
+    fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
+        vec![
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("LC_ALL", "C.UTF-8".to_owned()),
+        ]
+    }
+}
+
+impl SandboxView for Jupiter {
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        environment_binds(prepared, ENVIRONMENT, &[JARS, &driver_folder()])
+    }
+
+    /// The classes of the unchanged project, over which those of a change are laid. Tests must
+    /// not change them.
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        let built = prepared.environment.root.join(BUILT);
+        let files = ignore::WalkBuilder::new(&built)
+            .standard_filters(false)
+            .build();
+        let inside = files.flatten().filter_map(|entry| {
+            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+            let path = entry.path().strip_prefix(&built).ok()?;
+            is_file.then(|| path.to_owned())
+        });
+        let guarded = inside.collect();
+        vec![Overlay {
+            guarded,
+            ..Overlay::new(built, TRANSFORMED)
+        }]
+    }
+}
+
+impl TestIds for Jupiter {
     /// Ids under each package that the class may have: the package is some end of its file's
     /// folder.
     fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
@@ -58,64 +114,19 @@ impl TestFramework for Jupiter {
     fn leave_out(&self, file: &str) -> Option<String> {
         Some(format!("--leave-out={file}"))
     }
+}
 
-    fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
-        let folder = project_folder(prepared.project.environment.file.as_deref());
-        let java = prepared.environment.interpreter.display().to_string();
-        let class_path = format!("{ENVIRONMENT}/{}:{ENVIRONMENT}/{JARS}/*", driver_folder());
-        let arguments = [
-            // It lives for seconds, and leaves no file behind.
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            "-XX:-UsePerfData",
-            "-cp",
-            &class_path,
-            MAIN_CLASS,
-            ENVIRONMENT,
-            &format!("--built={TRANSFORMED}"),
-            &format!("-C={REPOSITORY}/{folder}"),
-        ];
-        (java, arguments.map(str::to_owned).to_vec())
+impl WarmStart for Jupiter {
+    fn waits_for_instructions(&self) -> bool {
+        true
     }
+}
 
+impl Compilation for Jupiter {
     fn compile_checker(&self, prepared: &Prepared) -> Option<(String, Vec<String>)> {
         let (program, mut arguments) = self.command(prepared);
         arguments.push(format!("--check={REPOSITORY}"));
         Some((program, arguments))
-    }
-
-    fn waits_for_instructions(&self) -> bool {
-        true
-    }
-
-    fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {
-        vec![
-            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
-            ("LC_ALL", "C.UTF-8".to_owned()),
-        ]
-    }
-
-    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        environment_binds(prepared, ENVIRONMENT, &[JARS, &driver_folder()])
-    }
-
-    /// The classes of the unchanged project, over which those of a change are laid. Tests must
-    /// not change them.
-    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
-        let built = prepared.environment.root.join(BUILT);
-        let files = ignore::WalkBuilder::new(&built)
-            .standard_filters(false)
-            .build();
-        let inside = files.flatten().filter_map(|entry| {
-            let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            let path = entry.path().strip_prefix(&built).ok()?;
-            is_file.then(|| path.to_owned())
-        });
-        let guarded = inside.collect();
-        vec![Overlay {
-            guarded,
-            ..Overlay::new(built, TRANSFORMED)
-        }]
     }
 
     fn compiled_files(&self) -> Option<PathBuf> {

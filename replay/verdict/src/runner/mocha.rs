@@ -5,7 +5,7 @@ use std::path::Path;
 use fillrate_language::typescript::environment::modules::MODULES;
 use fillrate_sandbox::{Bind, Overlay};
 
-use super::framework::TestFramework;
+use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
 use super::layout::{HARNESS, PACKAGES};
 use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
@@ -41,10 +41,6 @@ impl TestFramework for Mocha {
         ]
     }
 
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        Vitest.test_ids(path, names)
-    }
-
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }
@@ -73,14 +69,12 @@ impl TestFramework for Mocha {
         (node, arguments)
     }
 
-    fn waits_for_instructions(&self) -> bool {
-        true
-    }
-
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         Vitest.environment(project)
     }
+}
 
+impl SandboxView for Mocha {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Vitest.binds(prepared)
     }
@@ -89,3 +83,17 @@ impl TestFramework for Mocha {
         Vitest.overlays(prepared)
     }
 }
+
+impl TestIds for Mocha {
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        Vitest.test_ids(path, names)
+    }
+}
+
+impl WarmStart for Mocha {
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+}
+
+impl Compilation for Mocha {}

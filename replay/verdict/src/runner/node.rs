@@ -2,7 +2,7 @@
 
 use fillrate_sandbox::{Bind, Overlay};
 
-use super::framework::TestFramework;
+use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
 use super::layout::HARNESS;
 use super::vitest::Vitest;
 use crate::corpus::Prepared;
@@ -37,14 +37,6 @@ impl TestFramework for Node {
         ]
     }
 
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        Vitest.test_ids(path, names)
-    }
-
-    fn leave_out(&self, file: &str) -> Option<String> {
-        Some(format!("--leave-out={file}"))
-    }
-
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }
@@ -54,14 +46,12 @@ impl TestFramework for Node {
         (node, vec![format!("{HARNESS}/fillrate_node.mjs")])
     }
 
-    fn waits_for_instructions(&self) -> bool {
-        true
-    }
-
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         Vitest.environment(project)
     }
+}
 
+impl SandboxView for Node {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Vitest.binds(prepared)
     }
@@ -70,3 +60,21 @@ impl TestFramework for Node {
         Vitest.overlays(prepared)
     }
 }
+
+impl TestIds for Node {
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        Vitest.test_ids(path, names)
+    }
+
+    fn leave_out(&self, file: &str) -> Option<String> {
+        Some(format!("--leave-out={file}"))
+    }
+}
+
+impl WarmStart for Node {
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+}
+
+impl Compilation for Node {}

@@ -174,17 +174,17 @@ impl ProjectRunner {
     }
 
     /// Returns true if its runs can be started before their instructions are known, see
-    /// [`TestFramework::waits_for_instructions`].
+    /// [`WarmStart::waits_for_instructions`].
     pub(crate) fn waits_for_instructions(&self) -> bool {
         self.framework.waits_for_instructions()
     }
 
-    /// The file of a test, see [`TestFramework::file_of`].
+    /// The file of a test, see [`TestIds::file_of`].
     pub(crate) fn file_of<'a>(&self, id: &'a str) -> Option<&'a str> {
         self.framework.file_of(id)
     }
 
-    /// The ids that a test function may have, see [`TestFramework::test_ids`].
+    /// The ids that a test function may have, see [`TestIds::test_ids`].
     pub(crate) fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
         self.framework.test_ids(path, names)
     }
@@ -338,7 +338,7 @@ impl ProjectRunner {
     }
 
     /// The framework's program that compiles changed files, see
-    /// [`TestFramework::compile_checker`](super::framework::TestFramework::compile_checker).
+    /// [`Compilation::compile_checker`](super::framework::Compilation::compile_checker).
     pub(crate) fn compile_checker_job(&self, limits: Limits) -> Option<Job> {
         let (program, mut arguments) = self.framework.compile_checker(&self.prepared)?;
         arguments.extend(self.framework.arguments(&self.test.args));

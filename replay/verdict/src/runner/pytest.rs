@@ -2,7 +2,9 @@
 
 use fillrate_sandbox::Bind;
 
-use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
+use super::framework::{
+    Compilation, LoadedCode, Readiness, SandboxView, TestFramework, TestIds, WarmProgram, WarmStart,
+};
 use super::layout::{HARNESS, REPOSITORY};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -61,10 +63,6 @@ impl TestFramework for Pytest {
         ]
     }
 
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        vec![[&[path.to_owned()], names].concat().join("::")]
-    }
-
     fn sentinels(&self) -> &'static [&'static str] {
         &[
             "test_assertion",
@@ -75,15 +73,6 @@ impl TestFramework for Pytest {
         ]
     }
 
-    fn leave_out(&self, name: &str) -> Option<String> {
-        let option = if name.contains("::") {
-            "deselect"
-        } else {
-            "ignore"
-        };
-        Some(format!("--{option}={name}"))
-    }
-
     fn command(&self, _prepared: &Prepared) -> (String, Vec<String>) {
         let options = OPTIONS.iter().map(ToString::to_string);
         let script = format!("{HARNESS}/fillrate_pytest.py");
@@ -91,36 +80,6 @@ impl TestFramework for Pytest {
             PYTHON.to_owned(),
             std::iter::once(script).chain(options).collect(),
         )
-    }
-
-    fn compiler(&self) -> Option<(String, Vec<String>)> {
-        let script = format!("{HARNESS}/fillrate_compile.py");
-        Some((PYTHON.to_owned(), vec![script]))
-    }
-
-    fn warm_program(
-        &self,
-        prepared: &Prepared,
-        loaded: &LoadedCode,
-        readiness: Readiness,
-    ) -> Option<WarmProgram> {
-        let own = prepared.project.arguments();
-        let options = OPTIONS.iter().map(ToString::to_string);
-        let task = serde_json::json!({
-            "modules": loaded.modules,
-            "sources": loaded.sources,
-            "plain_names": loaded.plain_names,
-            "read": loaded.read,
-            "arguments": options.chain(own.iter().cloned()).collect::<Vec<_>>(),
-            "directory": REPOSITORY,
-            "collected": readiness == Readiness::Collected,
-        });
-        Some(WarmProgram {
-            program: PYTHON.to_owned(),
-            arguments: vec![format!("{HARNESS}/fillrate_warm.py")],
-            task: task.to_string() + "\n",
-            host: None,
-        })
     }
 
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
@@ -151,7 +110,9 @@ impl TestFramework for Pytest {
             ("OPENBLAS_NUM_THREADS", "1".to_owned()),
         ]
     }
+}
 
+impl SandboxView for Pytest {
     fn program_folders(&self) -> &'static [&'static str] {
         &["/box/venv/bin"]
     }
@@ -161,5 +122,54 @@ impl TestFramework for Pytest {
         std::iter::once(Bind::read_only(&environment.root, ENVIRONMENT))
             .chain(environment.interpreter_roots.iter().map(Bind::same))
             .collect()
+    }
+}
+
+impl TestIds for Pytest {
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        vec![[&[path.to_owned()], names].concat().join("::")]
+    }
+
+    fn leave_out(&self, name: &str) -> Option<String> {
+        let option = if name.contains("::") {
+            "deselect"
+        } else {
+            "ignore"
+        };
+        Some(format!("--{option}={name}"))
+    }
+}
+
+impl WarmStart for Pytest {
+    fn warm_program(
+        &self,
+        prepared: &Prepared,
+        loaded: &LoadedCode,
+        readiness: Readiness,
+    ) -> Option<WarmProgram> {
+        let own = prepared.project.arguments();
+        let options = OPTIONS.iter().map(ToString::to_string);
+        let task = serde_json::json!({
+            "modules": loaded.modules,
+            "sources": loaded.sources,
+            "plain_names": loaded.plain_names,
+            "read": loaded.read,
+            "arguments": options.chain(own.iter().cloned()).collect::<Vec<_>>(),
+            "directory": REPOSITORY,
+            "collected": readiness == Readiness::Collected,
+        });
+        Some(WarmProgram {
+            program: PYTHON.to_owned(),
+            arguments: vec![format!("{HARNESS}/fillrate_warm.py")],
+            task: task.to_string() + "\n",
+            host: None,
+        })
+    }
+}
+
+impl Compilation for Pytest {
+    fn compiler(&self) -> Option<(String, Vec<String>)> {
+        let script = format!("{HARNESS}/fillrate_compile.py");
+        Some((PYTHON.to_owned(), vec![script]))
     }
 }

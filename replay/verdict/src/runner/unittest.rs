@@ -2,7 +2,7 @@
 
 use fillrate_sandbox::Bind;
 
-use super::framework::TestFramework;
+use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
 use super::pytest::Pytest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -22,16 +22,6 @@ impl TestFramework for Unittest {
                 include_str!("../harness/fillrate_unittest.py"),
             ),
         ]
-    }
-
-    /// A module's name depends on the folder from which discovery starts.
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        let module: Vec<&str> = path.trim_end_matches(".py").split('/').collect();
-        let names = names.iter().map(String::as_str);
-        let whole: Vec<&str> = module.iter().copied().chain(names).collect();
-        (0..module.len())
-            .map(|start| whole[start..].join("."))
-            .collect()
     }
 
     fn sentinels(&self) -> &'static [&'static str] {
@@ -56,8 +46,26 @@ impl TestFramework for Unittest {
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         Pytest.environment(project)
     }
+}
 
+impl SandboxView for Unittest {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Pytest.binds(prepared)
     }
 }
+
+impl TestIds for Unittest {
+    /// A module's name depends on the folder from which discovery starts.
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        let module: Vec<&str> = path.trim_end_matches(".py").split('/').collect();
+        let names = names.iter().map(String::as_str);
+        let whole: Vec<&str> = module.iter().copied().chain(names).collect();
+        (0..module.len())
+            .map(|start| whole[start..].join("."))
+            .collect()
+    }
+}
+
+impl WarmStart for Unittest {}
+
+impl Compilation for Unittest {}

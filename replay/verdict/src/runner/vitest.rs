@@ -8,7 +8,9 @@ use fillrate_language::typescript::environment::modules::{
 };
 use fillrate_sandbox::{Bind, Overlay};
 
-use super::framework::{LoadedCode, Readiness, TestFramework, WarmProgram};
+use super::framework::{
+    Compilation, LoadedCode, Readiness, SandboxView, TestFramework, TestIds, WarmProgram, WarmStart,
+};
 use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -101,19 +103,6 @@ impl TestFramework for Vitest {
         ]
     }
 
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        vec![[&[path.to_owned()], names].concat().join(" > ")]
-    }
-
-    fn leave_out(&self, file: &str) -> Option<String> {
-        let escape = |c: char| match c {
-            c if "\\()[]{}!*?+@|".contains(c) => format!("\\{c}"),
-            c => c.to_string(),
-        };
-        let pattern: String = file.chars().map(escape).collect();
-        Some(format!("--exclude={pattern}"))
-    }
-
     fn sentinels(&self) -> &'static [&'static str] {
         &["expectations", "test"]
     }
@@ -132,39 +121,6 @@ impl TestFramework for Vitest {
         (node(prepared), vec![script])
     }
 
-    fn warm_program(
-        &self,
-        prepared: &Prepared,
-        loaded: &LoadedCode,
-        readiness: Readiness,
-    ) -> Option<WarmProgram> {
-        // Packages within the repository are mounted for a single run only.
-        let is_workspace = module_folders(&prepared.environment.root).len() > 1;
-        if readiness == Readiness::Collected || is_workspace {
-            return None;
-        }
-        let own = prepared.project.test.iter().flat_map(|test| &test.args);
-        let script = format!("{HARNESS}/fillrate_vitest_transform.mjs");
-        let task = serde_json::json!({
-            "transform": true,
-            "requests": loaded.modules,
-            "directory": REPOSITORY,
-        });
-        Some(WarmProgram {
-            program: node(prepared),
-            arguments: std::iter::once(script).chain(own.cloned()).collect(),
-            task: task.to_string() + "\n",
-            host: Some(vec![
-                format!("{HARNESS}/fillrate_vitest_host.mjs"),
-                TRANSFORMED.to_owned(),
-            ]),
-        })
-    }
-
-    fn file_of<'a>(&self, id: &'a str) -> Option<&'a str> {
-        id.split(" > ").next()
-    }
-
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
         let configuration = project
             .test
@@ -177,7 +133,9 @@ impl TestFramework for Vitest {
             .chain([("NO_COLOR", "1".to_owned())])
             .collect()
     }
+}
 
+impl SandboxView for Vitest {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         let environment = &prepared.environment;
         let test = prepared.project.test.as_ref();
@@ -219,3 +177,55 @@ impl TestFramework for Vitest {
         SCRATCH_FOLDERS.iter().map(overlay).collect()
     }
 }
+
+impl TestIds for Vitest {
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        vec![[&[path.to_owned()], names].concat().join(" > ")]
+    }
+
+    fn leave_out(&self, file: &str) -> Option<String> {
+        let escape = |c: char| match c {
+            c if "\\()[]{}!*?+@|".contains(c) => format!("\\{c}"),
+            c => c.to_string(),
+        };
+        let pattern: String = file.chars().map(escape).collect();
+        Some(format!("--exclude={pattern}"))
+    }
+
+    fn file_of<'a>(&self, id: &'a str) -> Option<&'a str> {
+        id.split(" > ").next()
+    }
+}
+
+impl WarmStart for Vitest {
+    fn warm_program(
+        &self,
+        prepared: &Prepared,
+        loaded: &LoadedCode,
+        readiness: Readiness,
+    ) -> Option<WarmProgram> {
+        // Packages within the repository are mounted for a single run only.
+        let is_workspace = module_folders(&prepared.environment.root).len() > 1;
+        if readiness == Readiness::Collected || is_workspace {
+            return None;
+        }
+        let own = prepared.project.test.iter().flat_map(|test| &test.args);
+        let script = format!("{HARNESS}/fillrate_vitest_transform.mjs");
+        let task = serde_json::json!({
+            "transform": true,
+            "requests": loaded.modules,
+            "directory": REPOSITORY,
+        });
+        Some(WarmProgram {
+            program: node(prepared),
+            arguments: std::iter::once(script).chain(own.cloned()).collect(),
+            task: task.to_string() + "\n",
+            host: Some(vec![
+                format!("{HARNESS}/fillrate_vitest_host.mjs"),
+                TRANSFORMED.to_owned(),
+            ]),
+        })
+    }
+}
+
+impl Compilation for Vitest {}

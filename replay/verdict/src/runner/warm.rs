@@ -56,7 +56,8 @@ impl WarmWorkers {
         runner: &ProjectRunner,
         run: &TestRun<'_>,
         loaded: &LoadedCode,
-        (readiness, memory): (Readiness, u64),
+        readiness: Readiness,
+        memory: u64,
         compiled: Vec<Replaced>,
     ) -> Result<Option<TestRunResult>, VerdictError> {
         let collected = readiness == Readiness::Collected;

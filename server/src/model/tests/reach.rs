@@ -293,6 +293,45 @@ fn unknown_host_says_what_to_check() {
     assert!(advice.contains("Check the host"), "{advice}");
 }
 
+/// A body is a server's own words, of any length.
+#[test]
+fn causes_have_at_most_five_words_and_none_of_the_body() {
+    let status = |status| ModelError::Status {
+        url: "http://127.0.0.1:1".to_owned(),
+        status,
+        body: "secret".to_owned(),
+        retry_after: None,
+    };
+    let unreachable = |fault| ModelError::Unreachable {
+        url: "http://127.0.0.1:1".to_owned(),
+        reason: "os error".to_owned(),
+        fault,
+    };
+    let statuses = [302, 400, 401, 403, 404, 422, 429, 500, 503, 529].map(status);
+    let faults = [
+        ReachFault::WrongName,
+        ReachFault::Expired,
+        ReachFault::Untrusted,
+        ReachFault::PlainServer,
+        ReachFault::UnknownHost,
+        ReachFault::Proxy,
+        ReachFault::ProxyScheme,
+        ReachFault::Other,
+    ];
+    let others = [
+        ModelError::Settings("secret".to_owned()),
+        ModelError::Failed("secret".to_owned()),
+        ModelError::Timeout(Duration::from_secs(1)),
+    ];
+    let errors = statuses.into_iter().chain(faults.map(unreachable));
+    for error in errors.chain(others) {
+        let cause = error.cause();
+        assert!(cause.split(' ').count() <= 5, "{cause}");
+        assert!(!cause.contains("secret") && !cause.contains("127.0.0.1"));
+    }
+    assert_eq!(status(401).cause(), "the key was refused");
+}
+
 #[tokio::test]
 async fn redirect_names_its_target_without_its_query() {
     let head = "location: https://other.example/v1/x?key=secret\r\n";

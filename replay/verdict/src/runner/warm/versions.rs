@@ -85,7 +85,7 @@ pub(crate) struct VersionsResult {
 
 impl WarmWorkers {
     /// Runs tests on several versions of a file. `None` if this framework or project can't.
-    /// `collected` is whether workers can collect the project's tests.
+    /// With [`Readiness::Collected`], workers can collect the project's tests.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -94,12 +94,10 @@ impl WarmWorkers {
         runner: &ProjectRunner,
         run: &VersionsRun<'_>,
         loaded: &LoadedCode,
-        (collected, memory): (bool, u64),
+        readiness: Readiness,
+        memory: u64,
     ) -> Result<Option<VersionsResult>, VerdictError> {
-        let readiness = match collected {
-            true => Readiness::Collected,
-            false => Readiness::Loaded,
-        };
+        let collected = readiness == Readiness::Collected;
         let framework = &runner.framework;
         let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
             return Ok(None);

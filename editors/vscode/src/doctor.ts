@@ -1,0 +1,81 @@
+/** `fillrate doctor --model`: asks a model to fill holes, and says whether it is asked rightly. */
+
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ModelTable, writtenAlone } from "./toml";
+
+/** How long the model may take to load and to fill the holes, in milliseconds. */
+const TIMEOUT_MS = 360_000;
+
+/** The longest fault that is shown as it is, in characters. */
+const LONGEST = 200;
+
+/** What the program found. */
+export interface Diagnosis {
+  kind: "fits" | "misfits" | "fault";
+  /** The result in one or two sentences. */
+  text: string;
+  /** Everything that the program printed. */
+  output: string;
+}
+
+/**
+ * Runs the program on a settings file that has this model alone.
+ *
+ * @param keys Keys by environment variables.
+ */
+export async function diagnose(
+  program: string,
+  table: ModelTable,
+  keys: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Diagnosis> {
+  const folder = await mkdtemp(join(tmpdir(), "fillrate-"));
+  try {
+    const file = join(folder, "fillrate.toml");
+    await writeFile(file, writtenAlone(table));
+    return await new Promise((resolve) => {
+      execFile(
+        program,
+        ["doctor", "--model", file],
+        { timeout: TIMEOUT_MS, signal, env: { ...process.env, ...keys } },
+        (error, stdout, stderr) => {
+          const code = error === null ? 0 : error.code;
+          resolve(judged(code, stdout, stderr.trim() || (error?.message ?? "")));
+        },
+      );
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Reads what the program printed. */
+export function judged(
+  code: string | number | null | undefined,
+  stdout: string,
+  stderr: string,
+): Diagnosis {
+  const output = [stdout.trimEnd(), stderr].filter((text) => text !== "").join("\n");
+  const last = stdout.trimEnd().split("\n").at(-1) ?? "";
+  if (code === 0) {
+    return { kind: "fits", text: last, output };
+  }
+  if (code === 3) {
+    return { kind: "misfits", text: last, output };
+  }
+  return { kind: "fault", text: advice(stderr), output };
+}
+
+/** What to do, without the words of a model's server, which may be of any length. */
+function advice(stderr: string): string {
+  const fault = stderr.replace(/^fillrate: /, "").replaceAll("\n", " ");
+  const end = /(?:cannot be reached|\(https?:\/\/\S*\)|did not answer within \S+)\. (?=[A-Z])/g;
+  const last = [...fault.matchAll(end)].at(-1);
+  if (last !== undefined) {
+    return fault.slice(last.index + last[0].length);
+  }
+  return fault.length <= LONGEST && !/answered \d/.test(fault) ? fault : "The log has the reason.";
+}
