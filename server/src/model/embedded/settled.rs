@@ -81,7 +81,8 @@ impl SettledText {
         let begins_with_break = rest
             .trim_start_matches([' ', '\t'])
             .starts_with(['\n', '\r']);
-        (is_same && begins_with_break && rest.len() <= MOST_UNSETTLED).then_some(rest)
+        let begins_with_token = begins_with_break || self.prefix.is_empty();
+        (is_same && begins_with_token && rest.len() <= MOST_UNSETTLED).then_some(rest)
     }
 
     /// Returns the counts of the rest of the text before the cursor.
