@@ -114,6 +114,7 @@ fn measure(name: &str, files: &[(String, String)], list: f64) {
             suffix,
             language: language(path),
             tree: None,
+            head: None,
             recent: &[],
         };
         let start = Instant::now();
@@ -175,6 +176,7 @@ fn recall(files: &[(String, String)]) {
             suffix: &suffix,
             language: language(path),
             tree: None,
+            head: None,
             recent: &[],
         };
         let windows = index.retrieve(&query, 10).unwrap();

@@ -143,6 +143,7 @@ mod tests {
             suffix: "",
             language: python,
             tree: None,
+            head: None,
             recent: &[],
         };
         let found = index.retrieve(&query, 9).expect("the index can be read");

@@ -7,10 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use tree_sitter::{InputEdit, Point, Tree};
 
+use self::near::KeptPart;
 use self::notebook::Notebooks;
 use crate::syntax::Language;
 use crate::text::{ByteOffset, Encoding, Position, Text};
 
+mod near;
 mod notebook;
 
 pub use notebook::ModelView;
@@ -39,6 +41,10 @@ pub struct Snapshot {
     /// Its contents.
     pub text: Text,
     syntax: Syntax,
+    /// The part of a large document around the cursor.
+    near: KeptPart,
+    /// The beginning of a large document.
+    head: KeptPart,
 }
 
 /// A document's syntax tree, parsed on first use.
@@ -105,6 +111,8 @@ impl Snapshot {
             version,
             text: Text::new(contents),
             syntax: Syntax::default(),
+            near: KeptPart::default(),
+            head: KeptPart::default(),
         }
     }
 
@@ -125,11 +133,10 @@ impl Snapshot {
     /// this document while an item of a menu is selected.
     #[must_use]
     pub fn with_replaced(&self, range: Range<ByteOffset>, text: &str) -> (Self, ByteOffset) {
-        let before = self.text.slice(ByteOffset(0)..range.start);
-        let after = self.text.slice(range.end..self.text.len());
-        let end = ByteOffset(before.len() + text.len());
-        let whole = [before.as_str(), text, &after].concat();
-        (self.with_text(Text::new(&whole)), end)
+        let end = ByteOffset(range.start.0 + text.len());
+        let mut document = self.clone();
+        document.splice(range, text);
+        (document, end)
     }
 
     /// Returns the document with another text.
@@ -137,6 +144,8 @@ impl Snapshot {
         Self {
             text,
             syntax: Syntax::default(),
+            near: KeptPart::default(),
+            head: KeptPart::default(),
             uri: self.uri.clone(),
             path: self.path.clone(),
             language_id: self.language_id.clone(),
@@ -145,12 +154,9 @@ impl Snapshot {
     }
 
     fn apply(&mut self, edit: &ContentChange, encoding: Encoding) -> TextChange {
-        // A tree that was never parsed since the last edit leaves the earlier one, edited further.
-        let older = self.syntax.tree.take().flatten();
-        let older = older.or_else(|| self.syntax.earlier.take());
         let Some(range) = &edit.range else {
             let before = self.text.to_string();
-            self.text = Text::new(&edit.text);
+            *self = self.with_text(Text::new(&edit.text));
             return TextChange::between(ByteOffset(0), &before, &edit.text);
         };
         let (a, b) = (
@@ -160,14 +166,26 @@ impl Snapshot {
         );
         let (start, end) = (a.min(b), a.max(b));
         let removed = self.text.slice(start..end);
+        self.splice(start..end, &edit.text);
+        TextChange::between(start, &removed, &edit.text)
+    }
+
+    /// Replaces the text between two offsets.
+    fn splice(&mut self, range: Range<ByteOffset>, text: &str) {
+        self.near.splice(&range, text);
+        self.head.splice(&range, text);
+        // A tree that was never parsed since the last edit leaves the earlier one, edited further.
+        let older = self.syntax.tree.take().flatten();
+        let older = older.or_else(|| self.syntax.earlier.take());
         let point = |text: &Text, offset: ByteOffset| {
             let position = text.position(offset, Encoding::Utf8);
             Point::new(position.line as usize, position.character as usize)
         };
+        let Range { start, end } = range;
         let (start_position, old_end_position) = (point(&self.text, start), point(&self.text, end));
-        self.text.replace(range.clone(), encoding, &edit.text);
-        let new_end = ByteOffset(start.0 + edit.text.len());
-        self.syntax.earlier = older.filter(|_| !edit.text.contains('\r')).map(|mut tree| {
+        self.text.splice(range, text);
+        let new_end = ByteOffset(start.0 + text.len());
+        self.syntax.earlier = older.filter(|_| !text.contains('\r')).map(|mut tree| {
             tree.edit(&InputEdit {
                 start_byte: start.0,
                 old_end_byte: end.0,
@@ -178,7 +196,6 @@ impl Snapshot {
             });
             tree
         });
-        TextChange::between(start, &removed, &edit.text)
     }
 }
 

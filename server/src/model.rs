@@ -47,6 +47,7 @@ use crate::prompt::{PromptInput, chat};
 use crate::syntax::Language;
 
 pub use embedded::EmbeddedModel;
+pub(crate) use embedded::OWN_TEXT;
 pub(crate) use http::collector_client;
 pub use secret::Secret;
 pub use settings::{Infill, ModelSettings, Protocol};
@@ -122,6 +123,11 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// True once the model's server has refused the key. Nothing more is sent until changed
     /// settings open the model again.
     fn is_refused(&self) -> bool {
+        false
+    }
+
+    /// True if it must be given the whole text of a large file, not the part near the cursor.
+    fn reads_whole_files(&self) -> bool {
         false
     }
 
@@ -203,9 +209,9 @@ impl TextListener for UnlimitedListener {
 /// A cursor to complete at, with all input of a model.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
-    /// The file's text before the cursor.
+    /// The file's text before the cursor; of a large file, its end.
     pub prefix: String,
-    /// The file's text after the cursor.
+    /// The file's text after the cursor; of a large file, its beginning.
     pub suffix: String,
     /// Path relative to the workspace folder, with `/`.
     pub path: String,

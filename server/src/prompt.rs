@@ -119,9 +119,6 @@ pub const CHARACTERS_PER_TOKEN: f64 = 3.5;
 /// <https://platform.openai.com/docs/api-reference/completions/create#completions-create-stop>
 pub const STOPS_ON_THE_WIRE: usize = 4;
 
-/// Length in bytes above which a prefix is longer than any budget, by far.
-const LONG_PREFIX: usize = 1 << 16;
-
 /// The share of the budget that windows may take, and that the suffix may take.
 const SHARE: f64 = 0.25;
 
@@ -594,13 +591,7 @@ fn suffix_end(suffix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
 /// Start of a prefix of at most `budget`: at a line's beginning, or within the last line if
 /// that alone is too long. What is cut grows in steps of [`STEP`] of the budget, so that the
 /// beginning mostly stays where it was while a person types.
-///
-/// For a very long prefix, the cost of the whole approximates the sum of its lines' costs, so that
-/// only the kept lines are counted one by one.
 fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
-    if prefix.len() > LONG_PREFIX {
-        return long_prefix_start(prefix, budget, cost);
-    }
     let lines: Vec<_> = prefix.split_inclusive('\n').collect();
     let costs: Vec<_> = lines.iter().map(|line| cost(line)).collect();
     let budget = budget.max(1.0);
@@ -625,37 +616,6 @@ fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize 
         }
         sum += needs;
         start += line.len();
-    }
-    start
-}
-
-/// [`prefix_start`] from the cost of the whole, back from the cursor.
-fn long_prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
-    let budget = budget.max(1.0);
-    let over = cost(prefix) - budget;
-    if over <= 0.0 {
-        return 0;
-    }
-    let step = budget * STEP;
-    let kept = over + budget - (over / step).ceil() * step;
-    let (mut start, mut sum) = (prefix.len(), 0.0);
-    for line in prefix.split_inclusive('\n').rev() {
-        let needs = cost(line);
-        if sum + needs > kept {
-            let is_last = start == prefix.len();
-            return match is_last && needs > budget {
-                true => {
-                    let part = 1.0 - kept / needs;
-                    let cut = (line.len() as f64 * part).ceil() as usize;
-                    start - line.len() + char_boundary(line, cut)
-                }
-                // The last line is kept even if it exceeds the budget.
-                false if is_last => start - line.len(),
-                false => start,
-            };
-        }
-        sum += needs;
-        start -= line.len();
     }
     start
 }

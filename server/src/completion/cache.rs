@@ -20,10 +20,14 @@ pub(super) struct CompletionCache {
 pub(super) struct RequestKey {
     /// The document.
     pub(super) uri: String,
-    /// The document up to the cursor.
+    /// The document up to the cursor; of a large document, its end.
     pub(super) prefix: Arc<str>,
-    /// The document from the cursor on.
+    /// The document from the cursor on; of a large document, its beginning.
     pub(super) suffix: Arc<str>,
+    /// Number of bytes of the document before the prefix.
+    pub(super) before: usize,
+    /// Number of bytes of the document after the suffix.
+    pub(super) after: usize,
     /// The settings, with the request's own context if the settings use it.
     pub(super) settings: SettingsKey,
 }
@@ -48,16 +52,34 @@ const MAX_BYTES: usize = 16 << 20;
 const CLOSERS: [char; 6] = [')', ']', '}', '"', '\'', '`'];
 
 impl RequestKey {
+    /// Returns the cursor's offset in the document.
+    pub(super) fn cursor(&self) -> usize {
+        self.before + self.prefix.len()
+    }
+
+    /// Returns the number of bytes of the document after the cursor.
+    pub(super) fn rest(&self) -> usize {
+        self.suffix.len() + self.after
+    }
+
     /// Returns the text typed between this request and a later one, without characters inserted by
-    /// the editor; `None` if the later one does not continue this one.
-    pub(super) fn leads_to<'a>(&self, now: &'a Self) -> Option<&'a str> {
+    /// the editor, and then these; `None` if the later one does not continue this one.
+    pub(super) fn leads_to<'a>(&self, now: &'a Self) -> Option<(&'a str, &'a str)> {
         if self.uri != now.uri || self.settings != now.settings {
             return None;
         }
-        let closers = now.suffix.strip_suffix(&*self.suffix)?;
-        let typed = now.prefix.strip_prefix(&*self.prefix)?;
+        let typed = now.cursor().checked_sub(self.cursor())?;
+        let (before, typed) = now
+            .prefix
+            .split_at_checked(now.prefix.len().checked_sub(typed)?)?;
+        let (closers, after) = now
+            .suffix
+            .split_at_checked(now.rest().checked_sub(self.rest())?)?;
+        // The parts of a large document may begin and end elsewhere.
+        let is_same = (before.ends_with(&*self.prefix) || self.prefix.ends_with(before))
+            && (after.starts_with(&*self.suffix) || self.suffix.starts_with(after));
         let closed = closers.chars().all(|closer| CLOSERS.contains(&closer));
-        (closed && (closers.is_empty() || !typed.is_empty())).then_some(typed)
+        (is_same && closed && (closers.is_empty() || !typed.is_empty())).then_some((typed, closers))
     }
 }
 
@@ -80,7 +102,7 @@ impl CompletionCache {
     pub(super) fn typed_through(&self, now: &RequestKey) -> Option<(&Completion, Vec<String>)> {
         self.completions.iter().find_map(|cached| {
             let left = remaining_candidates(&cached.key, &cached.completion.candidates, now)?;
-            (cached.key.prefix != now.prefix).then_some((&*cached.completion, left))
+            (cached.key.cursor() != now.cursor()).then_some((&*cached.completion, left))
         })
     }
 
@@ -128,12 +150,11 @@ pub(super) fn remaining_candidates(
 ) -> Option<Vec<String>> {
     // Most completions of a document are shorter than what was typed since, which needs no
     // comparison of the texts around.
-    let typed = now.prefix.len().checked_sub(earlier.prefix.len())?;
+    let typed = now.cursor().checked_sub(earlier.cursor())?;
     if candidates.iter().all(|candidate| candidate.len() <= typed) {
         return None;
     }
-    let typed = earlier.leads_to(now)?;
-    let closers = now.suffix.strip_suffix(&*earlier.suffix)?;
+    let (typed, closers) = earlier.leads_to(now)?;
     let left: Vec<String> = candidates
         .iter()
         .filter_map(|candidate| {
@@ -174,6 +195,8 @@ mod tests {
             uri: "file:///a.py".to_owned(),
             prefix: prefix.into(),
             suffix: suffix.into(),
+            before: 0,
+            after: 0,
             settings: [1; 32],
         }
     }
@@ -286,6 +309,17 @@ mod tests {
             let earlier = key(&format!("{prefix}$0{suffix}"));
             let now = key(&format!("{prefix}{typed}$0{suffix}"));
             let left = remaining_candidates(&earlier, std::slice::from_ref(&candidate), &now);
+            prop_assert_eq!(left, Some(vec![rest.to_owned()]));
+            // Of a large document, the later request may have another part.
+            let (cut, end) = (prefix.len() / 2, suffix.len() / 2);
+            let part = RequestKey {
+                prefix: now.prefix[cut..].into(),
+                suffix: now.suffix[..end].into(),
+                before: cut,
+                after: suffix.len() - end,
+                ..now
+            };
+            let left = remaining_candidates(&earlier, std::slice::from_ref(&candidate), &part);
             prop_assert_eq!(left, Some(vec![rest.to_owned()]));
         }
     }

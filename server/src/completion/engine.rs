@@ -3,6 +3,7 @@
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use tokio::sync::watch;
 use super::cache::{self, CachedCompletion, CompletionCache, RequestKey, SettingsKey};
 use super::edits::RecentEdits;
 use super::gate::{FittedGate, GateError, GateSignals, TokenBefore};
-use super::generation::{DocumentName, build_request, generate};
+use super::generation::{DocumentName, SiteText, build_request, generate};
 use super::model_call::{ModelCall, StreamedText, text_between};
 use super::reading::{PromptBudget, ReadingSpeed};
 use super::repository::RepositoryState;
@@ -24,8 +25,9 @@ use crate::configuration::{AnsweringModel, BUDGET_MS, Configuration};
 use crate::context::{GivenContext, IndexError};
 use crate::documents::{Snapshot, TextChange};
 use crate::model::embeddings::Embeddings;
-use crate::model::{Model, ModelError};
-use crate::text::ByteOffset;
+use crate::model::{Model, ModelError, OWN_TEXT};
+use crate::prompt::CHARACTERS_PER_TOKEN;
+use crate::text::{ByteOffset, Text};
 
 /// State needed to complete with one model under one set of settings.
 #[derive(Debug)]
@@ -65,6 +67,13 @@ pub(super) struct TypingState {
 
 /// Weight of the newest outcome in the moving average of accepts.
 const NEWEST_OUTCOME: f64 = 0.1;
+
+/// Minimum number of bytes that a model may read before a cursor, and after it: the embedded model
+/// learns from this much.
+const LEAST_SENT: usize = OWN_TEXT;
+
+/// Maximum number of bytes that count as one token: characters have up to four.
+const BYTES_PER_TOKEN: usize = 4 * (CHARACTERS_PER_TOKEN as usize + 1);
 
 /// Share of accepts before there is any outcome: about a quarter is usual (Ziegler et al.,
 /// "Productivity assessment of neural code completion", 2022, <https://arxiv.org/abs/2205.06537>).
@@ -239,7 +248,7 @@ impl ModelEngine {
             .and_then(|typing| typing.model_call.as_ref());
         model_call.is_some_and(|model_call| {
             let typed = model_call.key.leads_to(&key);
-            typed.is_some_and(|typed| model_call.may_serve(typed))
+            typed.is_some_and(|(typed, _)| model_call.may_serve(typed))
         })
     }
 
@@ -393,13 +402,13 @@ impl ModelEngine {
             let documents = self.typing.documents();
             documents.get(&key.uri)?.model_call.clone()?
         };
-        let typed = model_call
+        let (typed, _) = model_call
             .key
             .leads_to(key)
-            .filter(|typed| model_call.may_serve(typed))?;
+            .filter(|(typed, _)| model_call.may_serve(typed))?;
         let started = Instant::now();
         let earlier = model_call.wait().await?;
-        let left = if typed.is_empty() && model_call.key.suffix == key.suffix {
+        let left = if typed.is_empty() {
             earlier.candidates.clone()
         } else {
             cache::remaining_candidates(&model_call.key, &earlier.candidates, key)?
@@ -504,7 +513,7 @@ impl ModelEngine {
             budget,
         );
         let first_round = found.first_round;
-        let tree = document.tree().cloned();
+        let site = SiteText::near(document, ByteOffset(key.cursor()));
         let streamed = Arc::new(StreamedText::default());
         let (sender, outcome) = watch::channel(None);
         let extent = self.configuration.cleanup.extent;
@@ -512,8 +521,7 @@ impl ModelEngine {
             let (key, streamed) = (Arc::clone(key), Arc::clone(&streamed));
             let (model, typing) = (Arc::clone(&self.model), Arc::clone(&self.typing));
             async move {
-                let mut completion =
-                    generate(&*model, &request, tree.as_ref(), extent, &streamed).await;
+                let mut completion = generate(&*model, &request, &site, extent, &streamed).await;
                 completion.trace.context_ms = context_ms;
                 completion.trace.first_round = first_round;
                 completion.trace.budget = budget;
@@ -630,11 +638,35 @@ impl ModelEngine {
         } else {
             self.settings
         };
+        let text = &document.text;
+        let Range { start, end } = self.sent_range(text, cursor);
         RequestKey {
             uri: document.uri.clone(),
-            prefix: document.text.slice(ByteOffset(0)..cursor).into(),
-            suffix: document.text.slice(cursor..document.text.len()).into(),
+            prefix: text.slice(start..cursor).into(),
+            suffix: text.slice(cursor..end).into(),
+            before: start.0,
+            after: text.len().0 - end.0,
             settings,
+        }
+    }
+
+    /// Returns the range of a document that a model may read at a cursor. Its bounds move in coarse
+    /// steps, so that the beginning of a prompt stays the same while a person types.
+    fn sent_range(&self, text: &Text, cursor: ByteOffset) -> Range<ByteOffset> {
+        let all = ByteOffset(0)..text.len();
+        if self.model.reads_whole_files() {
+            return all;
+        }
+        let budget = self.configuration.model.context_tokens;
+        let step = LEAST_SENT.max(budget.saturating_mul(BYTES_PER_TOKEN));
+        let least = cursor.0.saturating_sub(step) / step * step;
+        let most = (cursor.0.saturating_add(step))
+            .div_ceil(step)
+            .saturating_mul(step);
+        let line = |offset| text.line_offset(text.line_number(ByteOffset(offset)));
+        match most < all.end.0 {
+            true => line(least)..line(most).max(cursor),
+            false => line(least)..all.end,
         }
     }
 
@@ -712,7 +744,7 @@ fn derived(earlier: &Completion, candidates: Vec<String>, source: CompletionOrig
 
 /// Returns the cursor after an accept, if a document now contains an offered candidate.
 fn cursor_after_accept(document: &Snapshot, offered: &CachedCompletion) -> Option<ByteOffset> {
-    let around = offered.key.prefix.len() + offered.key.suffix.len();
+    let around = offered.key.cursor() + offered.key.rest();
     let inserted = document.text.len().0.checked_sub(around)?;
     let mut candidates = offered.completion.candidates.iter();
     if !candidates.any(|candidate| candidate.len() == inserted) {
@@ -723,7 +755,7 @@ fn cursor_after_accept(document: &Snapshot, offered: &CachedCompletion) -> Optio
         .completion
         .candidates
         .contains(&inserted)
-        .then(|| ByteOffset(offered.key.prefix.len() + inserted.len()))
+        .then(|| ByteOffset(offered.key.cursor() + inserted.len()))
 }
 
 /// Returns the part of a [`RequestKey`] for some settings: the SHA-256 of their JSON.

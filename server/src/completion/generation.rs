@@ -16,6 +16,7 @@ use crate::configuration::Configuration;
 use crate::context::{GivenContext, Window};
 use crate::documents::Snapshot;
 use crate::model;
+use crate::text::ByteOffset;
 
 /// Names by which a model knows a document.
 pub(super) struct DocumentName<'a> {
@@ -53,11 +54,33 @@ pub(super) fn build_request(
     }
 }
 
+/// The text around a cursor that clean-up and the index read: the whole document, or the part of a
+/// large one.
+#[derive(Debug)]
+pub(super) struct SiteText {
+    pub(super) prefix: String,
+    pub(super) suffix: String,
+    pub(super) tree: Option<Tree>,
+}
+
+impl SiteText {
+    /// Returns the text around a cursor of a document.
+    pub(super) fn near(document: &Snapshot, cursor: ByteOffset) -> Self {
+        let (start, part) = document.near(cursor);
+        let own = ByteOffset(cursor.0 - start.0);
+        Self {
+            prefix: part.text.slice(ByteOffset(0)..own),
+            suffix: part.text.slice(own..part.text.len()),
+            tree: part.tree().cloned(),
+        }
+    }
+}
+
 /// Calls the model, ends each candidate as soon as clean-up would drop the rest, and cleans up.
 pub(super) async fn generate(
     model: &dyn model::Model,
     request: &model::ModelRequest,
-    tree: Option<&Tree>,
+    text: &SiteText,
     extent: CompletionExtent,
     streamed: &StreamedText,
 ) -> Completion {
@@ -68,11 +91,11 @@ pub(super) async fn generate(
         ..Trace::default()
     };
     let site = CursorSite {
-        prefix: &request.prefix,
-        suffix: &request.suffix,
+        prefix: &text.prefix,
+        suffix: &text.suffix,
         path: Some(&request.path),
         language: request.language,
-        tree,
+        tree: text.tree.as_ref(),
         extent,
         chat: model.chats(),
     };

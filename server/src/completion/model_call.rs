@@ -162,8 +162,9 @@ impl Drop for Request {
 /// Returns the text of a document between the prefix and the suffix of an earlier request; `None`
 /// if either has changed.
 pub(super) fn text_between(text: &Text, key: &RequestKey) -> Option<String> {
-    let (start, kept) = (key.prefix.len(), key.prefix.len() + key.suffix.len());
-    let end = start + text.len().0.checked_sub(kept)?;
-    let same = text.has_at(ByteOffset(0), &key.prefix) && text.has_at(ByteOffset(end), &key.suffix);
+    let start = key.cursor();
+    let end = start + text.len().0.checked_sub(start + key.rest())?;
+    let same = text.has_at(ByteOffset(key.before), &key.prefix)
+        && text.has_at(ByteOffset(end), &key.suffix);
     same.then(|| text.slice(ByteOffset(start)..ByteOffset(end)))
 }

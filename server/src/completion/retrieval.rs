@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::cache::RequestKey;
-use super::generation::{DocumentName, build_request, generate};
+use super::generation::{DocumentName, SiteText, build_request, generate};
 use super::model_call::StreamedText;
 use super::reading::PromptBudget;
 use super::repository::RepositoryState;
@@ -19,6 +19,7 @@ use crate::model::Model;
 use crate::model::embeddings::{Embeddings, Vector};
 use crate::prompt;
 use crate::syntax::Language;
+use crate::text::ByteOffset;
 
 /// The windows of other files for one cursor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -221,12 +222,20 @@ impl Retriever<'_> {
             return Ok(FoundWindows::default());
         };
         let recent = self.repository.recent(path);
+        let cursor = ByteOffset(key.cursor());
+        let site = SiteText::near(document, cursor);
+        let head = document.head(cursor);
+        let head = head.as_deref().and_then(|head| {
+            let tree = head.tree()?;
+            Some((head.text.to_string(), tree))
+        });
         let query = Query {
             path,
-            prefix: &key.prefix,
-            suffix: &key.suffix,
+            prefix: &site.prefix,
+            suffix: &site.suffix,
             language,
-            tree: document.tree(),
+            tree: site.tree.as_ref(),
+            head: head.as_ref().map(|(text, tree)| (text.as_str(), *tree)),
             recent: &recent,
         };
         let limit = self.configuration.context.windows;
@@ -326,7 +335,8 @@ impl Retriever<'_> {
         let model = self.model;
         let extent = self.configuration.cleanup.extent;
         let streamed = StreamedText::default();
-        let completion = generate(model, &request, document.tree(), extent, &streamed).await;
+        let site = SiteText::near(document, ByteOffset(key.cursor()));
+        let completion = generate(model, &request, &site, extent, &streamed).await;
         if let Some(fault) = completion.trace.fault {
             return Err(fault);
         }

@@ -653,6 +653,7 @@ mod tests {
             suffix,
             language: language(path),
             tree: None,
+            head: None,
             recent: &[],
         };
         index.retrieve(&query, 100).expect("the index can be read")
@@ -692,6 +693,7 @@ mod tests {
                 suffix: ")\n",
                 language: language("main.py"),
                 tree: None,
+                head: None,
                 recent,
             };
             let found = index.retrieve(&query, 9).expect("the index can be read");
@@ -881,7 +883,7 @@ mod tests {
             // differs.
             prop_assume!(all.iter().all(|(_, terms)| terms.len() <= 40));
             let text = format!("{query}$0");
-            let parsed = ParsedQuery::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python, tree: None, recent: &[] });
+            let parsed = ParsedQuery::new(&Query { path: "d/x.py", prefix: &query, suffix: "", language: python, tree: None, head: None, recent: &[] });
             let count = all.len() as f64;
             let mean = all.iter().map(|(_, terms)| terms.len()).sum::<usize>() as f64 / count;
             let score = |terms: &[String]| -> f64 {

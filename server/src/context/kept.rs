@@ -401,6 +401,7 @@ mod tests {
             prefix: "total = tax(amount",
             suffix: "",
             tree: None,
+            head: None,
             recent: &[],
         };
         let windows = index.retrieve(&query, 5).expect("windows");

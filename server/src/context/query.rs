@@ -14,14 +14,17 @@ use super::windows::with_line_feeds;
 pub struct Query<'a> {
     /// The file's path as in [`super::Window::path`]. Its own windows are never returned.
     pub path: &'a str,
-    /// The file's text before the cursor.
+    /// The file's text before the cursor; of a large file, the part near it.
     pub prefix: &'a str,
-    /// The file's text after the cursor.
+    /// The file's text after the cursor; of a large file, the part near it.
     pub suffix: &'a str,
     /// The file's language. Results come from files of languages with the same name.
     pub language: &'static Language,
-    /// The file's syntax tree, if available; otherwise the file is parsed.
+    /// The syntax tree of prefix and suffix, if available; otherwise they are parsed.
     pub tree: Option<&'a Tree>,
+    /// The beginning of a large file with its syntax tree, for its imports, if the prefix begins
+    /// after it.
+    pub head: Option<(&'a str, &'a Tree)>,
     /// Paths of files that were opened or edited, the last first.
     pub recent: &'a [String],
 }
@@ -99,7 +102,11 @@ impl ParsedQuery {
         }
 
         let folder = folder(query.path);
-        let imports = query.language.imported_modules(root, &text, folder);
+        let mut imports = query.language.imported_modules(root, &text, folder);
+        if let Some((text, tree)) = query.head {
+            let root = tree.root_node();
+            imports.extend(query.language.imported_modules(root, text, folder));
+        }
         Self {
             terms,
             folder: folder.to_owned(),
@@ -177,6 +184,7 @@ mod tests {
             suffix,
             language: Language::for_path(path.as_ref()).expect("the path has a known ending"),
             tree: None,
+            head: None,
             recent: &[],
         })
     }

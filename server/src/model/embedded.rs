@@ -8,18 +8,23 @@
 mod counts;
 mod generate;
 mod lexer;
+mod settled;
 mod tables;
 mod vocabulary;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use self::counts::{Counts, Sequence};
+pub(crate) use self::generate::OWN_TEXT;
+
 use self::generate::Knowledge;
+use self::settled::SettledText;
 use self::tables::{KeptTables, LearntTexts};
 use self::vocabulary::{Extended, START, Vocabulary};
 use super::{
@@ -30,6 +35,8 @@ use super::{
 #[derive(Debug, Default)]
 pub struct EmbeddedModel {
     learnt: Arc<RwLock<Learnt>>,
+    /// The settled text of the file completed last.
+    settled: Arc<Mutex<Option<Arc<SettledText>>>>,
 }
 
 /// State learnt from observed files.
@@ -41,7 +48,12 @@ struct Learnt {
     files: HashMap<String, u32>,
     /// Text number to folder.
     folders: Vec<String>,
+    /// Identifies this state of the vocabulary in the process.
+    generation: u64,
 }
+
+/// Number of states of vocabularies in the process.
+static GENERATIONS: AtomicU64 = AtomicU64::new(1);
 
 impl EmbeddedModel {
     /// Creates a model that has observed nothing.
@@ -60,6 +72,7 @@ impl Learnt {
             folders: paths.map(|path| folder(path).to_owned()).collect(),
             vocabulary: Vocabulary::of_kept(Arc::clone(&kept)),
             counts: Counts::of_kept(kept),
+            generation: GENERATIONS.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -80,8 +93,9 @@ impl Learnt {
             self.counts.forget(number);
         }
         let Some(contents) = contents else { return };
+        self.generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
         let sequence = Sequence::read(contents, START, &mut self.vocabulary);
-        let number = self.counts.learn(sequence);
+        let number = self.counts.learn(sequence, 0);
         let index = number as usize;
         if self.folders.len() <= index {
             self.folders.resize(index + 1, String::new());
@@ -90,15 +104,41 @@ impl Learnt {
         self.files.insert(path.to_owned(), number);
     }
 
-    fn complete(&self, request: &ModelRequest) -> ModelOutput {
-        let mut vocabulary = Extended::new(&self.vocabulary);
-        let file = generate::file_cache(request, &mut vocabulary);
+    /// Returns the settled text of a request's file: the earlier one, if it is that.
+    fn settled(
+        &self,
+        request: &ModelRequest,
+        earlier: Option<Arc<SettledText>>,
+    ) -> Option<Arc<SettledText>> {
+        let own = generate::own_text(request);
+        let is_valid = |settled: &SettledText| settled.rest(own, self.generation).is_some();
+        earlier.filter(|earlier| is_valid(earlier)).or_else(|| {
+            let settled = SettledText::new(own, &self.vocabulary, self.generation)?;
+            is_valid(&settled).then(|| Arc::new(settled))
+        })
+    }
+
+    /// Completes with the settled text of the request's file; the result is the same without one.
+    fn complete(&self, request: &ModelRequest, settled: Option<&SettledText>) -> ModelOutput {
+        let own = generate::own_text(request);
+        let settled = settled.and_then(|settled| {
+            let rest = settled.rest(own, self.generation)?;
+            generate::is_long_enough(rest, own, settled).then_some((settled, rest))
+        });
+        let additions = settled.map(|(settled, _)| &settled.additions);
+        let mut vocabulary = Extended::new(&self.vocabulary, additions);
+        let file = match settled {
+            Some((settled, rest)) => settled.count_rest(rest, &mut vocabulary),
+            None => generate::file_cache(own, &mut vocabulary),
+        };
         let windows = generate::window_cache(request, &mut vocabulary);
         let left_out = self.files.get(&request.path).copied();
         let here = folder(&request.path);
         let mut knowledge = Knowledge {
             vocabulary,
             file,
+            settled: settled.map(|(settled, _)| settled),
+            rest: settled.map_or(own.prefix, |(_, rest)| rest),
             windows,
             repository: &self.counts,
             in_folder: &|number| self.folders[number as usize] == here,
@@ -158,9 +198,17 @@ impl Model for EmbeddedModel {
         _listener: &dyn TextListener,
     ) -> Result<ModelOutput, ModelError> {
         let learnt = Arc::clone(&self.learnt);
+        let kept = Arc::clone(&self.settled);
         let request = request.clone();
         // This takes some milliseconds of computation, which must not block the protocol's task.
-        tokio::task::spawn_blocking(move || learnt.read().complete(&request))
+        let complete = move || {
+            let learnt = learnt.read();
+            let earlier = kept.lock().clone();
+            let settled = learnt.settled(&request, earlier);
+            kept.lock().clone_from(&settled);
+            learnt.complete(&request, settled.as_deref())
+        };
+        tokio::task::spawn_blocking(complete)
             .await
             .map_err(|error| ModelError::Failed(error.to_string()))
     }

@@ -114,6 +114,11 @@ impl Model for RecordedModel {
         &self.name
     }
 
+    // A completion is found by the text around its cursor.
+    fn reads_whole_files(&self) -> bool {
+        true
+    }
+
     async fn complete(
         &self,
         request: &ModelRequest,

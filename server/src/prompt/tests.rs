@@ -765,28 +765,3 @@ fn comments_layout_is_the_same_for_every_family() {
     let parts = parts(&input, &[], 1000);
     assert_eq!((parts.prefix.as_str(), parts.windows.len()), (block, 0));
 }
-
-#[test]
-fn long_prefixes_begin_where_all_their_lines_say() {
-    for (lines, budget) in [
-        (300, 100.0),
-        (300, 1536.0),
-        (17, 3.0),
-        (2500, 977.3),
-        (40, 5000.0),
-    ] {
-        let prefix: String = (0..lines)
-            .map(|n| format!("    total_{n} = {}é\n", "x".repeat(n * 7 % 41)))
-            .collect();
-        for end in (0..prefix.len()).rev().step_by(37).take(60) {
-            let prefix = &prefix[..prefix.floor_char_boundary(end)];
-            let start = prefix_start(prefix, budget, &approximate_cost);
-            let from_end = long_prefix_start(prefix, budget, &approximate_cost);
-            assert_eq!(from_end, start, "{lines} {budget} {end}");
-        }
-    }
-    let one_line = "x".repeat(5000);
-    let start = prefix_start(&one_line, 100.0, &approximate_cost);
-    let from_end = long_prefix_start(&one_line, 100.0, &approximate_cost);
-    assert!(start.abs_diff(from_end) <= 1, "{start} {from_end}");
-}

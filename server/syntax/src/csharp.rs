@@ -209,6 +209,7 @@ pub(super) static CSHARP: Language = Language {
         },
     ],
     opening_brackets: &["(", "[", "{"],
+    has_flat_files: false,
     indented_blocks: false,
     raising_statement: "if (true) throw new System.InvalidOperationException(\"this place was reached\");",
     module_endings: &[".cs"],

@@ -120,6 +120,7 @@ pub(super) static GO: Language = Language {
         },
     ],
     opening_brackets: &["(", "[", "{"],
+    has_flat_files: true,
     indented_blocks: false,
     raising_statement: "panic(\"this place was reached\");",
     module_endings: &[".go"],

@@ -72,6 +72,7 @@ pub(super) static PYTHON: Language = Language {
         },
     ],
     opening_brackets: &["(", "[", "{"],
+    has_flat_files: true,
     indented_blocks: true,
     raising_statement: "raise RuntimeError(\"this place was reached\")",
     module_endings: &[".pyi", ".py"],

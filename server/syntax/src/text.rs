@@ -1,6 +1,7 @@
 //! Positions, encodings, lines and edits: the one place where offsets and line numbers are
 //! converted and lines are counted.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -75,6 +76,38 @@ impl Text {
             return String::new();
         }
         self.0.slice(start..end).to_string()
+    }
+
+    /// Returns the text between two offsets, which shares its contents with this one. Offsets are
+    /// moved as by [`Text::slice`].
+    #[must_use]
+    pub fn part(&self, range: Range<ByteOffset>) -> Self {
+        let start = self.char_index(range.start);
+        let end = self.char_index(range.end).max(start);
+        Self(Rope::from(self.0.slice(start..end)))
+    }
+
+    /// Replaces the text between two offsets, which are moved as by [`Text::slice`].
+    pub fn splice(&mut self, range: Range<ByteOffset>, new_text: &str) {
+        let start = self.char_index(range.start);
+        let end = self.char_index(range.end).max(start);
+        self.0.remove(start..end);
+        self.0.insert(start, new_text);
+    }
+
+    /// Returns the number of an offset's line.
+    pub fn line_number(&self, offset: ByteOffset) -> usize {
+        self.0.byte_to_line(offset.0.min(self.0.len_bytes()))
+    }
+
+    /// Returns the offset at which a line begins; past the last line, the text's end.
+    pub fn line_offset(&self, number: usize) -> ByteOffset {
+        ByteOffset(self.0.line_to_byte(number.min(self.0.len_lines())))
+    }
+
+    /// Returns a line with its line break; empty past the last line.
+    pub fn line(&self, number: usize) -> Cow<'_, str> {
+        self.0.get_line(number).map(Cow::from).unwrap_or_default()
     }
 
     /// Bytes from an offset on, at least one unless it is the end.
@@ -177,11 +210,9 @@ impl Text {
     /// Replaces a range with new text, as one content change of `textDocument/didChange` does. The
     /// ends of an inverted range are swapped.
     pub fn replace(&mut self, range: Range<Position>, encoding: Encoding, new_text: &str) {
-        let a = self.char_index(self.offset(range.start, encoding));
-        let b = self.char_index(self.offset(range.end, encoding));
-        let (start, end) = (a.min(b), a.max(b));
-        self.0.remove(start..end);
-        self.0.insert(start, new_text);
+        let a = self.offset(range.start, encoding);
+        let b = self.offset(range.end, encoding);
+        self.splice(a.min(b)..a.max(b), new_text);
     }
 
     /// Returns the rope's character index of a byte offset, moved back to a character's start.
@@ -466,6 +497,18 @@ mod tests {
                 prop_assert_eq!(rope.line_around(offset), (before.to_owned(), after.to_owned()));
             }
             prop_assert_eq!(rope.characters_before(offset), contents[..index].chars().count());
+            let (head, tail) = contents.split_at(index);
+            let parts = [ByteOffset(0)..offset, offset..rope.len()].map(|range| rope.part(range));
+            prop_assert_eq!(parts.map(|part| part.to_string()), [head.to_owned(), tail.to_owned()]);
+            let mut spliced = rope.clone();
+            spliced.splice(offset..rope.len(), &text);
+            prop_assert_eq!(spliced.to_string(), [head, text.as_str()].concat());
+            let number = rope.line_number(offset);
+            let (start, line) = reference_lines(&contents)[number];
+            prop_assert_eq!(rope.line_offset(number).0, start);
+            let whole = rope.line(number).into_owned();
+            prop_assert_eq!(whole.trim_end_matches(['\n', '\r']), line);
+            prop_assert!(start <= index && (index <= start + line.len() + 2));
             prop_assert_eq!(rope.has_carriage_return(), contents.contains('\r'));
             let at = at.min(contents.len());
             let rest = String::from_utf8_lossy(&contents.as_bytes()[at..]);

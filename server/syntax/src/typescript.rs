@@ -177,6 +177,7 @@ const COMMON: Language = Language {
         },
     ],
     opening_brackets: &["(", "[", "{", "${"],
+    has_flat_files: true,
     indented_blocks: false,
     raising_statement: "throw new Error(\"this place was reached\");",
     module_endings: &[

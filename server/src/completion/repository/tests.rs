@@ -182,6 +182,7 @@ fn found(state: &RepositoryState, prefix: &str) -> Vec<String> {
         suffix: "",
         language: Language::by_id("python").expect("it is known"),
         tree: None,
+        head: None,
         recent: &[],
     };
     let windows = state.indexed(&query, 50).expect("the index works");

@@ -42,9 +42,9 @@ pub(in crate::lsp) async fn handle(
 fn response(answer: &CompletionAnswer, encoding: Encoding) -> CompletionResponse {
     // Clients drop an item that does not match the word before the cursor. So the item contains
     // that word and replaces it by itself.
-    let before = answer.document.text.slice(ByteOffset(0)..answer.cursor);
+    let (before, _) = answer.document.text.line_around(answer.cursor);
     let word = word_before(&before);
-    let start = ByteOffset(before.len() - word.len());
+    let start = ByteOffset(answer.cursor.0 - word.len());
     let position = |offset| to_protocol(answer.document.text.position(offset, encoding));
     let range = Range::new(position(start), position(answer.cursor));
     let trace = &answer.completion.trace;

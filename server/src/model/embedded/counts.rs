@@ -117,22 +117,40 @@ impl Sequence {
 
     /// Reads a text. `start` represents the text before it.
     pub(super) fn read(text: &str, start: Symbol, vocabulary: &mut impl Intern) -> Self {
-        let mut sequence = Self {
-            symbols: vec![start],
-            classes: vec![start],
-            short: OnceLock::new(),
-        };
+        let mut sequence = Self::begin(start);
+        sequence.read_on(text, &mut Indents::default(), vocabulary);
+        sequence
+    }
+
+    /// Creates a text of which only what is before it is known.
+    pub(super) fn begin(start: Symbol) -> Self {
+        Self::new(vec![start], vec![start])
+    }
+
+    /// Reads a text that follows this one. `indents` is the state at its start, and afterwards at
+    /// its end.
+    pub(super) fn read_on(
+        &mut self,
+        text: &str,
+        indents: &mut Indents,
+        vocabulary: &mut impl Intern,
+    ) {
         let mut at = 0;
-        for token in lex(text, &mut Indents::default()) {
+        for token in lex(text, indents) {
             let end = at + token.gap.len() + token.text.len();
             if !token.text.is_empty() {
                 let (symbol, class) = vocabulary.token(&token, &text[at..end]);
-                sequence.symbols.push(symbol);
-                sequence.classes.push(class);
+                self.symbols.push(symbol);
+                self.classes.push(class);
             }
             at = end;
         }
-        sequence
+    }
+
+    /// Returns the given number of its last symbols, or all.
+    pub(super) fn end(&self, symbols: usize) -> Self {
+        let from = self.symbols.len().saturating_sub(symbols);
+        Self::new(self.symbols[from..].to_vec(), self.classes[from..].to_vec())
     }
 
     /// Returns the counts of short contexts, to subtract from larger counts. Computed on first use,
@@ -140,7 +158,7 @@ impl Sequence {
     pub(super) fn short(&self) -> &Counts {
         self.short.get_or_init(|| {
             let mut counts = Counts::default();
-            count(&mut counts.followers, self, Followers::add);
+            count(&mut counts.followers, self, 0, Followers::add);
             Box::new(counts)
         })
     }
@@ -171,7 +189,7 @@ impl Followers {
     }
 
     /// Adds counts.
-    fn extend(&mut self, more: &Self) {
+    pub(super) fn extend(&mut self, more: &Self) {
         self.total += more.total;
         for &(symbol, count) in &more.counts {
             match self.counts.binary_search_by_key(&symbol, |entry| entry.0) {
@@ -200,13 +218,18 @@ impl Followers {
     }
 }
 
-/// Applies a text's followers of short contexts to counts.
-fn count(counts: &mut ShortCounts, sequence: &Sequence, change: fn(&mut Followers, Symbol)) {
+/// Applies a text's followers of short contexts, from the symbol `first` on, to counts.
+fn count(
+    counts: &mut ShortCounts,
+    sequence: &Sequence,
+    first: usize,
+    change: fn(&mut Followers, Symbol),
+) {
     let Sequence {
         symbols, classes, ..
     } = sequence;
     for (order, table) in (1..).zip(counts) {
-        for index in order..classes.len() {
+        for index in first.max(order)..classes.len() {
             let followers = table
                 .entry(key(&classes[index - order..index]))
                 .or_default();
@@ -230,12 +253,13 @@ impl Counts {
         same.then_some(&*self.kept)
     }
 
-    /// Learns a text and returns its number.
-    pub(super) fn learn(&mut self, sequence: Sequence) -> u32 {
-        count(&mut self.followers, &sequence, Followers::add);
+    /// Learns a text from its symbol `first` on, of which those before are the context. Returns its
+    /// number.
+    pub(super) fn learn(&mut self, sequence: Sequence, first: usize) -> u32 {
+        count(&mut self.followers, &sequence, first, Followers::add);
         let next = (self.kept.texts() + self.sequences.len()) as u32;
         let number = self.free.pop().unwrap_or(next);
-        for index in SHORTEST..sequence.classes.len() {
+        for index in first.max(SHORTEST)..sequence.classes.len() {
             let key = key(&sequence.classes[index - SHORTEST..index]);
             let place = (number, index as u32);
             self.places
@@ -257,14 +281,14 @@ impl Counts {
             if self.gone.insert(number)
                 && let Some(sequence) = self.kept.sequence(number)
             {
-                count(&mut self.taken, sequence, Followers::add);
+                count(&mut self.taken, sequence, 0, Followers::add);
             }
             return;
         };
         let Some(sequence) = self.sequences.get_mut(index).and_then(Option::take) else {
             return;
         };
-        count(&mut self.followers, &sequence, Followers::take);
+        count(&mut self.followers, &sequence, 0, Followers::take);
         for (order, table) in (1..).zip(&mut self.followers) {
             for classes in sequence.classes.windows(order) {
                 let key = key(classes);

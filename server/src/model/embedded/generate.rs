@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::counts::{Counts, Followers, Keyed, LONGEST, SHORTEST, Sequence};
 use super::lexer::{Indents, LineBreak, is_word, lex};
+use super::settled::{OwnText, SettledText};
 use super::vocabulary::{CUT, Class, Extended, Intern, START, Symbol, UNKNOWN};
 use crate::model::{Finish, ModelRequest, RawCandidate};
 
@@ -46,7 +47,14 @@ const UNSEEN: f64 = 1e-4;
 
 /// Maximum number of bytes of the file's own text, before and after the cursor each, that a request
 /// learns from. Larger files are mostly data, and a request must be fast.
-const OWN_TEXT: usize = 65_536;
+pub(crate) const OWN_TEXT: usize = 65_536;
+
+/// Number of bytes by which a longer text is shortened at once.
+const OWN_TEXT_STEP: usize = OWN_TEXT / 4;
+
+/// Number of tokens before the cursor that [`Start`] reads: the longest context and the current
+/// line.
+const TAIL: usize = 4 * LONGEST;
 
 /// Maximum number of tokens of a line.
 const LONGEST_LINE: usize = 80;
@@ -55,8 +63,12 @@ const LONGEST_LINE: usize = 80;
 pub(super) struct Knowledge<'a> {
     /// Numbers of all tokens.
     pub(super) vocabulary: Extended<'a>,
-    /// The file's text before and after the cursor.
+    /// The file's text before and after the cursor, without its settled part.
     pub(super) file: Counts,
+    /// The settled part.
+    pub(super) settled: Option<&'a SettledText>,
+    /// The text before the cursor, after the settled part.
+    pub(super) rest: &'a str,
     /// The request's windows.
     pub(super) windows: Counts,
     /// The repository.
@@ -165,8 +177,9 @@ impl Knowledge<'_> {
             left
         };
         let mut hits: [Hits; 4] = Default::default();
-        self.file
-            .visit(context, |_, length, symbol| hits[0].add(length, symbol));
+        for counts in self.own() {
+            counts.visit(context, |_, length, symbol| hits[0].add(length, symbol));
+        }
         self.windows
             .visit(context, |_, length, symbol| hits[1].add(length, symbol));
         self.repository.visit(context, |number, length, symbol| {
@@ -191,7 +204,7 @@ impl Knowledge<'_> {
         for order in (1..SHORTEST).rev() {
             let repository = self.short(context, order);
             for followers in [
-                self.file.followers(context, order),
+                self.own_followers(context, order),
                 self.windows.followers(context, order),
                 repository.as_deref().map(Cow::Borrowed),
             ]
@@ -203,6 +216,24 @@ impl Knowledge<'_> {
                 }
             }
         }
+    }
+
+    /// Returns the counts of the file's own text.
+    fn own(&self) -> impl Iterator<Item = &Counts> {
+        let settled = self.settled.map(|settled| &settled.counts);
+        settled.into_iter().chain([&self.file])
+    }
+
+    /// Returns the counts of a short context in the file's own text.
+    fn own_followers(&self, context: &[Class], order: usize) -> Option<Cow<'_, Followers>> {
+        let found = self
+            .own()
+            .filter_map(|counts| counts.followers(context, order));
+        found.reduce(|sum, more| {
+            let mut sum = sum.into_owned();
+            sum.extend(&more);
+            Cow::Owned(sum)
+        })
     }
 
     /// Returns the repository's counts of a short context, minus those of the excluded text.
@@ -281,7 +312,7 @@ pub(super) fn candidates(
     request: &ModelRequest,
 ) -> Vec<RawCandidate> {
     let parameters = &request.parameters;
-    let start = Start::read(knowledge, &request.prefix);
+    let start = Start::read(knowledge);
     let after = After::read(knowledge, &request.suffix);
     let writer = Writer {
         knowledge,
@@ -388,13 +419,15 @@ impl Start {
         }
     }
 
-    fn read(knowledge: &mut Knowledge<'_>, prefix: &str) -> Self {
-        let mut indents = Indents::default();
-        let prefix = near_end(prefix);
+    fn read(knowledge: &mut Knowledge<'_>) -> Self {
+        let settled = knowledge.settled.map(|settled| &settled.indents);
+        let first = settled.cloned().unwrap_or_default();
+        let mut indents = first.clone();
+        let prefix = knowledge.rest;
         let tokens = lex(prefix, &mut indents);
         let mut context = vec![START];
         // Only the tail matters: the longest context and the current line.
-        let tail = tokens.len().saturating_sub(4 * LONGEST);
+        let tail = tokens.len().saturating_sub(TAIL);
         let mut at: usize = tokens[..tail]
             .iter()
             .map(|token| token.gap.len() + token.text.len())
@@ -439,7 +472,7 @@ impl Start {
                 });
             }
             if last.line_break.is_some() {
-                let mut outer = Indents::default();
+                let mut outer = first.clone();
                 lex(&prefix[..start], &mut outer);
                 begun.push(Begun {
                     context: before(length),
@@ -842,28 +875,40 @@ fn cache<'a>(
 ) -> Counts {
     let mut counts = Counts::default();
     for (text, start) in texts {
-        counts.learn(Sequence::read(text, start, vocabulary));
+        counts.learn(Sequence::read(text, start, vocabulary), 0);
     }
     counts
 }
 
-/// Returns the counts of a file whose cursor is between two texts.
-pub(super) fn file_cache(request: &ModelRequest, vocabulary: &mut Extended<'_>) -> Counts {
+/// Returns the text of a file from which a request learns.
+pub(super) fn own_text(request: &ModelRequest) -> OwnText<'_> {
     let prefix = near_end(&request.prefix);
-    let start = if prefix.len() < request.prefix.len() {
-        CUT
-    } else {
-        START
-    };
-    let texts = [(prefix, start), (near_start(&request.suffix), CUT)];
+    let is_whole = prefix.len() == request.prefix.len();
+    OwnText {
+        start: if is_whole { START } else { CUT },
+        prefix,
+        suffix: near_start(&request.suffix),
+    }
+}
+
+/// Returns the counts of a file whose cursor is between two texts.
+pub(super) fn file_cache(own: OwnText<'_>, vocabulary: &mut Extended<'_>) -> Counts {
+    let texts = [(own.prefix, own.start), (own.suffix, CUT)];
     cache(texts.into_iter(), vocabulary)
 }
 
-/// Returns the last [`OWN_TEXT`] bytes of a text, in whole lines if possible.
+/// True if the rest of a text has all tokens that [`Start`] reads of the whole.
+pub(super) fn is_long_enough(rest: &str, own: OwnText<'_>, settled: &SettledText) -> bool {
+    rest.len() == own.prefix.len() || lex(rest, &mut settled.indents.clone()).len() > TAIL
+}
+
+/// Returns the last [`OWN_TEXT`] bytes of a text at most, in whole lines if possible. Its start
+/// moves in steps, so that it mostly stays while a person types.
 fn near_end(text: &str) -> &str {
-    let Some(least) = text.len().checked_sub(OWN_TEXT) else {
+    let Some(over) = text.len().checked_sub(OWN_TEXT) else {
         return text;
     };
+    let least = over.div_ceil(OWN_TEXT_STEP) * OWN_TEXT_STEP;
     let least = text.ceil_char_boundary(least);
     match text[least..].find('\n') {
         Some(index) => &text[least + index..],

@@ -39,7 +39,7 @@ fn texts(answer: &ModelOutput) -> Vec<&str> {
 
 /// The first candidate at the fixture's cursor.
 fn complete(files: &[(&str, &str)], fixture: &str) -> String {
-    let answer = learnt(files).complete(&request(fixture));
+    let answer = learnt(files).complete(&request(fixture), None);
     texts(&answer)[0].to_owned()
 }
 
@@ -135,11 +135,11 @@ fn line_breaks_are_those_of_the_file() {
 fn own_file_counts_only_as_in_the_request() {
     let mut learnt = learnt(&[("shop/here.py", "alpha(beta, gamma)\n")]);
     let mut request = request("alpha($0)\n");
-    assert_eq!(texts(&learnt.complete(&request)), [""]);
+    assert_eq!(texts(&learnt.complete(&request, None)), [""]);
     request.path = "shop/there.py".to_owned();
-    assert_eq!(texts(&learnt.complete(&request)), ["beta, gamma"]);
+    assert_eq!(texts(&learnt.complete(&request, None)), ["beta, gamma"]);
     learnt.observe("shop/here.py", None);
-    assert_eq!(texts(&learnt.complete(&request)), [""]);
+    assert_eq!(texts(&learnt.complete(&request, None)), [""]);
 }
 
 #[test]
@@ -159,7 +159,10 @@ fn nearest_cache_has_precedence() {
         text: "v = io.open(window)\nnext".to_owned(),
         score: 1.0,
     });
-    assert_eq!(texts(&learnt(&files).complete(&with_window)), ["window"]);
+    assert_eq!(
+        texts(&learnt(&files).complete(&with_window, None)),
+        ["window"]
+    );
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn candidates_differ_and_the_best_comes_first() {
     let mut request = request("open($0");
     request.parameters.candidates = 3;
     let files = [("a.py", "open(one)\nopen(one)\nopen(two)\nopen(three)\n")];
-    let answer = learnt(&files).complete(&request);
+    let answer = learnt(&files).complete(&request, None);
     let found = texts(&answer);
     assert_eq!(found[0], "one)");
     assert_eq!(found.len(), 3);
@@ -204,7 +207,7 @@ fn drawing_depends_on_the_seed() {
             seed,
             ..request.parameters
         };
-        learnt.complete(&request)
+        learnt.complete(&request, None)
     };
     let first = draw(7, 1.0);
     assert_eq!(first, draw(7, 1.0));
@@ -226,14 +229,14 @@ fn drawing_depends_on_the_seed() {
 fn max_tokens_limits_completion() {
     let mut request = request("for item $0");
     request.parameters.max_tokens = 2;
-    let answer = learnt(&[("a.py", CART)]).complete(&request);
+    let answer = learnt(&[("a.py", CART)]).complete(&request, None);
     assert_eq!(texts(&answer), ["in self"]);
     assert_eq!(answer.candidates[0].finish, Finish::Length);
 }
 
 #[test]
 fn empty_model_returns_empty_completion() {
-    let answer = Learnt::default().complete(&request("$0"));
+    let answer = Learnt::default().complete(&request("$0"), None);
     assert_eq!(texts(&answer), [""]);
     assert_eq!(answer.candidates[0].mean_log_probability, None);
 }
@@ -277,8 +280,11 @@ fn forgotten_line_break_equals_an_unknown_one() {
     let fresh = learnt(&[("a.py", "")]);
     let mut changed = learnt(&[("a.py", ""), ("gone.py", "x\nx")]);
     changed.observe("gone.py", None);
-    assert_eq!(texts(&fresh.complete(&request)), ["    if x:"]);
-    assert_eq!(changed.complete(&request), fresh.complete(&request));
+    assert_eq!(texts(&fresh.complete(&request, None)), ["    if x:"]);
+    assert_eq!(
+        changed.complete(&request, None),
+        fresh.complete(&request, None)
+    );
 }
 
 /// Code of a small language, with enough repetition that contexts of all lengths occur.
@@ -378,7 +384,7 @@ proptest! {
             text,
             score: 0.0,
         }).collect();
-        prop_assert_eq!(changed.complete(&request), fresh.complete(&request));
+        prop_assert_eq!(changed.complete(&request, None), fresh.complete(&request, None));
         for path in paths {
             changed.observe(path, None);
         }
@@ -400,7 +406,7 @@ proptest! {
         let mut request = request("$0");
         request.prefix = prefix + "\n";
         request.suffix = suffix;
-        prop_assert_eq!(changed.complete(&request), fresh.complete(&request));
+        prop_assert_eq!(changed.complete(&request, None), fresh.complete(&request, None));
     }
 
     #[test]
@@ -419,7 +425,39 @@ proptest! {
         request.prefix = prefix;
         request.suffix = suffix;
         request.parameters = parameters;
-        let answer = learnt(&[("a.py", CART)]).complete(&request);
+        let answer = learnt(&[("a.py", CART)]).complete(&request, None);
         prop_assert!(!answer.candidates.is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn settled_text_does_not_change_the_answers(
+        lines in prop::collection::vec(indented(), 6..9),
+        repeated in 30usize..80,
+        is_at_end in prop::bool::ANY,
+        typed in prop::collection::vec("\\PC{0,3}|\n {0,8}|foo\\(|return x|def \\w{1,3}:\n    ", 1..6),
+        suffix in indented(),
+        parameters in parameters(),
+    ) {
+        let learnt = learnt(&[("a.py", CART), ("b.py", lines[0].as_str())]);
+        let mut request = request("$0");
+        let long = lines.concat().repeat(repeated);
+        (request.prefix, request.suffix) = match is_at_end {
+            true => (long, suffix),
+            false => (suffix, long),
+        };
+        request.parameters = parameters;
+        let mut settled = None;
+        for text in typed {
+            request.prefix.push_str(&text);
+            settled = learnt.settled(&request, settled);
+            let is_large = request.prefix.len() + request.suffix.len() > 12 << 10;
+            prop_assert!(settled.is_some() || !is_large);
+            let answer = learnt.complete(&request, settled.as_deref());
+            prop_assert_eq!(answer, learnt.complete(&request, None));
+        }
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Vocabulary {
 #[derive(Debug)]
 pub(super) struct Extended<'a> {
     base: &'a Vocabulary,
+    /// Additions of earlier requests.
+    earlier: Option<&'a Vocabulary>,
     more: Vocabulary,
 }
 
@@ -146,11 +148,26 @@ impl Intern for Vocabulary {
 }
 
 impl<'a> Extended<'a> {
-    /// Creates a vocabulary without additions.
-    pub(super) fn new(base: &'a Vocabulary) -> Self {
+    /// Creates a vocabulary with the additions of earlier requests, which extend the same one.
+    pub(super) fn new(base: &'a Vocabulary, earlier: Option<&'a Vocabulary>) -> Self {
         Self {
             base,
+            earlier,
             more: Vocabulary::empty(),
+        }
+    }
+
+    /// Returns the additions of this request.
+    pub(super) fn into_additions(self) -> Vocabulary {
+        self.more
+    }
+
+    /// Returns an addition.
+    fn addition(&self, index: usize) -> &(Box<str>, Class) {
+        let earlier = self.earlier.map_or(&[][..], |earlier| &earlier.entries);
+        match index.checked_sub(earlier.len()) {
+            None => &earlier[index],
+            Some(index) => &self.more.entries[index],
         }
     }
 }
@@ -160,20 +177,23 @@ impl Intern for Extended<'_> {
         if let Some(symbol) = self.find(text) {
             return symbol;
         }
-        let symbol = (self.base.len() + self.more.entries.len()) as Symbol;
+        let earlier = self.earlier.map_or(0, |earlier| earlier.entries.len());
+        let symbol = (self.base.len() + earlier + self.more.entries.len()) as Symbol;
         self.more.add(text, symbol, class.unwrap_or(symbol));
         symbol
     }
 
     fn find(&self, text: &str) -> Option<Symbol> {
-        self.base.find(text).or_else(|| self.more.find(text))
+        let earlier = || self.earlier.and_then(|earlier| earlier.find(text));
+        let base = self.base.find(text);
+        base.or_else(earlier).or_else(|| self.more.find(text))
     }
 
     fn entry(&self, symbol: Symbol) -> (&str, Class) {
         match (symbol as usize).checked_sub(self.base.len()) {
             None => self.base.entry(symbol),
             Some(index) => {
-                let (text, class) = &self.more.entries[index];
+                let (text, class) = self.addition(index);
                 (text, *class)
             }
         }
@@ -182,7 +202,7 @@ impl Intern for Extended<'_> {
     fn class(&self, symbol: Symbol) -> Class {
         match (symbol as usize).checked_sub(self.base.len()) {
             None => self.base.class(symbol),
-            Some(index) => self.more.entries[index].1,
+            Some(index) => self.addition(index).1,
         }
     }
 }
