@@ -101,7 +101,9 @@ fn every_foreign_token_has_its_row() {
         })
         .collect();
     let page = include_str!("../docs/cleanup.md");
-    let found: Vec<_> = rows(section(page, "\n## Foreign tokens\n"))
+    let tokens = section(page, "\n## Foreign tokens\n");
+    let end = tokens[1..].find("\n## ").map_or(tokens.len(), |at| at + 1);
+    let found: Vec<_> = rows(&tokens[..end])
         .into_iter()
         .map(|cells| (cells[0].trim_matches('`'), cells[2]))
         .collect();

@@ -650,9 +650,18 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
         let parsed = site.written_with(&closed);
         parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &(line..end + 1)))
     };
-    // In a single line, a missing semicolon proves nothing.
-    wrong("") && (goes_on || wrong(";"))
+    // In a single line, a missing semicolon proves nothing, and a line that no text completes is
+    // the model's error: it is not hidden.
+    let is_unfinished = || {
+        CONTINUATIONS
+            .iter()
+            .any(|continuation| !wrong(continuation))
+    };
+    wrong("") && (goes_on || wrong(";") && is_unfinished())
 }
+
+/// Texts of which one completes an unfinished line: an operand, a block, a quote.
+const CONTINUATIONS: [&str; 7] = [" x", ": x", " x: x", " {}", "\"", "'", "`"];
 
 /// True if the suffix can't continue a completion's last line, although the parser reads on there.
 /// `is_wrong` returns true if the file with a completion has a syntax error.

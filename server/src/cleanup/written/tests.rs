@@ -353,6 +353,8 @@ fn lines_that_stop_early_are_removed() {
     }
     for (id, fixture, answer) in [
         ("python", "def f(a):\n    $0\n    b()\n", "if a:"),
+        // No text completes it: it is an error of the model, which is not hidden.
+        ("python", "def f(a):\n    $0\n    return a\n", "x = 1 2"),
         (
             "python",
             "class C:\n    $0\n    def f(self):\n        pass\n",
