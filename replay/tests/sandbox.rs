@@ -1951,10 +1951,9 @@ fn a_spare_that_cannot_start_says_why_when_it_is_to_run() {
 /// moves and for what a process counts of itself while it reads.
 const READABLE: &str = "
 import json, os, re, zlib
-# Moved by everybody on the machine. No mount can cover `rt_cache`, which every process's folder has.
+# Moved by everybody on the machine.
 machine = {'cpuinfo', 'loadavg', 'meminfo', 'diskstats', 'swaps', 'uptime', 'cgroups', 'irq', 'fs',
-           'softnet_stat', 'protocols', 'sockstat', 'ptype', 'random', 'pressure', 'modules',
-           'rt_cache'}
+           'softnet_stat', 'protocols', 'sockstat', 'ptype', 'random', 'pressure', 'modules', 'driver'}
 # Of the reading process: its times, memory and descriptors.
 own = {'stat', 'sched', 'schedstat', 'io', 'status', 'statm', 'smaps', 'smaps_rollup', 'maps',
        'numa_maps', 'pagemap', 'mem', 'fd', 'fdinfo', 'map_files', 'task', 'root', 'cwd', 'exe', 'net',
@@ -1982,7 +1981,8 @@ numbers = [name for name in os.listdir('/proc') if name.isdigit()]
 found['numbers'] = sorted(map(int, numbers))
 walk('/proc', machine | set(numbers))
 walk('/sys', ())
-walk(f'/proc/{os.getpid()}/net', machine)
+# Its `stat` is of the machine too, and no mount can cover what every process's folder has.
+walk(f'/proc/{os.getpid()}/net', machine | {'stat'})
 walk(f'/proc/{os.getpid()}', own)
 for pid in (1, os.getppid()):
     for name in ('stat', 'status', 'sched', 'schedstat', 'io', 'cmdline'):
