@@ -1958,7 +1958,7 @@ machine = {'cpuinfo', 'loadavg', 'meminfo', 'diskstats', 'swaps', 'uptime', 'cgr
 own = {'stat', 'sched', 'schedstat', 'io', 'status', 'statm', 'smaps', 'smaps_rollup', 'maps',
        'numa_maps', 'pagemap', 'mem', 'fd', 'fdinfo', 'map_files', 'task', 'root', 'cwd', 'exe', 'net',
        'timerslack_ns', 'wchan', 'stack', 'syscall', 'auxv', 'clear_refs', 'attr', 'ns', 'arch_status'}
-# Numbers that the kernel draws for a worker and its sockets, in order of the whole machine.
+# Numbers, and an order of lines, that the kernel draws for a worker and its sockets.
 drawn = {'mountinfo', 'cgroup', 'autogroup', 'unix', 'netlink'}
 found = {}
 def read(path):
@@ -1967,6 +1967,7 @@ def read(path):
             data = file.read(1 << 16)
         if os.path.basename(path) in drawn:
             data = re.sub(rb'[0-9a-f]*[0-9][0-9a-f]*', b'', data)
+            data = b' '.join(sorted(data.splitlines()))
         found[path] = zlib.crc32(data)
     except OSError as error:
         found[path] = type(error).__name__
