@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Cleans `completion` at the `$0` of a fixture. Returns the remaining text and the rules that cut.
-fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
+/// The `$0` of a fixture, as the site of a completion.
+pub(super) fn site_at<'a>(id: &str, fixture: &'a str) -> CursorSite<'a> {
     let (prefix, suffix) = fixture
         .split_once("$0")
         .expect("a fixture marks its cursor");
-    let site = CursorSite {
+    CursorSite {
         prefix,
         suffix,
         path: None,
@@ -17,8 +17,12 @@ fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
         tree: None,
         extent: CompletionExtent::Block,
         chat: false,
-    };
-    let (text, decisions) = clean(completion, &site);
+    }
+}
+
+/// Cleans `completion` at the `$0` of a fixture. Returns the remaining text and the rules that cut.
+fn check(id: &str, fixture: &str, completion: &str) -> (String, Vec<String>) {
+    let (text, decisions) = clean(completion, &site_at(id, fixture));
     let rules = decisions
         .into_iter()
         .map(|decision| decision.rule)
@@ -268,15 +272,10 @@ fn check_as(
     fixture: &str,
     completion: &str,
 ) -> String {
-    let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
     let site = CursorSite {
-        prefix,
-        suffix,
-        path: None,
-        language: Language::by_id(id),
-        tree: None,
         extent,
         chat,
+        ..site_at(id, fixture)
     };
     let (text, decisions) = clean(completion, &site);
     let rules: Vec<String> = decisions
@@ -302,15 +301,9 @@ fn reasoning_is_removed() {
 /// The remaining code of a chat model's reply at a hole in Python.
 fn code_of(reply: &str) -> String {
     let fixture = "def area(width, height):\n    return $0\n\n\nprint(area(2, 3))\n";
-    let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
     let site = CursorSite {
-        prefix,
-        suffix,
-        path: None,
-        language: Language::by_id("python"),
-        tree: None,
-        extent: CompletionExtent::Block,
         chat: true,
+        ..site_at("python", fixture)
     };
     clean(reply, &site).0
 }
@@ -851,16 +844,7 @@ fn end_detector_stops_model_early() {
         ),
     ];
     for (id, fixture, text) in endings {
-        let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
-        let cleaner = Cleaner::new(CursorSite {
-            prefix,
-            suffix,
-            path: None,
-            language: Language::by_id(id),
-            tree: None,
-            extent: CompletionExtent::Block,
-            chat: false,
-        });
+        let cleaner = Cleaner::new(site_at(id, fixture));
         let whole = [text.as_str(), &long].concat();
         let mut detector = cleaner.end_detector();
         let stopped = (1..=whole.len()).find(|end| detector.is_complete(&whole[..*end]));
@@ -1046,17 +1030,9 @@ fn completions_of_java_end_as_its_syntax_does() {
         ""
     );
     let at = |extent, fixture: &str, completion: &str| {
-        let (prefix, suffix) = fixture
-            .split_once("$0")
-            .expect("a fixture marks its cursor");
         let site = CursorSite {
-            prefix,
-            suffix,
-            path: None,
-            language: Language::by_id("java"),
-            tree: None,
             extent,
-            chat: false,
+            ..site_at("java", fixture)
         };
         clean(completion, &site).0
     };

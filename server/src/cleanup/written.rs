@@ -682,8 +682,8 @@ fn ends_its_statement(text: &str, site: &SyntaxSite<'_>, is_wrong: impl Fn(&str)
         let is_begun = ink.ends_with([':', '\\']) || line.trim_start().starts_with('@');
         return lacks_operand || is_single && !is_begun;
     }
-    let mut following = site.suffix.lines().skip(1);
-    let next = following.find(|line| !line.trim().is_empty());
+    let below = &site.suffix[first_line(site.suffix).len()..];
+    let next = below.lines().find(|line| !line.trim().is_empty());
     let deeper = next.map(|next| indentation(next).cmp(&indentation(&line)));
     is_single
         && match deeper {

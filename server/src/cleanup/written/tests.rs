@@ -1,6 +1,7 @@
 //! Unfinished files: each is cut at a cursor, combined with suffixes as in an editor, and continued
 //! by models whose text is right but does not stop at the right place.
 
+use crate::cleanup::tests::site_at;
 use crate::cleanup::{Cleaner, CompletionExtent, CursorSite};
 use crate::model::Finish;
 use crate::syntax::Language;
@@ -273,17 +274,8 @@ fn completions_end_with_the_enclosing_definition_or_block() {
 
 /// Cleans an answer of a model at the `$0` of a fixture.
 fn cleaned(id: &str, fixture: &str, answer: &str, finish: Finish) -> String {
-    let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
-    let site = CursorSite {
-        prefix,
-        suffix,
-        path: None,
-        language: Language::by_id(id),
-        tree: None,
-        extent: CompletionExtent::Block,
-        chat: false,
-    };
-    Cleaner::new(site).clean(answer, finish).0
+    let cleaner = Cleaner::new(site_at(id, fixture));
+    cleaner.clean(answer, finish).0
 }
 
 #[test]
@@ -385,19 +377,7 @@ fn lines_that_stop_early_are_removed() {
 /// In a function that goes on after the cursor, a block may be followed by what leads there.
 #[test]
 fn what_follows_in_the_function_says_how_far_a_block_may_be_left() {
-    let cleaned = |fixture: &str, text: &str| {
-        let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
-        let site = CursorSite {
-            prefix,
-            suffix,
-            path: None,
-            language: Language::by_id("python"),
-            tree: None,
-            extent: CompletionExtent::Block,
-            chat: false,
-        };
-        Cleaner::new(site).clean(text, Finish::Stop).0
-    };
+    let cleaned = |fixture: &str, text: &str| cleaned("python", fixture, text, Finish::Stop);
     let header = "def f(n):\n    if n > 1:\n";
     for (fixture, text) in [
         ("$0        return 2\n", "        return 1\n    else:\n"),
