@@ -93,6 +93,15 @@ pub struct Hole {
     pub tests: Vec<String>,
 }
 
+/// True if a text has the form of a day, YYYY-MM-DD, as [`Hole::changed`] has.
+pub fn is_day(text: &str) -> bool {
+    text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
+}
+
 /// Outcomes of a hole's tests on mutants of its lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

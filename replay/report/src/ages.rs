@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use comfy_table::Cell;
 use fillrate_engine::store::{Run, StoreError};
 use fillrate_metrics::metric::PASS_AT_1;
 use fillrate_metrics::{Estimate, clustered_difference_of_proportions};
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use super::figures::{by_hole, pass_at, passes};
 use super::scored::{ScoredAttempt, load_scored, without_repairs};
-use super::table::{TextTable, figure, paragraph, right};
+use super::table::{TextTable, figure, paragraph};
 
 /// pass@1 of the holes whose code changed since a date, and of the others: how much a model gains
 /// where it may have learned the answer.
@@ -25,8 +26,6 @@ pub struct AgeFigures {
     pub difference: Option<Estimate>,
     /// Number of holes of which the run has no date.
     pub undated: usize,
-    later_holes: usize,
-    earlier_holes: usize,
 }
 
 impl AgeFigures {
@@ -51,28 +50,22 @@ impl AgeFigures {
             .filter(|one| dated(one).is_none())
             .map(|one| one.attempt.hole.as_str())
             .collect();
-        let (later_by_hole, earlier_by_hole) = (by_hole(&later), by_hole(&earlier));
         Ok(Self {
             since: since.to_owned(),
-            later: pass_at(&later_by_hole, 1),
-            earlier: pass_at(&earlier_by_hole, 1),
+            later: pass_at(&by_hole(&later), 1),
+            earlier: pass_at(&by_hole(&earlier), 1),
             difference: clustered_difference_of_proportions(&outcomes(&later), &outcomes(&earlier)),
             undated: undated.len(),
-            later_holes: later_by_hole.len(),
-            earlier_holes: earlier_by_hole.len(),
         })
     }
 
     /// The table for people.
     pub fn table(&self) -> String {
         let Self { since, .. } = self;
-        let mut table = TextTable::new(["code changed", "holes", PASS_AT_1.name]);
-        for (age, holes, value) in [
-            (format!("since {since}"), self.later_holes, &self.later),
-            (format!("before {since}"), self.earlier_holes, &self.earlier),
-        ] {
-            let cells = [right(holes), figure(PASS_AT_1.name, value.as_ref())];
-            table.add_row(std::iter::once(age.into()).chain(cells));
+        let mut table = TextTable::new(["code changed", PASS_AT_1.name]);
+        for (age, value) in [("since", &self.later), ("before", &self.earlier)] {
+            let age = Cell::new(format!("{age} {since}"));
+            table.add_row([age, figure(PASS_AT_1.name, value.as_ref())]);
         }
         let mut text = format!("{table}\n");
         let difference = self.difference.as_ref().map(|difference| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fillrate_engine::store::{Attempt, Run};
 use fillrate_language::mutate::MutationScore;
-use fillrate_language::task::Hole;
+use fillrate_language::task::{Hole, is_day};
 use fillrate_report::{AgeFigures, Comparison, RunReport};
 use fillrate_server::completion::Trace;
 use fillrate_verdict::Proof;
@@ -116,12 +116,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
 
 /// Parses a day as YYYY-MM-DD.
 fn day(text: &str) -> Result<String, String> {
-    let is_day = text.len() == 10
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    match is_day {
+    match is_day(text) {
         true => Ok(text.to_owned()),
         false => Err("it must be a day such as 2026-03-01".to_owned()),
     }

@@ -266,45 +266,48 @@ impl AgeLimit {
     }
 
     /// Removes candidates none of whose lines changed later, and returns their number.
-    fn remove_older(
-        &self,
-        candidates: &mut Vec<HoleCandidate>,
-        files: &[SourceFile],
-        loader: &ProjectLoader<'_>,
-    ) -> Result<usize, HistoryError> {
-        let paths: BTreeSet<&str> = candidates
-            .iter()
-            .map(|candidate| candidate.hole.path.as_str())
-            .collect();
-        let files: Vec<&SourceFile> = files
-            .iter()
-            .filter(|file| paths.contains(file.path.as_str()))
-            .collect();
-        // By path: the file's lines, and for each of them whether it is later.
-        let later: HashMap<&str, (LineIndex, Vec<bool>)> = run_jobs(
-            &files,
-            loader.execution.threads,
+    fn remove_older(&self, candidates: &mut Vec<HoleCandidate>, ages: &CodeAges<'_>) -> usize {
+        let before = candidates.len();
+        // Lines of no commit are later than any.
+        candidates.retain(|one| ages.newest(&one.hole).is_none_or(|time| time > self.time));
+        before - candidates.len()
+    }
+}
+
+/// The times at which the lines of files changed.
+struct CodeAges<'a>(HashMap<&'a str, (LineIndex, Vec<Option<i64>>)>);
+
+impl<'a> CodeAges<'a> {
+    /// Reads the times of the files that have one of these holes.
+    fn read<'h>(
+        history: &LineHistory,
+        holes: impl Iterator<Item = &'h Hole>,
+        files: &'a [SourceFile],
+        threads: usize,
+    ) -> Result<Self, HistoryError> {
+        let paths: BTreeSet<&str> = holes.map(|hole| hole.path.as_str()).collect();
+        let read = files.iter().filter(|file| paths.contains(&*file.path));
+        let ages = run_jobs(
+            &read.collect::<Vec<_>>(),
+            threads,
             || (),
             |(), file| {
-                let times = self.history.line_times(&file.path)?;
-                let later = times.iter().map(|time| *time > self.time).collect();
-                let lines = LineIndex::new(&file.contents);
-                Ok((file.path.as_str(), (lines, later)))
+                let times = history.line_times(&file.path)?;
+                Ok((file.path.as_str(), (LineIndex::new(&file.contents), times)))
             },
             |_| {},
-        )?
-        .into_iter()
-        .collect();
-        let before = candidates.len();
-        candidates.retain(|HoleCandidate { hole, .. }| {
-            let Some((lines, later)) = later.get(hole.path.as_str()) else {
-                return false;
-            };
-            // Lines of no commit are later than any.
-            let mut own = lines.lines(hole.start.0..hole.end.0);
-            own.any(|line| later.get(line).copied().unwrap_or(true))
-        });
-        Ok(before - candidates.len())
+        )?;
+        Ok(Self(ages.into_iter().collect()))
+    }
+
+    /// Returns the time of a hole's newest line, in seconds since 1970; `None` if one is in no
+    /// commit.
+    fn newest(&self, hole: &Hole) -> Option<i64> {
+        let (lines, times) = self.0.get(hole.path.as_str())?;
+        let own = times.get(lines.lines(hole.start.0..hole.end.0))?;
+        // `None` is the least of options.
+        own.iter().min().copied().flatten()?;
+        own.iter().copied().max().flatten()
     }
 }
 
@@ -351,10 +354,14 @@ fn choose_holes(
         })
         .collect();
     candidates.extend(api::deduplicate(needing_others));
-    let older = match filter.age {
-        Some(age) => age.remove_older(&mut candidates, files, loader)?,
-        None => 0,
-    };
+    let threads = loader.execution.threads;
+    let (mut older, mut ages) = (0, None);
+    if let Some(age) = filter.age {
+        let holes = candidates.iter().map(|one| &one.hole);
+        let read = CodeAges::read(&age.history, holes, files, threads)?;
+        older = age.remove_older(&mut candidates, &read);
+        ages = Some(read);
+    }
     if filter.fast_files
         && let Some(baseline) = baseline
     {
@@ -384,8 +391,19 @@ fn choose_holes(
     let repository = DependencyIndex::new(&sources);
     let git = &loader.corpus.toolchain.git;
     // A project without a history has holes without dates.
-    if let Ok(history) = LineHistory::open(git, &prepared.project) {
-        date_holes(&mut mined.holes, files, &history)?;
+    if ages.is_none()
+        && let Ok(history) = LineHistory::open(git, &prepared.project)
+    {
+        ages = Some(CodeAges::read(
+            &history,
+            mined.holes.iter(),
+            files,
+            threads,
+        )?);
+    }
+    for hole in &mut mined.holes {
+        let newest = ages.as_ref().and_then(|ages| ages.newest(hole));
+        hole.changed = newest.map(|time| utc_day(time * 1000));
     }
     for hole in &mut mined.holes {
         let range = hole.start.0..hole.end.0;
@@ -393,27 +411,6 @@ fn choose_holes(
         hole.repoexec_dependencies = Some(repository.names_used_or_imported(&hole.path, &range));
     }
     Ok(mined)
-}
-
-/// Records when each hole's newest line changed.
-fn date_holes(
-    holes: &mut [Hole],
-    files: &[SourceFile],
-    history: &LineHistory,
-) -> Result<(), HistoryError> {
-    // Holes are in the order of their files.
-    for of_file in holes.chunk_by_mut(|one, next| one.path == next.path) {
-        let file = files.iter().find(|file| file.path == of_file[0].path);
-        let Some(file) = file else { continue };
-        let times = history.line_times(&file.path)?;
-        let lines = LineIndex::new(&file.contents);
-        for hole in of_file {
-            let own = lines.lines(hole.start.0..hole.end.0);
-            let newest = times.get(own).and_then(|times| times.iter().max());
-            hole.changed = newest.map(|time| utc_day(time * 1000));
-        }
-    }
-    Ok(())
 }
 
 /// Keeps the candidates in the half of their files, rounded up, whose tests take the least time.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use fillrate_language::task::is_day;
+
 use super::manifest::{Project, SourcePin};
 
 /// The git history of a project's own folder.
@@ -54,6 +56,9 @@ pub enum HistoryError {
     },
 }
 
+/// Name by which `git blame` calls the commit of lines that are in none.
+const NO_COMMIT: &[u8] = b"0000000000000000000000000000000000000000 ";
+
 /// The file that by convention lists commits that only format, for `git blame`.
 const FORMATTING_COMMITS: &str = ".git-blame-ignore-revs";
 
@@ -95,12 +100,7 @@ impl LineHistory {
             given: given.to_owned(),
             folder: self.folder.clone(),
         };
-        let is_date = given.len() == 10
-            && given.bytes().enumerate().all(|(at, byte)| match at {
-                4 | 7 => byte == b'-',
-                _ => byte.is_ascii_digit(),
-            });
-        let (output, prefix) = if is_date {
+        let (output, prefix) = if is_day(given) {
             let since = format!("--since={given}T00:00:00Z");
             (self.run(&["rev-parse", &since])?, "--max-age=")
         } else {
@@ -126,12 +126,12 @@ impl LineHistory {
     }
 
     /// Returns the times at which the lines of a file were written, in seconds since 1970, in the
-    /// lines' order; empty for a file that is in no commit. Moves within the file, white space and
-    /// commits listed in `.git-blame-ignore-revs` are no changes.
+    /// lines' order: `None` for a line of no commit, and no lines for a file of none. Moves within
+    /// the file, white space and commits listed in `.git-blame-ignore-revs` are no changes.
     ///
     /// # Errors
     /// Git can't be run.
-    pub fn line_times(&self, path: &str) -> Result<Vec<i64>, HistoryError> {
+    pub fn line_times(&self, path: &str) -> Result<Vec<Option<i64>>, HistoryError> {
         let mut arguments = vec!["blame", "--line-porcelain", "-w", "-M"];
         if self.folder.join(FORMATTING_COMMITS).is_file() {
             arguments.extend(["--ignore-revs-file", FORMATTING_COMMITS]);
@@ -145,12 +145,19 @@ impl LineHistory {
             }
             return Err(self.failed(reason.trim()));
         }
-        // Lines of the file follow a tab.
-        let lines = output.stdout.split(|byte| *byte == b'\n');
-        let times = lines.filter_map(|line| line.strip_prefix(b"author-time "));
-        Ok(times
-            .filter_map(|time| text(time).trim().parse().ok())
-            .collect())
+        let mut times = Vec::new();
+        let mut is_committed = true;
+        // The file's own lines begin with a tab. Before each are the line of its commit, and others
+        // that begin with a word.
+        for line in output.stdout.split(|byte| *byte == b'\n') {
+            if line.starts_with(NO_COMMIT) {
+                is_committed = false;
+            } else if let Some(time) = line.strip_prefix(b"author-time ") {
+                let time = text(time).trim().parse().ok();
+                times.push(time.filter(|_| std::mem::replace(&mut is_committed, true)));
+            }
+        }
+        Ok(times)
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Output, HistoryError> {
@@ -224,12 +231,14 @@ mod tests {
             NOON,
             &["commit", "--quiet", "-am", "Change and indent"],
         );
+        write("new.py", "a = 1\nb = 5\n    c = 3\nd = 6\n");
         write("other.py", "d = 4\n");
 
         let history = LineHistory::open(program, &project(root)).expect("it has a history");
         let times = history.line_times("new.py").expect("git runs");
-        assert_eq!(times, [NOON - 86_400, NOON, NOON - 86_400]);
-        assert_eq!(history.line_times("other.py").expect("git runs"), [0; 0]);
+        let day_before = Some(NOON - 86_400);
+        assert_eq!(times, [day_before, Some(NOON), day_before, None]);
+        assert_eq!(history.line_times("other.py").expect("git runs"), []);
         assert_eq!(history.time("2026-03-01").expect("a date"), NOON - 43_200);
         assert_eq!(history.time("HEAD").expect("a revision"), NOON);
         for unknown in ["yesterday", "2026-3-1", "--all"] {
