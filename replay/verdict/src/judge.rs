@@ -400,12 +400,12 @@ impl Judge {
 
     /// The verdict on code; `None` if a test that decides proved flaky meanwhile. Own code relies
     /// on tests that have had too few runs.
-    fn run_once(
-        &self,
+    fn run_once<'s>(
+        &'s self,
         engine: Engine,
         code: JudgedCode<'_>,
         original: &str,
-        tests: &[String],
+        tests: &'s [String],
     ) -> Result<Option<JudgedRun>, VerdictError> {
         let JudgedCode {
             path,
@@ -453,6 +453,15 @@ impl Judge {
         let mut verdict = Verdict::from_outcome(Outcome::Passed);
         let waits = origin == CodeOrigin::Own && is_changed;
         let mut unsettled: BTreeSet<&str> = BTreeSet::new();
+        // Returns true if a test that the verdict relies on proves flaky.
+        let mut rely_on = |relied: &[&'s str], beside: &[&str]| -> Result<bool, VerdictError> {
+            if waits {
+                unsettled.extend(executor.baseline.unsettled(relied));
+                return Ok(false);
+            }
+            self.confirmation
+                .finds_flaky(executor, engine, relied, beside)
+        };
         for batch in &batches {
             let run = TestRun {
                 replaced: &[(path, contents)],
@@ -472,12 +481,7 @@ impl Judge {
             }
             let of_batch = executor.interpret(&result, batch);
             let relied = relied_on(&of_batch, &result.report, batch, &covering);
-            if waits {
-                unsettled.extend(executor.baseline.unsettled(&relied));
-            } else if self
-                .confirmation
-                .finds_flaky(executor, engine, &relied, batch)?
-            {
+            if rely_on(&relied, batch)? {
                 return Ok(None);
             }
             if !is_changed && of_batch.outcome == Outcome::Passed {
@@ -500,15 +504,8 @@ impl Judge {
         {
             verdict = failure;
         }
-        if is_changed && verdict.outcome == Outcome::Passed {
-            if waits {
-                unsettled.extend(executor.baseline.unsettled(&deciding));
-            } else if self
-                .confirmation
-                .finds_flaky(executor, engine, &deciding, &expected)?
-            {
-                return Ok(None);
-            }
+        if is_changed && verdict.outcome == Outcome::Passed && rely_on(&deciding, &expected)? {
+            return Ok(None);
         }
         let may_forge = origin == CodeOrigin::Foreign && is_changed;
         if may_forge && (verdict.outcome == Outcome::Passed || verdict.may_be_forged()) {
