@@ -68,7 +68,7 @@ async function check(path: string): Promise<Found> {
 
 /**
  * Returns why a program does not serve with these arguments, in its own words: its settings are
- * wrong, say. It is told nothing, and so ends at once if it serves.
+ * wrong, say. Its input is empty, so it ends at once if it serves.
  */
 export function refusal(
   path: string,

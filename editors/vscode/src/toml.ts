@@ -61,7 +61,7 @@ export function writtenAlone(table: ModelTable): string {
   return `use = ${JSON.stringify(table.name)}\n\n${written(table)}`;
 }
 
-/** Returns a table of the file with all tables in it, as they stand there. */
+/** Returns a table of the file with all tables in it, unchanged. */
 export function existing(text: string, name: string): string | undefined {
   const lines = text.split("\n");
   const held = spans(lines, name).map(([first, end]) => lines.slice(first, end).join("\n"));

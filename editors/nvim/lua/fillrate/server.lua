@@ -322,7 +322,7 @@ local function show(params)
 end
 
 --- Starts a server for a buffer, or attaches it to the one that its project has. If its settings
---- can't be used, the person is told what is wrong with them.
+--- can't be used, a message says what is wrong with them.
 ---
 --- @param buf integer
 --- @param path string the program
