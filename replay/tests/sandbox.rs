@@ -1963,7 +1963,8 @@ drawn = {'mountinfo', 'cgroup', 'autogroup', 'unix', 'netlink'}
 found = {}
 def read(path):
     try:
-        with open(path, 'rb', buffering=0) as file:
+        with open(path, 'rb') as file:
+            # Buffered, since the kernel gives a long table in pieces.
             data = file.read(1 << 16)
         if os.path.basename(path) in drawn:
             data = re.sub(rb'[0-9a-f]*[0-9][0-9a-f]*', b'', data)
