@@ -22,7 +22,7 @@
 // for it.  Nothing of the project is read or loaded until then.
 //
 // With --check=ROOT it compiles changed files of the repository in the folder ROOT
-// instead; see fillrate_java_check.java.
+// instead; see CompileChecker.java.
 package fillratedriver;
 
 import java.io.BufferedReader;

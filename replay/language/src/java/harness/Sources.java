@@ -1,4 +1,4 @@
-// A part of the driver; see fillrate_java.java.
+// A part of the driver; see Driver.java.
 package fillratedriver;
 
 import java.io.IOException;
