@@ -748,7 +748,9 @@ const steps = {
       const lines = before.split("\n");
       await page.keyboard.press("Control+G");
       await page.locator(".quick-input-widget").waitFor();
-      await page.keyboard.insertText(`${lines.length}:${lines.at(-1).length + 1}`);
+      // The editor counts columns as they are seen.
+      const seenBefore = lines.at(-1).replaceAll("\t", " ".repeat(4));
+      await page.keyboard.insertText(`${lines.length}:${seenBefore.length + 1}`);
       await page.keyboard.press("Enter");
       await page.locator(".quick-input-widget").waitFor({ state: "hidden" });
       // By hand, as the cursor came without a key that writes.
