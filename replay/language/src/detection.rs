@@ -31,6 +31,14 @@ pub struct DetectedProject {
     pub findings: Vec<String>,
 }
 
+/// True if the package in a folder is one of the workspace, or of the build of several modules, at
+/// `top`: it is installed and tested with the others.
+pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
+    let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
+    let folder = folder.trim_matches('/');
+    super::java::modules::is_module(folder, &read)
+}
+
 /// Returns the finding that no tests are run, with the reason.
 pub(super) fn tests_not_run(reason: &str) -> String {
     format!("tests: {reason}, so holes are chosen by syntax and scored by text")
@@ -58,6 +66,8 @@ pub struct RepositoryFiles {
     root: PathBuf,
     /// Relative to the root, with `/` between names, sorted.
     paths: Vec<String>,
+    /// See [`RepositoryFiles::focus`].
+    focus: String,
 }
 
 #[cfg(test)]
@@ -85,7 +95,32 @@ impl RepositoryFiles {
         Self {
             root: root.to_owned(),
             paths,
+            focus: String::new(),
         }
+    }
+
+    /// The same files for the detection of the package in one folder, which needs others of the
+    /// repository.
+    #[must_use]
+    pub fn focused(&self, folder: &str) -> Self {
+        Self {
+            focus: folder.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The folder of the package that is detected, relative to the root; empty for the repository
+    /// as a whole.
+    pub fn focus(&self) -> &str {
+        &self.focus
+    }
+
+    /// The files below a folder as a repository of their own.
+    #[must_use]
+    pub fn within(&self, folder: &str) -> Self {
+        let start = format!("{folder}/");
+        let inside = self.paths().filter_map(|path| path.strip_prefix(&start));
+        Self::new(&self.root.join(folder), inside.map(str::to_owned).collect())
     }
 
     /// The folder.

@@ -16,6 +16,9 @@ use tests_found::PythonTests;
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
+    if !files.focus().is_empty() {
+        return None;
+    }
     let metadata = Metadata::read(files);
     let tests = PythonTests::find(files, &metadata);
     let test_files = tests.as_ref().map_or(&[][..], |tests| &tests.files);

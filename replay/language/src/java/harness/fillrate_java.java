@@ -1,10 +1,12 @@
 // Compiles a project of Java, runs its tests, and reports every test out of band.
 //
 // Use: java -cp DRIVER:JARS fillratedriver.Driver ENVIRONMENT [--built=FOLDER]
-// [-C=FOLDER] [--leave-out=FILE ...], with the working directory at the root of the
-// repository.  ENVIRONMENT holds the archives of classes in `jars` and what is compiled
+// [-C=FOLDER] [--also=FOLDER ...] [--leave-out=FILE ...], with the working directory at the
+// root of the repository.  ENVIRONMENT holds the archives of classes in `jars` and what is compiled
 // of the unchanged project in `built`, or elsewhere if the option says so.  The folder
-// after -C holds the project.
+// after -C holds the project; those after --also hold sources that it is compiled with,
+// of other modules of its build.  A folder within the project that has a build file of its
+// own is another project.
 //
 // Input: a line of JSON on the standard input, as harness.rs describes it.  Output:
 // lines of JSON on the standard input, as report.rs describes them, each with the
@@ -117,11 +119,13 @@ final class Driver {
     private static final String LEAVE_OUT = "--leave-out=";
     private static final String CHECK = "--check=";
     private static final String BUILT = "--built=";
+    private static final String ALSO = "--also=";
 
     private final Path environment;
     private final Path built;
     private final Path root;
     private final Path project;
+    private final List<Path> also = new ArrayList<>();
     private final Set<String> leftOut = new HashSet<>();
     private final boolean checks;
     private final OutputStream report = new FileOutputStream(FileDescriptor.in);
@@ -141,12 +145,15 @@ final class Driver {
         environment = Path.of(arguments.get(0));
         String folder = ".";
         String checked = null;
+        List<String> others = new ArrayList<>();
         Path compiled = environment.resolve("built");
         for (String argument : arguments.subList(1, arguments.size())) {
             if (argument.startsWith("-C=")) {
                 folder = argument.substring(3);
             } else if (argument.startsWith(LEAVE_OUT)) {
                 leftOut.add(argument.substring(LEAVE_OUT.length()));
+            } else if (argument.startsWith(ALSO)) {
+                others.add(argument.substring(ALSO.length()));
             } else if (argument.startsWith(CHECK)) {
                 checked = argument.substring(CHECK.length());
             } else if (argument.startsWith(BUILT)) {
@@ -159,11 +166,16 @@ final class Driver {
         checks = checked != null;
         root = Path.of(checks ? checked : "").toAbsolutePath();
         project = root.resolve(folder).normalize();
+        for (String other : others) {
+            also.add(root.resolve(other).normalize());
+        }
     }
 
     public static void main(String[] arguments) throws Exception {
         if (arguments.length > 1 && arguments[1].equals("--prepare")) {
-            Sources.prepare(Path.of(arguments[0]), Path.of(arguments[2]));
+            List<Path> folders = Stream.of(arguments).skip(2).map(Path::of).toList();
+            Sources.prepare(
+                    Path.of(arguments[0]), folders.get(0), folders.subList(1, folders.size()));
             return;
         }
         int status = 3;
@@ -186,7 +198,8 @@ final class Driver {
             new CompileChecker(sources()).serve();
             return 0;
         }
-        Process waiting = start(Sources.usualClassPath(built, project, scratch), List.of(), "run");
+        Process waiting =
+                start(Sources.usualClassPath(built, project, also, scratch), List.of(), "run");
         instructions = (Map<?, ?>) new Json(readLine()).value();
         Sources sources = sources();
         int status = 1;
@@ -213,7 +226,7 @@ final class Driver {
     }
 
     private Sources sources() throws IOException {
-        return new Sources(environment, built, root, project, scratch, leftOut);
+        return new Sources(environment, built, root, project, also, scratch, leftOut);
     }
 
     /** Reads to the end of the first line and no further. */
@@ -547,6 +560,8 @@ final class Json {
 /** The sources of a project, and what is compiled of them. */
 final class Sources {
     private static final Set<String> OTHER_FOLDERS = Set.of("build", "node_modules", "out", "target");
+    private static final List<String> BUILD_FILES =
+            List.of("pom.xml", "build.gradle", "build.gradle.kts");
     private static final List<String> RESOURCES =
             List.of("src/main/resources", "src/test/resources");
     /** The folder of classes that differ from the unchanged project's. */
@@ -562,6 +577,8 @@ final class Sources {
     private final Path built;
     private final Path root;
     private final Path project;
+    /** Folders of other modules, whose sources are compiled with the project's. */
+    private final List<Path> also;
     private final Path scratch;
     private final Set<String> leftOut;
     /** Relative to the project's folder. */
@@ -575,6 +592,7 @@ final class Sources {
             Path built,
             Path root,
             Path project,
+            List<Path> also,
             Path scratch,
             Set<String> leftOut)
             throws IOException {
@@ -582,11 +600,15 @@ final class Sources {
         this.built = built;
         this.root = root;
         this.project = project;
+        this.also = also;
         this.scratch = scratch;
         this.leftOut = leftOut;
-        for (Path file : files(project)) {
-            if (!leftOut.contains(root.relativize(file).toString())) {
-                digests.put(project.relativize(file).toString(), digest(Files.readAllBytes(file)));
+        for (Path folder : Stream.concat(Stream.of(project), also.stream()).toList()) {
+            for (Path file : files(folder)) {
+                if (!leftOut.contains(root.relativize(file).toString())) {
+                    String name = project.relativize(file).toString();
+                    digests.put(name, digest(Files.readAllBytes(file)));
+                }
             }
         }
     }
@@ -595,9 +617,9 @@ final class Sources {
      * Compiles an unchanged project into an environment. Files that the compiler refuses are left
      * out, as tests are that lack a package, and what needs them with them.
      */
-    static void prepare(Path environment, Path project) throws IOException {
+    static void prepare(Path environment, Path project, List<Path> also) throws IOException {
         Path built = environment.resolve("built");
-        Sources sources = new Sources(environment, built, project, project, built, Set.of());
+        Sources sources = new Sources(environment, built, project, project, also, built, Set.of());
         Path output = Files.createDirectories(built.resolve(CLASSES));
         Set<String> names = sources.digests.keySet();
         while (sources.javac(names, output, List.of(), Map.of()).isPresent()) {
@@ -638,13 +660,19 @@ final class Sources {
 
     private static List<Path> files(Path project) throws IOException {
         List<Path> found = new ArrayList<>();
+        List<String> builds =
+                BUILD_FILES.stream().filter(name -> Files.exists(project.resolve(name))).toList();
         Files.walkFileTree(
                 project,
                 new SimpleFileVisitor<>() {
                     @Override
                     public FileVisitResult preVisitDirectory(Path folder, BasicFileAttributes of) {
                         String name = String.valueOf(folder.getFileName());
-                        boolean other = name.startsWith(".") || OTHER_FOLDERS.contains(name);
+                        boolean other =
+                                name.startsWith(".")
+                                        || OTHER_FOLDERS.contains(name)
+                                        || builds.stream()
+                                                .anyMatch(one -> Files.exists(folder.resolve(one)));
                         return other && !folder.equals(project)
                                 ? FileVisitResult.SKIP_SUBTREE
                                 : FileVisitResult.CONTINUE;
@@ -798,6 +826,11 @@ final class Sources {
         return removed;
     }
 
+    /** The path of a source, given its name relative to the project. */
+    private Path path(String name) {
+        return project.resolve(name).normalize();
+    }
+
     private Optional<String> javac(
             Collection<String> names, Path output, List<Path> classPath, Map<String, String> texts)
             throws IOException {
@@ -810,9 +843,9 @@ final class Sources {
             for (String name : names) {
                 String text = texts.get(name);
                 if (text != null) {
-                    units.add(new Text(project.resolve(name).toUri(), text));
+                    units.add(new Text(path(name).toUri(), text));
                 } else {
-                    manager.getJavaFileObjects(project.resolve(name)).forEach(units::add);
+                    manager.getJavaFileObjects(path(name)).forEach(units::add);
                 }
             }
             boolean done = compiler.getTask(null, manager, found, options, null, units).call();
@@ -865,13 +898,14 @@ final class Sources {
     }
 
     List<Path> classPath() {
-        return withResources(classes, project);
+        return withResources(classes, project, also);
     }
 
     /** What most changes run with: some classes before those of the unchanged project. */
-    static List<Path> usualClassPath(Path built, Path project, Path scratch) throws IOException {
+    static List<Path> usualClassPath(
+            Path built, Path project, List<Path> also, Path scratch) throws IOException {
         Path some = Files.createDirectories(scratch.resolve(SOME));
-        return withResources(List.of(some, built.resolve(CLASSES)), project);
+        return withResources(List.of(some, built.resolve(CLASSES)), project, also);
     }
 
     /** Whether what was compiled runs with the usual class path. */
@@ -879,10 +913,18 @@ final class Sources {
         return classes.contains(built.resolve(CLASSES));
     }
 
-    private static List<Path> withResources(List<Path> classes, Path project) {
+    private static List<Path> withResources(
+            List<Path> classes, Path project, List<Path> also) {
         List<Path> path = new ArrayList<>(classes);
         for (String folder : RESOURCES) {
             path.add(project.resolve(folder));
+        }
+        for (Path other : also) {
+            if (other.endsWith("java")) {
+                path.add(other.resolveSibling("resources"));
+            } else {
+                RESOURCES.forEach(folder -> path.add(other.resolve(folder)));
+            }
         }
         path.removeIf(folder -> !Files.exists(folder));
         return path;
