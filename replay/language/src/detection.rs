@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ignore::gitignore::GitignoreBuilder;
+
 use super::environment::Packages;
 use super::runner::TestSettings;
 
@@ -37,6 +39,38 @@ pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
     let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
     let folder = folder.trim_matches('/');
     super::java::modules::is_module(folder, &read)
+        || super::typescript::workspaces::is_member(folder, &read)
+        || super::python::workspaces::is_member(folder, &read)
+}
+
+/// True if patterns of folders, as lists of a workspace's packages have them, match a folder; those
+/// with `!` exclude.
+pub(super) fn matches_folder(patterns: &[String], folder: &str) -> bool {
+    let mut builder = GitignoreBuilder::new("");
+    for pattern in patterns {
+        let (sign, pattern) = match pattern.strip_prefix('!') {
+            Some(pattern) => ("!", pattern),
+            None => ("", pattern.as_str()),
+        };
+        let pattern = pattern.trim_start_matches("./").trim_matches('/');
+        // A pattern that is no glob matches nothing.
+        let _ = builder.add_line(None, &format!("{sign}/{pattern}"));
+    }
+    let globs = builder.build();
+    globs.is_ok_and(|globs| globs.matched(folder, true).is_ignore())
+}
+
+/// Returns globs of a folder's files as globs of the repository's.
+pub(super) fn globs_within(folder: &str, globs: Vec<String>) -> Vec<String> {
+    if folder.is_empty() {
+        return globs;
+    }
+    let folder = escaped_glob(folder);
+    let prefixed = |glob: String| match glob.strip_prefix('/') {
+        Some(rest) => format!("/{folder}/{rest}"),
+        None => glob,
+    };
+    globs.into_iter().map(prefixed).collect()
 }
 
 /// Returns the finding that no tests are run, with the reason.

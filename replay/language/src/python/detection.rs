@@ -5,9 +5,10 @@ mod layout;
 mod metadata;
 mod tests_found;
 
-use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
+use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
 use super::environment::groups::distribution;
+use super::workspaces;
 
 use imported::imported_requirements;
 use layout::PythonLayout;
@@ -16,9 +17,48 @@ use tests_found::PythonTests;
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
-    if !files.focus().is_empty() {
-        return None;
+    let folder = files.focus();
+    let read = |path: &str| files.read(path);
+    match folder {
+        // Its distributions have tests of their own.
+        "" if workspaces::is_only_workspace(&read) => None,
+        "" => detect_alone(files),
+        folder if workspaces::is_member(folder, &read) => {
+            detect_alone(&files.within(folder)).map(|found| within(folder, found))
+        }
+        _ => None,
     }
+}
+
+/// What was found of a distribution of a workspace, for the repository.
+fn within(folder: &str, mut found: DetectedProject) -> DetectedProject {
+    let inside = |path: &str| match path {
+        "." => folder.to_owned(),
+        path => format!("{folder}/{path}"),
+    };
+    found.holes = globs_within(folder, found.holes);
+    found.exclude = globs_within(folder, found.exclude);
+    let environment = &mut found.environment;
+    environment.install = environment.install.as_deref().map(inside);
+    environment.file = environment.file.as_deref().map(inside);
+    if let Some(test) = &mut found.test {
+        for path in &mut test.path {
+            *path = inside(path);
+        }
+        for argument in &mut test.args {
+            if !argument.starts_with('-') {
+                *argument = inside(argument);
+            }
+        }
+        if test.args.iter().all(|argument| argument.starts_with('-')) {
+            test.args.push(folder.to_owned());
+        }
+    }
+    found
+}
+
+/// Detects the distribution at the top of the files.
+fn detect_alone(files: &RepositoryFiles) -> Option<DetectedProject> {
     let metadata = Metadata::read(files);
     let tests = PythonTests::find(files, &metadata);
     let test_files = tests.as_ref().map_or(&[][..], |tests| &tests.files);

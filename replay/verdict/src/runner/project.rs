@@ -239,6 +239,7 @@ impl ProjectRunner {
             "source": self.prepared.digest,
             "environment": self.prepared.environment.key,
             "arguments": &test.args[..own],
+            "folder": test.folder,
             "path": test.path,
             "configuration": configuration,
             "variables": self.environment(),
@@ -342,14 +343,23 @@ impl ProjectRunner {
     pub(crate) fn compile_checker_job(&self, limits: Limits) -> Option<Job> {
         let (program, mut arguments) = self.framework.compile_checker(&self.prepared)?;
         arguments.extend(self.framework.arguments(&self.test.args));
-        Some(self.job(program, arguments, limits))
+        Some(self.job_in_folder(program, arguments, limits))
     }
 
     /// The framework's own command.
     pub(super) fn test_job(&self, limits: Limits) -> Job {
         let (program, mut arguments) = self.framework.command(&self.prepared);
         arguments.extend(self.framework.arguments(&self.test.args));
-        self.job(program, arguments, limits)
+        self.job_in_folder(program, arguments, limits)
+    }
+
+    /// A program in the folder in which the tests run.
+    fn job_in_folder(&self, program: String, arguments: Vec<String>, limits: Limits) -> Job {
+        let mut job = self.job(program, arguments, limits);
+        if let Some(folder) = &self.test.folder {
+            job.directory = Path::new(REPOSITORY).join(folder);
+        }
+        job
     }
 
     /// Runs a job of tests with these instructions.
