@@ -29,6 +29,39 @@ fn tree(root: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
         .collect()
 }
 
+#[test]
+fn a_package_that_tests_lack_is_installed_from_the_projects_own_lists() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    for (name, text) in [
+        (
+            "pyproject.toml",
+            "[project]\nname = \"cellar\"\nversion = \"1\"\n\
+             [project.optional-dependencies]\nold = [\"six\"]\n\
+             [build-system]\nrequires = [\"setuptools\"]\n\
+             build-backend = \"setuptools.build_meta\"\n",
+        ),
+        (
+            "cellar.py",
+            "def kinds():\n    import six\n\n    names = [kind.__name__ for kind in \
+             six.string_types]\n    return names\n",
+        ),
+        (
+            "tests/test_cellar.py",
+            "import cellar\n\n\ndef test_kinds():\n    assert cellar.kinds() == [\"str\"]\n",
+        ),
+    ] {
+        dir.write(&format!("cellar/{name}"), text);
+    }
+    let cellar = text(&dir.path("cellar"));
+    let checked = dir.fillrate(&["check", &cellar]).exits_with(0);
+    let note = "packages: also six, whose modules its tests lack";
+    assert!(checked.err.contains(note), "{checked:#?}");
+    assert!(!checked.err.contains("set aside"), "{checked:#?}");
+}
+
 /// A workspace of two packages, one of which needs the other, a file of its own folder, and a
 /// package in the version that the workspace's lock has, which is not the newest.
 const STALL: [(&str, &str); 8] = [

@@ -641,13 +641,13 @@ pub(super) fn key_line(message: &str) -> String {
 }
 
 /// A line with single blanks.
-fn one_spaced(line: &str) -> String {
+pub(super) fn one_spaced(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// True if a line begins with the name of an exception: `TypeError: …`, `AssertionError [CODE]: …`,
 /// `java.lang.IllegalStateException`, `panic: …`.
-fn names_exception(line: &str) -> bool {
+pub(super) fn names_exception(line: &str) -> bool {
     let line = line.trim_start();
     let line = line.strip_prefix("Uncaught ").unwrap_or(line);
     let is_part = |letter: char| letter.is_alphanumeric() || "._$".contains(letter);

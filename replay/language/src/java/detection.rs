@@ -4,6 +4,7 @@ use super::super::detection::{DetectedProject, RepositoryFiles, escaped_glob, te
 use super::super::environment::Packages;
 use super::super::runner::{RunnerName, TestSettings};
 use super::environment::JUNIT;
+use super::gradle::BUILDS;
 use super::modules::{JavaBuild, joined_path};
 use super::pom::POM;
 
@@ -84,6 +85,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
             _ => None,
         },
         holes,
+        exclude: module.excluded(),
         environment,
         test,
         findings,
@@ -110,11 +112,19 @@ impl JavaModule {
             folder => JavaBuild::around(folder, &read),
         };
         let others = build.as_ref().map_or_else(Vec::new, JavaBuild::folders);
+        // Folders with a build of their own, such as examples, are other projects as well.
+        let built: Vec<&str> = match build.is_some() {
+            true => build_folders(files),
+            false => Vec::new(),
+        };
         let within = |folder: &str| {
             let start = format!("{folder}/");
-            let others = others.iter();
+            let others = others
+                .iter()
+                .map(String::as_str)
+                .chain(built.iter().copied());
             let inner = others.filter(|other| folder.is_empty() || other.starts_with(&start));
-            inner.cloned().collect::<Vec<String>>()
+            inner.map(str::to_owned).collect::<Vec<String>>()
         };
         let tests = |folder: &str| {
             let module = Self {
@@ -153,6 +163,16 @@ impl JavaModule {
         };
         let below = files.below(&self.folder);
         below.filter(move |path| path.ends_with(".java") && !is_inner(path))
+    }
+
+    /// Globs of files that its build does not compile.
+    fn excluded(&self) -> Vec<String> {
+        let Some(JavaBuild::Gradle(build)) = &self.build else {
+            return Vec::new();
+        };
+        let patterns = build.excluded(&self.folder).iter();
+        let globs = patterns.map(|pattern| format!("**/{}", pattern.trim_start_matches("**/")));
+        globs.collect()
     }
 
     /// The packages that its tests need, or why they are not known.
@@ -202,6 +222,14 @@ impl JavaModule {
             packages.packages.push(JUNIT_4.to_owned());
         }
     }
+}
+
+/// The folders below the top with a build's description.
+fn build_folders(files: &RepositoryFiles) -> Vec<&str> {
+    let named = files.paths().filter_map(|path| path.rsplit_once('/'));
+    let is_build = |name: &str| name == POM || BUILDS.contains(&name);
+    let built = named.filter(|(_, name)| is_build(name));
+    built.map(|(folder, _)| folder).collect()
 }
 
 /// Numbers of files with tests.
@@ -357,6 +385,12 @@ mod tests {
             ("a/extra/pom.xml", extra.as_str()),
             ("a/extra/src/main/java/D.java", ""),
             ("a/extra/src/test/java/DTest.java", TEST.1),
+            // Not a part of the build.
+            ("old/pom.xml", "<project/>"),
+            ("old/A.java", ""),
+            ("old/ATest.java", TEST.1),
+            ("old/BTest.java", TEST.1),
+            ("old/CTest.java", TEST.1),
         ];
         let gradle = [
             ("settings.gradle", "include 'a', 'a:extra'\n"),

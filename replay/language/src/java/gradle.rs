@@ -49,6 +49,8 @@ pub(super) struct GradleBuild {
     modules: BTreeMap<String, Vec<Dependency>>,
     /// Values of variables.
     variables: BTreeMap<String, String>,
+    /// The patterns of files that are not compiled, by the folder of the project.
+    excluded: BTreeMap<String, Vec<String>>,
     /// Packages by the names that a catalog gives them, with `.` between words.
     catalog: BTreeMap<String, Vec<String>>,
 }
@@ -78,6 +80,7 @@ impl GradleBuild {
         let mut build = Self {
             modules: BTreeMap::new(),
             variables: BTreeMap::new(),
+            excluded: BTreeMap::new(),
             catalog: BTreeMap::new(),
         };
         if let Some(text) = beside(top, &["gradle.properties"]) {
@@ -101,10 +104,12 @@ impl GradleBuild {
                 continue;
             };
             build.add_variables(&text);
+            build.excluded.insert(folder.clone(), not_compiled(&text));
             let mut all = dependencies(&text);
             all.extend(shared.iter().cloned());
             build.modules.insert(folder, all);
         }
+        build.excluded.insert(top.to_owned(), not_compiled(&own));
         build.modules.insert(top.to_owned(), shared);
         Some(build)
     }
@@ -135,6 +140,11 @@ impl GradleBuild {
     pub(super) fn folders(&self) -> impl Iterator<Item = &str> {
         let folders = self.modules.keys().map(String::as_str);
         folders.filter(|folder| !folder.is_empty())
+    }
+
+    /// The patterns of a project's files that are not compiled.
+    pub(super) fn excluded(&self, folder: &str) -> &[String] {
+        self.excluded.get(folder).map_or(&[], Vec::as_slice)
     }
 
     /// The project that a dependency is, if it is one of the build.
@@ -297,6 +307,27 @@ fn included(settings: &str) -> Vec<String> {
     found
 }
 
+/// The patterns of files that a folder of sources excludes.
+fn not_compiled(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_sources = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("srcDir") {
+            is_sources = true;
+        } else if line.starts_with('}') {
+            is_sources = false;
+        } else if let Some(rest) = line.strip_prefix("exclude").filter(|_| is_sources) {
+            found.extend(
+                rest.split(['\'', '"'])
+                    .skip(1)
+                    .step_by(2)
+                    .map(str::to_owned),
+            );
+        }
+    }
+    found
+}
+
 /// The dependencies that a file lists.
 fn dependencies(text: &str) -> Vec<Dependency> {
     let mut found = Vec::new();
@@ -423,6 +454,13 @@ mod tests {
                 "com.google.guava:guava:31.1-jre"
             ]
         );
+    }
+
+    #[test]
+    fn files_that_a_folder_of_sources_excludes_are_not_compiled() {
+        let text = "sourceSets {\n  main {\n    java {\n      srcDir 'java'\n      exclude \
+                    'a/super/**', \"b/**\"\n    }\n  }\n}\njavadoc {\n  exclude 'c/**'\n}\n";
+        assert_eq!(not_compiled(text), ["a/super/**", "b/**"]);
     }
 
     #[test]

@@ -24,7 +24,12 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
         "" if workspaces::is_only_workspace(&read) => None,
         "" => detect_alone(files),
         folder if workspaces::is_member(folder, &read) => {
-            detect_alone(&files.within(folder)).map(|found| within(folder, found))
+            let mut found = detect_alone(&files.within(folder))?;
+            if found.test.is_some() {
+                let members = workspaces::imported_members(files, folder);
+                found.environment.requires.extend(members);
+            }
+            Some(within(folder, found))
         }
         _ => None,
     }
@@ -52,6 +57,16 @@ fn within(folder: &str, mut found: DetectedProject) -> DetectedProject {
         }
         if test.args.iter().all(|argument| argument.starts_with('-')) {
             test.args.push(folder.to_owned());
+        }
+    }
+    for finding in &mut found.findings {
+        if finding.starts_with("holes: ") {
+            *finding = format!("holes: {}", found.holes.join(" "));
+        } else if let (Some(test), Some((start, rest))) = (&found.test, finding.split_once('`'))
+            && finding.starts_with("tests: ")
+            && let Some((_, end)) = rest.split_once('`')
+        {
+            *finding = format!("{start}`pytest {}`{end}", test.args.join(" "));
         }
     }
     found
@@ -147,12 +162,10 @@ fn environment(
         }
     }
     packages.requires.extend(from);
-    let imported = imported_requirements(
-        files,
-        &tests.files,
-        layout,
-        &declared_elsewhere(files, metadata, &packages),
-    );
+    let declared = declared_elsewhere(files, metadata, &packages);
+    let imported = imported_requirements(files, &tests.files, layout, &declared);
+    packages.spare.extend(declared);
+    packages.spare.extend(locked(files));
     if !imported.is_empty() {
         sources.push(format!("{}, which tests import", imported.join(", ")));
         packages.requires.extend(imported);
@@ -198,6 +211,32 @@ fn declared_elsewhere(
         .chain(metadata.nox_requires.iter().cloned())
         .filter(|one| !chosen.contains(&distribution(one)))
         .collect()
+}
+
+/// Returns the requirements that a repository's lock files have.
+fn locked(files: &RepositoryFiles) -> Vec<String> {
+    let names = ["uv.lock", "poetry.lock", "pdm.lock"];
+    let tables = names
+        .iter()
+        .filter_map(|name| files.read(name)?.parse::<toml::Table>().ok());
+    let mut found = Vec::new();
+    for table in tables {
+        let listed = table.get("package").and_then(toml::Value::as_array);
+        for package in listed.into_iter().flatten() {
+            let text = |key: &str| package.get(key).and_then(toml::Value::as_str);
+            if let (Some(name), Some(version)) = (text("name"), text("version")) {
+                found.push(format!("{name}=={version}"));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the first of the requirements that provide a module.
+pub(super) fn provider<'a>(requirements: &'a [String], module: &str) -> Option<&'a String> {
+    let outermost = module.split('.').next().unwrap_or_default();
+    let mut requirements = requirements.iter();
+    requirements.find(|one| imported::provides(one, outermost))
 }
 
 /// Folders in which requirement files are looked for, the top first.
@@ -345,6 +384,42 @@ mod tests {
             sources,
             project.test.map_or_else(Vec::new, |test| test.args),
         )
+    }
+
+    #[test]
+    fn a_distribution_of_a_workspace_is_found_in_its_folder() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            (
+                "pyproject.toml",
+                "[project]\nname = 'all'\n[tool.uv]\npackage = false\n[tool.uv.workspace]\n\
+                 members = ['libs/*']\n",
+            ),
+            (
+                "libs/a/pyproject.toml",
+                "[project]\nname = 'demo-a'\n[build-system]\nrequires = ['hatchling']\n",
+            ),
+            ("libs/a/src/demo/a.py", ""),
+            (
+                "libs/a/tests/test_a.py",
+                "import demo.a\nfrom demo.b import c\n\n\ndef test_a():\n    assert c\n",
+            ),
+            ("libs/b/pyproject.toml", "[project]\nname = 'demo-b'\n"),
+        ]);
+        assert!(detect(&files).is_none(), "its distributions have tests");
+        let found = detect(&files.focused("libs/a")).expect("a project");
+        assert_eq!(found.name.as_deref(), Some("demo-a"));
+        assert_eq!(found.holes[0], "/libs/a/src/demo/**/*.py");
+        assert_eq!(found.environment.install.as_deref(), Some("libs/a"));
+        assert_eq!(
+            found.environment.requires,
+            ["pytest>=7,<10", "coverage>=7", "demo-b"]
+        );
+        let test = found.test.expect("tests");
+        assert_eq!(test.path, ["libs/a/src", "libs/a"]);
+        assert_eq!(test.args, ["libs/a/tests"]);
+        let findings = found.findings.join("\n");
+        assert!(findings.contains("`pytest libs/a/tests`"), "{findings}");
+        assert!(findings.contains("holes: /libs/a/src"), "{findings}");
     }
 
     #[test]

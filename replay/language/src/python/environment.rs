@@ -14,6 +14,7 @@ use super::super::environment::{
     PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested, stays_inside,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
+use super::detection::provider;
 use super::workspaces::siblings;
 
 /// The oldest Python that works, as (major, minor).
@@ -115,6 +116,10 @@ impl PackageManager for Pip {
         METADATA.contains(&name) || ending.is_some_and(|ending| NATIVE.contains(&ending))
     }
 
+    fn provider(&self, requirements: &[String], module: &str) -> Option<String> {
+        provider(requirements, module).cloned()
+    }
+
     fn binds_interpreter(&self) -> bool {
         true
     }
@@ -137,7 +142,7 @@ impl PackageManager for Pip {
         };
         let mut requirements = requirements(request, own.as_deref())?;
         if let Some(folder) = &request.packages.install {
-            for sibling in siblings(request.build, folder) {
+            for sibling in siblings(request.build, folder, &requirements) {
                 let wheel = build_wheel(request, &python, root, &sibling)?;
                 let named = distribution_name(&wheel);
                 requirements.retain(|one| distribution(one) != normalise(named));
@@ -317,7 +322,12 @@ fn build_wheel(
     root: &Path,
     folder: &str,
 ) -> Result<PathBuf, EnvironmentError> {
-    let wheels = root.with_file_name("wheels").join(folder);
+    let mut wheels = root.with_file_name("wheels");
+    wheels.extend(
+        Path::new(folder)
+            .components()
+            .filter(|part| part.as_os_str() != "."),
+    );
     fs::create_dir_all(&wheels).map_err(EnvironmentError::io("creating", &wheels))?;
     let source = request.build.join(folder);
     let mut build = Command::new(python);

@@ -1,9 +1,9 @@
 //! Workspaces of uv: distributions of one repository that depend on each other's sources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::super::detection::matches_folder;
+use super::super::detection::{RepositoryFiles, matches_folder};
 use super::environment::groups::distribution;
 
 /// Reads a TOML file.
@@ -47,9 +47,42 @@ pub(super) fn is_only_workspace(read: &dyn Fn(&str) -> Option<String>) -> bool {
     workspace(&top).is_some() && (is_package == Some(false) || !top.contains_key("project"))
 }
 
+/// Returns the names of the workspace's other distributions whose modules the files of one import.
+/// Tests import more than a distribution depends on.
+pub(super) fn imported_members(files: &RepositoryFiles, folder: &str) -> Vec<String> {
+    let read = |path: &str| files.read(path);
+    let folders = files
+        .paths()
+        .filter_map(|path| path.strip_suffix("/pyproject.toml"));
+    let others = folders.filter(|other| *other != folder && is_member(other, &read));
+    let names: BTreeSet<String> = others
+        .filter_map(|other| {
+            let member = table(&read(&format!("{other}/pyproject.toml"))?)?;
+            let name = member.get("project")?.get("name")?.as_str()?;
+            Some(distribution(name))
+        })
+        .collect();
+    let mut found = BTreeSet::new();
+    for path in files.below(folder).filter(|path| path.ends_with(".py")) {
+        let text = files.read(path).unwrap_or_default();
+        for line in text.lines().map(str::trim_start) {
+            let rest = line.strip_prefix("import ").or(line.strip_prefix("from "));
+            let module = rest.and_then(|rest| rest.split([' ', ',', ';']).next());
+            // `demo.core.x` is of the distribution `demo-core`.
+            let name = distribution(module.unwrap_or_default());
+            let ends = name
+                .match_indices('-')
+                .map(|(at, _)| at)
+                .chain([name.len()]);
+            found.extend(ends.filter_map(|end| names.get(&name[..end])).cloned());
+        }
+    }
+    found.into_iter().collect()
+}
+
 /// Returns the folders of the workspace's distributions that the one in a folder depends on,
-/// directly or not, the most needed first.
-pub(super) fn siblings(source: &Path, folder: &str) -> Vec<String> {
+/// directly or not, or that `named` requirements name, the most needed first.
+pub(super) fn siblings(source: &Path, folder: &str, named: &[String]) -> Vec<String> {
     let read = |path: &str| std::fs::read_to_string(source.join(path)).ok();
     let top = read("pyproject.toml").and_then(|text| table(&text));
     let Some(workspace) = top.as_ref().and_then(workspace) else {
@@ -74,16 +107,15 @@ pub(super) fn siblings(source: &Path, folder: &str) -> Vec<String> {
     }
     let mut found = Vec::new();
     let own = members.values().find(|(member, _)| member == folder);
-    let mut left: Vec<&str> = own.map_or_else(Vec::new, |(_, needs)| {
-        needs.iter().map(String::as_str).collect()
-    });
+    let mut left: Vec<String> = named.iter().map(|one| distribution(one)).collect();
+    left.extend(own.into_iter().flat_map(|(_, needs)| needs.iter().cloned()));
     while let Some(name) = left.pop() {
-        if let Some((member, needs)) = members.get(name)
+        if let Some((member, needs)) = members.get(&name)
             && member != folder
             && !found.contains(member)
         {
             found.push(member.clone());
-            left.extend(needs.iter().map(String::as_str));
+            left.extend(needs.iter().cloned());
         }
     }
     found.reverse();
@@ -138,7 +170,6 @@ fn expanded(source: &Path, pattern: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::detection::RepositoryFiles;
 
     #[test]
     fn siblings_are_the_members_that_one_depends_on() {
@@ -156,12 +187,19 @@ mod tests {
             ("libs/b/pyproject.toml", &b),
             ("libs/old/pyproject.toml", &core),
             ("other/pyproject.toml", &core),
+            (
+                "libs/b/tests/test_b.py",
+                "import my\nfrom my.a.x import y\n    from my_core import z\n",
+            ),
         ]);
         let read = |path: &str| files.read(path);
         assert!(is_member("core", &read) && is_member("libs/a", &read));
         assert!(!is_member("libs/old", &read) && !is_member("other", &read));
         assert!(is_only_workspace(&read));
-        assert_eq!(siblings(folder.path(), "libs/b"), ["core", "libs/a"]);
-        assert_eq!(siblings(folder.path(), "core"), [""; 0]);
+        assert_eq!(siblings(folder.path(), "libs/b", &[]), ["core", "libs/a"]);
+        assert_eq!(siblings(folder.path(), "core", &[]), [""; 0]);
+        let named = ["my-a>=1".to_owned(), "six".to_owned()];
+        assert_eq!(siblings(folder.path(), "core", &named), ["libs/a"]);
+        assert_eq!(imported_members(&files, "libs/b"), ["my-a", "my-core"]);
     }
 }

@@ -403,8 +403,21 @@ impl ProjectRunner {
         let mut job = self.job("/bin/sh".to_owned(), arguments, limits);
         job.overlays.clear();
         job.collect.clear();
+        // What is shown within the repository, such as packages of a workspace, needs folders there.
+        let within = job.binds.iter().filter_map(|bind| {
+            let inside = bind.at.strip_prefix(REPOSITORY).ok()?;
+            let folder = root.join(inside);
+            let is_new = !folder.exists() && std::fs::create_dir_all(&folder).is_ok();
+            is_new.then_some(folder)
+        });
+        let made: Vec<PathBuf> = within.collect();
         job.binds.push(Bind::writable(root, REPOSITORY));
-        Ok(fillrate_sandbox::run(&job)?)
+        let finished = fillrate_sandbox::run(&job);
+        for folder in made {
+            // It stays if the command has written into it.
+            let _ = std::fs::remove_dir(folder);
+        }
+        Ok(finished?)
     }
 
     /// The report file inside the sandbox, if the report is a file.

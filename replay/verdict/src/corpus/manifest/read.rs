@@ -290,6 +290,7 @@ impl Section<'_> {
         Ok(Packages {
             packages,
             requires,
+            spare: Vec::new(),
             file: file.map(|(path, _)| path),
             install: install.map(|(path, _)| path),
             extras: list("extras")?,
