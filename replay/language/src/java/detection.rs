@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(found.environment.file.as_deref(), Some("a/extra/pom.xml"));
         let built = maven
             .into_iter()
-            .filter(|(path, _)| path.ends_with(".java"));
+            .filter(|(path, _)| path.starts_with('a') && path.ends_with(".java"));
         let (_folder, files) =
             RepositoryFiles::written(&gradle.into_iter().chain(built).collect::<Vec<_>>());
         let found = detect(&files).unwrap();
