@@ -402,3 +402,80 @@ fn devbench_programs_are_compiled_and_run_by_themselves() {
     let outcomes: Vec<Value> = by_sample.into_values().collect();
     assert_eq!(outcomes, ["passed", "failed", "failed"]);
 }
+
+/// A build of Gradle with two modules, of which one needs the other, a resource of the other's and
+/// a file of its own folder.
+const SHOP: [(&str, &str); 7] = [
+    ("settings.gradle", "include 'core', ':shop'\n"),
+    ("core/build.gradle", "plugins { id 'java-library' }\n"),
+    (
+        "core/src/main/java/core/Prices.java",
+        "package core;\n\npublic final class Prices {\n    public static String unit() throws \
+         Exception {\n        try (var in = Prices.class.getResourceAsStream(\"/unit.txt\")) {\n            \
+         return new String(in.readAllBytes()).trim();\n        }\n    }\n}\n",
+    ),
+    ("core/src/main/resources/unit.txt", "EUR\n"),
+    (
+        "shop/build.gradle",
+        "dependencies {\n    implementation project(':core')\n    testImplementation \
+         'org.junit.jupiter:junit-jupiter:5.9.1'\n}\n",
+    ),
+    (
+        "shop/src/main/java/shop/Cart.java",
+        "package shop;\n\nimport core.Prices;\n\npublic final class Cart {\n    private int \
+         cents;\n\n    public void add(int price, int count) {\n        cents += price * \
+         count;\n    }\n\n    public String total() throws Exception {\n        int whole = cents \
+         / 100;\n        return whole + \" \" + Prices.unit();\n    }\n}\n",
+    ),
+    (
+        "shop/src/test/java/shop/CartTest.java",
+        "package shop;\n\nimport static org.junit.jupiter.api.Assertions.assertEquals;\nimport \
+         static org.junit.jupiter.api.Assertions.assertTrue;\n\nimport \
+         java.nio.file.Files;\nimport java.nio.file.Path;\nimport \
+         org.junit.jupiter.api.Test;\n\nclass CartTest {\n    @Test\n    void adds() throws \
+         Exception {\n        assertTrue(Files.exists(Path.of(\"build.gradle\")));\n        Cart \
+         cart = new Cart();\n        cart.add(150, 4);\n        assertEquals(\"6 EUR\", \
+         cart.total());\n    }\n}\n",
+    ),
+];
+
+#[test]
+fn a_module_is_compiled_with_those_that_it_depends_on() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    for (name, text) in SHOP {
+        dir.write(&format!("mall/{name}"), text);
+    }
+    let mall = text(&dir.path("mall"));
+    let out = dir.path("run");
+    let mut replay = junit.command(
+        &dir,
+        &[
+            "replay",
+            &mall,
+            "--package",
+            "shop",
+            "--model",
+            "reference",
+            "--holes",
+            "3",
+            "--out",
+            &text(&out),
+        ],
+    );
+    run(&mut replay).exits_with(0);
+    let attempts = attempts(&out);
+    assert!(!attempts.is_empty());
+    for attempt in attempts.values() {
+        assert_eq!(attempt["verdict"]["outcome"], "passed", "{attempt}");
+    }
+    // Without a name, it is the module that has tests.
+    let mut init = junit.command(&dir, &["init", &mall, "-o", &text(&dir.path("a.toml"))]);
+    let found = run(&mut init).exits_with(0);
+    assert!(
+        found.out.contains("1 file in Java, in the module shop"),
+        "{found:#?}"
+    );
+}

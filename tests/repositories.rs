@@ -30,6 +30,136 @@ fn tree(root: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
 }
 
 #[test]
+fn a_package_that_tests_lack_is_installed_from_the_projects_own_lists() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    for (name, text) in [
+        (
+            "pyproject.toml",
+            "[project]\nname = \"cellar\"\nversion = \"1\"\n\
+             [project.optional-dependencies]\nold = [\"six\"]\n\
+             [build-system]\nrequires = [\"setuptools\"]\n\
+             build-backend = \"setuptools.build_meta\"\n",
+        ),
+        (
+            "cellar.py",
+            "def kinds():\n    import six\n\n    names = [kind.__name__ for kind in \
+             six.string_types]\n    return names\n",
+        ),
+        (
+            "tests/test_cellar.py",
+            "import cellar\n\n\ndef test_kinds():\n    assert cellar.kinds() == [\"str\"]\n",
+        ),
+    ] {
+        dir.write(&format!("cellar/{name}"), text);
+    }
+    let cellar = text(&dir.path("cellar"));
+    let checked = dir.fillrate(&["check", &cellar]).exits_with(0);
+    let note = "packages: also six, whose modules its tests lack";
+    assert!(checked.err.contains(note), "{checked:#?}");
+    assert!(!checked.err.contains("set aside"), "{checked:#?}");
+}
+
+/// A workspace of two packages, one of which needs the other, a file of its own folder, and a
+/// package in the version that the workspace's lock has, which is not the newest.
+const STALL: [(&str, &str); 8] = [
+    (
+        "package.json",
+        r#"{"private": true, "workspaces": ["packages/*"]}"#,
+    ),
+    (
+        "package-lock.json",
+        r#"{"name": "stall", "lockfileVersion": 3, "requires": true, "packages": {
+            "": {"name": "stall", "workspaces": ["packages/*"]},
+            "node_modules/@stall/till": {"resolved": "packages/till", "link": true},
+            "node_modules/@stall/units": {"resolved": "packages/units", "link": true},
+            "node_modules/ms": {"version": "2.1.2", "integrity": "sha512-sGkPx+VjMtmA6MX27oA4FBFELFCZZ4S4XqeGOXCv68tT+jb3vk/RyaKWP0PTKyWtmLSM0b+adUTEvbs1PEaH2w=="},
+            "packages/till": {"name": "@stall/till", "version": "1.0.0", "dependencies": {"@stall/units": "1.0.0", "ms": "^2.0.0"}},
+            "packages/units": {"name": "@stall/units", "version": "1.0.0"}}}"#,
+    ),
+    (
+        "packages/till/package.json",
+        r#"{"name": "@stall/till", "version": "1.0.0", "scripts": {"test": "node --test"},
+            "dependencies": {"@stall/units": "1.0.0", "ms": "^2.0.0"}}"#,
+    ),
+    (
+        "packages/till/index.js",
+        "const { cents } = require(\"@stall/units\");\n\nexports.total = (prices) => {\n  let \
+         sum = 0;\n  for (const price of prices) {\n    sum += cents(price);\n  }\n  return \
+         sum;\n};\n",
+    ),
+    ("packages/till/prices.json", "[1, 2.5]\n"),
+    (
+        "packages/till/test/till.test.js",
+        "const test = require(\"node:test\");\nconst assert = require(\"node:assert\");\nconst \
+         fs = require(\"node:fs\");\nconst { total } = require(\"..\");\n\ntest(\"adds\", () \
+         => {\n  assert.equal(require(\"ms/package.json\").version, \"2.1.2\");\n  \
+         assert.equal(total(JSON.parse(fs.readFileSync(\"prices.json\"))), 350);\n});\n",
+    ),
+    (
+        "packages/units/package.json",
+        r#"{"name": "@stall/units", "version": "1.0.0", "scripts": {"test": "ava"}}"#,
+    ),
+    (
+        "packages/units/index.js",
+        "exports.cents = (price) => Math.round(price * 100);\n",
+    ),
+];
+
+#[test]
+fn a_package_of_a_workspace_is_replayed_as_its_lock_installs_it() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    for (name, text) in STALL {
+        dir.write(&format!("stall/{name}"), text);
+    }
+    let stall = text(&dir.path("stall"));
+    let out = dir.path("run");
+    let replayed = dir
+        .fillrate(&[
+            "replay",
+            &stall,
+            "--package",
+            "@stall/till",
+            "--model",
+            "reference",
+            "--holes",
+            "4",
+            "--out",
+            &text(&out),
+        ])
+        .exits_with(0);
+    assert!(
+        replayed
+            .err
+            .contains("packages: as package-lock.json has them, by npm"),
+        "{replayed:#?}"
+    );
+    let attempts = play::attempts(&out);
+    assert!(!attempts.is_empty());
+    for (id, attempt) in &attempts {
+        assert_eq!(attempt["verdict"]["outcome"], "passed", "{id} {attempt}");
+    }
+    let mined = dir.path("mined.jsonl");
+    dir.fillrate(&[
+        "mine",
+        &text(&dir.path("stall/packages/till")),
+        "--holes",
+        "4",
+        "-o",
+        &text(&mined),
+    ])
+    .exits_with(0);
+    for hole in holes(&mined) {
+        assert_eq!(hole["path"], "packages/till/index.js");
+    }
+}
+
+#[test]
 fn packages_for_development_that_the_registry_lacks_are_left_out() {
     if !has_tools(&["node", "npm"]) {
         return;

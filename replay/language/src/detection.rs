@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ignore::gitignore::GitignoreBuilder;
+
 use super::environment::Packages;
 use super::runner::TestSettings;
 
@@ -29,6 +31,46 @@ pub struct DetectedProject {
     /// One sentence for each finding, for the user, without a full stop: what was found, in which
     /// file, and what follows.
     pub findings: Vec<String>,
+}
+
+/// True if the package in a folder is one of the workspace, or of the build of several modules, at
+/// `top`: it is installed and tested with the others.
+pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
+    let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
+    let folder = folder.trim_matches('/');
+    super::java::modules::is_module(folder, &read)
+        || super::typescript::workspaces::is_member(folder, &read)
+        || super::python::workspaces::is_member(folder, &read)
+}
+
+/// True if patterns of folders, as lists of a workspace's packages have them, match a folder; those
+/// with `!` exclude.
+pub(super) fn matches_folder(patterns: &[String], folder: &str) -> bool {
+    let mut builder = GitignoreBuilder::new("");
+    for pattern in patterns {
+        let (sign, pattern) = match pattern.strip_prefix('!') {
+            Some(pattern) => ("!", pattern),
+            None => ("", pattern.as_str()),
+        };
+        let pattern = pattern.trim_start_matches("./").trim_matches('/');
+        // A pattern that is no glob matches nothing.
+        let _ = builder.add_line(None, &format!("{sign}/{pattern}"));
+    }
+    let globs = builder.build();
+    globs.is_ok_and(|globs| globs.matched(folder, true).is_ignore())
+}
+
+/// Returns globs of a folder's files as globs of the repository's.
+pub(super) fn globs_within(folder: &str, globs: Vec<String>) -> Vec<String> {
+    if folder.is_empty() {
+        return globs;
+    }
+    let folder = escaped_glob(folder);
+    let prefixed = |glob: String| match glob.strip_prefix('/') {
+        Some(rest) => format!("/{folder}/{rest}"),
+        None => glob,
+    };
+    globs.into_iter().map(prefixed).collect()
 }
 
 /// Returns the finding that no tests are run, with the reason.
@@ -58,6 +100,8 @@ pub struct RepositoryFiles {
     root: PathBuf,
     /// Relative to the root, with `/` between names, sorted.
     paths: Vec<String>,
+    /// See [`RepositoryFiles::focus`].
+    focus: String,
 }
 
 #[cfg(test)]
@@ -85,7 +129,32 @@ impl RepositoryFiles {
         Self {
             root: root.to_owned(),
             paths,
+            focus: String::new(),
         }
+    }
+
+    /// The same files for the detection of the package in one folder, which needs others of the
+    /// repository.
+    #[must_use]
+    pub fn focused(&self, folder: &str) -> Self {
+        Self {
+            focus: folder.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The folder of the package that is detected, relative to the root; empty for the repository
+    /// as a whole.
+    pub fn focus(&self) -> &str {
+        &self.focus
+    }
+
+    /// The files below a folder as a repository of their own.
+    #[must_use]
+    pub fn within(&self, folder: &str) -> Self {
+        let start = format!("{folder}/");
+        let inside = self.paths().filter_map(|path| path.strip_prefix(&start));
+        Self::new(&self.root.join(folder), inside.map(str::to_owned).collect())
     }
 
     /// The folder.

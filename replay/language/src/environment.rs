@@ -60,6 +60,11 @@ pub trait PackageManager: Sync {
         false
     }
 
+    /// Returns the first of a repository's requirements whose package has a module.
+    fn provider(&self, _requirements: &[String], _module: &str) -> Option<String> {
+        None
+    }
+
     /// True if an environment holds the compiled form of the unchanged project.
     fn compiles_project(&self) -> bool {
         false
@@ -205,6 +210,9 @@ pub struct Packages {
     /// `requires`: packages with the versions that may be installed, in the words of the language's
     /// own metadata. The installer selects a version.
     pub requires: Vec<String>,
+    /// Requirements that a detected repository has for other purposes: one is installed if the
+    /// tests lack its module. No key of a manifest.
+    pub spare: Vec<String>,
     /// The file of the repository under [`PackageManager::file_key`].
     pub file: Option<String>,
     /// `install`: the folder of the repository with the project to install, with what it depends

@@ -3,10 +3,13 @@
 mod definitions;
 mod detection;
 pub mod environment;
+mod gradle;
 mod imports;
+pub mod modules;
 mod mutation;
 mod names;
 mod outline;
+mod pom;
 mod test_conventions;
 mod twins;
 

@@ -80,10 +80,28 @@ pub fn last_line(output: &Output) -> String {
             .filter(|line| line.contains(char::is_alphanumeric))
     };
     let sentence = |line: &str| {
-        let marks = ["npm error ", "[ERROR] "];
+        let marks = ["npm error ", "[ERROR] ", "[FATAL] "];
         let said = marks.iter().find_map(|mark| line.strip_prefix(mark))?;
         let field = ["code ", "errno ", "syscall ", "path ", "dest "];
-        (!field.iter().any(|field| said.starts_with(field))).then(|| said.to_owned())
+        // Maven announces a list.
+        let is_title = said.ends_with(':') && !said.contains(": ");
+        let is_field = field.iter().any(|field| said.starts_with(field));
+        (!is_field && !is_title).then(|| said.to_owned())
+    };
+    // pip quotes what a build wrote, and refers to it afterwards.
+    let of_build = || {
+        let all: Vec<&str> = lines().collect();
+        let end = all.iter().position(|line| *line == "[end of output]")?;
+        let start = all[..end]
+            .iter()
+            .rposition(|line| line.contains("lines of output]"));
+        let quoted = &all[start.map_or(0, |at| at + 1)..end];
+        let is_reason = |line: &&&str| {
+            let (name, _) = line.split_once(": ").unwrap_or_default();
+            !name.contains(' ') && name.to_lowercase().ends_with("error")
+        };
+        let reason = quoted.iter().rfind(is_reason).or(quoted.last())?;
+        Some((*reason).to_owned())
     };
     let aside = |line: &&str| {
         ["npm ", "note:", "hint:", "[notice]"]
@@ -105,6 +123,7 @@ pub fn last_line(output: &Output) -> String {
         Some(reason.join(" "))
     };
     let said = of_git()
+        .or_else(of_build)
         .or_else(|| lines().find_map(sentence))
         .or_else(|| lines().rfind(|line| !aside(line)).map(str::to_owned))
         .or_else(|| lines().next_back().map(str::to_owned));
@@ -156,13 +175,41 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn reasons_of_git_are_quoted_whole() {
-        let output = |text: &str| Output {
+    fn output(text: &str) -> Output {
+        Output {
             status: std::process::ExitStatus::from_raw(128 << 8),
             stdout: Vec::new(),
             stderr: text.as_bytes().to_vec(),
-        };
+        }
+    }
+
+    #[test]
+    fn reasons_of_builds_are_those_that_pip_quotes() {
+        let quoted = "  error: subprocess-exited-with-error\n  \n  × Getting requirements to build \
+                      wheel did not run successfully.\n  │ exit code: 1\n  ╰─> [4 lines of output]\n\
+                      \x20     error: Multiple top-level packages discovered in a flat-layout: ['a', \
+                      'b'].\n      \n      To avoid accidental inclusion,\n      setuptools will \
+                      not proceed with this build.\n      [end of output]\n  \n  note: This error \
+                      originates from a subprocess.\nerror: subprocess-exited-with-error\n\n╰─> See \
+                      above for output.\n";
+        assert_eq!(
+            last_line(&output(quoted)),
+            "error: Multiple top-level packages discovered in a flat-layout: ['a', 'b']"
+        );
+    }
+
+    #[test]
+    fn titles_of_mavens_lists_are_no_reasons() {
+        let listed = "[ERROR] Some problems were encountered while processing the POMs:\n\
+                      [FATAL] Non-resolvable parent POM for a:b:1: Could not find artifact c:d:pom:7\n";
+        assert_eq!(
+            last_line(&output(listed)),
+            "Non-resolvable parent POM for a:b:1: Could not find artifact c:d:pom:7"
+        );
+    }
+
+    #[test]
+    fn reasons_of_git_are_quoted_whole() {
         let refused = output(
             "Cloning into 'n'...\nERROR: Repository not found.\nfatal: Could not read from remote \
              repository.\n\nPlease make sure you have the correct access rights\nand the \

@@ -9,6 +9,7 @@ mod names;
 mod outline;
 mod test_conventions;
 mod twins;
+pub mod workspaces;
 
 use tree_sitter::Node;
 

@@ -37,6 +37,9 @@ pub struct TestSettings {
     pub runner: RunnerName,
     /// `args`: what follows the runner's name, e.g. the folder of the tests. Empty if absent.
     pub args: Vec<String>,
+    /// `folder`: the folder of the repository in which the tests run (JavaScript and TypeScript); its
+    /// top if absent.
+    pub folder: Option<String>,
     /// `path`: folders of the repository that are put before `sys.path` (Python). Empty if
     /// absent.
     pub path: Vec<String>,
@@ -64,6 +67,7 @@ impl TestSettings {
         Self {
             runner,
             args: Vec::new(),
+            folder: None,
             path: Vec::new(),
             config: None,
             command: Vec::new(),

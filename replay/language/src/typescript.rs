@@ -9,6 +9,7 @@ mod names;
 mod outline;
 mod test_conventions;
 mod twins;
+pub mod workspaces;
 
 use super::category::CategoryRules;
 use super::dependencies::DependencyRules;

@@ -600,19 +600,69 @@ fn ranges(lines: &[usize]) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// The most informative line of a failure's message: after Python's last traceback the first that
-/// is not indented, elsewhere the first.
+/// The most informative line of a failure's message: the one with the exception and what it says,
+/// or else the first that is not indented. After Python's last traceback it is the first that is not
+/// indented, and pytest marks its lines.
 pub(super) fn key_line(message: &str) -> String {
     let lines: Vec<&str> = message
         .lines()
-        .filter(|line| !line.trim().is_empty())
+        .filter(|line| line.contains(char::is_alphanumeric))
         .collect();
     let traceback = lines
         .iter()
         .rposition(|line| line.starts_with("Traceback "));
-    let mut after = lines[traceback.map_or(0, |index| index + 1)..].iter();
-    let line = after.find(|line| !line.starts_with(' '));
-    line.map_or("no message", |line| line.trim()).to_owned()
+    if let Some(at) = traceback
+        && let Some(line) = lines[at + 1..].iter().find(|line| !line.starts_with(' '))
+    {
+        return one_spaced(line);
+    }
+    let marked: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("E "))
+        .collect();
+    let found = marked
+        .iter()
+        .rfind(|line| names_exception(line))
+        .or(marked.first());
+    let found = found.or_else(|| lines.iter().find(|line| names_exception(line)));
+    // Go and jest begin with the test's name, and Node with the place of the code that threw.
+    let is_title = |line: &str| {
+        let starts = ["=== ", "--- FAIL", "● ", "node:internal/", "throw "];
+        starts
+            .iter()
+            .any(|start| line.trim_start().starts_with(start))
+    };
+    let said = || lines.iter().filter(|line| !is_title(line));
+    let found = found
+        .or_else(|| said().find(|line| !line.starts_with([' ', '\t'])))
+        .or_else(|| said().next())
+        .or(lines.first());
+    found.map_or_else(|| "no message".to_owned(), |line| one_spaced(line))
+}
+
+/// A line with single blanks.
+pub(super) fn one_spaced(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// True if a line begins with the name of an exception: `TypeError: …`, `AssertionError [CODE]: …`,
+/// `java.lang.IllegalStateException`, `panic: …`.
+pub(super) fn names_exception(line: &str) -> bool {
+    let line = line.trim_start();
+    let line = line.strip_prefix("Uncaught ").unwrap_or(line);
+    let is_part = |letter: char| letter.is_alphanumeric() || "._$".contains(letter);
+    let end = line.find(|letter| !is_part(letter)).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    let rest = match rest
+        .strip_prefix(" [")
+        .and_then(|code| code.split_once(']'))
+    {
+        Some((_, rest)) => rest,
+        None => rest,
+    };
+    let ends = ["Error", "Exception", "Failure", "panic"];
+    let is_name = ends.iter().any(|end| name.ends_with(end)) || name == "error";
+    is_name && ((rest.is_empty() && name.len() > "Error".len()) || rest.starts_with(": "))
 }
 
 #[cfg(test)]
@@ -637,6 +687,105 @@ mod tests {
         BaselineRun {
             with_coverage: false,
             result,
+        }
+    }
+
+    #[test]
+    fn key_lines_say_what_went_wrong_under_each_runner() {
+        for (message, line) in [
+            // pytest
+            (
+                "Traceback (most recent call last):\n  File \"a.py\", line 1\n    import x\n\
+                 ModuleNotFoundError: No module named 'x'\n",
+                "ModuleNotFoundError: No module named 'x'",
+            ),
+            (
+                "    def test_a():\n>       assert f() == 2\nE       AssertionError: no\nE       \
+                 assert 1 == 2\n\ntests/test_a.py:3: AssertionError",
+                "AssertionError: no",
+            ),
+            (
+                ">       assert f() == 2\nE       assert 1 == 2\nE        +  where 1 = f()\n",
+                "assert 1 == 2",
+            ),
+            (
+                "ImportError while importing test module 'a.py'.\nTraceback:\na.py:1: in <module>\n\
+                 E   ModuleNotFoundError: No module named 'y'",
+                "ModuleNotFoundError: No module named 'y'",
+            ),
+            // mocha, and Node as it ends
+            (
+                "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n\n1 !== 2\n",
+                "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:",
+            ),
+            (
+                "  throw err;\n  ^\n\nError: Cannot find module 'jake'\nRequire stack:\n- /a.js\n  \
+                 code: 'MODULE_NOT_FOUND',\n  requireStack: [ '/a.js' ]\n}\n\nNode.js v20.1.0",
+                "Error: Cannot find module 'jake'",
+            ),
+            (
+                "  code: 'MODULE_NOT_FOUND',\n  requireStack: [ '/a.js' ]\n}\n\nNode.js v20.1.0",
+                "Node.js v20.1.0",
+            ),
+            // jest
+            (
+                "  ● Test suite failed to run\n\n    Cannot find module 'x' from 'src/a.test.js'\n",
+                "Cannot find module 'x' from 'src/a.test.js'",
+            ),
+            (
+                "expect(received).toBe(expected) // Object.is equality\n\nExpected: 2\nReceived: 1",
+                "expect(received).toBe(expected) // Object.is equality",
+            ),
+            (
+                "    Jest encountered an unexpected token\n\n    SyntaxError: Unexpected token '}'",
+                "SyntaxError: Unexpected token '}'",
+            ),
+            // vitest
+            (
+                "AssertionError: expected 1 to be 2 // Object.is equality",
+                "AssertionError: expected 1 to be 2 // Object.is equality",
+            ),
+            (
+                "Error: Failed to resolve import \"./b\" from \"src/a.ts\". Does the file exist?\n  \
+                 Plugin: vite:import-analysis\n",
+                "Error: Failed to resolve import \"./b\" from \"src/a.ts\". Does the file exist?",
+            ),
+            // Go
+            (
+                "=== RUN   TestA\n    a_test.go:12: got 1, want 2\n--- FAIL: TestA (0.00s)\n",
+                "a_test.go:12: got 1, want 2",
+            ),
+            (
+                "--- FAIL: TestA (0.00s)\npanic: runtime error: index out of range [3] with length 2\n\
+                 goroutine 7 [running]:",
+                "panic: runtime error: index out of range [3] with length 2",
+            ),
+            (
+                "./a.go:3:5: undefined: x\n./a.go:9:1: y\n",
+                "./a.go:3:5: undefined: x",
+            ),
+            (
+                "        Error Trace:\ta_test.go:5\n        Error:      \tNot equal: \n",
+                "Error: Not equal:",
+            ),
+            // javac and JUnit
+            (
+                "src/A.java:12: cannot find symbol\n  symbol: class B\n",
+                "src/A.java:12: cannot find symbol",
+            ),
+            (
+                "org.opentest4j.AssertionFailedError: expected: <1> but was: <2>\n\tat a.B.c(B.java:3)",
+                "org.opentest4j.AssertionFailedError: expected: <1> but was: <2>",
+            ),
+            (
+                "java.lang.NullPointerException\n\tat a.B.c(B.java:3)",
+                "java.lang.NullPointerException",
+            ),
+            // Others
+            ("}\n", "no message"),
+            ("", "no message"),
+        ] {
+            assert_eq!(key_line(message), line, "{message}");
         }
     }
 

@@ -483,7 +483,9 @@ fn check_complete(result: TestRunResult, project: &str) -> Result<TestRunResult,
     };
     let report = &result.report;
     if let Some(message) = &report.harness_error {
-        return refuse(message.clone());
+        let is_frame = |line: &&str| line.trim_start().starts_with("at ");
+        let said = message.lines().filter(|line| !is_frame(line));
+        return refuse(said.collect::<Vec<_>>().join("\n"));
     }
     if let Some(error) = report.collect_errors.first() {
         let name = match error.id.as_str() {

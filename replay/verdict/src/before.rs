@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fillrate_sandbox::{End, Limits};
 
+use super::baseline::{names_exception, one_spaced};
 use super::error::VerdictError;
 use super::runner::ProjectRunner;
 use crate::corpus::{Corpus, CorpusError, CorpusStep, Prepared};
@@ -59,16 +60,64 @@ pub fn run_commands_before(
                 .map_err(sandboxed)?;
             if finished.end != End::Exited(0) {
                 let text = [finished.stdout.text(), finished.stderr.text()].concat();
-                let line = text.lines().rfind(|line| !line.trim().is_empty());
                 return Err(unusable(format!(
                     "`{command}` of its `before` {}: {}; correct it, or what it needs \
                      in the environment (there is no network inside)",
                     finished.end,
-                    line.unwrap_or("it wrote nothing")
+                    reason_line(&text)
                 )));
             }
         }
         Ok(())
     };
     corpus.with_changed_source(prepared, &parts, run_all, report_step)
+}
+
+/// The line of a command's output that gives the reason why it failed: the one with an exception or
+/// marked as an error, or else the last that is no frame of a stack.
+fn reason_line(output: &str) -> String {
+    let is_said = |line: &&str| {
+        let line = line.trim_start();
+        line.contains(char::is_alphanumeric)
+            && !line.starts_with("at ")
+            && !line.starts_with("npm error ")
+    };
+    let lines: Vec<&str> = output.lines().filter(is_said).collect();
+    let is_error = |line: &&&str| {
+        let word = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+        let mut words = line.split_whitespace().map(word).take(3);
+        names_exception(line) || words.any(|word| ["ERROR", "error", "Error"].contains(&&*word))
+    };
+    let found = lines.iter().find(is_error).or(lines.last());
+    found.map_or_else(|| "it wrote nothing".to_owned(), |line| one_spaced(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_commands_are_no_frames() {
+        for (output, line) in [
+            (
+                "> tsc\n\nsrc/a.ts(3,5): error TS2304: Cannot find name 'x'.\nnpm error code 2\n",
+                "src/a.ts(3,5): error TS2304: Cannot find name 'x'.",
+            ),
+            (
+                "> build\nfile:///a.mjs:3\nTypeError: a is not a function\n    at run (a.mjs:45:3)\n",
+                "TypeError: a is not a function",
+            ),
+            (
+                "✖ ERROR  no such file\n    at run\n",
+                "✖ ERROR no such file",
+            ),
+            (
+                "make: nothing\nsh: tsup: not found\n",
+                "sh: tsup: not found",
+            ),
+            ("\n", "it wrote nothing"),
+        ] {
+            assert_eq!(reason_line(output), line);
+        }
+    }
 }

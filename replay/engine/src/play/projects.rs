@@ -8,8 +8,9 @@ use fillrate_language::SourceFile;
 use fillrate_language::environment::{EnvironmentError, Packages};
 use fillrate_language::task::{Hole, TaskError};
 use fillrate_syntax::Language;
-use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::manifest::{Manifest, Project};
 use fillrate_verdict::corpus::{Corpus, CorpusError, CorpusStep, Prepared};
+use fillrate_verdict::missing::missing_modules;
 use fillrate_verdict::{BaselineStep, Engine, Judge, VerdictError, run_commands_before};
 
 use super::PlayError;
@@ -177,7 +178,15 @@ impl ProjectLoader<'_> {
         let mut playable = Vec::new();
         let mut absent = Vec::new();
         for prepared in prepared {
-            match self.run_own_tests(&prepared) {
+            let first = self.run_own_tests(&prepared);
+            let (prepared, tested) = match self.with_missing_packages(&prepared, &first) {
+                Some(prepared) => {
+                    let second = self.run_own_tests(&prepared);
+                    (prepared, second)
+                }
+                None => (prepared, first),
+            };
+            match tested {
                 Ok(judge) => {
                     let (files, left_out_files) = source_files(&prepared)?;
                     self.listener.receive(&Event::ProjectReady {
@@ -224,6 +233,54 @@ impl ProjectLoader<'_> {
             }
         }
         Ok((playable, absent))
+    }
+
+    /// The project with the packages whose modules its tests lack, if the repository lists them for
+    /// another purpose.
+    fn with_missing_packages(
+        &self,
+        prepared: &Prepared,
+        tested: &Result<Option<Judge>, VerdictError>,
+    ) -> Option<Prepared> {
+        let mut project = prepared.project.clone();
+        let spare = std::mem::take(&mut project.environment.spare);
+        let modules = match tested {
+            _ if spare.is_empty() => return None,
+            Ok(Some(judge)) => {
+                let set_aside = judge.baseline().set_aside();
+                missing_modules(set_aside.iter().map(|(_, reason)| reason.as_str()))
+            }
+            Ok(None) => return None,
+            Err(error) => missing_modules([error.to_string().as_str()]),
+        };
+        let manager = project.language.packages;
+        let mut found: Vec<String> = modules
+            .iter()
+            .filter_map(|module| manager.provider(&spare, module))
+            .collect();
+        found.dedup();
+        if found.is_empty() {
+            return None;
+        }
+        let finding = format!(
+            "packages: also {}, whose modules its tests lack",
+            found.join(", ")
+        );
+        self.listener.receive(&Event::ProjectDetected {
+            project: project.name.clone(),
+            findings: vec![finding],
+        });
+        project.environment.requires.extend(found);
+        let tests = self.execution.tests.as_deref();
+        let ready = prepare_project(self.corpus, &project, tests, self.listener);
+        ready
+            .inspect_err(|error| {
+                self.listener.receive(&Event::SlowPath {
+                    project: project.name.clone(),
+                    reason: format!("the packages that its tests lack are left out: {error}"),
+                });
+            })
+            .ok()
     }
 
     /// `None` if the project has no tests.
@@ -288,6 +345,37 @@ impl ProjectLoader<'_> {
 /// Reason for which nothing can be said of changes to a project.
 pub(super) const UNTESTED: &str = "it has no tests (`[project.test]` in the manifest)";
 
+/// Prepares the source and the environment of a project, and overlays tests from a folder.
+fn prepare_project(
+    corpus: &Corpus,
+    project: &Project,
+    tests: Option<&Path>,
+    listener: &dyn Listener,
+) -> Result<Prepared, CorpusError> {
+    let report_step = |name: &str, step: CorpusStep| {
+        let step = match step {
+            CorpusStep::Source | CorpusStep::Ready => return,
+            CorpusStep::Environment => PreparationStep::Environment,
+            CorpusStep::Waiting => PreparationStep::Waiting,
+        };
+        listener.receive(&Event::ProjectPreparing {
+            project: name.to_owned(),
+            step,
+        });
+    };
+    corpus
+        .prepare_project(project, &report_step)
+        .and_then(|prepared| match tests {
+            Some(folder) => {
+                corpus.with_tests(prepared, folder, &|step| report_step(&project.name, step))
+            }
+            None => Ok(prepared),
+        })
+        .and_then(|prepared| {
+            run_commands_before(corpus, prepared, &|step| report_step(&project.name, step))
+        })
+}
+
 /// Prepares the sources and environments of all projects, and overlays tests from a folder.
 ///
 /// # Errors
@@ -318,28 +406,7 @@ pub fn prepare(
     let mut prepared = Vec::new();
     let mut absent = Vec::new();
     for project in &manifest.projects {
-        let report_step = |name: &str, step: CorpusStep| {
-            let step = match step {
-                CorpusStep::Source | CorpusStep::Ready => return,
-                CorpusStep::Environment => PreparationStep::Environment,
-                CorpusStep::Waiting => PreparationStep::Waiting,
-            };
-            listener.receive(&Event::ProjectPreparing {
-                project: name.to_owned(),
-                step,
-            });
-        };
-        let ready = corpus
-            .prepare_project(project, &report_step)
-            .and_then(|prepared| match tests {
-                Some(folder) => {
-                    corpus.with_tests(prepared, folder, &|step| report_step(&project.name, step))
-                }
-                None => Ok(prepared),
-            })
-            .and_then(|prepared| {
-                run_commands_before(corpus, prepared, &|step| report_step(&project.name, step))
-            });
+        let ready = prepare_project(corpus, project, tests, listener);
         match ready {
             Ok(ready) => prepared.push(ready),
             Err(error) => {

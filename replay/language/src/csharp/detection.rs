@@ -25,6 +25,9 @@ const OTHER_ENDINGS: [&str; 6] = [
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for C#.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
+    if !files.focus().is_empty() {
+        return None;
+    }
     let sources = files.paths().filter(|path| is_source(path)).count();
     if sources == 0 {
         return None;

@@ -17,6 +17,9 @@ const NOT_SOURCES: [&str; 6] = [
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Go.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
+    if !files.focus().is_empty() {
+        return None;
+    }
     let is_own = |path: &&str| {
         path.ends_with(".go")
             && !path

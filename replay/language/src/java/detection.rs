@@ -1,9 +1,12 @@
 //! Detection of the layout of a Java repository, and of how its tests run.
 
-use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
-use super::super::environment::{PackageManager, Packages};
+use super::super::detection::{DetectedProject, RepositoryFiles, escaped_glob, tests_not_run};
+use super::super::environment::Packages;
 use super::super::runner::{RunnerName, TestSettings};
-use super::environment::{JUNIT, Jars};
+use super::environment::JUNIT;
+use super::gradle::BUILDS;
+use super::modules::{JavaBuild, joined_path};
+use super::pom::POM;
 
 /// Folders of files that are no sources.
 const OTHER_FOLDERS: [&str; 6] = [
@@ -28,23 +31,35 @@ const NOT_SOURCES: [&str; 7] = [
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Java.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
-    let sources = files.paths().filter(|path| is_source(path)).count();
+    let module = JavaModule::choose(files);
+    let sources = module.files(files).filter(|path| is_source(path)).count();
     if sources == 0 {
         return None;
     }
-    let noun = if sources == 1 { "file" } else { "files" };
-    let mut holes = vec!["**/*.java".to_owned()];
+    let start = match module.folder.as_str() {
+        "" => "**/".to_owned(),
+        folder => format!("/{}/**/", escaped_glob(folder)),
+    };
+    let mut holes = vec![format!("{start}*.java")];
     holes.extend(NOT_SOURCES.map(str::to_owned));
     holes.extend(OTHER_FOLDERS.map(|folder| format!("!**/{folder}/")));
-    let mut findings = vec![format!("sources: {sources} {noun} in Java")];
+    let noun = if sources == 1 { "file" } else { "files" };
+    let mut findings = vec![match module.folder.as_str() {
+        "" => format!("sources: {sources} {noun} in Java"),
+        folder => format!("sources: {sources} {noun} in Java, in the module {folder}"),
+    }];
     let mut environment = Packages::default();
-    let test = match packages(files).and_then(|found| Ok((found, test_files(files)?))) {
+    let test = match module
+        .packages(files)
+        .and_then(|found| Ok((found, module.test_files(files)?)))
+    {
         Ok((mut found, tests)) => {
             if tests.vintage > 0 {
-                add_vintage(files, &mut found);
+                module.add_vintage(files, &mut found);
             }
             environment = found;
             let mut named = environment.packages.clone();
+            named.extend(environment.requires.iter().cloned());
             let pom = environment.file.iter();
             named.extend(pom.map(|pom| format!("what {pom} depends on")));
             findings.push(format!("packages: {}, by mvn", named.join(", ")));
@@ -64,8 +79,13 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     };
     findings.push(format!("holes: {}", holes.join(" ")));
     Some(DetectedProject {
-        name: files.read(POM).and_then(|text| artifact(&text)),
+        name: match &module.build {
+            Some(JavaBuild::Maven(build)) => build.name(&module.folder).map(str::to_owned),
+            _ if !module.folder.is_empty() => module.folder.rsplit('/').next().map(str::to_owned),
+            _ => None,
+        },
         holes,
+        exclude: module.excluded(),
         environment,
         test,
         findings,
@@ -73,26 +93,143 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     })
 }
 
-/// Maven's description of a project.
-const POM: &str = "pom.xml";
+/// The part of a repository whose tests are run.
+struct JavaModule {
+    /// Its folder; empty for the top.
+    folder: String,
+    /// Folders of other modules within it.
+    inner: Vec<String>,
+    build: Option<JavaBuild>,
+}
 
-/// The packages that the tests need, or why they are not known.
-fn packages(files: &RepositoryFiles) -> Result<Packages, String> {
-    let mut packages = Packages::default();
-    if let Some(pom) = files.read(POM) {
-        if pom.contains("<modules>") {
-            return Err("pom.xml has modules, which are not built".to_owned());
+impl JavaModule {
+    /// The module in the folder that is looked at, or else the one with the most tests.
+    fn choose(files: &RepositoryFiles) -> Self {
+        let read = |path: &str| files.read(path);
+        let focus = files.focus();
+        let build = match focus {
+            "" => JavaBuild::at_top(&read),
+            folder => JavaBuild::around(folder, &read),
+        };
+        let others = build.as_ref().map_or_else(Vec::new, JavaBuild::folders);
+        // Folders with a build of their own, such as examples, are other projects as well.
+        let built: Vec<&str> = match build.is_some() {
+            true => build_folders(files),
+            false => Vec::new(),
+        };
+        let within = |folder: &str| {
+            let start = format!("{folder}/");
+            let others = others
+                .iter()
+                .map(String::as_str)
+                .chain(built.iter().copied());
+            let inner = others.filter(|other| folder.is_empty() || other.starts_with(&start));
+            inner.map(str::to_owned).collect::<Vec<String>>()
+        };
+        let tests = |folder: &str| {
+            let module = Self {
+                folder: folder.to_owned(),
+                inner: within(folder),
+                build: None,
+            };
+            module.test_files(files).map_or(0, |found| found.all)
+        };
+        let mut folder = focus.to_owned();
+        if focus.is_empty() {
+            let mut most = tests("");
+            for other in &others {
+                let count = tests(other);
+                if count > most {
+                    most = count;
+                    folder.clone_from(other);
+                }
+            }
         }
-        packages.file = Some(POM.to_owned());
-        return Ok(packages);
+        Self {
+            inner: within(&folder),
+            folder,
+            build,
+        }
     }
-    let mut settings = GRADLE_SETTINGS.iter().filter_map(|path| files.read(path));
-    if settings.any(|text| text.lines().any(|line| line.trim().starts_with("include"))) {
-        return Err("Gradle builds several projects, which are not built".to_owned());
+
+    /// Its files.
+    fn files<'a>(&'a self, files: &'a RepositoryFiles) -> impl Iterator<Item = &'a str> {
+        let is_inner = |path: &str| {
+            let inside = |folder: &String| {
+                let rest = path.strip_prefix(folder.as_str());
+                rest.is_some_and(|rest| rest.starts_with('/'))
+            };
+            self.inner.iter().any(inside)
+        };
+        let below = files.below(&self.folder);
+        below.filter(move |path| path.ends_with(".java") && !is_inner(path))
     }
-    packages.packages.push(JUNIT.to_owned());
-    packages.packages.extend(gradle_packages(files)?);
-    Ok(packages)
+
+    /// Globs of files that its build does not compile.
+    fn excluded(&self) -> Vec<String> {
+        let Some(JavaBuild::Gradle(build)) = &self.build else {
+            return Vec::new();
+        };
+        let patterns = build.excluded(&self.folder).iter();
+        let globs = patterns.map(|pattern| format!("**/{}", pattern.trim_start_matches("**/")));
+        globs.collect()
+    }
+
+    /// The packages that its tests need, or why they are not known.
+    fn packages(&self, files: &RepositoryFiles) -> Result<Packages, String> {
+        let mut packages = Packages::default();
+        if let Some(JavaBuild::Maven(_)) = self.build {
+            packages.file = joined_path(&self.folder, POM);
+            return Ok(packages);
+        }
+        packages.packages.push(JUNIT.to_owned());
+        if let Some(JavaBuild::Gradle(build)) = &self.build {
+            packages.requires = build.packages(&self.folder)?;
+        }
+        packages.install = (!self.folder.is_empty() && files.has_folder(&self.folder))
+            .then(|| self.folder.clone());
+        Ok(packages)
+    }
+
+    /// Returns the numbers of its files with tests that can run, or the reason why none can.
+    fn test_files(&self, files: &RepositoryFiles) -> Result<TestFiles, String> {
+        let mut found = TestFiles { all: 0, vintage: 0 };
+        for text in self.files(files).filter_map(|path| files.read(path)) {
+            let is_vintage = VINTAGE.iter().any(|import| text.contains(import));
+            found.all += usize::from(is_vintage || text.contains("org.junit.jupiter."));
+            found.vintage += usize::from(is_vintage);
+        }
+        match found.all {
+            0 => Err("no file has tests of JUnit".to_owned()),
+            _ => Ok(found),
+        }
+    }
+
+    /// Adds what runs tests of JUnit 3 and 4: [`JUNIT`] has an engine for them, but not JUnit 4
+    /// itself.
+    fn add_vintage(&self, files: &RepositoryFiles, packages: &mut Packages) {
+        if let Some(JavaBuild::Maven(build)) = &self.build {
+            let root = files.root().display().to_string();
+            let archives = build.archives_pom(&self.folder, &root);
+            if !archives.is_some_and(|pom| pom.contains("<artifactId>junit-vintage-engine<")) {
+                packages.packages.push(JUNIT.to_owned());
+            }
+        } else if !packages
+            .requires
+            .iter()
+            .any(|one| one.starts_with("junit:junit:"))
+        {
+            packages.packages.push(JUNIT_4.to_owned());
+        }
+    }
+}
+
+/// The folders below the top with a build's description.
+fn build_folders(files: &RepositoryFiles) -> Vec<&str> {
+    let named = files.paths().filter_map(|path| path.rsplit_once('/'));
+    let is_build = |name: &str| name == POM || BUILDS.contains(&name);
+    let built = named.filter(|(_, name)| is_build(name));
+    built.map(|(folder, _)| folder).collect()
 }
 
 /// Numbers of files with tests.
@@ -100,24 +237,6 @@ struct TestFiles {
     all: usize,
     /// Those with tests of JUnit 3 or 4.
     vintage: usize,
-}
-
-/// Returns the numbers of files with tests that can run, or the reason why none can.
-fn test_files(files: &RepositoryFiles) -> Result<TestFiles, String> {
-    let texts = files
-        .paths()
-        .filter(|path| path.ends_with(".java"))
-        .filter_map(|path| files.read(path));
-    let mut found = TestFiles { all: 0, vintage: 0 };
-    for text in texts {
-        let is_vintage = VINTAGE.iter().any(|import| text.contains(import));
-        found.all += usize::from(is_vintage || text.contains("org.junit.jupiter."));
-        found.vintage += usize::from(is_vintage);
-    }
-    match found.all {
-        0 => Err("no file has tests of JUnit".to_owned()),
-        _ => Ok(found),
-    }
 }
 
 /// Imports of tests of JUnit 4 and 3.
@@ -131,71 +250,6 @@ const VINTAGE: [&str; 4] = [
 /// The last release of JUnit 4.
 const JUNIT_4: &str = "junit:junit:4.13.2";
 
-/// Adds what runs tests of JUnit 3 and 4: [`JUNIT`] has an engine for them, but not JUnit 4 itself.
-fn add_vintage(files: &RepositoryFiles, packages: &mut Packages) {
-    let runs_vintage = |text: &String| text.contains("junit-vintage-engine");
-    if packages.file.is_some() {
-        if !files.read(POM).is_some_and(|pom| runs_vintage(&pom)) {
-            packages.packages.push(JUNIT.to_owned());
-        }
-    } else if !packages
-        .packages
-        .iter()
-        .any(|one| one.starts_with("junit:junit:"))
-    {
-        packages.packages.push(JUNIT_4.to_owned());
-    }
-}
-
-/// Gradle's descriptions of a project, in Groovy and in Kotlin.
-const GRADLE_BUILDS: [&str; 2] = ["build.gradle", "build.gradle.kts"];
-
-/// Gradle's lists of projects.
-const GRADLE_SETTINGS: [&str; 2] = ["settings.gradle", "settings.gradle.kts"];
-
-/// Gradle's configurations whose packages compile or run the project or its tests.
-/// <https://docs.gradle.org/current/userguide/java_plugin.html>; the last two are from before 7.
-const GRADLE_CONFIGURATIONS: [&str; 9] = [
-    "api",
-    "compileOnly",
-    "implementation",
-    "runtimeOnly",
-    "testCompileOnly",
-    "testImplementation",
-    "testRuntimeOnly",
-    "compile",
-    "testCompile",
-];
-
-/// The packages that Gradle's files name, or the first without a plain version: without it, sources
-/// may not compile. Gradle itself is not started, as its files are programs. JUnit's own packages
-/// are in [`JUNIT`].
-fn gradle_packages(files: &RepositoryFiles) -> Result<Vec<String>, String> {
-    let mut packages = Vec::new();
-    for text in GRADLE_BUILDS.iter().filter_map(|path| files.read(path)) {
-        for line in text.lines().map(str::trim) {
-            let Some((configuration, argument)) = line.split_once([' ', '(']) else {
-                continue;
-            };
-            if !GRADLE_CONFIGURATIONS.contains(&configuration) || argument.contains("org.junit") {
-                continue;
-            }
-            let argument = argument.trim_start_matches([' ', '(']);
-            let named = argument
-                .strip_prefix(['\'', '"'])
-                .and_then(|rest| rest.split(['\'', '"']).next())
-                .unwrap_or_else(|| argument.trim_end_matches(')'));
-            if Jars.parse_pin(named).is_none() {
-                return Err(format!(
-                    "Gradle names `{named}` without a plain version; a manifest may name it"
-                ));
-            }
-            packages.push(named.to_owned());
-        }
-    }
-    Ok(packages)
-}
-
 /// True if a Java file is neither a test nor generated.
 fn is_source(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -208,17 +262,6 @@ fn is_source(path: &str) -> bool {
         .iter()
         .any(|end| class.ends_with(end));
     !folders.split('/').any(is_other) && !is_test && !class.ends_with("-info")
-}
-
-/// The project's own name in a `pom.xml`: the first that is not its parent's.
-fn artifact(pom: &str) -> Option<String> {
-    let own = match pom.split_once("</parent>") {
-        Some((_, rest)) => rest,
-        None => pom,
-    };
-    let (_, rest) = own.split_once("<artifactId>")?;
-    let (name, _) = rest.split_once("</artifactId>")?;
-    Some(name.trim().to_owned())
 }
 
 #[cfg(test)]
@@ -271,11 +314,19 @@ mod tests {
         );
         let gradle = ("build.gradle", "testImplementation 'junit:junit:4.12'\n");
         let found = detected(&[("B.java", ""), old, gradle]).unwrap();
-        assert_eq!(found.environment.packages, [JUNIT, "junit:junit:4.12"]);
-        let pom = ("pom.xml", "<artifactId>junit</artifactId>");
+        assert_eq!(found.environment.packages, [JUNIT]);
+        assert_eq!(found.environment.requires, ["junit:junit:4.12"]);
+        let pom = (
+            "pom.xml",
+            "<project><artifactId>junit</artifactId></project>",
+        );
         let found = detected(&[("B.java", ""), old, pom]).unwrap();
         assert_eq!(found.environment.packages, [JUNIT]);
-        let own = ("pom.xml", "<artifactId>junit-vintage-engine</artifactId>");
+        let own = (
+            "pom.xml",
+            "<project><dependencies><dependency><artifactId>junit-vintage-engine</artifactId>\
+             </dependency></dependencies></project>",
+        );
         let found = detected(&[("B.java", ""), old, own]).unwrap();
         assert_eq!(found.environment.packages, [""; 0]);
     }
@@ -290,20 +341,17 @@ mod tests {
         let kotlin = "    api(\"org.a:b:1.2\") // for all\n";
         for build in [("build.gradle", groovy), ("build.gradle.kts", kotlin)] {
             let found = detected(&[("B.java", ""), TEST, build]).unwrap();
-            assert_eq!(found.environment.packages, [JUNIT, "org.a:b:1.2"]);
+            assert_eq!(found.environment.packages, [JUNIT]);
+            assert_eq!(found.environment.requires, ["org.a:b:1.2"]);
             assert_eq!(found.test.unwrap().runner, RunnerName::Jupiter);
         }
     }
 
     #[test]
     fn what_can_not_run_is_scored_by_text() {
-        let modules = ("pom.xml", "<modules><module>a</module></modules>");
-        let projects = ("settings.gradle", "rootProject.name = 'a'\ninclude 'b'\n");
         let variable = ("build.gradle", "implementation \"com.c:d:$version\"\n");
         let catalog = ("build.gradle.kts", "    implementation(libs.guava)\n");
         for (other, reason) in [
-            (modules, "pom.xml has modules"),
-            (projects, "Gradle builds several projects"),
             (variable, "Gradle names `com.c:d:$version`"),
             (catalog, "Gradle names `libs.guava`"),
         ] {
@@ -316,11 +364,63 @@ mod tests {
     }
 
     #[test]
-    fn a_project_has_the_name_of_its_artifact() {
-        let parent = "<project><parent><artifactId>all</artifactId></parent>";
-        let own = "<artifactId> shop </artifactId></project>";
-        assert_eq!(artifact(&format!("{parent}{own}")).as_deref(), Some("shop"));
-        assert_eq!(artifact(own).as_deref(), Some("shop"));
-        assert_eq!(artifact("<project/>"), None);
+    fn the_module_with_the_most_tests_is_chosen_unless_one_is_named() {
+        let named = |name: &str| {
+            format!(
+                "<project><parent><artifactId>all</artifactId></parent>\
+                 <artifactId> {name} </artifactId></project>"
+            )
+        };
+        let (shop, extra) = (named("shop"), named("extra"));
+        let maven = [
+            (
+                "pom.xml",
+                "<project><artifactId>all</artifactId><modules><module>a</module>\
+                 <module>a/extra</module></modules></project>",
+            ),
+            ("a/pom.xml", shop.as_str()),
+            ("a/src/main/java/B.java", ""),
+            ("a/src/test/java/BTest.java", TEST.1),
+            ("a/src/test/java/CTest.java", TEST.1),
+            ("a/extra/pom.xml", extra.as_str()),
+            ("a/extra/src/main/java/D.java", ""),
+            ("a/extra/src/test/java/DTest.java", TEST.1),
+            // Not a part of the build.
+            ("old/pom.xml", "<project/>"),
+            ("old/A.java", ""),
+            ("old/ATest.java", TEST.1),
+            ("old/BTest.java", TEST.1),
+            ("old/CTest.java", TEST.1),
+        ];
+        let gradle = [
+            ("settings.gradle", "include 'a', 'a:extra'\n"),
+            ("build.gradle", "allprojects {}\n"),
+            ("a/build.gradle", "implementation 'org.a:b:1'\n"),
+            ("a/extra/build.gradle", "api project(':a')\n"),
+        ];
+        let (_folder, files) = RepositoryFiles::written(&maven);
+        let found = detect(&files).unwrap();
+        assert_eq!(found.name.as_deref(), Some("shop"));
+        assert_eq!(found.environment.file.as_deref(), Some("a/pom.xml"));
+        assert_eq!(found.holes[0], "/a/**/*.java");
+        assert_eq!(
+            found.findings[0],
+            "sources: 1 file in Java, in the module a"
+        );
+        assert_eq!(found.findings[2], "tests: 2 files, run by JUnit 5");
+        let found = detect(&files.focused("a/extra")).unwrap();
+        assert_eq!(found.name.as_deref(), Some("extra"));
+        assert_eq!(found.environment.file.as_deref(), Some("a/extra/pom.xml"));
+        let built = maven
+            .into_iter()
+            .filter(|(path, _)| path.starts_with('a') && path.ends_with(".java"));
+        let (_folder, files) =
+            RepositoryFiles::written(&gradle.into_iter().chain(built).collect::<Vec<_>>());
+        let found = detect(&files).unwrap();
+        assert_eq!(found.environment.install.as_deref(), Some("a"));
+        assert_eq!(found.environment.requires, ["org.a:b:1"]);
+        let found = detect(&files.focused("a/extra")).unwrap();
+        assert_eq!(found.environment.install.as_deref(), Some("a/extra"));
+        assert_eq!(found.environment.requires, ["org.a:b:1"]);
     }
 }

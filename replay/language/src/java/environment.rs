@@ -9,6 +9,8 @@ use super::super::environment::{
     PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
 };
 use super::super::programs::{self, CHECK_NETWORK};
+use super::modules::{joined_path, siblings};
+use super::pom::{self, MavenBuild, POM};
 use crate::task::sha256_hex;
 
 /// The program that compiles and runs tests, and the class that records lines: their sources,
@@ -100,14 +102,21 @@ impl PackageManager for Jars {
         pom: &str,
         source: &Path,
     ) -> Result<Vec<NamedText>, EnvironmentError> {
-        Ok(vec![(
-            "pom.xml".to_owned(),
-            read_requested(project, source, pom)?,
-        )])
+        let text = read_requested(project, source, pom)?;
+        let folder = joined_path("", project_folder(Some(pom), None)).unwrap_or_default();
+        let read = |path: &str| fs::read_to_string(source.join(path)).ok();
+        let build = MavenBuild::around(&folder, &read).filter(|_| pom.ends_with(POM));
+        let archives =
+            build.and_then(|build| build.archives_pom(&folder, &source.display().to_string()));
+        Ok(vec![(POM.to_owned(), archives.unwrap_or(text))])
     }
 
     fn is_build_input(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
         path.ends_with(".java")
+            || name == POM
+            || name.ends_with(".gradle")
+            || name.ends_with(".kts")
     }
 
     fn compiles_project(&self) -> bool {
@@ -132,21 +141,22 @@ impl PackageManager for Jars {
             project: request.project.to_owned(),
             message,
         };
-        if packages.install.is_some() || !packages.requires.is_empty() {
-            let message = "Java's archives come from `pom` and `packages`; give neither \
-                           `install` nor `requires`";
-            return Err(unusable(message.to_owned()));
-        }
         let jars = root.join(JARS);
         fs::create_dir_all(&jars).map_err(EnvironmentError::io("creating", &jars))?;
-        if let Some(pom) = &packages.file {
+        let pom = request.files.first().map(|(_, text)| text.as_str());
+        if let Some(pom) = pom::with_requirements(pom, &packages.requires) {
+            let path = root.join(POM);
+            fs::write(&path, pom).map_err(EnvironmentError::io("writing", &path))?;
             let mut maven = maven(request);
             maven
                 .arg("-f")
-                .arg(request.source.join(pom))
+                .arg(&path)
                 .arg("dependency:copy-dependencies")
                 .arg(format!("-DoutputDirectory={}", jars.display()));
             programs::run(&mut maven, request.project, CHECK_NETWORK)?;
+        }
+        if request.files.is_empty() && packages.packages.iter().any(|pin| pin == JUNIT) {
+            remove_parts_of_junit(&jars)?;
         }
         for pin in &packages.packages {
             fetch(request, pin, &jars)?;
@@ -178,10 +188,47 @@ pub fn driver_folder() -> String {
     format!("driver-{}", &sha256_hex(texts.as_bytes())[..16])
 }
 
-/// The folder of the repository with the project, given its `pom.xml`.
-pub fn project_folder(pom: Option<&str>) -> &str {
-    pom.and_then(|pom| pom.rsplit_once('/'))
-        .map_or(".", |(folder, _)| folder)
+/// The folder of the repository with the project, given its `pom.xml` or its `install`.
+pub fn project_folder<'a>(pom: Option<&'a str>, install: Option<&'a str>) -> &'a str {
+    match pom {
+        Some(pom) => pom.rsplit_once('/').map_or(".", |(folder, _)| folder),
+        None => install.unwrap_or("."),
+    }
+}
+
+/// The file of an environment that lists the folders of other modules that are compiled with the
+/// project, one a line.
+const ALSO: &str = "also";
+
+/// Returns the folders of other modules that are compiled with the project of an environment,
+/// relative to the repository.
+pub fn also_compiled(root: &Path) -> Vec<String> {
+    let text = fs::read_to_string(root.join(ALSO)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// The folders with the sources of the modules that a module depends on.
+fn sibling_sources(source: &Path, folder: &str) -> Vec<String> {
+    let folders = siblings(source, folder).into_iter().map(|sibling| {
+        let sources = joined_path(&sibling.folder, "src/main/java").unwrap_or_default();
+        match !sibling.has_tests && source.join(&sources).is_dir() {
+            true => sources,
+            false => sibling.folder,
+        }
+    });
+    folders.collect()
+}
+
+/// Removes archives that are parts of [`JUNIT`]: two versions of one class are one too many.
+fn remove_parts_of_junit(jars: &Path) -> Result<(), EnvironmentError> {
+    let parts = ["junit-jupiter", "junit-platform-", "junit-vintage-"];
+    for name in names_in(jars)? {
+        if parts.iter().any(|part| name.starts_with(part)) {
+            let path = jars.join(name);
+            fs::remove_file(&path).map_err(EnvironmentError::io("removing", &path))?;
+        }
+    }
+    Ok(())
 }
 
 fn maven(request: &InstallRequest<'_>) -> Command {
@@ -248,7 +295,12 @@ fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentE
     }
     let advice = "name archives of JUnit 5.8 or newer, then run this again";
     programs::run(&mut javac, request.project, advice)?;
-    let folder = project_folder(request.packages.file.as_deref());
+    let packages = request.packages;
+    let folder = project_folder(packages.file.as_deref(), packages.install.as_deref());
+    let folder = joined_path("", folder).unwrap_or_default();
+    let also = sibling_sources(request.source, &folder);
+    let list = root.join(ALSO);
+    fs::write(&list, also.join("\n")).map_err(EnvironmentError::io("writing", &list))?;
     let mut prepare = Command::new(&request.interpreter.path);
     prepare
         .arg("-cp")
@@ -256,7 +308,8 @@ fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentE
         .arg(MAIN_CLASS)
         .arg(root)
         .arg("--prepare")
-        .arg(request.source.join(folder));
+        .arg(request.source.join(&folder))
+        .args(also.iter().map(|folder| request.source.join(folder)));
     programs::run(&mut prepare, request.project, CHECK_NETWORK)?;
     Ok(())
 }

@@ -5,9 +5,10 @@ mod layout;
 mod metadata;
 mod tests_found;
 
-use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
+use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
 use super::environment::groups::distribution;
+use super::workspaces;
 
 use imported::imported_requirements;
 use layout::PythonLayout;
@@ -16,6 +17,63 @@ use tests_found::PythonTests;
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
+    let folder = files.focus();
+    let read = |path: &str| files.read(path);
+    match folder {
+        // Its distributions have tests of their own.
+        "" if workspaces::is_only_workspace(&read) => None,
+        "" => detect_alone(files),
+        folder if workspaces::is_member(folder, &read) => {
+            let mut found = detect_alone(&files.within(folder))?;
+            if found.test.is_some() {
+                let members = workspaces::imported_members(files, folder);
+                found.environment.requires.extend(members);
+            }
+            Some(within(folder, found))
+        }
+        _ => None,
+    }
+}
+
+/// What was found of a distribution of a workspace, for the repository.
+fn within(folder: &str, mut found: DetectedProject) -> DetectedProject {
+    let inside = |path: &str| match path {
+        "." => folder.to_owned(),
+        path => format!("{folder}/{path}"),
+    };
+    found.holes = globs_within(folder, found.holes);
+    found.exclude = globs_within(folder, found.exclude);
+    let environment = &mut found.environment;
+    environment.install = environment.install.as_deref().map(inside);
+    environment.file = environment.file.as_deref().map(inside);
+    if let Some(test) = &mut found.test {
+        for path in &mut test.path {
+            *path = inside(path);
+        }
+        for argument in &mut test.args {
+            if !argument.starts_with('-') {
+                *argument = inside(argument);
+            }
+        }
+        if test.args.iter().all(|argument| argument.starts_with('-')) {
+            test.args.push(folder.to_owned());
+        }
+    }
+    for finding in &mut found.findings {
+        if finding.starts_with("holes: ") {
+            *finding = format!("holes: {}", found.holes.join(" "));
+        } else if let (Some(test), Some((start, rest))) = (&found.test, finding.split_once('`'))
+            && finding.starts_with("tests: ")
+            && let Some((_, end)) = rest.split_once('`')
+        {
+            *finding = format!("{start}`pytest {}`{end}", test.args.join(" "));
+        }
+    }
+    found
+}
+
+/// Detects the distribution at the top of the files.
+fn detect_alone(files: &RepositoryFiles) -> Option<DetectedProject> {
     let metadata = Metadata::read(files);
     let tests = PythonTests::find(files, &metadata);
     let test_files = tests.as_ref().map_or(&[][..], |tests| &tests.files);
@@ -104,12 +162,10 @@ fn environment(
         }
     }
     packages.requires.extend(from);
-    let imported = imported_requirements(
-        files,
-        &tests.files,
-        layout,
-        &declared_elsewhere(files, metadata, &packages),
-    );
+    let declared = declared_elsewhere(files, metadata, &packages);
+    let imported = imported_requirements(files, &tests.files, layout, &declared);
+    packages.spare.extend(declared);
+    packages.spare.extend(locked(files));
     if !imported.is_empty() {
         sources.push(format!("{}, which tests import", imported.join(", ")));
         packages.requires.extend(imported);
@@ -155,6 +211,32 @@ fn declared_elsewhere(
         .chain(metadata.nox_requires.iter().cloned())
         .filter(|one| !chosen.contains(&distribution(one)))
         .collect()
+}
+
+/// Returns the requirements that a repository's lock files have.
+fn locked(files: &RepositoryFiles) -> Vec<String> {
+    let names = ["uv.lock", "poetry.lock", "pdm.lock"];
+    let tables = names
+        .iter()
+        .filter_map(|name| files.read(name)?.parse::<toml::Table>().ok());
+    let mut found = Vec::new();
+    for table in tables {
+        let listed = table.get("package").and_then(toml::Value::as_array);
+        for package in listed.into_iter().flatten() {
+            let text = |key: &str| package.get(key).and_then(toml::Value::as_str);
+            if let (Some(name), Some(version)) = (text("name"), text("version")) {
+                found.push(format!("{name}=={version}"));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the first of the requirements that provide a module.
+pub(super) fn provider<'a>(requirements: &'a [String], module: &str) -> Option<&'a String> {
+    let outermost = module.split('.').next().unwrap_or_default();
+    let mut requirements = requirements.iter();
+    requirements.find(|one| imported::provides(one, outermost))
 }
 
 /// Folders in which requirement files are looked for, the top first.
@@ -302,6 +384,42 @@ mod tests {
             sources,
             project.test.map_or_else(Vec::new, |test| test.args),
         )
+    }
+
+    #[test]
+    fn a_distribution_of_a_workspace_is_found_in_its_folder() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            (
+                "pyproject.toml",
+                "[project]\nname = 'all'\n[tool.uv]\npackage = false\n[tool.uv.workspace]\n\
+                 members = ['libs/*']\n",
+            ),
+            (
+                "libs/a/pyproject.toml",
+                "[project]\nname = 'demo-a'\n[build-system]\nrequires = ['hatchling']\n",
+            ),
+            ("libs/a/src/demo/a.py", ""),
+            (
+                "libs/a/tests/test_a.py",
+                "import demo.a\nfrom demo.b import c\n\n\ndef test_a():\n    assert c\n",
+            ),
+            ("libs/b/pyproject.toml", "[project]\nname = 'demo-b'\n"),
+        ]);
+        assert!(detect(&files).is_none(), "its distributions have tests");
+        let found = detect(&files.focused("libs/a")).expect("a project");
+        assert_eq!(found.name.as_deref(), Some("demo-a"));
+        assert_eq!(found.holes[0], "/libs/a/src/demo/**/*.py");
+        assert_eq!(found.environment.install.as_deref(), Some("libs/a"));
+        assert_eq!(
+            found.environment.requires,
+            ["pytest>=7,<10", "coverage>=7", "demo-b"]
+        );
+        let test = found.test.expect("tests");
+        assert_eq!(test.path, ["libs/a/src", "libs/a"]);
+        assert_eq!(test.args, ["libs/a/tests"]);
+        let findings = found.findings.join("\n");
+        assert!(findings.contains("`pytest libs/a/tests`"), "{findings}");
+        assert!(findings.contains("holes: /libs/a/src"), "{findings}");
     }
 
     #[test]

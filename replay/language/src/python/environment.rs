@@ -14,6 +14,8 @@ use super::super::environment::{
     PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested, stays_inside,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
+use super::detection::provider;
+use super::workspaces::siblings;
 
 /// The oldest Python that works, as (major, minor).
 const OLDEST_PYTHON: (u32, u32) = (3, 9);
@@ -114,6 +116,10 @@ impl PackageManager for Pip {
         METADATA.contains(&name) || ending.is_some_and(|ending| NATIVE.contains(&ending))
     }
 
+    fn provider(&self, requirements: &[String], module: &str) -> Option<String> {
+        provider(requirements, module).cloned()
+    }
+
     fn binds_interpreter(&self) -> bool {
         true
     }
@@ -134,7 +140,15 @@ impl PackageManager for Pip {
             Some(folder) => Some(build_wheel(request, &python, root, folder)?),
             None => None,
         };
-        let requirements = requirements(request, own.as_deref())?;
+        let mut requirements = requirements(request, own.as_deref())?;
+        if let Some(folder) = &request.packages.install {
+            for sibling in siblings(request.build, folder, &requirements) {
+                let wheel = build_wheel(request, &python, root, &sibling)?;
+                let named = distribution_name(&wheel);
+                requirements.retain(|one| distribution(one) != normalise(named));
+                requirements.push(wheel.display().to_string());
+            }
+        }
         if !requirements.is_empty() || request.packages.file.is_some() {
             // Wheels first: they install without running anything.
             let only_wheels = ["--only-binary", ":all:"];
@@ -308,7 +322,13 @@ fn build_wheel(
     root: &Path,
     folder: &str,
 ) -> Result<PathBuf, EnvironmentError> {
-    let wheels = root.with_file_name("wheel");
+    let mut wheels = root.with_file_name("wheels");
+    wheels.extend(
+        Path::new(folder)
+            .components()
+            .filter(|part| part.as_os_str() != "."),
+    );
+    fs::create_dir_all(&wheels).map_err(EnvironmentError::io("creating", &wheels))?;
     let source = request.build.join(folder);
     let mut build = Command::new(python);
     build
@@ -336,7 +356,8 @@ fn build_wheel(
          `install`",
     )?;
     let entries = fs::read_dir(&wheels).map_err(EnvironmentError::io("reading", &wheels))?;
-    let mut built = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let mut built = paths.filter(|path| path.extension().is_some_and(|end| end == "whl"));
     built.next().ok_or_else(|| EnvironmentError::Unusable {
         project: request.project.to_owned(),
         message: "its build made no wheel; list `packages` instead of `install`".to_owned(),

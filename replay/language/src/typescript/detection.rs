@@ -6,10 +6,12 @@ mod tests_found;
 
 use serde_json::Value;
 
-use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
+use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
 use layout::ScriptLayout;
 use tests_found::ScriptTests;
+
+use super::workspaces;
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for TypeScript.
 pub(super) fn detect_typescript(files: &RepositoryFiles) -> Option<DetectedProject> {
@@ -36,12 +38,46 @@ fn detect(
     title: &str,
     endings: &'static [&'static str],
 ) -> Option<DetectedProject> {
-    let layout = ScriptLayout::find(files, endings)?;
-    let package = Package::read(files);
+    let read = |path: &str| files.read(path);
+    let folder = files.focus();
+    if !folder.is_empty() && !workspaces::is_member(folder, &read) {
+        return None;
+    }
+    let own = match folder {
+        "" => files.clone(),
+        folder => files.within(folder),
+    };
+    let layout = ScriptLayout::find(&own, endings)?;
+    let package = Package::read(&own);
     let mut findings = vec![layout.describe(title)];
     let mut environment = Packages::default();
-    let test = match package.as_ref().map(|it| ScriptTests::find(files, it)) {
-        Some(Ok(tests)) => {
+    let found = package.as_ref().map(|package| {
+        let tests = ScriptTests::find(&own, package);
+        // The tests of all packages may be run at the top.
+        let at_top = || ScriptTests::find(files, &Package::read(files)?).ok();
+        match (folder, tests) {
+            ("", tests) => tests,
+            (folder, Ok(tests)) => Ok(tests.within(folder)),
+            (_, Err(reason)) => at_top().ok_or(reason),
+        }
+    });
+    let test = match found {
+        Some(Ok(mut tests)) => {
+            if tests.imports_builds(files) {
+                let has = |path: &str| files.has(path);
+                let mut builds = workspaces::builds_needed(folder, files.paths(), &has, &read);
+                let all = workspaces::BUILD_ALL;
+                let top = Package::read(files);
+                if top.is_none_or(|it| it.script("build").is_none()) {
+                    builds.retain(|build| build != all);
+                } else if builds.iter().any(|build| build == all)
+                    || (folder.is_empty() && builds.len() > 1)
+                {
+                    builds = vec![all.to_owned()];
+                }
+                builds.retain(|build| !tests.before.contains(build));
+                tests.before.splice(0..0, builds);
+            }
             environment = packages(files, &mut findings);
             environment.env = tests.environment.clone();
             environment.before = tests.before.clone();
@@ -57,11 +93,12 @@ fn detect(
             None
         }
     };
-    findings.push(format!("holes: {}", layout.holes().join(" ")));
+    let holes = globs_within(folder, layout.holes());
+    findings.push(format!("holes: {}", holes.join(" ")));
     Some(DetectedProject {
         name: package.and_then(|package| package.text("name").map(str::to_owned)),
-        holes: layout.holes(),
-        exclude: layout.exclude(),
+        holes,
+        exclude: globs_within(folder, layout.exclude()),
         hidden: Vec::new(),
         environment,
         test,
@@ -281,6 +318,79 @@ mod tests {
         ]);
         assert_eq!(found.environment.before, ["npm run build"]);
         assert_eq!(found.test.expect("tests").args, [""; 0]);
+    }
+
+    #[test]
+    fn a_package_of_a_workspace_is_installed_with_the_others_and_tested_in_its_folder() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            (
+                "package.json",
+                r#"{"workspaces":["packages/*"],"scripts":{"test":"jest"}}"#,
+            ),
+            ("package-lock.json", "{}"),
+            (
+                "packages/a/package.json",
+                r#"{"name":"@x/a","scripts":{"pretest":"npm run build","build":"tsc","test":"mocha test"},"dependencies":{"@x/b":"*"}}"#,
+            ),
+            ("packages/a/src/a.js", ""),
+            ("packages/a/dist/a.js", ""),
+            (
+                "packages/b/package.json",
+                r#"{"name":"@x/b","main":"dist/b.js","scripts":{"build":"tsc"}}"#,
+            ),
+            ("packages/b/src/b.js", ""),
+        ]);
+        let found = detect_javascript(&files.focused("packages/a")).expect("a project");
+        assert_eq!(found.environment.file.as_deref(), Some("package-lock.json"));
+        assert_eq!(found.environment.install.as_deref(), Some("."));
+        assert_eq!(
+            found.environment.before,
+            [
+                "cd packages/b && npm run build",
+                "cd packages/a && npm run build"
+            ]
+        );
+        assert_eq!(found.holes, ["/packages/a/src/**/*.js"]);
+        assert_eq!(found.exclude, ["/packages/a/dist/"]);
+        let test = found.test.expect("tests");
+        assert_eq!(test.folder.as_deref(), Some("packages/a"));
+        assert_eq!(test.args, ["test"]);
+        let found = detect_javascript(&files.focused("packages/b")).expect("a project");
+        let test = found.test.expect("those of the top");
+        assert_eq!((test.runner, test.folder), (RunnerName::Jest, None));
+        assert_eq!(found.holes, ["/packages/b/src/**/*.js"]);
+    }
+
+    #[test]
+    fn tests_of_node_are_run_without_its_option() {
+        let test = |text: &str| {
+            project(&[
+                (
+                    "package.json",
+                    r#"{"scripts":{"test":"npm run lint && c8 -- npm run api","lint":"xo","api":"node --conditions development test.js"}}"#,
+                ),
+                ("lib/a.js", ""),
+                ("test.js", text),
+            ])
+            .test
+        };
+        let found = test("import test from 'node:test'\n").expect("tests");
+        assert_eq!(found.runner, RunnerName::Node);
+        assert_eq!(found.args, ["--conditions", "development", "test.js"]);
+        assert_eq!(test("import assert from 'node:assert'\n"), None);
+    }
+
+    #[test]
+    fn tests_that_a_build_writes_are_not_run() {
+        let found = project(&[
+            (
+                "package.json",
+                r#"{"scripts":{"pretest":"npm run build","build":"./build.sh","test":"node --test dist-node/test/*.js"}}"#,
+            ),
+            ("src/a.ts", ""),
+        ]);
+        assert_eq!(found.test, None);
+        assert_snapshot!(found.findings[1], @"tests: package.json runs `dist-node/test/*.js`, which a build writes, and completions are not built, so holes are chosen by syntax and scored by text");
     }
 
     #[test]

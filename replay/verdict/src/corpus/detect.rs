@@ -7,8 +7,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fillrate_language::detection::{DetectedProject, RepositoryFiles};
+use fillrate_language::detection::{DetectedProject, RepositoryFiles, is_part_of_workspace};
 use fillrate_language::environment::Packages;
+use fillrate_language::java;
 use fillrate_language::programs::{self, CHECK_NETWORK};
 use fillrate_language::{LANGUAGES, LanguageSupport};
 
@@ -21,12 +22,19 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
     if let Some(address) = address_of(location) {
         return match address.split_once(PACKAGE_MARK) {
             Some((address, folder)) => {
-                let root = fetch_address(corpus, address)?.0.join(folder);
+                let (top, _, pin) = fetch_address(corpus, address)?;
+                let root = top.join(folder);
                 if !root.is_dir() {
                     let message = format!("it has no folder `{folder}`");
                     return Err(CorpusError::unusable(address, message));
                 }
-                detect_in(&root, location, &package_name(folder, &root))
+                let name = package_name(folder, &root);
+                if !is_part_of_workspace(&top, folder) {
+                    return detect_in(&root, location, &name);
+                }
+                let paths = tree::entries(&top)?.into_iter().map(|entry| entry.path);
+                let files = RepositoryFiles::new(&top, paths.collect()).focused(folder);
+                detect(&files, location, &name, &pin)
             }
             None => detect_at(corpus, &address),
         };
@@ -49,7 +57,36 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
         .ok()
         .and_then(|root| Some(root.file_name()?.to_string_lossy().into_owned()))
         .unwrap_or_default();
+    if let Some((top, folder)) = workspace_around(&root) {
+        let name = package_name(&folder, &root);
+        let paths = tree::kept_entries(&top)?
+            .into_iter()
+            .map(|entry| entry.path);
+        let files = RepositoryFiles::new(&top, paths.collect()).focused(&folder);
+        return detect(&files, location, &name, &SourcePin::Path(top));
+    }
     detect_in(&root, location, &folder_name)
+}
+
+/// Returns the top of the workspace that a folder is a part of, and the folder relative to it. The
+/// part can't be built without the others.
+fn workspace_around(root: &Path) -> Option<(PathBuf, String)> {
+    let mut found = None;
+    for top in root.ancestors().skip(1) {
+        // A repository within another one stands alone.
+        let is_inside = root.ancestors().take_while(|folder| *folder != top);
+        if is_inside
+            .into_iter()
+            .any(|folder| folder.join(".git").exists())
+        {
+            break;
+        }
+        let folder = root.strip_prefix(top).ok()?.to_str()?;
+        if is_part_of_workspace(top, folder) {
+            found = Some((top.to_owned(), folder.to_owned()));
+        }
+    }
+    found
 }
 
 /// Detects the projects in a folder of this machine.
@@ -140,7 +177,9 @@ fn package_name(folder: &str, root: &Path) -> String {
         Some(module.trim().trim_matches('"').to_owned())
     };
     let last = || folder.rsplit('/').next().unwrap_or_default().to_owned();
-    python().or_else(node).or_else(go).unwrap_or_else(last)
+    let java = || java::modules::module_name("", &read);
+    let named = python().or_else(node).or_else(go).or_else(java);
+    named.unwrap_or_else(last)
 }
 
 /// Hosts of repositories whose addresses people paste without a scheme.
@@ -305,7 +344,10 @@ fn detect(
     } else {
         detected.truncate(1);
     }
-    let packages = inner_packages(files);
+    let packages = match files.focus() {
+        "" => inner_packages(files),
+        _ => Vec::new(),
+    };
     let commands = own_commands(location, &packages);
     if detected.is_empty() && !packages.is_empty() {
         return Err(CorpusError::unusable(
@@ -368,7 +410,7 @@ fn inner_packages(files: &RepositoryFiles) -> Vec<String> {
         };
         let marks = match name {
             "pyproject.toml" => ["[project]", "[tool.poetry]"],
-            "package.json" => ["\"scripts\"", "\"main\""],
+            "package.json" => ["\"name\"", "\"scripts\""],
             "go.mod" => ["module ", "module\t"],
             _ => return false,
         };
@@ -381,6 +423,10 @@ fn inner_packages(files: &RepositoryFiles) -> Vec<String> {
     let folders = files.paths().filter(is_package);
     let folders = folders.filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned()));
     let mut folders: Vec<String> = folders.collect();
+    let modules = java::modules::module_folders(&|path| files.read(path)).into_iter();
+    folders
+        .extend(modules.filter(|folder| files.below(folder).any(|path| path.ends_with(".java"))));
+    folders.sort();
     folders.dedup();
     folders
 }

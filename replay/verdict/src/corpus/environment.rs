@@ -221,6 +221,8 @@ fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, Corpus
         inputs.retain(|entry| manager.is_build_input(&entry.path));
         let folder = packages.install.as_deref().unwrap_or_default();
         parts.push(format!("install {folder}"));
+        // Of two modules of one build, each is compiled for itself.
+        parts.extend(packages.file.clone());
         parts.push(tree::digest_of(source, &inputs)?);
         let test = project.test.as_ref();
         parts.extend(test.into_iter().flat_map(|test| test.path.iter().cloned()));

@@ -149,7 +149,7 @@ fn the_time_that_tests_may_take_is_whole_seconds() {
 #[test]
 fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("holes", "hole"), @"corpora/some.toml:6: `project.hole` is not a known key; `holes` is the nearest that is");
-    assert_snapshot!(error_after("[project.test]\nrunner", "[project.test]\nworkers = 4\nrunner"), @"corpora/some.toml:10: `project.test.workers` is not a known key; known are `runner`, `args`, `path`, `config`, `command`, `report`, `timeout`, `min_share`");
+    assert_snapshot!(error_after("[project.test]\nrunner", "[project.test]\nworkers = 4\nrunner"), @"corpora/some.toml:10: `project.test.workers` is not a known key; known are `runner`, `args`, `folder`, `path`, `config`, `command`, `report`, `timeout`, `min_share`");
     assert_snapshot!(error_after("schema = 1", "scheme = 1"), @"corpora/some.toml:1: `scheme` is not a known key; `schema` is the nearest that is");
     assert_snapshot!(error_after("schema = 1", "schema = 2"), @"corpora/some.toml:1: `schema` is 2, but this version of Fillrate reads 1");
     assert_snapshot!(error_after("schema = 1", "schema = \"1\""), @"corpora/some.toml:1: `schema` must be an integer, not a string");

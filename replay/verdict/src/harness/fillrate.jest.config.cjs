@@ -11,7 +11,7 @@ const fs = require("fs");
 const Module = require("module");
 const os = require("os");
 const path = require("path");
-const { ROOT, requireFrom } = require("./fillrate_report.cjs");
+const { FOLDER, ROOT, requireFrom } = require("./fillrate_report.cjs");
 const { SCRATCH, instructions } = require("./fillrate_jest.cjs");
 
 /** The most processes at one time: each has a dozen threads. */
@@ -37,7 +37,7 @@ function configReader() {
   const build = path.join(path.dirname(jestRequire.resolve("jest-config")));
   const load = (name) => jestRequire(path.join(build, name)).default;
   const [find, read] = [load("resolveConfigPath.js"), load("readConfigFileAndSetRootDir.js")];
-  return async (given) => ({ ...(await read(find(given, ROOT))) });
+  return async (given) => ({ ...(await read(find(given, FOLDER))) });
 }
 
 /**
@@ -77,9 +77,9 @@ function typesRemoved(read) {
 async function projectConfig(read) {
   const given = process.env.FILLRATE_JEST_CONFIG;
   try {
-    return await read(given ? path.resolve(ROOT, given) : ROOT);
+    return await read(given ? path.resolve(FOLDER, given) : FOLDER);
   } catch (error) {
-    if (!given && /Could not find a config file/.test(error?.message)) return { rootDir: ROOT };
+    if (!given && /Could not find a config file/.test(error?.message)) return { rootDir: FOLDER };
     throw error;
   }
 }

@@ -28,7 +28,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { HARNESS_BROKEN, ROOT, Report, readLine, refuseInspector, repositoryPath } from "./fillrate_report.cjs";
+import { FOLDER, HARNESS_BROKEN, Report, readLine, refuseInspector, repositoryPath } from "./fillrate_report.cjs";
 
 /** The file that runs one file of tests. */
 const CHILD = new URL("fillrate_node_file.mjs", import.meta.url);
@@ -95,10 +95,10 @@ class TestNames {
   /** List the wanted test files, relative to the repository. */
   wanted(names) {
     const files = (names.length > 0 ? names : ["."]).flatMap((name) => {
-      const file = path.resolve(ROOT, name);
+      const file = path.resolve(FOLDER, name);
       if (fs.existsSync(file)) return fs.statSync(file).isDirectory() ? this.inFolder(file) : [file];
       const pattern = expression(file);
-      const found = [...TestNames.walk(ROOT)].filter((one) => pattern.test(one));
+      const found = [...TestNames.walk(FOLDER)].filter((one) => pattern.test(one));
       if (found.length === 0) throw new Error(`No file matches ${name}.`);
       return found;
     });
@@ -143,7 +143,7 @@ class Waiting {
 /** Return whether an option has node load a file of the repository before a test file. */
 function loadsOwnFile(options) {
   const values = options.flatMap((option) => option.split("="));
-  return values.some((value) => /^(\.|\/|file:)/.test(value) || fs.existsSync(path.join(ROOT, value)));
+  return values.some((value) => /^(\.|\/|file:)/.test(value) || fs.existsSync(path.join(FOLDER, value)));
 }
 
 /** Return how many files run at one time. */

@@ -44,8 +44,10 @@ const { defineProperty, getOwnPropertyDescriptor } = Object;
 const leave = process.exit;
 const strip = stripVTControlCharacters;
 
-/** The repository's root: the directory in which the harness was started. */
-const ROOT = fs.realpathSync(process.cwd());
+/** The directory in which the harness was started: the repository's root, or a package's in it. */
+const FOLDER = fs.realpathSync(process.cwd());
+/** The repository's root. */
+const ROOT = process.env.FILLRATE_ROOT ?? FOLDER;
 
 /** Make an absolute path relative to the repository, with `/` between parts. */
 function repositoryPath(file) {
@@ -54,7 +56,7 @@ function repositoryPath(file) {
 
 /** Return a function that requires as the last of these packages does, each found from the one before it. */
 function requireFrom(...packages) {
-  const start = createRequire(path.join(ROOT, "package.json"));
+  const start = createRequire(path.join(FOLDER, "package.json"));
   return packages.reduce((requires, name) => createRequire(requires.resolve(`${name}/package.json`)), start);
 }
 
@@ -415,7 +417,7 @@ class LineCoverage {
 }
 
 module.exports = {
-  FlagCheck, HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Snapshot, coreObjects,
+  FlagCheck, FOLDER, HARNESS_BROKEN, LineCoverage, ROOT, Report, SENTINEL, Snapshot, coreObjects,
   expectations, findIneffective, isSyntaxError, libraryObjects, lock, lockAssertions, message,
   preload, readLine, refuseInspector, repositoryPath, requireFrom,
 };

@@ -17,7 +17,7 @@ function harnessFile(name) {
 
 /** Import a module as vitest itself does, wherever its package manager has put it. */
 async function importFromVitest(name) {
-  const vitest = createRequire(path.join(repositoryRoot(), "package.json")).resolve("vitest/package.json");
+  const vitest = createRequire(path.resolve("package.json")).resolve("vitest/package.json");
   return import(pathToFileURL(createRequire(vitest).resolve(name)));
 }
 
@@ -62,13 +62,18 @@ export async function openVitest(instructions, given, reporters) {
   const { createVitest, parseCLI } = await importFromVitest("vitest/node");
   const { filter, options } = parseCLI(["vitest", "run", ...given]);
   const beside = process.env.FILLRATE_VITEST_CONFIG;
-  const { "--": _, ...known } = options;
+  const { "--": _, exclude, ...known } = options;
+  // Names of files are relative to the repository, and patterns to the folder of the tests.
+  const below = path.relative(root, process.cwd());
+  const own = (pattern) => (below && pattern.startsWith(`${below}/`) ? pattern.slice(below.length + 1) : pattern);
   const vitest = await createVitest(
     "test",
     {
       ...known,
+      // As on the command line, in addition to what the settings exclude.
+      ...(exclude && { cliExclude: [exclude].flat().map(own) }),
       ...(beside && { config: false }),
-      root: path.resolve(root, known.root ?? "."),
+      root: path.resolve(known.root ?? "."),
       run: true,
       watch: false,
       reporters,

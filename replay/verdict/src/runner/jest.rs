@@ -3,7 +3,7 @@
 use fillrate_sandbox::{Bind, Overlay};
 
 use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
-use super::layout::{HARNESS, PACKAGES};
+use super::layout::HARNESS;
 use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -85,8 +85,9 @@ impl TestFramework for Jest {
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        let (_, place) = vitest::runner_package(prepared, "jest");
         let arguments = vec![
-            format!("{PACKAGES}/jest/bin/jest.js"),
+            format!("{place}/bin/jest.js"),
             format!("--config={HARNESS}/fillrate.jest.config.cjs"),
         ];
         let node = prepared.environment.interpreter.display().to_string();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fillrate_language::java::environment::{
-    BUILT, DRIVER, JARS, MAIN_CLASS, driver_folder, project_folder,
+    BUILT, DRIVER, JARS, MAIN_CLASS, also_compiled, driver_folder, project_folder,
 };
 use fillrate_sandbox::{Bind, Overlay};
 
@@ -36,7 +36,8 @@ impl TestFramework for Jupiter {
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
-        let folder = project_folder(prepared.project.environment.file.as_deref());
+        let packages = &prepared.project.environment;
+        let folder = project_folder(packages.file.as_deref(), packages.install.as_deref());
         let java = prepared.environment.interpreter.display().to_string();
         let class_path = format!("{ENVIRONMENT}/{}:{ENVIRONMENT}/{JARS}/*", driver_folder());
         let arguments = [
@@ -51,7 +52,10 @@ impl TestFramework for Jupiter {
             &format!("--built={TRANSFORMED}"),
             &format!("-C={REPOSITORY}/{folder}"),
         ];
-        (java, arguments.map(str::to_owned).to_vec())
+        let also = also_compiled(&prepared.environment.root);
+        let also = also.iter().map(|folder| format!("--also={folder}"));
+        let arguments = arguments.map(str::to_owned).into_iter().chain(also);
+        (java, arguments.collect())
     }
 
     fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {

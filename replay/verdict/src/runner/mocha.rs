@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use fillrate_language::typescript::environment::modules::MODULES;
 use fillrate_sandbox::{Bind, Overlay};
 
 use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
-use super::layout::{HARNESS, PACKAGES};
+use super::layout::HARNESS;
 use super::vitest::{self, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -51,14 +50,14 @@ impl TestFramework for Mocha {
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
         // Before version 9 its program has another name, which starts no process of its own.
-        let package = prepared.environment.root.join(MODULES).join("mocha");
+        let (package, place) = vitest::runner_package(prepared, "mocha");
         let programs = ["bin/mocha.js", "bin/_mocha"];
         let program = programs
             .into_iter()
             .find(|name| package.join(name).is_file())
             .unwrap_or(programs[0]);
         let mut arguments = vec![
-            format!("{PACKAGES}/mocha/{program}"),
+            format!("{place}/{program}"),
             format!("--require={HARNESS}/fillrate_mocha.cjs"),
             format!("--reporter={HARNESS}/fillrate_mocha.cjs"),
         ];

@@ -239,6 +239,7 @@ impl ProjectRunner {
             "source": self.prepared.digest,
             "environment": self.prepared.environment.key,
             "arguments": &test.args[..own],
+            "folder": test.folder,
             "path": test.path,
             "configuration": configuration,
             "variables": self.environment(),
@@ -342,14 +343,23 @@ impl ProjectRunner {
     pub(crate) fn compile_checker_job(&self, limits: Limits) -> Option<Job> {
         let (program, mut arguments) = self.framework.compile_checker(&self.prepared)?;
         arguments.extend(self.framework.arguments(&self.test.args));
-        Some(self.job(program, arguments, limits))
+        Some(self.job_in_folder(program, arguments, limits))
     }
 
     /// The framework's own command.
     pub(super) fn test_job(&self, limits: Limits) -> Job {
         let (program, mut arguments) = self.framework.command(&self.prepared);
         arguments.extend(self.framework.arguments(&self.test.args));
-        self.job(program, arguments, limits)
+        self.job_in_folder(program, arguments, limits)
+    }
+
+    /// A program in the folder in which the tests run.
+    fn job_in_folder(&self, program: String, arguments: Vec<String>, limits: Limits) -> Job {
+        let mut job = self.job(program, arguments, limits);
+        if let Some(folder) = &self.test.folder {
+            job.directory = Path::new(REPOSITORY).join(folder);
+        }
+        job
     }
 
     /// Runs a job of tests with these instructions.
@@ -393,8 +403,21 @@ impl ProjectRunner {
         let mut job = self.job("/bin/sh".to_owned(), arguments, limits);
         job.overlays.clear();
         job.collect.clear();
+        // What is shown within the repository, such as packages of a workspace, needs folders there.
+        let within = job.binds.iter().filter_map(|bind| {
+            let inside = bind.at.strip_prefix(REPOSITORY).ok()?;
+            let folder = root.join(inside);
+            let is_new = !folder.exists() && std::fs::create_dir_all(&folder).is_ok();
+            is_new.then_some(folder)
+        });
+        let made: Vec<PathBuf> = within.collect();
         job.binds.push(Bind::writable(root, REPOSITORY));
-        Ok(fillrate_sandbox::run(&job)?)
+        let finished = fillrate_sandbox::run(&job);
+        for folder in made {
+            // It stays if the command has written into it.
+            let _ = std::fs::remove_dir(folder);
+        }
+        Ok(finished?)
     }
 
     /// The report file inside the sandbox, if the report is a file.

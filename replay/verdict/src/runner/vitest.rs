@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fillrate_language::typescript::environment::SCRATCH_FOLDERS;
 use fillrate_language::typescript::environment::modules::{
-    MODULES, installed_version, module_folders,
+    MODULES, installed_version, module_folders, package_folder,
 };
 use fillrate_sandbox::{Bind, Overlay};
 
@@ -27,9 +27,23 @@ fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
 }
 
+/// The folder of a runner's package: on this machine, and where the tests run. A workspace's package
+/// may have one of its own.
+pub(super) fn runner_package(prepared: &Prepared, name: &str) -> (PathBuf, String) {
+    let root = &prepared.environment.root;
+    let test = prepared.project.test.as_ref();
+    let own = test.and_then(|test| {
+        let folder = test.folder.as_deref()?;
+        let package = package_folder(root, folder, name)?;
+        Some((package, format!("{REPOSITORY}/{folder}/{MODULES}/{name}")))
+    });
+    own.unwrap_or_else(|| (root.join(MODULES).join(name), format!("{PACKAGES}/{name}")))
+}
+
 /// Reason why a runner's package can't be observed: it is missing or older than this major version.
 pub(super) fn refusal(prepared: &Prepared, name: &str, first: u32) -> Option<String> {
-    let Some(version) = installed_version(&prepared.environment.root, name) else {
+    let (package, _) = runner_package(prepared, name);
+    let Some(version) = installed_version(&package) else {
         return Some(format!(
             "its runner {name} is not among its packages; add it to its package.json or to \
              `packages`"
@@ -131,6 +145,8 @@ impl TestFramework for Vitest {
             .map(|path| ("FILLRATE_VITEST_CONFIG", path))
             .into_iter()
             .chain([("NO_COLOR", "1".to_owned())])
+            // Names of files are relative to it.
+            .chain([("FILLRATE_ROOT", REPOSITORY.to_owned())])
             .collect()
     }
 }
@@ -205,7 +221,9 @@ impl WarmStart for Vitest {
         readiness: Readiness,
     ) -> Option<WarmProgram> {
         // Packages within the repository are mounted for a single run only.
-        let is_workspace = module_folders(&prepared.environment.root).len() > 1;
+        let test = prepared.project.test.as_ref();
+        let is_workspace = module_folders(&prepared.environment.root).len() > 1
+            || test.is_some_and(|test| test.folder.is_some());
         if readiness == Readiness::Collected || is_workspace {
             return None;
         }

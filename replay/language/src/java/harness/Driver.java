@@ -1,10 +1,12 @@
 // Compiles a project of Java, runs its tests, and reports every test out of band.
 //
 // Use: java -cp DRIVER:JARS fillratedriver.Driver ENVIRONMENT [--built=FOLDER]
-// [-C=FOLDER] [--leave-out=FILE ...], with the working directory at the root of the
-// repository.  ENVIRONMENT holds the archives of classes in `jars` and what is compiled
-// of the unchanged project in `built`, or elsewhere if the option says so.  The folder
-// after -C holds the project.
+// [-C=FOLDER] [--also=FOLDER ...] [--leave-out=FILE ...], with the working directory at the
+// root of the repository.  ENVIRONMENT holds the archives of classes in `jars` and what is
+// compiled of the unchanged project in `built`, or elsewhere if the option says so.  The
+// folder after -C holds the project; those after --also hold sources that it is compiled with,
+// of other modules of its build.  A folder within the project that has a build file of its
+// own is another project.
 //
 // Input: a line of JSON on the standard input, as harness.rs describes it.  Output:
 // lines of JSON on the standard input, as report.rs describes them, each with the
@@ -57,11 +59,13 @@ final class Driver {
     private static final String LEAVE_OUT = "--leave-out=";
     private static final String CHECK = "--check=";
     private static final String BUILT = "--built=";
+    private static final String ALSO = "--also=";
 
     private final Path environment;
     private final Path built;
     private final Path root;
     private final Path project;
+    private final List<Path> also = new ArrayList<>();
     private final Set<String> leftOut = new HashSet<>();
     private final boolean checks;
     private final OutputStream report = new FileOutputStream(FileDescriptor.in);
@@ -81,12 +85,15 @@ final class Driver {
         environment = Path.of(arguments.get(0));
         String folder = ".";
         String checked = null;
+        List<String> others = new ArrayList<>();
         Path compiled = environment.resolve("built");
         for (String argument : arguments.subList(1, arguments.size())) {
             if (argument.startsWith("-C=")) {
                 folder = argument.substring(3);
             } else if (argument.startsWith(LEAVE_OUT)) {
                 leftOut.add(argument.substring(LEAVE_OUT.length()));
+            } else if (argument.startsWith(ALSO)) {
+                others.add(argument.substring(ALSO.length()));
             } else if (argument.startsWith(CHECK)) {
                 checked = argument.substring(CHECK.length());
             } else if (argument.startsWith(BUILT)) {
@@ -99,11 +106,16 @@ final class Driver {
         checks = checked != null;
         root = Path.of(checks ? checked : "").toAbsolutePath();
         project = root.resolve(folder).normalize();
+        for (String other : others) {
+            also.add(root.resolve(other).normalize());
+        }
     }
 
     public static void main(String[] arguments) throws Exception {
         if (arguments.length > 1 && arguments[1].equals("--prepare")) {
-            Sources.prepare(Path.of(arguments[0]), Path.of(arguments[2]));
+            List<Path> folders = Stream.of(arguments).skip(2).map(Path::of).toList();
+            Sources.prepare(
+                    Path.of(arguments[0]), folders.get(0), folders.subList(1, folders.size()));
             return;
         }
         int status = 3;
@@ -126,7 +138,8 @@ final class Driver {
             new CompileChecker(sources()).serve();
             return 0;
         }
-        Process waiting = start(Sources.usualClassPath(built, project, scratch), List.of(), "run");
+        Process waiting =
+                start(Sources.usualClassPath(built, project, also, scratch), List.of(), "run");
         instructions = (Map<?, ?>) new Json(readLine()).value();
         Sources sources = sources();
         int status = 1;
@@ -153,7 +166,7 @@ final class Driver {
     }
 
     private Sources sources() throws IOException {
-        return new Sources(environment, built, root, project, scratch, leftOut);
+        return new Sources(environment, built, root, project, also, scratch, leftOut);
     }
 
     /** Reads to the end of the first line and no further. */

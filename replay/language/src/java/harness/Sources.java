@@ -35,6 +35,8 @@ import javax.tools.ToolProvider;
 /** The sources of a project, and what is compiled of them. */
 final class Sources {
     private static final Set<String> OTHER_FOLDERS = Set.of("build", "node_modules", "out", "target");
+    private static final List<String> BUILD_FILES =
+            List.of("pom.xml", "build.gradle", "build.gradle.kts");
     private static final List<String> RESOURCES =
             List.of("src/main/resources", "src/test/resources");
     /** The folder of classes that differ from the unchanged project's. */
@@ -50,6 +52,8 @@ final class Sources {
     private final Path built;
     private final Path root;
     private final Path project;
+    /** Folders of other modules, whose sources are compiled with the project's. */
+    private final List<Path> also;
     private final Path scratch;
     private final Set<String> leftOut;
     /** Relative to the project's folder. */
@@ -63,6 +67,7 @@ final class Sources {
             Path built,
             Path root,
             Path project,
+            List<Path> also,
             Path scratch,
             Set<String> leftOut)
             throws IOException {
@@ -70,11 +75,15 @@ final class Sources {
         this.built = built;
         this.root = root;
         this.project = project;
+        this.also = also;
         this.scratch = scratch;
         this.leftOut = leftOut;
-        for (Path file : files(project)) {
-            if (!leftOut.contains(root.relativize(file).toString())) {
-                digests.put(project.relativize(file).toString(), digest(Files.readAllBytes(file)));
+        for (Path folder : Stream.concat(Stream.of(project), also.stream()).toList()) {
+            for (Path file : files(folder)) {
+                if (!leftOut.contains(root.relativize(file).toString())) {
+                    String name = project.relativize(file).toString();
+                    digests.put(name, digest(Files.readAllBytes(file)));
+                }
             }
         }
     }
@@ -83,9 +92,9 @@ final class Sources {
      * Compiles an unchanged project into an environment. Files that the compiler refuses are left
      * out, as tests are that lack a package, and what needs them with them.
      */
-    static void prepare(Path environment, Path project) throws IOException {
+    static void prepare(Path environment, Path project, List<Path> also) throws IOException {
         Path built = environment.resolve("built");
-        Sources sources = new Sources(environment, built, project, project, built, Set.of());
+        Sources sources = new Sources(environment, built, project, project, also, built, Set.of());
         Path output = Files.createDirectories(built.resolve(CLASSES));
         Set<String> names = sources.digests.keySet();
         while (sources.javac(names, output, List.of(), Map.of()).isPresent()) {
@@ -126,13 +135,19 @@ final class Sources {
 
     private static List<Path> files(Path project) throws IOException {
         List<Path> found = new ArrayList<>();
+        List<String> builds =
+                BUILD_FILES.stream().filter(name -> Files.exists(project.resolve(name))).toList();
         Files.walkFileTree(
                 project,
                 new SimpleFileVisitor<>() {
                     @Override
                     public FileVisitResult preVisitDirectory(Path folder, BasicFileAttributes of) {
                         String name = String.valueOf(folder.getFileName());
-                        boolean other = name.startsWith(".") || OTHER_FOLDERS.contains(name);
+                        boolean other =
+                                name.startsWith(".")
+                                        || OTHER_FOLDERS.contains(name)
+                                        || builds.stream()
+                                                .anyMatch(one -> Files.exists(folder.resolve(one)));
                         return other && !folder.equals(project)
                                 ? FileVisitResult.SKIP_SUBTREE
                                 : FileVisitResult.CONTINUE;
@@ -286,6 +301,11 @@ final class Sources {
         return removed;
     }
 
+    /** The path of a source, given its name relative to the project. */
+    private Path path(String name) {
+        return project.resolve(name).normalize();
+    }
+
     private Optional<String> javac(
             Collection<String> names, Path output, List<Path> classPath, Map<String, String> texts)
             throws IOException {
@@ -298,9 +318,9 @@ final class Sources {
             for (String name : names) {
                 String text = texts.get(name);
                 if (text != null) {
-                    units.add(new Text(project.resolve(name).toUri(), text));
+                    units.add(new Text(path(name).toUri(), text));
                 } else {
-                    manager.getJavaFileObjects(project.resolve(name)).forEach(units::add);
+                    manager.getJavaFileObjects(path(name)).forEach(units::add);
                 }
             }
             boolean done = compiler.getTask(null, manager, found, options, null, units).call();
@@ -353,13 +373,14 @@ final class Sources {
     }
 
     List<Path> classPath() {
-        return withResources(classes, project);
+        return withResources(classes, project, also);
     }
 
     /** What most changes run with: some classes before those of the unchanged project. */
-    static List<Path> usualClassPath(Path built, Path project, Path scratch) throws IOException {
+    static List<Path> usualClassPath(
+            Path built, Path project, List<Path> also, Path scratch) throws IOException {
         Path some = Files.createDirectories(scratch.resolve(SOME));
-        return withResources(List.of(some, built.resolve(CLASSES)), project);
+        return withResources(List.of(some, built.resolve(CLASSES)), project, also);
     }
 
     /** Whether what was compiled runs with the usual class path. */
@@ -367,10 +388,18 @@ final class Sources {
         return classes.contains(built.resolve(CLASSES));
     }
 
-    private static List<Path> withResources(List<Path> classes, Path project) {
+    private static List<Path> withResources(
+            List<Path> classes, Path project, List<Path> also) {
         List<Path> path = new ArrayList<>(classes);
         for (String folder : RESOURCES) {
             path.add(project.resolve(folder));
+        }
+        for (Path other : also) {
+            if (other.endsWith("java")) {
+                path.add(other.resolveSibling("resources"));
+            } else {
+                RESOURCES.forEach(folder -> path.add(other.resolve(folder)));
+            }
         }
         path.removeIf(folder -> !Files.exists(folder));
         return path;

@@ -48,17 +48,10 @@ pub(super) fn imported_requirements(
     };
     modules.retain(|name| !is_own(name));
     for module in modules {
-        let provides = |one: &&String| {
-            let name = distribution(one);
-            let bare = ["python-", "py"]
-                .iter()
-                .find_map(|it| name.strip_prefix(it));
-            let bare = bare.unwrap_or(&name).trim_end_matches("-binary");
-            let module = module.to_lowercase().replace('_', "-");
-            let other = OTHER_NAMES.contains(&(&module, &name));
-            name == module || bare == module || other
-        };
-        let of_module: Vec<&String> = declared.iter().filter(provides).collect();
+        let of_module: Vec<&String> = declared
+            .iter()
+            .filter(|one| provides(one, &module))
+            .collect();
         let open = of_module.iter().find(|one| !one.contains("=="));
         if let Some(one) = open.or(of_module.first()) {
             found.push((*one).clone());
@@ -67,6 +60,18 @@ pub(super) fn imported_requirements(
     found.sort();
     found.dedup();
     found
+}
+
+/// True if a requirement's distribution has a module, by their names.
+pub(super) fn provides(requirement: &str, module: &str) -> bool {
+    let name = distribution(requirement);
+    let bare = ["python-", "py"]
+        .iter()
+        .find_map(|it| name.strip_prefix(it));
+    let bare = bare.unwrap_or(&name).trim_end_matches("-binary");
+    let module = module.to_lowercase().replace('_', "-");
+    let other = OTHER_NAMES.contains(&(&module, &name));
+    name == module || bare == module || other
 }
 
 /// The outermost names of the modules that the tests, their conftest files and the other files

@@ -170,7 +170,7 @@ impl ScriptTests {
             // A script may start with a run of a few files only.
             let found = all
                 .iter()
-                .filter_map(Self::from_command)
+                .filter_map(|command| Self::from_command(files, command))
                 .min_by_key(|found| {
                     found
                         .settings
@@ -180,7 +180,13 @@ impl ScriptTests {
                         .count()
                 });
             if let Some(mut found) = found {
-                found.before = builds(package, script);
+                if let Some(built) = found.built_argument(files) {
+                    return Err(format!(
+                        "package.json runs `{built}`, which a build writes, and completions are \
+                         not built"
+                    ));
+                }
+                found.before = builds(files, package, script);
                 return Ok(found);
             }
             other = other.or_else(|| all.iter().find_map(named_runner));
@@ -201,13 +207,62 @@ impl ScriptTests {
         })
     }
 
+    /// These tests, of the package in a folder.
+    pub(super) fn within(mut self, folder: &str) -> Self {
+        for command in &mut self.before {
+            *command = format!("cd {folder} && {command}");
+        }
+        self.settings.folder = Some(folder.to_owned());
+        self
+    }
+
+    /// True if the tests see other packages of a workspace as a build writes them: no setting leads
+    /// to their sources.
+    pub(super) fn imports_builds(&self, files: &RepositoryFiles) -> bool {
+        const SETTINGS: [&str; 4] = ["vite.config.", "vitest.", "jest.config.", "package.json"];
+        const MARKS: [&str; 5] = [
+            "alias",
+            "conditions",
+            "moduleNameMapper",
+            "tsconfigPaths",
+            "tsconfig-paths",
+        ];
+        let folders = [Some(""), self.settings.folder.as_deref()];
+        let maps = |folder: &str| {
+            let names = files.names_in(folder);
+            let settings = names.filter(|name| SETTINGS.iter().any(|it| name.starts_with(it)));
+            let paths = settings.map(|name| match folder {
+                "" => name.to_owned(),
+                folder => format!("{folder}/{name}"),
+            });
+            let mut texts = paths.filter_map(|path| files.read(&path));
+            texts.any(|text| MARKS.iter().any(|mark| text.contains(mark)))
+        };
+        !folders.into_iter().flatten().any(maps)
+    }
+
+    /// The first file or pattern among the arguments that a build writes.
+    fn built_argument(&self, files: &RepositoryFiles) -> Option<&str> {
+        const BUILT: [&str; 5] = ["build", "dist", "out", "output", ".build"];
+        let arguments = self.settings.args.iter().map(String::as_str);
+        let mut paths = arguments.filter(|word| !word.starts_with('-') && word.contains('/'));
+        paths.find(|path| {
+            let path = path.trim_start_matches("./");
+            let first = path.split('/').next().unwrap_or_default();
+            let is_built = BUILT
+                .iter()
+                .any(|name| first.strip_prefix(name).is_some_and(is_no_word));
+            is_built && !files.has_folder(first)
+        })
+    }
+
     /// Finds the runner in a command of a script, if it starts one.
-    fn from_command(command: &ScriptCommand) -> Option<Self> {
+    fn from_command(files: &RepositoryFiles, command: &ScriptCommand) -> Option<Self> {
         let RunnerCall {
             runner,
             arguments,
             node_options,
-        } = runner_of(command)?;
+        } = runner_of(files, command)?;
         let mut settings = TestSettings::new(runner);
         let mut left_out = Vec::new();
         let impossible = impossible_options(runner);
@@ -281,7 +336,7 @@ impl ScriptTests {
                 script: String::new(),
             };
             let origin = format!("package.json depends on {name}; options of {MOCHA_OPTIONS}");
-            return Self::from_command(&command).map(|found| Self { origin, ..found });
+            return Self::from_command(files, &command).map(|found| Self { origin, ..found });
         }
         Some(Self {
             settings: TestSettings::new(runner),
@@ -330,8 +385,22 @@ struct RunnerCall {
     node_options: Vec<String>,
 }
 
+/// True if no letter begins a text: the name before it is a whole word.
+fn is_no_word(rest: &str) -> bool {
+    !rest.starts_with(|letter: char| letter.is_alphanumeric())
+}
+
+/// True if a file of tests uses Node's own test framework.
+fn uses_node_test(files: &RepositoryFiles, path: &str) -> bool {
+    let path = path.trim_start_matches("./");
+    let text = files.read(path).unwrap_or_default();
+    ["'node:test'", "\"node:test\""]
+        .iter()
+        .any(|name| text.contains(name))
+}
+
 /// The runner that a command starts, if it starts one of ours.
-fn runner_of(command: &ScriptCommand) -> Option<RunnerCall> {
+fn runner_of(files: &RepositoryFiles, command: &ScriptCommand) -> Option<RunnerCall> {
     let ScriptCommand {
         program, arguments, ..
     } = command;
@@ -365,6 +434,9 @@ fn runner_of(command: &ScriptCommand) -> Option<RunnerCall> {
             call(RunnerName::Node, arguments)
         }
         "node" if tests => call(RunnerName::Node, arguments),
+        "node" if arguments.iter().any(|path| uses_node_test(files, path)) => {
+            call(RunnerName::Node, arguments)
+        }
         "node" => {
             let at = arguments.iter().position(|word| {
                 let runners = ["jest", "mocha", "vitest"];
@@ -378,7 +450,7 @@ fn runner_of(command: &ScriptCommand) -> Option<RunnerCall> {
             arguments.truncate(at);
             Some(RunnerCall {
                 node_options: arguments,
-                ..runner_of(&inner)?
+                ..runner_of(files, &inner)?
             })
         }
         _ => None,
@@ -395,7 +467,7 @@ fn named_runner(command: &ScriptCommand) -> Option<String> {
 
 /// Returns the build commands of a script and of its `pre` script that run before the tests, as a
 /// user would type them.
-fn builds(package: &Package, script: &str) -> Vec<String> {
+fn builds(files: &RepositoryFiles, package: &Package, script: &str) -> Vec<String> {
     const BUILDERS: [&str; 12] = [
         "babel", "bunchee", "esbuild", "rollup", "swc", "tsc", "tsdown", "tsup", "unbuild", "vite",
         "webpack", "zshy",
@@ -408,7 +480,10 @@ fn builds(package: &Package, script: &str) -> Vec<String> {
     for name in [format!("pre{script}"), script.to_owned()] {
         for step in steps(package, &name) {
             let ran = step.commands(package);
-            if ran.iter().any(|command| runner_of(command).is_some()) {
+            if ran
+                .iter()
+                .any(|command| runner_of(files, command).is_some())
+            {
                 break;
             }
             if ran.iter().any(is_build) && !found.contains(&step.line) {

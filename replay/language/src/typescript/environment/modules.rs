@@ -36,9 +36,24 @@ pub fn module_folders(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The version of a package among those installed in a folder; `None` if it isn't among them.
-pub fn installed_version(root: &Path, package: &str) -> Option<String> {
-    let path = root.join(MODULES).join(package).join("package.json");
+/// The folder of a package that a workspace's package in `folder` has for itself; `None` if it has
+/// none. `root` is the environment, in which links lead to where tests find their targets.
+pub fn package_folder(root: &Path, folder: &str, package: &str) -> Option<PathBuf> {
+    let path = root.join(folder).join(MODULES).join(package);
+    if path.join("package.json").is_file() {
+        return Some(path);
+    }
+    let target = fs::read_link(&path).ok()?;
+    let named = target
+        .components()
+        .skip_while(|part| part.as_os_str() != MODULES);
+    let path = root.join(named.collect::<PathBuf>());
+    path.join("package.json").is_file().then_some(path)
+}
+
+/// The version of a package in its folder; `None` if it isn't installed.
+pub fn installed_version(package: &Path) -> Option<String> {
+    let path = package.join("package.json");
     let manifest: serde_json::Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     manifest.get("version")?.as_str().map(str::to_owned)
 }

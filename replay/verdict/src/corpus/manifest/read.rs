@@ -290,6 +290,7 @@ impl Section<'_> {
         Ok(Packages {
             packages,
             requires,
+            spare: Vec::new(),
             file: file.map(|(path, _)| path),
             install: install.map(|(path, _)| path),
             extras: list("extras")?,
@@ -321,6 +322,7 @@ impl Section<'_> {
         self.only(&[
             "runner",
             "args",
+            "folder",
             "path",
             "config",
             "command",
@@ -379,6 +381,23 @@ impl Section<'_> {
                 Some(config)
             }
         };
+        let folder = match self.string("folder")? {
+            None => None,
+            Some((folder, span)) => {
+                let runners = [
+                    RunnerName::Vitest,
+                    RunnerName::Node,
+                    RunnerName::Mocha,
+                    RunnerName::Jest,
+                ];
+                if !runners.contains(&runner) {
+                    let message = "is only for vitest, node, mocha and jest";
+                    return Err(self.wrong(span, "folder", message));
+                }
+                self.inside("folder", &folder, span)?;
+                Some(folder.trim_end_matches('/').to_owned())
+            }
+        };
         let (command, report) = self.command(runner)?;
         let timeout = match self.integer("timeout")? {
             None => None,
@@ -398,6 +417,7 @@ impl Section<'_> {
                 .into_iter()
                 .map(|(arg, _)| arg)
                 .collect(),
+            folder,
             path,
             config,
             timeout,

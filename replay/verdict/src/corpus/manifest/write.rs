@@ -74,6 +74,7 @@ fn write_test(text: &mut String, test: &TestSettings, folder: &Path) {
     text.push_str("\n[project.test]\n");
     key(text, "runner", quote(&test.runner.to_string()));
     strings(text, "args", &test.args);
+    optional(text, "folder", test.folder.as_deref());
     strings(text, "path", &test.path);
     if let Some(config) = &test.config {
         key(text, "config", quote(&relative(config, folder)));
