@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fillrate_language::task::sha256_hex;
-use fillrate_language::twins::{self, RowNames, SourceEdit, TestEdit, TestFunction, Way};
+use fillrate_language::twins::{
+    self, ExpectationFile, RowNames, SourceEdit, TestEdit, TestFunction, Way,
+};
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
 use rand::seq::SliceRandom;
@@ -42,8 +44,23 @@ const SHARED_OF_TEST: usize = 3;
 const MOST_OTHER_FILES: usize = 8;
 const LARGEST_OTHER_FILE: usize = 100_000;
 
+/// Endings of the names of files of data in which expectations are looked for.
+const DATA_ENDINGS: [&str; 11] = [
+    ".json",
+    ".txt",
+    ".golden",
+    ".out",
+    ".expected",
+    ".csv",
+    ".tsv",
+    ".md",
+    ".html",
+    ".xml",
+    ".yaml",
+];
+
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 6;
+const VERSION: u32 = 8;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -185,7 +202,7 @@ impl TwinCheck {
         let paths: BTreeSet<&str> = all.map(|twin| twin.path.as_str()).collect();
         for path in paths {
             if !files.iter().any(|(edited, _)| edited == path) {
-                files.push((path.to_owned(), executor.runner.read(path)?));
+                files.push((path.to_owned(), edited_file(executor, path, &[])?));
             }
         }
         let mut inside: Vec<&str> = drawn
@@ -221,8 +238,14 @@ impl TwinCheck {
             return Ok(Ending::AsReference);
         }
         // Tests that depend on each other may have other outcomes among twins with any code.
-        if !matches!(run(None)?, TwinResult::AsReference) {
-            return Ok(Ending::Unclear);
+        match run(None)? {
+            TwinResult::AsReference => {}
+            TwinResult::Passed(what)
+            | TwinResult::OtherFailure(what)
+            | TwinResult::Unproved(what) => {
+                tracing::debug!("among twins, the reference ends otherwise: {what}");
+                return Ok(Ending::Unclear);
+            }
         }
         let decisive = match first {
             // A flaky test may fail once.
@@ -568,9 +591,13 @@ fn make_twins(
     let mut files = vec![(path.to_owned(), Some(language), text)];
     let others = other_files(executor, path, language, &files[0].2);
     files.extend(others);
-    let texts: Vec<(Option<&'static Language>, &str)> = files
+    let texts: Vec<ExpectationFile<'_>> = files
         .iter()
-        .map(|(_, language, text)| (*language, text.as_str()))
+        .map(|(path, language, text)| ExpectationFile {
+            name: file_name(path),
+            language: *language,
+            text,
+        })
         .collect();
     let functions = twins::test_functions(&texts, rand::random());
     let stable = executor.baseline.stable();
@@ -725,14 +752,18 @@ impl TwinMaker<'_> {
     }
 
     /// Runs the reference with an edit of each of some tests, and keeps those under which it fails.
-    /// One that does not compile keeps the others from running, so each half is tried.
+    /// One that does not compile, or whose table raises, keeps the others from running: so each half
+    /// is tried.
     fn try_own(&mut self, mut edits: Vec<UntriedTwin>) -> Result<(), VerdictError> {
         if edits.is_empty() {
             return Ok(());
         }
         let tests: Vec<usize> = edits.iter().map(|twin| twin.test).collect();
         let report = self.run(&tests, &edits.iter().collect::<Vec<_>>())?.report;
-        if edits.len() > 1 && report.collect_errors.iter().any(|error| error.compile) {
+        // One that ends the process keeps tests after it from running, here and in verdicts.
+        let ids = || tests.iter().flat_map(|test| &self.tests[*test].inside);
+        let is_complete = ids().all(|id| report.tests.contains_key(id));
+        if edits.len() > 1 && (!report.collect_errors.is_empty() || !is_complete) {
             let rest = edits.split_off(edits.len() / 2);
             self.try_own(edits)?;
             return self.try_own(rest);
@@ -740,8 +771,10 @@ impl TwinMaker<'_> {
         for twin in edits {
             let test = &mut self.tests[twin.test];
             let fails = |id: &&String| {
-                let outcome = report.tests.get(*id);
-                outcome.is_some_and(|test| test.outcome.is_failure())
+                let result = report.tests.get(*id);
+                result.is_some_and(|test| {
+                    test.outcome.is_failure() && !test.message.contains("panic: ")
+                })
             };
             let failing = test.inside.iter().filter(fails).cloned().collect();
             keep(test, &twin, failing);
@@ -865,7 +898,6 @@ fn other_files(
     let add = |other: &str, is_data: bool, found: &mut Vec<_>| {
         if let Ok(text) = executor.runner.read(other)
             && text.len() <= LARGEST_OTHER_FILE
-            && (!is_data || serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok())
         {
             found.push((other.to_owned(), Some(language).filter(|_| !is_data), text));
         }
@@ -890,21 +922,23 @@ fn other_files(
         }
     }
     let code: Vec<String> = found.iter().map(|(_, _, text)| text.clone()).collect();
-    for other in executor
-        .runner
-        .guarded_files()
-        .filter(|other| other.ends_with(".json"))
-    {
-        let name = Path::new(other).file_name().and_then(|name| name.to_str());
-        let is_named = name.is_some_and(|name| {
+    let own_snapshots = format!("{}.snap", file_name(path));
+    for other in executor.runner.guarded_files() {
+        let name = file_name(other);
+        let is_data = DATA_ENDINGS.iter().any(|ending| name.ends_with(ending));
+        let is_named = name == own_snapshots || {
             let mut texts = code.iter().map(String::as_str).chain([text]);
-            texts.any(|text| text.contains(name))
-        });
+            is_data && texts.any(|text| text.contains(name))
+        };
         if is_named && found.len() < MOST_OTHER_FILES {
             add(other, true, &mut found);
         }
     }
     found
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// True if a text contains this word, not only as a part of a longer one.
@@ -983,11 +1017,21 @@ fn edited_files<'a>(
     }
     edits
         .into_iter()
-        .map(|(path, edits)| {
-            let text = executor.runner.read(path)?;
-            Ok((path.to_owned(), twins::apply(&edits, &text)))
-        })
+        .map(|(path, edits)| Ok((path.to_owned(), edited_file(executor, path, &edits)?)))
         .collect()
+}
+
+/// A file with edits and without comments, which may repeat what the edits alter.
+fn edited_file(
+    executor: &Executor,
+    path: &str,
+    edits: &[&SourceEdit],
+) -> Result<String, VerdictError> {
+    let text = twins::apply(edits, &executor.runner.read(path)?);
+    Ok(match Language::for_path(Path::new(path)) {
+        Some(language) => twins::without_comments(language, &text),
+        None => text,
+    })
 }
 
 fn compare(
