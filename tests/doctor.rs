@@ -102,6 +102,23 @@ fn a_probe_of_a_model_that_does_not_answer_says_what_to_do() {
 }
 
 #[test]
+fn a_probe_with_unusable_settings_speaks_of_them_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = folder.path().join("model.toml");
+    let model = "[model]\nprotocol = \"openai-chat\"\nurl = \"http://127.0.0.1:9\"\nname = \"m\"\n\
+                 key_env = \"FILLRATE_NO_SUCH_KEY\"\n";
+    std::fs::write(&settings, model).unwrap();
+    let output = fillrate(&["doctor", "--model", settings.to_str().unwrap()]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("FILLRATE_NO_SUCH_KEY"), "{said}");
+    assert!(
+        !said.contains("initialize") && !said.contains("language server"),
+        "{said}"
+    );
+}
+
+#[test]
 fn completions_and_manual_pages_know_every_subcommand() {
     let help = String::from_utf8(fillrate(&["--help"]).stdout).unwrap();
     let (_, commands) = help.split_once("Serve:").unwrap();

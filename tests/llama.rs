@@ -596,6 +596,11 @@ fn complete_uses_the_real_server() {
             "{protocol}: {told}"
         );
         assert!(trace["first_text_ms"].is_number(), "{protocol}: {told}");
+        let prompt_tokens = trace["usage"]["prompt"].as_u64();
+        assert!(
+            prompt_tokens.is_some_and(|count| count > 0),
+            "{protocol}: {told}"
+        );
         let prompt = trace["prompt"].as_str().unwrap();
         assert!(prompt.contains(form), "{protocol}: {prompt}");
         assert!(prompt.contains("return sum(items)"), "{protocol}: {prompt}");

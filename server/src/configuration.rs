@@ -67,7 +67,7 @@ impl Configuration {
     }
 
     /// Identifies the settings that determine a completion's text: 16 hex digits of their SHA-256.
-    /// Excludes the model's address or file and its timeouts, so that one model reached in two ways
+    /// Excludes the model's address or file, its timeouts and its price, so that one model reached in two ways
     /// counts as one; the location of the index; the settings of typing and telemetry; and a
     /// `context.budget_ms` of 0, as replays set it to measure servers with the default.
     pub fn fingerprint(&self) -> String {
@@ -84,6 +84,7 @@ impl Configuration {
             load_timeout_ms: defaults.model.load_timeout_ms,
             stream: defaults.model.stream,
             retries: defaults.model.retries,
+            price: None,
             ..self.model.clone()
         };
         let context = ContextSettings {
@@ -880,6 +881,7 @@ mod tests {
             json!({"model": {"url": "http://a.example", "key_env": "K", "proxy": "http://p"}}),
             json!({"model": {"key_command": ["k"], "ca_file": "c", "timeout_ms": 9}}),
             json!({"model": {"headers": {"x": "y"}, "load_timeout_ms": 9}}),
+            json!({"model": {"price": {"input": 0.5, "output": 1}}}),
             json!({"model": {"stream": false, "retries": 0, "recording": "r.jsonl"}}),
             json!({"context": {"embeddings": {"url": "http://a.example", "batch": 1}}}),
             json!({"context": {"keep_index": false}}),

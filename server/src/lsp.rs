@@ -20,6 +20,7 @@ mod input;
 mod lifecycle;
 mod notifications;
 mod options;
+mod output;
 mod panics;
 mod position;
 mod reporting;
@@ -81,7 +82,7 @@ pub async fn serve(options: ServerOptions) -> Result<(), ConfigurationError> {
 async fn run<I, O>(builder: LspServiceBuilder<Backend>, input: I, output: O)
 where
     I: AsyncRead + Unpin,
-    O: AsyncWrite,
+    O: AsyncWrite + Unpin,
 {
     let (service, socket) = builder.finish();
     let session = Arc::clone(service.inner().session());
@@ -89,6 +90,7 @@ where
     let exit = Arc::new(Notify::new());
     let ended = Arc::new(Notify::new());
     let input = input::EndNotifyingReader::new(input, Arc::clone(&ended));
+    let output = output::EndNotifyingWriter::new(output, Arc::clone(&ended));
     let served = tower_lsp::Server::new(input, output, socket)
         .concurrency_level(CONCURRENCY)
         .serve(service::OrderedService::new(service, Arc::clone(&exit)));
@@ -105,4 +107,5 @@ where
     if let Some(recorder) = session.recorder() {
         let _ = tokio::time::timeout(LAST_WRITES, recorder.finish()).await;
     }
+    session.end();
 }

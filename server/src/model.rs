@@ -21,6 +21,7 @@ pub mod recorded;
 mod secret;
 mod settings;
 mod tgi;
+mod usage;
 mod vllm;
 
 use std::fmt;
@@ -51,6 +52,7 @@ pub(crate) use embedded::OWN_TEXT;
 pub(crate) use http::collector_client;
 pub use secret::Secret;
 pub use settings::{Infill, ModelSettings, Protocol};
+pub use usage::{TokenPrice, TokenUsage};
 
 /// Opens the model that the settings describe. `environment` looks up an environment variable; it
 /// is called only for the key's variable. A command that prints the key is run to its end.
@@ -329,6 +331,9 @@ pub struct ModelOutput {
     /// Notice to the person on the request's parameters, shown once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+    /// Tokens of the requests; `None` if nothing was sent to a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
 }
 
 /// One raw completion.

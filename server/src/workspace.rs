@@ -60,6 +60,8 @@ pub enum HiddenReason {
     /// A `.gitignore`, a `.fillrateignore`, the repository's `info/exclude` or the
     /// `core.excludesFile` of Git ignores it.
     Ignored,
+    /// An ignore file that may hide it can't be read.
+    UnreadableRules,
     /// It, or a folder above it, is a symbolic link.
     Symlink,
     /// Its extension is that of no supported language.
@@ -407,6 +409,7 @@ impl fmt::Display for HiddenReason {
                 );
             }
             Self::Ignored => "an ignore file excludes it",
+            Self::UnreadableRules => "an ignore file that may exclude it can't be read",
             Self::Symlink => "it is reached through a symbolic link",
             Self::Language => "its extension is that of no supported language",
             Self::Unreadable => "it can't be read",
@@ -460,8 +463,9 @@ fn hidden_outside(absolute: &Path) -> Option<HiddenReason> {
         if name.starts_with('.') && (!is_folder || top.is_some()) {
             return Some(HiddenReason::DotFile);
         }
-        if rules.ignored(path, is_folder) {
-            return Some(HiddenReason::Ignored);
+        let rule = rules.rule(path, is_folder);
+        if rule.is_some() {
+            return rule;
         }
     }
     None
@@ -659,6 +663,36 @@ mod tests {
         assert_eq!(paths(&workspace("app")), ["a.py"]);
         // A folder that is ignored itself was opened on purpose.
         assert_eq!(paths(&workspace("cache/repo")), ["c.py", "generated/d.py"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn unreadable_ignore_file_hides_everything_it_may_hide() {
+        let folder = tree(&[("a.py", "a = 1\n"), ("inner/b.py", "b = 1\n")]);
+        let root = folder.path();
+        // Opened like a file, but no one can read it, not even a privileged user.
+        let rules = root.join("inner/.gitignore");
+        std::os::unix::fs::symlink("/proc/self/mem", &rules).expect("links can be made");
+        let workspace = Workspace::new(vec![root.to_path_buf()]);
+        assert_eq!(paths(&workspace), ["a.py"]);
+        let unreadable = HiddenReason::UnreadableRules;
+        assert_eq!(
+            hidden(&workspace, &root.join("inner/b.py")),
+            Some(unreadable.clone())
+        );
+        let elsewhere = Workspace::new(Vec::new());
+        write(root, ".git/HEAD", b"ref: refs/heads/main\n");
+        let name = elsewhere.document_name(&root.join("inner/b.py"));
+        assert_eq!(name, Err(unreadable));
+    }
+
+    #[test]
+    fn ignore_file_in_another_encoding_hides_what_its_other_lines_say() {
+        let folder = tree(&[("a.py", "a = 1\n"), ("b.py", "b = 1\n")]);
+        let root = folder.path();
+        write(root, ".gitignore", b"# caf\xe9\nb.py\n");
+        let workspace = Workspace::new(vec![root.to_path_buf()]);
+        assert_eq!(paths(&workspace), ["a.py"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use fillrate_server::cleanup;
 use fillrate_server::completion::{GateFeature, GateSignals, TrialAssignment};
 use fillrate_server::configuration::{BUDGET_MS, Configuration, Profile, TrialUnit};
 use fillrate_server::context::{EarlierAttempt, GivenContext};
-use fillrate_server::model::Protocol;
+use fillrate_server::model::{Protocol, TokenPrice};
 use fillrate_server::prompt::{FAMILIES, RepositoryTemplate, TemplateOrder};
 use fillrate_server::telemetry::{
     AcceptedCandidate, Certainty, CompletionRow, Displayed, EnteredCharacters, ExportLine,
@@ -186,6 +186,10 @@ fn every_setting_has_its_row() {
     configuration.model.load_timeout_ms = 1;
     configuration.model.headers = [(String::new(), String::new())].into();
     configuration.model.omit = vec![String::new()];
+    configuration.model.price = Some(TokenPrice {
+        input: 0.0,
+        output: 0.0,
+    });
     let _ = configuration
         .model
         .parameters
@@ -199,6 +203,7 @@ fn every_setting_has_its_row() {
     settings["model"]["load_timeout_ms"] = 300_000.into();
     settings["model"]["headers"] = "{}".into();
     settings["model"]["omit"] = Value::Array(Vec::new());
+    settings["model"]["price"] = Value::Null;
     settings["model"]["parameters"] = "{}".into();
     let mut expected = Vec::new();
     flattened("", &settings, &mut expected);

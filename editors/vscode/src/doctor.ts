@@ -74,9 +74,7 @@ export function judged(
 
 /** What to do, without the words of a model's server, which may be of any length. */
 function advice(stderr: string): string {
-  const fault = stderr
-    .replace(/^fillrate: (the language server refused `initialize`: )?/, "")
-    .replaceAll("\n", " ");
+  const fault = stderr.replace(/^fillrate: /, "").replaceAll("\n", " ");
   const end = /(?:cannot be reached|\(https?:\/\/\S*\)|did not answer within \S+)\. (?=[A-Z])/g;
   const last = [...fault.matchAll(end)].at(-1);
   if (last !== undefined) {

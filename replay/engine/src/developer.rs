@@ -95,6 +95,9 @@ pub enum DeveloperError {
         /// Its answer.
         message: String,
     },
+    /// The server can't work with its settings or its model; its own sentence.
+    #[error("{0}")]
+    Fault(String),
     /// The server sent a message that is not LSP.
     #[error("the language server sent something that can't be read: {0}")]
     Garbled(String),
@@ -190,10 +193,7 @@ impl Developer {
             match status.state {
                 ServerState::Ready | ServerState::Silent => return Ok(()),
                 ServerState::Fault => {
-                    return Err(DeveloperError::Refused {
-                        method: "initialize".to_owned(),
-                        message: status.message.unwrap_or_default(),
-                    });
+                    return Err(DeveloperError::Fault(status.message.unwrap_or_default()));
                 }
                 ServerState::Starting | ServerState::Indexing | ServerState::Asking => {}
             }
@@ -497,6 +497,8 @@ fn from_answer<T: DeserializeOwned>(
 ) -> Result<T, DeveloperError> {
     match answer {
         Ok(value) => from_value(value),
+        // A server refuses its settings, whose reader knows no method of LSP.
+        Err(message) if method == "initialize" => Err(DeveloperError::Fault(message)),
         Err(message) => Err(DeveloperError::Refused {
             method: method.to_owned(),
             message,

@@ -68,6 +68,10 @@ pub enum Unit {
     Percent,
     /// Milliseconds.
     Milliseconds,
+    /// Tokens of a model.
+    Tokens,
+    /// An amount in the currency of the prices.
+    Money,
 }
 
 impl Unit {
@@ -77,21 +81,23 @@ impl Unit {
             Self::ZeroOrOne | Self::Fraction => 0.0..=1.0,
             Self::Saving => f64::NEG_INFINITY..=1.0,
             Self::Percent => 0.0..=100.0,
-            Self::Milliseconds => 0.0..=f64::INFINITY,
+            Self::Milliseconds | Self::Tokens | Self::Money => 0.0..=f64::INFINITY,
         }
     }
 
     /// Returns the number format of values in reports.
     pub fn format(self) -> NumberFormat {
-        let (scale, symbol) = match self {
-            Self::ZeroOrOne | Self::Fraction | Self::Saving => (100.0, "%"),
-            Self::Percent => (1.0, "of 100"),
-            Self::Milliseconds => (1.0, "ms"),
+        let (scale, symbol, decimals) = match self {
+            Self::ZeroOrOne | Self::Fraction | Self::Saving => (100.0, "%", 1),
+            Self::Percent => (1.0, "of 100", 1),
+            Self::Milliseconds => (1.0, "ms", 1),
+            Self::Tokens => (1.0, "tokens", 1),
+            Self::Money => (1.0, "in the price's currency", 4),
         };
         NumberFormat {
             scale,
             symbol,
-            decimals: 1,
+            decimals,
             signed: false,
         }
     }
@@ -473,6 +479,33 @@ pub const FIRST_TEXT_P90: Metric = metric(
     "90th percentile of the time from request to the model's first text",
 );
 
+/// The mean number of tokens of the prompts for a completion.
+pub const PROMPT_TOKENS: Metric = metric(
+    "tokens/prompt",
+    Unit::Tokens,
+    "completions by a model's server",
+    false,
+    "mean number of tokens of the prompts that were sent for a completion",
+);
+
+/// The mean number of tokens that were generated for a completion.
+pub const COMPLETION_TOKENS: Metric = metric(
+    "tokens/completion",
+    Unit::Tokens,
+    "completions by a model's server",
+    false,
+    "mean number of tokens that were generated for a completion",
+);
+
+/// The mean cost of a thousand completions.
+pub const COST: Metric = metric(
+    "cost/1000",
+    Unit::Money,
+    "completions by a model with a price",
+    false,
+    "mean cost of 1,000 completions by the prices in the settings",
+);
+
 const fn text_metric(name: &'static str, unit: Unit) -> Metric {
     metric(
         name,
@@ -507,7 +540,7 @@ pub const ID_RECALL_CCEVAL: Metric = text_metric("id_recall/cceval", Unit::Fract
 pub const ID_F1_CCEVAL: Metric = text_metric("id_f1/cceval", Unit::Fraction);
 
 /// Every metric, in the order of reports: tests, text, then what an editor shows.
-pub static METRICS: [Metric; 36] = [
+pub static METRICS: [Metric; 39] = [
     PASS_AT_1,
     PASS_AT_K,
     PASS_WITHIN,
@@ -544,6 +577,9 @@ pub static METRICS: [Metric; 36] = [
     LATENCY_P90,
     FIRST_TEXT_MEDIAN,
     FIRST_TEXT_P90,
+    PROMPT_TOKENS,
+    COMPLETION_TOKENS,
+    COST,
 ];
 
 #[cfg(test)]

@@ -282,6 +282,13 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
     attempt_column!("cleanup_ms", Real, |row| traced(row, |trace| Some(
         trace.cleanup_ms
     ))),
+    attempt_column!("prompt_tokens", Real, |row| traced(row, |trace| Some(
+        trace.usage?.prompt as f64
+    ))),
+    attempt_column!("completion_tokens", Real, |row| traced(row, |trace| Some(
+        trace.usage?.completion as f64
+    ))),
+    attempt_column!("cost", Real, |row| traced(row, |trace| trace.usage?.cost)),
     attempt_column!("probability", Real, |row| row.scored.probability.into()),
 ];
 

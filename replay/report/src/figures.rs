@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use fillrate_engine::store::Attempt;
 use fillrate_metrics::metric::{
-    INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, SCRIPT_INVOCATION, TYPE_CHECK, WEIGHTED_PASS,
+    COMPLETION_TOKENS, COST, INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, PROMPT_TOKENS,
+    SCRIPT_INVOCATION, TYPE_CHECK, WEIGHTED_PASS,
 };
 use fillrate_metrics::{
-    Estimate, TextMetric, clustered_proportion, clustered_share, median, pass_at_k,
+    Estimate, Metric, TextMetric, clustered_proportion, clustered_share, median, pass_at_k,
     reported_text_metrics,
 };
 use fillrate_mine::invocation::InvocationRates;
+use fillrate_server::model::TokenUsage;
 use fillrate_verdict::{Outcome, Proof};
 use serde::Serialize;
 
@@ -108,6 +111,13 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
     put(TYPE_CHECK.name, clustered_proportion(&typed));
     let latencies: Vec<f64> = scored.iter().filter_map(|one| one.latency_ms).collect();
     put(MEDIAN_LATENCY.name, median(&latencies));
+    let usages: Vec<(&str, TokenUsage)> = scored
+        .iter()
+        .filter_map(|one| Some((one.cluster.as_str(), usage(&one.attempt)?)))
+        .collect();
+    for (metric, value) in usage_figures(&usages) {
+        put(metric.name, value);
+    }
 
     let mut outcomes: BTreeMap<&'static str, usize> = BTreeMap::new();
     for one in scored {
@@ -134,6 +144,46 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
             .count(),
         policies: Vec::new(),
     }
+}
+
+/// Tokens that an attempt's completion took; `None` if no figure counts the attempt, or no server
+/// was asked.
+pub(super) fn usage(attempt: &Attempt) -> Option<TokenUsage> {
+    let trace = attempt.trace.as_ref()?;
+    trace.usage.filter(|_| attempt.verdict.outcome.is_counted())
+}
+
+/// The figures of tokens and their cost, each sample with its cluster.
+pub(super) fn usage_figures<K: Ord + Clone>(
+    usages: &[(K, TokenUsage)],
+) -> [(Metric, Option<Estimate>); 3] {
+    let mean = |metric: Metric, of: fn(&TokenUsage) -> Option<f64>| {
+        let samples: Vec<(K, f64, f64)> = usages
+            .iter()
+            .filter_map(|(cluster, usage)| Some((cluster.clone(), 1.0, of(usage)?)))
+            .collect();
+        (metric, metric.unit.mean(&samples))
+    };
+    [
+        mean(PROMPT_TOKENS, |usage| Some(usage.prompt as f64)),
+        mean(COMPLETION_TOKENS, |usage| Some(usage.completion as f64)),
+        mean(COST, |usage| Some(1000.0 * usage.cost?)),
+    ]
+}
+
+/// One sentence on the tokens of a row's completions, if a server was asked for them.
+pub(super) fn usage_line(row: &ReportRow) -> Option<String> {
+    let sentence = |metric: Metric| {
+        let estimate = row.metrics.get(metric.name)?;
+        Some(metric.unit.render(estimate).sentence())
+    };
+    let (prompt, completion) = (sentence(PROMPT_TOKENS)?, sentence(COMPLETION_TOKENS)?);
+    let cost = sentence(COST).map_or(String::new(), |cost| {
+        format!("; 1,000 completions cost {cost}")
+    });
+    Some(format!(
+        "A completion takes {prompt} to read and {completion} to write{cost}."
+    ))
 }
 
 /// The attempts at each hole.

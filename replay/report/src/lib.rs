@@ -27,7 +27,7 @@ use fillrate_verdict::Outcome;
 use serde::Serialize;
 
 use self::developers::DeveloperFigures;
-use self::figures::{left_out_line, report_row, unproven_line};
+use self::figures::{left_out_line, report_row, unproven_line, usage_line};
 use self::rounds::{rounds, rounds_table};
 use self::scored::{ScoredAttempt, load_scored, without_repairs};
 use self::table::{TextTable, figure, paragraph, right};
@@ -163,6 +163,9 @@ impl RunReport {
                 "type-check without a new error: {}\n",
                 TYPE_CHECK.unit.render(typed).sentence()
             ));
+        }
+        if let Some(line) = self.rows.last().and_then(usage_line) {
+            text.push_str(&paragraph(&line));
         }
         text.push_str(&paragraph(
             "Rates in %, each with its 95 % interval and its n in a number of files, the \

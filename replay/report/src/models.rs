@@ -11,7 +11,8 @@ use fillrate_engine::play::compare::{
 use fillrate_engine::play::replay::ReplayedRun;
 use fillrate_engine::store::{Attempt, StoreError};
 use fillrate_metrics::metric::{
-    FIRST_TEXT_MEDIAN, FIRST_TEXT_P90, LATENCY_P90, MEDIAN_LATENCY, PASS_AT_1, PASS_WITHIN,
+    COMPLETION_TOKENS, COST, FIRST_TEXT_MEDIAN, FIRST_TEXT_P90, LATENCY_P90, MEDIAN_LATENCY,
+    PASS_AT_1, PASS_WITHIN, PROMPT_TOKENS,
 };
 use fillrate_metrics::{
     CONFIDENCE, Estimate, Metric, OrderChange, TimedPass, WAITING_TIMES, median, order_changes,
@@ -20,6 +21,7 @@ use fillrate_metrics::{
 use serde::Serialize;
 
 pub use self::rule::{FailureRule, RuleError};
+use super::figures::{usage, usage_figures};
 use super::markdown::code;
 use super::scored::cluster;
 use super::table::{ABSENT, TextTable, figure, paragraph, right};
@@ -159,13 +161,16 @@ impl ModelComparison {
                 columns.push(name.clone());
             }
         }
-        let times = [
+        let spent = [
             MEDIAN_LATENCY,
             LATENCY_P90,
             FIRST_TEXT_MEDIAN,
             FIRST_TEXT_P90,
+            PROMPT_TOKENS,
+            COMPLETION_TOKENS,
+            COST,
         ];
-        columns.extend(times.map(|metric| metric.name.to_owned()));
+        columns.extend(spent.map(|metric| metric.name.to_owned()));
         columns.retain(|name| {
             self.models
                 .iter()
@@ -190,10 +195,7 @@ impl ModelComparison {
         if let Some(curve) = self.curve_table() {
             text.push_str(&format!("{curve}\n"));
         }
-        text.push_str(&paragraph(
-            "Rates in % and times in ms, each with its 95 % interval and its n in a number of files, \
-             the clusters.",
-        ));
+        text.push_str(&paragraph(UNITS));
         for changes in &self.order_changes {
             text.push_str(&paragraph(&changes.sentence()));
         }
@@ -255,11 +257,7 @@ impl ModelComparison {
             }
             text.push('\n');
         }
-        text.push_str(&format!(
-            "\n{} Rates in % and times in ms, each with its 95 % interval and its n in a number of \
-             files, the clusters.\n",
-            self.basis()
-        ));
+        text.push_str(&format!("\n{} {UNITS}\n", self.basis()));
         for changes in &self.order_changes {
             text.push_str(&format!("\n{}\n", changes.sentence()));
         }
@@ -320,6 +318,10 @@ impl PairChanges {
         )
     }
 }
+
+/// Explanation of a table's numbers.
+const UNITS: &str = "Rates in %, times in ms, cost in the currency of `model.price`, each with its \
+                     95 % interval and its n in a number of files, the clusters.";
 
 /// The figure's name of passes within a time.
 fn within_name(time_ms: f64) -> String {
@@ -517,6 +519,13 @@ fn load_model(
     put(LATENCY_P90.name, quantile(&latencies, 0.9));
     put(FIRST_TEXT_MEDIAN.name, median(&first_texts));
     put(FIRST_TEXT_P90.name, quantile(&first_texts, 0.9));
+    let usages = attempts.iter().filter_map(|attempt| {
+        let file = cluster(holes.get(&attempt.hole)?);
+        Some((file, usage(attempt)?))
+    });
+    for (metric, estimate) in usage_figures(&usages.collect::<Vec<_>>()) {
+        put(metric.name, estimate);
+    }
     let times = WAITING_TIMES.iter().filter(|_| has_latency);
     let curve = times.map(|time| WaitingPoint {
         within_ms: *time,

@@ -297,11 +297,21 @@ pub(super) fn show_trace(trace: &Trace, most: Option<usize>) -> String {
     let first = trace.first_text_ms.map_or(String::new(), |first| {
         format!(" (first text {first:.1} ms)")
     });
+    let usage = trace.usage.map_or(String::new(), |usage| {
+        let about = if usage.is_approximate { "about " } else { "" };
+        let cost = usage.cost.map(|cost| format!(", cost {cost:.6}"));
+        format!(
+            "\n{about}{} tokens read, {} written{}",
+            usage.prompt,
+            usage.completion,
+            cost.unwrap_or_default()
+        )
+    });
     shown
         + &section(
             &format!("model {}", trace.model),
             &format!(
-                "context {:.1} ms, model {:.1} ms{first}, clean-up {:.1} ms",
+                "context {:.1} ms, model {:.1} ms{first}, clean-up {:.1} ms{usage}",
                 trace.context_ms, trace.model_ms, trace.cleanup_ms
             ),
         )

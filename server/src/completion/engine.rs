@@ -25,7 +25,7 @@ use crate::configuration::{AnsweringModel, BUDGET_MS, Configuration};
 use crate::context::{GivenContext, IndexError};
 use crate::documents::{Snapshot, TextChange};
 use crate::model::embeddings::Embeddings;
-use crate::model::{Model, ModelError, OWN_TEXT};
+use crate::model::{Model, ModelError, OWN_TEXT, TokenUsage};
 use crate::prompt::CHARACTERS_PER_TOKEN;
 use crate::text::{ByteOffset, Text};
 
@@ -512,7 +512,7 @@ impl ModelEngine {
             given,
             budget,
         );
-        let first_round = found.first_round;
+        let (first_round, first_usage) = (found.first_round, found.first_usage);
         let site = SiteText::near(document, ByteOffset(key.cursor()));
         let streamed = Arc::new(StreamedText::default());
         let (sender, outcome) = watch::channel(None);
@@ -524,6 +524,8 @@ impl ModelEngine {
                 let mut completion = generate(&*model, &request, &site, extent, &streamed).await;
                 completion.trace.context_ms = context_ms;
                 completion.trace.first_round = first_round;
+                let usage = [completion.trace.usage, first_usage].into_iter().flatten();
+                completion.trace.usage = usage.reduce(TokenUsage::with);
                 completion.trace.budget = budget;
                 if let Some(first_text_ms) = completion.trace.first_text_ms {
                     let mut reading = typing.reading.lock();
@@ -737,6 +739,7 @@ fn derived(earlier: &Completion, candidates: Vec<String>, source: CompletionOrig
             first_text_ms: None,
             model_ms: 0.0,
             cleanup_ms: 0.0,
+            usage: None,
             ..earlier.trace.clone()
         },
     }

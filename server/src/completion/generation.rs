@@ -126,6 +126,7 @@ pub(super) async fn generate(
     };
     trace.prompt = output.prompt;
     trace.notice = output.notice;
+    trace.usage = output.usage;
 
     let started = Instant::now();
     let mut candidates: Vec<String> = Vec::new();

@@ -15,8 +15,8 @@ use crate::configuration::{Configuration, Profile};
 use crate::context::lines::{self, HitTarget, cceval_query, repocoder_query};
 use crate::context::{self, GivenContext, IndexError, Query, Window, WindowLayout};
 use crate::documents::Snapshot;
-use crate::model::Model;
 use crate::model::embeddings::{Embeddings, Vector};
+use crate::model::{Model, TokenUsage};
 use crate::prompt;
 use crate::syntax::Language;
 use crate::text::ByteOffset;
@@ -52,6 +52,8 @@ pub(super) struct FoundWindows {
     pub(super) windows: Vec<Window>,
     /// The completion of a first round.
     pub(super) first_round: Option<String>,
+    /// Tokens of a first round.
+    pub(super) first_usage: Option<TokenUsage>,
 }
 
 /// Finds windows with one model under one set of settings.
@@ -180,6 +182,7 @@ impl Retriever<'_> {
                 windows: windows.map_err(|error| error.to_string())?,
                 query: Some(query),
                 first_round: None,
+                first_usage: None,
             })
         };
         match self.configuration.context.profile {
@@ -261,6 +264,7 @@ impl Retriever<'_> {
             windows: windows.map_err(|error| error.to_string())?,
             query: Some(query),
             first_round: None,
+            first_usage: None,
         })
     }
 
@@ -307,6 +311,7 @@ impl Retriever<'_> {
             windows: windows.map_err(|error| error.to_string())?,
             query: Some(query),
             first_round: None,
+            first_usage: None,
         })
     }
 
@@ -340,13 +345,18 @@ impl Retriever<'_> {
         if let Some(fault) = completion.trace.fault {
             return Err(fault);
         }
+        let first_usage = completion.trace.usage;
         let Some(completion) = completion.candidates.into_iter().next() else {
-            return Ok(first);
+            return Ok(FoundWindows {
+                first_usage,
+                ..first
+            });
         };
         let query = repocoder_query(&key.prefix, Some(&completion));
         let second = self.similar(path, query, true)?;
         Ok(FoundWindows {
             first_round: Some(completion),
+            first_usage,
             ..second
         })
     }

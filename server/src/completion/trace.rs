@@ -11,6 +11,7 @@ use crate::cleanup::Decision;
 #[cfg(doc)]
 use crate::configuration::Configuration;
 use crate::context::Window;
+use crate::model::TokenUsage;
 
 /// Result of one request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -85,6 +86,10 @@ pub struct Trace {
     pub model_ms: f64,
     /// Duration of clean-up in milliseconds.
     pub cleanup_ms: f64,
+    /// Tokens of the requests for this completion, of both rounds of two; absent if nothing was
+    /// sent to a server for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
     /// In a trial by pairs, the trace of the pair's second model; the rest is the first one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<Box<Trace>>,

@@ -131,7 +131,7 @@ async fn switch(session: &EditorSession, configuration: &Configuration, revision
     // Two jobs may be queued for the same change; the second has nothing to do.
     let resumed = session
         .state()
-        .and_then(|mut state| state.resume(configuration));
+        .and_then(|mut state| state.resume(configuration, revision));
     if let Some((engines, was_suspended)) = resumed {
         if was_suspended {
             report_switch(session, &engines).await;

@@ -22,7 +22,7 @@ use crate::text::{ByteOffset, Encoding, Position};
 pub(super) struct EditorSession {
     pub(super) client: Client,
     pub(super) options: ServerOptions,
-    /// `None` until `initialize` succeeds.
+    /// `None` until `initialize` succeeds, and after the session.
     state: Mutex<Option<SessionState>>,
     /// Held while the index is being kept for the next start. `shutdown` waits for it, with a
     /// timeout.
@@ -116,6 +116,13 @@ impl EditorSession {
     /// Starts the session after a successful `initialize`.
     pub(super) fn start(&self, state: SessionState) {
         *self.state.lock() = Some(state);
+    }
+
+    /// Ends the session: drops its engines, and with them the background worker.
+    pub(super) fn end(&self) {
+        let state = self.state.lock().take();
+        // Closing an index takes time, so the lock is released first.
+        drop(state);
     }
 
     /// Locks the state; `None` before `initialize` succeeded, when tower-lsp rejects all other
@@ -248,10 +255,15 @@ impl SessionState {
         self.engines.clone().filter(|_| !self.suspended)
     }
 
-    /// Ends a suspension if the engines have these settings. Returns the engines, and true if they
-    /// were suspended.
-    pub(super) fn resume(&mut self, configuration: &Configuration) -> Option<(Arc<Engines>, bool)> {
-        let engines = self.engines.as_ref();
+    /// Ends a suspension if the engines have these settings, which are those of `revision`. Returns
+    /// the engines, and true if they were suspended. `None` if newer settings have arrived: they may
+    /// name another model.
+    pub(super) fn resume(
+        &mut self,
+        configuration: &Configuration,
+        revision: u64,
+    ) -> Option<(Arc<Engines>, bool)> {
+        let engines = self.engines.as_ref().filter(|_| self.revision == revision);
         let engines = engines.filter(|engines| engines.configuration() == configuration);
         let engines = Arc::clone(engines?);
         let was_suspended = std::mem::take(&mut self.suspended);

@@ -5,11 +5,13 @@ mod sending;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::InitializeParams;
 
 use super::backend::{Backend, build};
 use super::frame::{FrameDecoder, encode};
 use super::task::AbortOnDrop;
 use super::*;
+use crate::completion::Engines;
 
 /// A client of a server in this process.
 struct TestClient {
@@ -176,4 +178,31 @@ async fn retried_initialize_forgets_the_refused_attempt() {
         (&second["name"], &second["active"]),
         (&json!("second"), &json!(true))
     );
+}
+
+#[tokio::test]
+async fn earlier_settings_never_resume_the_engines() {
+    let options = ServerOptions {
+        configuration_file: None,
+        flags: json!({"telemetry": {"enabled": false}, "context": {"keep_index": false}}),
+    };
+    let (service, _socket) = build(options).finish();
+    let session = service.inner().session();
+    super::lifecycle::initialize(session, InitializeParams::default())
+        .expect("no setting is wrong");
+    let configuration = session.configuration().expect("no setting is wrong");
+    let engines = Engines::open(configuration.clone(), Vec::new(), "session");
+    session.install_engines(engines.expect("the embedded model opens"), 0);
+    {
+        let mut state = session.state().expect("it is initialized");
+        // The person chose another model, which is not open yet.
+        state.revision = 1;
+        state.suspended = true;
+        assert!(state.resume(&configuration, 0).is_none());
+        assert!(state.answering_engines().is_none());
+        assert!(state.resume(&configuration, 1).is_some());
+        assert!(state.answering_engines().is_some());
+    }
+    session.end();
+    assert!(session.state().is_none());
 }

@@ -152,6 +152,7 @@ impl Learnt {
             candidates: generate::candidates(&mut knowledge, request),
             prompt: String::new(),
             notice: None,
+            usage: None,
         }
     }
 }

@@ -31,6 +31,7 @@ impl Model for EmptyModel {
             ],
             prompt: String::new(),
             notice: None,
+            usage: None,
         })
     }
 }

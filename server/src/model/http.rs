@@ -24,9 +24,10 @@ use futures::future::try_join_all;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
+use super::usage::CountedTokens;
 use super::{
     Model, ModelError, ModelOutput, ModelParameters, ModelRequest, ModelSettings, RequestOutline,
-    TextListener,
+    TextListener, TokenPrice, TokenUsage,
 };
 use crate::context::WindowLayout;
 use compression::Body;
@@ -57,6 +58,7 @@ pub(super) fn open(
         stream: settings.stream,
         parameters: Parameters::new(settings)?,
         generation: settings.parameters(),
+        price: settings.price,
         protocol,
         declined: AtomicBool::new(false),
     }))
@@ -136,6 +138,7 @@ struct HttpModel<P> {
     parameters: Parameters,
     /// Generation parameters of the settings, for an outline of requests.
     generation: ModelParameters,
+    price: Option<TokenPrice>,
     /// True once the server rejected several candidates in one response.
     declined: AtomicBool,
 }
@@ -147,6 +150,8 @@ struct CandidateRun<'a> {
     drafts: Mutex<Drafts>,
     /// The prompt sent first, for the trace.
     prompt: Mutex<Option<String>>,
+    /// Tokens of each exchange that got a response.
+    counted: Mutex<Vec<CountedTokens>>,
     /// The end of `timeout`.
     deadline: Instant,
     timeout: Duration,
@@ -219,6 +224,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
             listener,
             drafts: Mutex::new(Drafts::new(wanted)),
             prompt: Mutex::default(),
+            counted: Mutex::default(),
             deadline: Instant::now() + timeout,
             timeout,
         };
@@ -226,17 +232,25 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
         let outcome = timeout_at(run.deadline, all)
             .await
             .unwrap_or(Err(ModelError::Timeout(timeout)));
-        let CandidateRun { drafts, prompt, .. } = run;
+        let CandidateRun {
+            drafts,
+            prompt,
+            counted,
+            ..
+        } = run;
         let drafts = drafts.into_inner();
         match outcome {
             Err(error) if !drafts.has_enough() => return Err(error),
             Err(error) => tracing::debug!(%error, "an exchange failed after enough was received"),
             Ok(()) => {}
         }
-        let prompt = prompt.into_inner();
+        let (prompt, candidates) = (prompt.into_inner().unwrap_or_default(), drafts.candidates());
+        let counted = counted.into_inner();
+        let usage = TokenUsage::of_exchanges(&counted, &prompt, &candidates, self.price);
         Ok(ModelOutput {
-            candidates: drafts.candidates(),
-            prompt: prompt.unwrap_or_default(),
+            candidates,
+            usage: Some(usage),
+            prompt,
             notice: self.parameters.report(self.protocol.name()),
         })
     }
@@ -291,10 +305,11 @@ impl<P: HttpProtocol> HttpModel<P> {
         };
         let exchange = async {
             let (response, stops) = self.send(run, wanted, deadline, lead).await?;
-            let read = self.read(run, wanted, response, &stops);
-            tokio::time::timeout(timeout, read)
-                .await
-                .unwrap_or(Err(ModelError::Timeout(timeout)))
+            let mut counted = CountedTokens::default();
+            let read = self.read(run, wanted, response, &stops, &mut counted);
+            let outcome = tokio::time::timeout(timeout, read).await;
+            run.counted.lock().push(counted);
+            outcome.unwrap_or(Err(ModelError::Timeout(timeout)))
         };
         timeout_at(deadline, exchange)
             .await
@@ -350,6 +365,7 @@ impl<P: HttpProtocol> HttpModel<P> {
         wanted: &[usize],
         mut response: Body,
         stops: &[String],
+        counted: &mut CountedTokens,
     ) -> Result<(), ModelError> {
         let stream = self.stream;
         let mut answered = false;
@@ -366,10 +382,12 @@ impl<P: HttpProtocol> HttpModel<P> {
                 }
                 None => frames.end(),
             };
-            for frame in new {
+            let mut new = new.into_iter();
+            while let Some(frame) = new.next() {
                 match frame {
                     Frame::Value(value) => {
                         answered |= value.get("choices").is_some_and(Value::is_array);
+                        counted.add(&value);
                         self.take(&value, run, wanted, stops)?;
                     }
                     Frame::Done => {
@@ -381,6 +399,12 @@ impl<P: HttpProtocol> HttpModel<P> {
                     }
                 }
                 if run.has_ended(wanted) {
+                    // Servers count after the last text.
+                    for frame in new {
+                        if let Frame::Value(value) = frame {
+                            counted.add(&value);
+                        }
+                    }
                     if !at_end && !run.drafts().has_enough() {
                         keep_alive(response);
                     }

@@ -153,6 +153,7 @@ impl Model for RecordedModel {
             candidates,
             prompt: key,
             notice: None,
+            usage: None,
         })
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ModelError, ModelParameters, Secret, key_command};
+use super::{ModelError, ModelParameters, Secret, TokenPrice, key_command};
 use crate::prompt::{FAMILIES, Family};
 
 /// Settings of the model: which one it is, how it is reached and how it generates.
@@ -73,6 +73,9 @@ pub struct ModelSettings {
     pub stream: bool,
     /// Maximum number of retries after a temporary fault, within the timeout.
     pub retries: u32,
+    /// Price of tokens, for figures of cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<TokenPrice>,
 }
 
 /// Timeout that allows for loading tens of gigabytes from a slow disk, which takes minutes.
@@ -171,6 +174,7 @@ impl Default for ModelSettings {
             candidates: 1,
             stream: true,
             retries: 2,
+            price: None,
         }
     }
 }
@@ -236,6 +240,14 @@ impl ModelSettings {
                 "context_tokens must be at least 64",
             ),
             (self.candidates >= 1, "candidates must be at least 1"),
+            (
+                self.price.is_none_or(|price| {
+                    [price.input, price.output]
+                        .iter()
+                        .all(|price| price.is_finite() && *price >= 0.0)
+                }),
+                "price.input and price.output must be numbers of at least 0",
+            ),
         ];
         match checks.iter().find(|(holds, _)| !holds) {
             Some((_, sentence)) => Err(ModelError::Settings(format!("model: {sentence}."))),

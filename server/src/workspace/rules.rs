@@ -1,6 +1,7 @@
 //! Rules on paths: hidden names, secrets, ignore files.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -90,6 +91,8 @@ pub(super) struct IgnoreRules {
 /// restore what Git ignores.
 struct Layer {
     chains: [Gitignore; 2],
+    /// True if one of the files exists and can't be read. Then everything in the folder is hidden.
+    is_unreadable: bool,
 }
 
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".fillrateignore"];
@@ -111,7 +114,7 @@ impl IgnoreRules {
         let mut current = top.to_path_buf();
         for folder in between {
             rules.enter(&current);
-            if rules.ignored(&folder, true) {
+            if rules.rule(&folder, true) == Some(HiddenReason::Ignored) {
                 rules.layers.clear();
                 break;
             }
@@ -155,8 +158,8 @@ impl IgnoreRules {
             Some(HiddenReason::Secret(pattern))
         } else if name.starts_with('.') {
             Some(HiddenReason::DotFile)
-        } else if self.ignored(path, is_folder) {
-            Some(HiddenReason::Ignored)
+        } else if let Some(reason) = self.rule(path, is_folder) {
+            Some(reason)
         } else if is_link {
             Some(HiddenReason::Symlink)
         } else if !is_folder && !has_language(path) {
@@ -166,9 +169,13 @@ impl IgnoreRules {
         }
     }
 
-    /// True if an ignore file of the folders entered ignores an entry of the last one.
-    pub(super) fn ignored(&self, path: &Path, is_folder: bool) -> bool {
-        (0..IGNORE_FILES.len()).any(|kind| {
+    /// Why ignore files of the folders entered hide an entry of the last one.
+    pub(super) fn rule(&self, path: &Path, is_folder: bool) -> Option<HiddenReason> {
+        // What can't be read may hide anything.
+        if self.layers.iter().any(|layer| layer.is_unreadable) {
+            return Some(HiddenReason::UnreadableRules);
+        }
+        let is_ignored = (0..IGNORE_FILES.len()).any(|kind| {
             let decision = self
                 .layers
                 .iter()
@@ -176,22 +183,32 @@ impl IgnoreRules {
                 .map(|layer| layer.chains[kind].matched(path, is_folder))
                 .find(|decision| !decision.is_none());
             decision.is_some_and(|decision| decision.is_ignore())
-        })
+        });
+        is_ignored.then_some(HiddenReason::Ignored)
     }
 }
 
 impl Layer {
     fn load(folder: &Path) -> Self {
+        let chains = Self::chains(folder).inspect_err(|error| {
+            tracing::warn!(folder = %folder.display(), %error, "an ignore file can't be read");
+        });
+        Self {
+            is_unreadable: chains.is_err(),
+            chains: chains.unwrap_or([Gitignore::empty(), Gitignore::empty()]),
+        }
+    }
+
+    fn chains(folder: &Path) -> io::Result<[Gitignore; 2]> {
         let [git, own] = IGNORE_FILES.map(|name| folder.join(name));
         // Within one chain the last match counts: a repository's `.gitignore` is over its
         // `info/exclude`, and that over `core.excludesFile`.
-        let mut git_files = GitDirectory::at(folder)
-            .map(|directory| directory.exclude_files())
-            .unwrap_or_default();
+        let mut git_files = match GitDirectory::at(folder)? {
+            Some(directory) => directory.exclude_files()?,
+            None => Vec::new(),
+        };
         git_files.push(git);
-        Self {
-            chains: [read(folder, &git_files), read(folder, &[own])],
-        }
+        Ok([read(folder, &git_files)?, read(folder, &[own])?])
     }
 }
 
@@ -206,30 +223,51 @@ struct GitDirectory {
 
 impl GitDirectory {
     /// The repository whose working tree begins at a folder; `None` if there is none.
-    fn at(folder: &Path) -> Option<Self> {
+    fn at(folder: &Path) -> io::Result<Option<Self>> {
         let dot_git = folder.join(".git");
         let own = if dot_git.is_dir() {
             dot_git
         } else {
-            let file = fs::read_to_string(&dot_git).ok()?;
-            folder.join(file.strip_prefix("gitdir:")?.trim())
+            let file = text(&dot_git)?.unwrap_or_default();
+            let Some(named) = file.strip_prefix("gitdir:") else {
+                return Ok(None);
+            };
+            folder.join(named.trim())
         };
-        let common = fs::read_to_string(own.join("commondir"))
-            .map_or_else(|_| own.clone(), |shared| own.join(shared.trim()));
-        Some(Self { own, common })
+        let common = match text(&own.join("commondir"))? {
+            Some(shared) => own.join(shared.trim()),
+            None => own.clone(),
+        };
+        Ok(Some(Self { own, common }))
     }
 
     /// The ignore files outside the working tree, the weakest first.
-    fn exclude_files(&self) -> Vec<PathBuf> {
-        let configured = [self.own.join("config.worktree"), self.common.join("config")]
-            .into_iter()
-            .find_map(|file| excludes_file(&fs::read_to_string(file).ok()?))
-            .map(|path| self.own.parent().unwrap_or(&self.own).join(path));
-        configured
+    fn exclude_files(&self) -> io::Result<Vec<PathBuf>> {
+        let mut configured = None;
+        for file in [self.own.join("config.worktree"), self.common.join("config")] {
+            if configured.is_none() {
+                configured = text(&file)?.as_deref().and_then(excludes_file);
+            }
+        }
+        let configured = configured.map(|path| self.own.parent().unwrap_or(&self.own).join(path));
+        Ok(configured
             .or_else(gitconfig_excludes_path)
             .into_iter()
             .chain([self.common.join("info/exclude")])
-            .collect()
+            .collect())
+    }
+}
+
+/// Returns a file's text; `None` if there is no such file. Bytes that are not UTF-8 become
+/// replacement characters, so that a comment in another encoding costs no other line.
+fn text(file: &Path) -> io::Result<Option<String>> {
+    match fs::metadata(file) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+        Ok(metadata) if !metadata.is_file() => Ok(None),
+        Ok(_) => Ok(Some(String::from_utf8_lossy(&fs::read(file)?).into_owned())),
     }
 }
 
@@ -258,18 +296,20 @@ fn excludes_file(configuration: &str) -> Option<PathBuf> {
 }
 
 /// Reads the ignore files of a folder that exist, the weakest first.
-fn read(folder: &Path, files: &[PathBuf]) -> Gitignore {
+fn read(folder: &Path, files: &[PathBuf]) -> io::Result<Gitignore> {
     let mut builder = GitignoreBuilder::new(folder);
-    // Most folders have none, and a missing file is not an error.
-    for file in files.iter().filter(|file| file.is_file()) {
-        if let Some(error) = builder.add(file) {
-            tracing::warn!(file = %file.display(), %error, "an ignore file has lines that can't be read");
+    for file in files {
+        // Most folders have none.
+        let Some(rules) = text(file)? else {
+            continue;
+        };
+        for line in rules.trim_start_matches('\u{feff}').lines() {
+            if let Err(error) = builder.add_line(Some(file.clone()), line) {
+                tracing::warn!(file = %file.display(), %error, "an ignore file has a line that is no pattern");
+            }
         }
     }
-    builder.build().unwrap_or_else(|error| {
-        tracing::warn!(folder = %folder.display(), %error, "the ignore files can't be used");
-        Gitignore::empty()
-    })
+    builder.build().map_err(io::Error::other)
 }
 
 /// True if a file is an ignore file, whose changes may hide or show other files.

@@ -13,19 +13,18 @@ use crate::task::sha256_hex;
 
 /// The program that compiles and runs tests, and the class that records lines: their sources,
 /// which every environment has compiled.
-pub const DRIVER: [(&str, &str); 3] = [
+pub const DRIVER: [(&str, &str); 8] = [
+    ("Driver.java", include_str!("harness/Driver.java")),
     (
-        "fillrate_java.java",
-        include_str!("harness/fillrate_java.java"),
+        "CompileChecker.java",
+        include_str!("harness/CompileChecker.java"),
     ),
-    (
-        "fillrate_java_check.java",
-        include_str!("harness/fillrate_java_check.java"),
-    ),
-    (
-        "Lines.java",
-        include_str!("harness/fillrate_java_lines.java"),
-    ),
+    ("Json.java", include_str!("harness/Json.java")),
+    ("Sources.java", include_str!("harness/Sources.java")),
+    ("ClassFace.java", include_str!("harness/ClassFace.java")),
+    ("Recorder.java", include_str!("harness/Recorder.java")),
+    ("Runner.java", include_str!("harness/Runner.java")),
+    ("Lines.java", include_str!("harness/Lines.java")),
 ];
 
 /// The class of the driver that is started.

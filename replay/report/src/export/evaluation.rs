@@ -142,6 +142,8 @@ impl<'a> EvaluationRecord<'a> {
                 Unit::ZeroOrOne | Unit::Fraction | Unit::Saving => "proportion",
                 Unit::Percent => "points",
                 Unit::Milliseconds => "ms",
+                Unit::Tokens => "tokens",
+                Unit::Money => "currency",
             },
             "lower_is_better": metric.is_some_and(|metric| !metric.higher_is_better),
             "score_type": "continuous",

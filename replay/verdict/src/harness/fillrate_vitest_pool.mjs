@@ -2,7 +2,7 @@
 // fillrate_vitest_transform.mjs.
 
 /** Pass on the order of the files and the workers' options. */
-export default function pool(vitest, { execArgv, env }) {
+export default function pool(_vitest, { execArgv, env }) {
   return {
     name: "fillrate",
     runTests(specifications) {

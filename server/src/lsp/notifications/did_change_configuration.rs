@@ -35,7 +35,8 @@ pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeCon
 fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<Engines>> {
     let (tuned, replaced) = {
         let mut state = session.state()?;
-        if let Some((engines, was_suspended)) = state.resume(configuration) {
+        let revision = state.revision;
+        if let Some((engines, was_suspended)) = state.resume(configuration, revision) {
             return was_suspended.then_some(engines);
         }
         let current = state.engines.clone();

@@ -357,7 +357,10 @@ impl Person {
                 let (path, ignore) = (FILES[file].path, self.root.join("repo/.fillrateignore"));
                 let rule = path.strip_prefix("repo/").unwrap_or(path);
                 let before = std::fs::read_to_string(&ignore).expect("it is there");
-                std::fs::write(&ignore, format!("{before}{rule}\n")).expect("it can be written");
+                // Replaced at once: a request that is still running never reads half of it.
+                let written = self.root.join("repo/.fillrateignore.new");
+                std::fs::write(&written, format!("{before}{rule}\n")).expect("it can be written");
+                std::fs::rename(&written, &ignore).expect("it can be replaced");
                 self.hidden.insert(file);
                 let uri = format!("file://{}", ignore.display());
                 let params = json!({"changes": [{"uri": uri, "type": 2}]});

@@ -316,3 +316,33 @@ async fn response_without_text_is_valid() {
         assert_eq!(answer.candidates[0].text, "", "{body}");
     }
 }
+
+#[tokio::test]
+async fn tokens_are_counted_by_the_server_or_approximated() {
+    let price = TokenPrice {
+        input: 1.0,
+        output: 4.0,
+    };
+    let usage =
+        json!({ "choices": [], "usage": { "prompt_tokens": 500, "completion_tokens": 30 } });
+    let counted = [choice(0, "a", Some("stop")) + &event(&usage) + DONE];
+    let uncounted = [
+        choice(0, "a", None),
+        choice(0, "b", Some("stop")),
+        DONE.to_owned(),
+    ];
+    let server = Server::start(vec![streamed(&counted), streamed(&uncounted)]).await;
+    let settings = ModelSettings {
+        stream: true,
+        price: Some(price),
+        ..settings(Protocol::OpenAiCompletions, &server.url)
+    };
+    let usage = |answer: ModelOutput| answer.usage.expect("a server was asked");
+    let exact = usage(completes(&settings, &UnlimitedListener).await);
+    assert_eq!((exact.prompt, exact.completion), (500, 30));
+    assert!(!exact.is_approximate);
+    // By hand: 500 × 1 + 30 × 4, per million.
+    assert!((exact.cost.expect("there is a price") - 620e-6).abs() < 1e-12);
+    let guessed = usage(completes(&settings, &UnlimitedListener).await);
+    assert!(guessed.is_approximate && guessed.prompt > 0 && guessed.completion == 1);
+}

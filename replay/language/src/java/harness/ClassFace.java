@@ -1,0 +1,148 @@
+// A part of the driver; see Driver.java.
+package fillratedriver;
+
+import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** What other classes can see of a class. */
+final class ClassFace {
+    private static final int PRIVATE = 0x0002;
+    private static final int SYNTHETIC = 0x1000;
+    private static final Set<String> SEEN =
+            Set.of(
+                    "AnnotationDefault", "ConstantValue", "Deprecated", "Exceptions",
+                    "InnerClasses", "PermittedSubclasses", "Record", "Signature");
+
+    private final DataInputStream input;
+    private final Object[] constants;
+    private final StringBuilder face = new StringBuilder();
+    /** Its name. */
+    private String name;
+
+    private ClassFace(DataInputStream input, int count) {
+        this.input = input;
+        constants = new Object[count];
+    }
+
+    /** A text that is equal for two versions of a class which no other can tell apart. */
+    static String of(byte[] bytes) throws IOException {
+        DataInputStream input = new DataInputStream(new ByteArrayInputStream(bytes));
+        input.readLong();
+        ClassFace face = new ClassFace(input, input.readUnsignedShort());
+        face.readConstants();
+        return face.readClass();
+    }
+
+    private void readConstants() throws IOException {
+        for (int index = 1; index < constants.length; index++) {
+            int tag = input.readUnsignedByte();
+            switch (tag) {
+                case 1 -> constants[index] = input.readUTF();
+                case 3, 4 -> constants[index] = tag + ":" + input.readInt();
+                case 5, 6 -> {
+                    constants[index] = tag + ":" + input.readLong();
+                    index++;
+                }
+                case 7, 8, 16, 19, 20 -> constants[index] = input.readUnsignedShort();
+                case 15 -> input.skipBytes(3);
+                default -> input.skipBytes(4);
+            }
+        }
+    }
+
+    private String constant(int index) {
+        Object found = constants[index];
+        return found instanceof Integer of ? constant(of) : String.valueOf(found);
+    }
+
+    private String readClass() throws IOException {
+        face.append(input.readUnsignedShort());
+        name = constant(input.readUnsignedShort());
+        face.append(' ').append(name);
+        face.append(' ').append(constant(input.readUnsignedShort()));
+        for (int left = input.readUnsignedShort(); left > 0; left--) {
+            face.append(' ').append(constant(input.readUnsignedShort()));
+        }
+        TreeSet<String> members = new TreeSet<>();
+        for (int kind = 0; kind < 2; kind++) {
+            for (int left = input.readUnsignedShort(); left > 0; left--) {
+                int flags = input.readUnsignedShort();
+                String member = constant(input.readUnsignedShort());
+                String type = constant(input.readUnsignedShort());
+                String rest = attributes(input);
+                if ((flags & (PRIVATE | SYNTHETIC)) == 0) {
+                    members.add(kind + " " + flags + " " + member + " " + type + rest);
+                }
+            }
+        }
+        String attributes = attributes(input);
+        // No other class names one that stands in a method.
+        return attributes.contains("\nlocal") ? "local" : face + "\n" + members + attributes;
+    }
+
+    /** The attributes that others see, without the order of the constants. */
+    private String attributes(DataInputStream input) throws IOException {
+        StringBuilder found = new StringBuilder();
+        for (int left = input.readUnsignedShort(); left > 0; left--) {
+            String attribute = constant(input.readUnsignedShort());
+            byte[] content = input.readNBytes(input.readInt());
+            if (attribute.equals("EnclosingMethod")) {
+                found.append("\nlocal");
+            } else if (SEEN.contains(attribute)) {
+                String said = read(attribute, content);
+                if (said != null) {
+                    found.append('\n').append(attribute).append(' ').append(said);
+                }
+            }
+        }
+        return found.toString();
+    }
+
+    /** What an attribute tells others; null if nothing. */
+    private String read(String attribute, byte[] content) throws IOException {
+        DataInputStream input = new DataInputStream(new ByteArrayInputStream(content));
+        switch (attribute) {
+            case "ConstantValue", "Signature" -> {
+                return constant(input.readUnsignedShort());
+            }
+            case "Record" -> {
+                StringBuilder components = new StringBuilder();
+                for (int left = input.readUnsignedShort(); left > 0; left--) {
+                    components.append(constant(input.readUnsignedShort())).append(' ');
+                    components.append(constant(input.readUnsignedShort()));
+                    components.append(attributes(input)).append(' ');
+                }
+                return components.toString();
+            }
+            case "Exceptions", "PermittedSubclasses" -> {
+                StringBuilder names = new StringBuilder();
+                for (int left = input.readUnsignedShort(); left > 0; left--) {
+                    names.append(constant(input.readUnsignedShort())).append(' ');
+                }
+                return names.toString();
+            }
+            case "InnerClasses" -> {
+                TreeSet<String> inner = new TreeSet<>();
+                for (int left = input.readUnsignedShort(); left > 0; left--) {
+                    String of = constant(input.readUnsignedShort());
+                    String outer = constant(input.readUnsignedShort());
+                    input.readUnsignedShort();
+                    int flags = input.readUnsignedShort();
+                    // Others are only named in it, as is one by every class that joins texts.
+                    if (outer.equals(name) || of.equals(name)) {
+                        inner.add(of + " " + flags);
+                    }
+                }
+                return inner.isEmpty() ? null : inner.toString();
+            }
+            default -> {
+                // Seldom, and read as it is: at worst all is compiled again.
+                return Arrays.toString(content);
+            }
+        }
+    }
+}

@@ -1,0 +1,408 @@
+// A part of the driver; see Driver.java.
+package fillratedriver;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import javax.tools.Diagnostic;
+import javax.tools.DiagnosticCollector;
+import javax.tools.JavaCompiler;
+import javax.tools.JavaFileObject;
+import javax.tools.SimpleJavaFileObject;
+import javax.tools.StandardJavaFileManager;
+import javax.tools.ToolProvider;
+
+/** The sources of a project, and what is compiled of them. */
+final class Sources {
+    private static final Set<String> OTHER_FOLDERS = Set.of("build", "node_modules", "out", "target");
+    private static final List<String> RESOURCES =
+            List.of("src/main/resources", "src/test/resources");
+    /** The folder of classes that differ from the unchanged project's. */
+    private static final String SOME = "some";
+    /** Within the folder of what is compiled, the classes. */
+    private static final String CLASSES = "classes";
+    /** The file beside them with the digest and the name of each source that was compiled. */
+    private static final String INDEX = "index";
+    /** The file beside them with the digest of each class's face and the class's file. */
+    private static final String FACES = "faces";
+
+    private final Path environment;
+    private final Path built;
+    private final Path root;
+    private final Path project;
+    private final Path scratch;
+    private final Set<String> leftOut;
+    /** Relative to the project's folder. */
+    private final Map<String, String> digests = new TreeMap<>();
+    private List<Path> classes = List.of();
+    /** The files that the compiler refuses, relative to the repository. */
+    final Set<String> refused = new TreeSet<>();
+
+    Sources(
+            Path environment,
+            Path built,
+            Path root,
+            Path project,
+            Path scratch,
+            Set<String> leftOut)
+            throws IOException {
+        this.environment = environment;
+        this.built = built;
+        this.root = root;
+        this.project = project;
+        this.scratch = scratch;
+        this.leftOut = leftOut;
+        for (Path file : files(project)) {
+            if (!leftOut.contains(root.relativize(file).toString())) {
+                digests.put(project.relativize(file).toString(), digest(Files.readAllBytes(file)));
+            }
+        }
+    }
+
+    /**
+     * Compiles an unchanged project into an environment. Files that the compiler refuses are left
+     * out, as tests are that lack a package, and what needs them with them.
+     */
+    static void prepare(Path environment, Path project) throws IOException {
+        Path built = environment.resolve("built");
+        Sources sources = new Sources(environment, built, project, project, built, Set.of());
+        Path output = Files.createDirectories(built.resolve(CLASSES));
+        Set<String> names = sources.digests.keySet();
+        while (sources.javac(names, output, List.of(), Map.of()).isPresent()) {
+            deleteInside(output);
+            if (!names.removeAll(sources.refused)) {
+                names.clear();
+            }
+            if (names.isEmpty()) {
+                break;
+            }
+            sources.refused.clear();
+        }
+        Files.writeString(built.resolve(INDEX), index(sources.digests));
+        StringBuilder faces = new StringBuilder();
+        for (Path file : filesBelow(output)) {
+            faces.append(face(file)).append(' ').append(output.relativize(file)).append('\n');
+        }
+        Files.writeString(built.resolve(FACES), faces);
+    }
+
+    /** A digest of what other classes can see of a class. */
+    private static String face(Path file) throws IOException {
+        return digest(ClassFace.of(Files.readAllBytes(file)).getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** The text of the file that says which sources were compiled. */
+    private static String index(Map<String, String> digests) {
+        return digests.entrySet().stream()
+                .map(one -> one.getValue() + " " + one.getKey() + "\n")
+                .collect(Collectors.joining());
+    }
+
+    static List<Path> jars(Path environment) throws IOException {
+        try (Stream<Path> files = Files.list(environment.resolve("jars"))) {
+            return files.filter(file -> file.toString().endsWith(".jar")).sorted().toList();
+        }
+    }
+
+    private static List<Path> files(Path project) throws IOException {
+        List<Path> found = new ArrayList<>();
+        Files.walkFileTree(
+                project,
+                new SimpleFileVisitor<>() {
+                    @Override
+                    public FileVisitResult preVisitDirectory(Path folder, BasicFileAttributes of) {
+                        String name = String.valueOf(folder.getFileName());
+                        boolean other = name.startsWith(".") || OTHER_FOLDERS.contains(name);
+                        return other && !folder.equals(project)
+                                ? FileVisitResult.SKIP_SUBTREE
+                                : FileVisitResult.CONTINUE;
+                    }
+
+                    @Override
+                    public FileVisitResult visitFile(Path file, BasicFileAttributes of) {
+                        String name = file.getFileName().toString();
+                        if (name.endsWith(".java") && !name.equals("module-info.java")) {
+                            found.add(file);
+                        }
+                        return FileVisitResult.CONTINUE;
+                    }
+                });
+        return found;
+    }
+
+    private static String digest(byte[] bytes) {
+        try {
+            byte[] digest = MessageDigest.getInstance("SHA-256").digest(bytes);
+            return String.format("%064x", new java.math.BigInteger(1, digest));
+        } catch (NoSuchAlgorithmException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /**
+     * Compiles what differs from the unchanged project, and all of it where others may see the
+     * difference. Returns what the compiler says if it refuses.
+     */
+    Optional<String> compile() throws IOException {
+        Path unchanged = built.resolve(CLASSES);
+        Map<String, String> before = new TreeMap<>();
+        Path index = built.resolve(INDEX);
+        if (Files.exists(index)) {
+            for (String line : Files.readAllLines(index)) {
+                before.put(line.substring(65), line.substring(0, 64));
+            }
+        }
+        if (before.keySet().equals(digests.keySet())) {
+            Set<String> changed = new TreeSet<>(digests.keySet());
+            changed.removeIf(file -> digests.get(file).equals(before.get(file)));
+            classes = List.of(unchanged);
+            if (changed.isEmpty()) {
+                return Optional.empty();
+            }
+            Path some = Files.createDirectories(scratch.resolve(SOME));
+            Optional<String> said = javac(changed, some, List.of(unchanged), Map.of());
+            if (said.isPresent()) {
+                return said;
+            }
+            if (looksAlike(some)) {
+                classes = List.of(some, unchanged);
+                return said;
+            }
+        }
+        Path all = Files.createDirectories(scratch.resolve("all"));
+        classes = List.of(all);
+        return javac(digests.keySet(), all, List.of(), Map.of());
+    }
+
+    /**
+     * Compiles files with other contents, by their paths in the repository, against the classes
+     * that were compiled before, which are those of the unchanged project. Returns what the
+     * compiler says if it refuses. If it does not, `compiled` has what differs from the folder of
+     * what is compiled, by the paths in it, unless other classes may see the difference.
+     */
+    Optional<String> check(Map<String, String> contents, Map<String, byte[]> compiled)
+            throws IOException {
+        Map<String, String> texts = new TreeMap<>();
+        contents.forEach(
+                (path, text) -> texts.put(project.relativize(root.resolve(path)).toString(), text));
+        if (!digests.keySet().containsAll(texts.keySet())) {
+            return Optional.empty();
+        }
+        refused.clear();
+        Path output = Files.createTempDirectory(scratch, "checked-");
+        Optional<String> said = javac(texts.keySet(), output, classes, texts);
+        if (said.isEmpty() && hasUsualClassPath() && looksAlike(output)) {
+            for (Path file : filesBelow(output)) {
+                String name = CLASSES + "/" + output.relativize(file);
+                compiled.put(name, Files.readAllBytes(file));
+            }
+            Map<String, String> now = new TreeMap<>(digests);
+            texts.forEach(
+                    (name, text) -> now.put(name, digest(text.getBytes(StandardCharsets.UTF_8))));
+            compiled.put(INDEX, index(now).getBytes(StandardCharsets.UTF_8));
+        }
+        deleteInside(output);
+        Files.delete(output);
+        return said;
+    }
+
+    /** Deletes all that a folder holds. */
+    private static void deleteInside(Path folder) throws IOException {
+        List<Path> inside;
+        try (Stream<Path> walk = Files.walk(folder)) {
+            inside = new ArrayList<>(walk.filter(path -> !path.equals(folder)).toList());
+        }
+        Collections.reverse(inside);
+        for (Path path : inside) {
+            Files.delete(path);
+        }
+    }
+
+    private static List<Path> filesBelow(Path folder) throws IOException {
+        try (Stream<Path> walk = Files.walk(folder)) {
+            return walk.filter(Files::isRegularFile).toList();
+        }
+    }
+
+    /**
+     * Whether no other class can tell these classes from the unchanged ones of their names. No
+     * process beside the tests reads the unchanged ones: what it freed could be read from there.
+     */
+    private boolean looksAlike(Path some) throws IOException {
+        Map<String, String> before = new HashMap<>();
+        Path faces = built.resolve(FACES);
+        if (Files.exists(faces)) {
+            for (String line : Files.readAllLines(faces)) {
+                before.put(line.substring(65), line.substring(0, 64));
+            }
+        }
+        for (Path file : filesBelow(some)) {
+            if (!face(file).equals(before.get(some.relativize(file).toString()))) {
+                return false;
+            }
+        }
+        // A class that is gone leaves its file, and changes what its outer class says of its own.
+        return true;
+    }
+
+    /**
+     * Removes the unchanged classes of what was compiled anew: the original of a changed file
+     * among them. Returns their names below the folder of what is compiled.
+     */
+    List<String> removeReplaced() throws IOException {
+        Path unchanged = built.resolve(CLASSES);
+        if (classes.equals(List.of(unchanged)) || !Files.isDirectory(unchanged)) {
+            return List.of();
+        }
+        List<String> removed = new ArrayList<>();
+        Path some = scratch.resolve(SOME);
+        for (Path file : filesBelow(unchanged)) {
+            Path name = unchanged.relativize(file);
+            if (!hasUsualClassPath() || Files.exists(some.resolve(name.toString()))) {
+                Files.delete(file);
+                removed.add(built.relativize(file).toString());
+            }
+        }
+        return removed;
+    }
+
+    private Optional<String> javac(
+            Collection<String> names, Path output, List<Path> classPath, Map<String, String> texts)
+            throws IOException {
+        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
+        DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
+        List<String> options = options(classPath, jars(environment), output);
+        try (StandardJavaFileManager manager =
+                compiler.getStandardFileManager(found, Locale.ROOT, StandardCharsets.UTF_8)) {
+            List<JavaFileObject> units = new ArrayList<>();
+            for (String name : names) {
+                String text = texts.get(name);
+                if (text != null) {
+                    units.add(new Text(project.resolve(name).toUri(), text));
+                } else {
+                    manager.getJavaFileObjects(project.resolve(name)).forEach(units::add);
+                }
+            }
+            boolean done = compiler.getTask(null, manager, found, options, null, units).call();
+            if (done) {
+                return Optional.empty();
+            }
+        }
+        StringBuilder said = new StringBuilder();
+        for (Diagnostic<? extends JavaFileObject> one : found.getDiagnostics()) {
+            if (one.getKind() != Diagnostic.Kind.ERROR) {
+                continue;
+            }
+            String file = "";
+            if (one.getSource() != null) {
+                file = root.relativize(Path.of(one.getSource().toUri())).toString();
+                refused.add(file);
+            }
+            said.append(file).append(':').append(one.getLineNumber()).append(": ");
+            said.append(one.getMessage(Locale.ROOT)).append('\n');
+        }
+        if (refused.isEmpty()) {
+            refused.add(root.relativize(project).toString());
+        }
+        return Optional.of(said.toString());
+    }
+
+    private static List<String> options(List<Path> classPath, List<Path> jars, Path output) {
+        List<Path> seen = new ArrayList<>(classPath);
+        seen.addAll(jars);
+        seen.add(Driver.ownFolder());
+        return List.of(
+                "-g", "-nowarn", "-parameters", "-encoding", "UTF-8", "-implicit:none",
+                "-Xmaxerrs", "20", "-cp", Driver.joined(seen), "-sourcepath", "",
+                "-d", output.toString());
+    }
+
+    /** A source that stands in no file. */
+    private static final class Text extends SimpleJavaFileObject {
+        private final String text;
+
+        Text(URI uri, String text) {
+            super(uri, Kind.SOURCE);
+            this.text = text;
+        }
+
+        @Override
+        public CharSequence getCharContent(boolean ignoreEncodingErrors) {
+            return text;
+        }
+    }
+
+    List<Path> classPath() {
+        return withResources(classes, project);
+    }
+
+    /** What most changes run with: some classes before those of the unchanged project. */
+    static List<Path> usualClassPath(Path built, Path project, Path scratch) throws IOException {
+        Path some = Files.createDirectories(scratch.resolve(SOME));
+        return withResources(List.of(some, built.resolve(CLASSES)), project);
+    }
+
+    /** Whether what was compiled runs with the usual class path. */
+    boolean hasUsualClassPath() {
+        return classes.contains(built.resolve(CLASSES));
+    }
+
+    private static List<Path> withResources(List<Path> classes, Path project) {
+        List<Path> path = new ArrayList<>(classes);
+        for (String folder : RESOURCES) {
+            path.add(project.resolve(folder));
+        }
+        path.removeIf(folder -> !Files.exists(folder));
+        return path;
+    }
+
+    List<Path> recordingClassPath() {
+        List<Path> path = new ArrayList<>(List.of(scratch.resolve("recording")));
+        path.addAll(classPath());
+        return path;
+    }
+
+    /** Compiles files so that they record their lines; returns them in the order of their numbers. */
+    List<String> record(Set<String> wanted) throws IOException {
+        List<String> files = new ArrayList<>();
+        Map<String, String> texts = new TreeMap<>();
+        for (String file : wanted) {
+            Path path = root.resolve(file);
+            String name = project.relativize(path).toString();
+            if (digests.containsKey(name)) {
+                texts.put(name, Recorder.recording(path, files.size()));
+                files.add(file);
+            }
+        }
+        Path output = Files.createDirectories(scratch.resolve("recording"));
+        // Files that only tests read, as they read data, are not compiled with them.
+        Optional<String> said =
+                texts.isEmpty()
+                        ? Optional.empty()
+                        : javac(texts.keySet(), output, classes, texts);
+        if (said.isPresent()) {
+            throw new IOException("lines can't be recorded: " + said.get());
+        }
+        return files;
+    }
+}
