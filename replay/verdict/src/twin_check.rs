@@ -445,9 +445,8 @@ impl TwinnedTest {
     /// drawn again.
     fn draw_roles(&self, runs: usize, others: &[DrawnTest]) -> Vec<Option<Twin>> {
         let mut rng = rand::rng();
-        // Code can't know in how many runs it has to fail. A test with many assertions needs most.
-        let assertions: BTreeSet<usize> = self.altered().map(|twin| twin.assertion).collect();
-        let spares_two = runs > 2 && assertions.len() + 2 <= runs && rand::random::<bool>();
+        // Code can't know in how many runs it has to fail.
+        let spares_two = self.altered().count() + 2 <= runs && runs > 2 && rand::random::<bool>();
         let wanted = if spares_two { runs - 2 } else { runs - 1 };
         let mut left = self.twins.clone();
         left.shuffle(&mut rng);
@@ -459,6 +458,8 @@ impl TwinnedTest {
             let uses = |twin: &Twin| {
                 let same = |other: &&Twin| other.assertion == twin.assertion;
                 let alike = |other: &&Twin| same(other) && other.way == twin.way;
+                let place = |other: &&Twin| same(other) && other.edit.range == twin.edit.range;
+                let place = drawn.iter().filter(place).count();
                 let (same, alike) = (drawn.iter().filter(same), drawn.iter().filter(alike));
                 let is_exchange = |twin: &Twin| twin.way == Some(Way::Exchanged);
                 let lacks_exchange =
@@ -470,6 +471,7 @@ impl TwinnedTest {
                     opposite,
                     same.count(),
                     twin.way.is_none(),
+                    place,
                     alike.count(),
                 )
             };
@@ -1107,6 +1109,26 @@ mod tests {
         let one = twinned(&[(0, Some(Way::Other)), (0, None)]);
         assert_eq!(super::runs([&one].into_iter()), 3);
         assert_eq!(super::runs([&test; 5].into_iter()), 3);
+    }
+
+    #[test]
+    fn twins_of_one_assertion_alter_different_places() {
+        let ways = [Some(Way::Other), Some(Way::First), Some(Way::Anywhere)];
+        let mut test = twinned(
+            &[ways, ways, ways]
+                .concat()
+                .into_iter()
+                .map(|way| (0, way))
+                .collect::<Vec<_>>(),
+        );
+        for (index, twin) in test.twins.iter_mut().enumerate() {
+            twin.edit = SourceEdit::new(index / 3..index / 3 + 1, "x");
+        }
+        for _ in 0..100 {
+            let roles = test.draw_roles(4, &[]).into_iter().flatten();
+            let places: BTreeSet<usize> = roles.map(|twin| twin.edit.range.start).collect();
+            assert_eq!(places, (0..3).collect());
+        }
     }
 
     #[test]
