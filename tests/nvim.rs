@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::support::editor::ScriptedModel;
+use crate::support::idioms;
 use crate::support::pairs;
 use crate::support::play;
 use crate::support::programs;
@@ -435,6 +436,26 @@ fn accepted_text_fits_between_closed_pairs_after_a_rename_and_beside_a_menu() {
     };
     assert!(asked("    answer = 1"));
     assert!(!asked("    answer = 4") && !asked("    answer = "));
+}
+
+#[test]
+fn everyday_idioms_are_accepted_right() {
+    let idioms = idioms::all();
+    let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
+        idioms::answer(&idioms::all(), prompt)
+    });
+    let settings = scripted.settings() + "[typing]\nwait_ms = 0\nahead = false\n";
+    let Some(machine) = Machine::new(&settings) else {
+        return;
+    };
+    let folder = machine.folder.path().join("project");
+    for idiom in &idioms {
+        idiom.write(&folder);
+    }
+    let arguments = [&folder, &idioms::path()].map(|path| path.to_str().unwrap().to_owned());
+    machine.play("idioms.lua", &arguments.each_ref().map(String::as_str));
+    let faults = idioms.iter().filter_map(|idiom| idiom.fault(&folder));
+    assert_eq!(faults.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 /// As plugins that close pairs do; what they close, the model closes as well.

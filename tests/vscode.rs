@@ -12,7 +12,7 @@ use fillrate_server::prompt::FAMILIES;
 use fillrate_syntax::CompletionExtent;
 use serde_json::{Value, json};
 
-use crate::support::{pairs, programs};
+use crate::support::{idioms, pairs, programs};
 
 const SCHEMA: &str = include_str!("../editors/vscode/schema/fillrate.schema.json");
 const SETTINGS: &str = include_str!("../server/docs/settings.md");
@@ -148,7 +148,7 @@ fn play(folder: &Path, mut input: Value) -> Option<Value> {
     }
     let common = json!({
         "tools": tools, "chromium": chromium, "fillrate": env!("CARGO_BIN_EXE_fillrate"),
-        "folder": folder, "pictures": pictures, "pairs": pairs::path(),
+        "folder": folder, "pictures": pictures, "pairs": pairs::path(), "idioms": idioms::path(),
     });
     let input = input.as_object_mut().unwrap();
     input.extend(common.as_object().unwrap().clone());
@@ -225,6 +225,11 @@ fn a_person_completes_and_explains_in_a_real_editor() {
     let Some(seen) = play(folder.path(), json!({})) else {
         return;
     };
+    let faults: Vec<_> = idioms::all()
+        .iter()
+        .filter_map(|idiom| idiom.fault(&folder.path().join("work")))
+        .collect();
+    assert_eq!(faults, Vec::<String>::new());
     for language in pairs::all() {
         language.assert_written(&folder.path().join("work"));
     }

@@ -99,7 +99,9 @@ fn every_text_metric_has_its_row() {
                 Unit::ZeroOrOne => "0 or 1",
                 Unit::Fraction => "0–1",
                 Unit::Percent => "0–100",
-                Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Money => "no text metric",
+                Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Number | Unit::Money => {
+                    "no text metric"
+                }
             };
             (metric.metric.name, unit)
         })

@@ -131,6 +131,8 @@ impl<'a> Cleaner<'a> {
         if site.extent == CompletionExtent::Anything {
             return None;
         }
+        let own = repetition::without_line_start(lines, site);
+        let lines = own.as_deref().unwrap_or(lines);
         let is_complete_line = match site.extent {
             CompletionExtent::Line => true,
             _ => extent::continues_line(lines, site) && overlap::completes_line(lines, site),
@@ -274,6 +276,7 @@ const UNFINISHED: &str = "unfinished";
 /// The rules that end a completion and remove repetition, in the order in which they apply. They do
 /// not apply to the extent [`CompletionExtent::Anything`].
 const SHAPING_RULES: &[(&str, Rule)] = &[
+    ("line-start", repetition::remove_repeated_line_start),
     ("indentation", style::match_indentation),
     ("line", extent::end_at_line),
     ("rest-of-line", overlap::remove_repeated_line_rest),
@@ -324,5 +327,7 @@ fn alphanumerics(line: &str) -> usize {
     line.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
+#[cfg(test)]
+mod idioms;
 #[cfg(test)]
 mod tests;

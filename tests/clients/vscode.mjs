@@ -26,6 +26,7 @@ import { join } from "node:path";
  * @property {string} folder A folder of this run's own, in which the extension lies unpacked.
  * @property {string} pictures Where pictures go.
  * @property {string} pairs The file of lines whose brackets and quotes the editor closes.
+ * @property {string} idioms The file of everyday idioms.
  * @property {string} [vsix] The package to install. Without it, the extension lies there unpacked.
  */
 
@@ -50,6 +51,15 @@ const LINES = [
 
 /** Lines whose brackets and quotes the editor closes, by language. */
 const LANGUAGES = JSON.parse(readFileSync(input.pairs, "utf8"));
+
+/** Everyday idioms, each in a file of its own. */
+const IDIOMS = JSON.parse(readFileSync(input.idioms, "utf8"));
+
+/** What the model goes on with at the cursor of an idiom. */
+function idiomatic(before) {
+  const idiom = IDIOMS.find((one) => before === one.before);
+  return idiom && [idiom.answer];
+}
 
 /** What the model goes on with where a line of {@link LANGUAGES} begins so, or begins so far. */
 function paired(before, line) {
@@ -144,6 +154,7 @@ async function model() {
     const before = asked.prompt.split("<|fim_suffix|>")[0].split("<|fim_prefix|>").at(-1);
     const line = before.split("\n").at(-1).trimStart();
     const texts =
+      idiomatic(before) ??
       paired(before, line) ??
       LINES.flatMap((candidates) =>
         line.length >= 3 && candidates[0].startsWith(line) ? candidates : [],
@@ -205,6 +216,9 @@ temperature = 0.8
     for (const { file, head, tail } of LANGUAGES) {
       writeFileSync(at(`work/${way}-${file}`), head + tail);
     }
+  }
+  for (const { file, before, after } of IDIOMS) {
+    writeFileSync(at(`work/${file}`), before + after);
   }
   const cell = (kind, text) => ({
     cell_type: kind,
@@ -726,6 +740,31 @@ const steps = {
       }
     }
     await picture("pairs");
+  },
+
+  async "everyday idioms"() {
+    for (const { name, file: idiom, before } of IDIOMS) {
+      await open(idiom);
+      const lines = before.split("\n");
+      await page.keyboard.press("Control+G");
+      await page.locator(".quick-input-widget").waitFor();
+      // The editor counts columns as they are seen.
+      const seenBefore = lines.at(-1).replaceAll("\t", " ".repeat(4));
+      await page.keyboard.insertText(`${lines.length}:${seenBefore.length + 1}`);
+      await page.keyboard.press("Enter");
+      await page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+      // By hand, as the cursor came without a key that writes.
+      await until(`ghost text at ${name}`, async () => {
+        await page.keyboard.press("Alt+\\");
+        const came = ghost.first().waitFor({ timeout: 3000 });
+        return came.then(() => true).catch(() => false);
+      });
+      await pause(300);
+      await page.keyboard.press("Tab");
+      await until("the accept", async () => (await ghost.count()) === 0);
+      await saved(idiom);
+    }
+    await picture("idioms");
   },
 
   async "a file that is renamed"() {

@@ -1,6 +1,7 @@
 //! Shared parts of the whole-system tests.
 
 pub(crate) mod editor;
+pub(crate) mod idioms;
 pub(crate) mod pairs;
 pub(crate) mod peers;
 pub(crate) mod play;

@@ -70,6 +70,8 @@ pub enum Unit {
     Milliseconds,
     /// Tokens of a model.
     Tokens,
+    /// A number of things, which the metric's name tells.
+    Number,
     /// An amount in the currency of the prices.
     Money,
 }
@@ -81,7 +83,7 @@ impl Unit {
             Self::ZeroOrOne | Self::Fraction => 0.0..=1.0,
             Self::Saving => f64::NEG_INFINITY..=1.0,
             Self::Percent => 0.0..=100.0,
-            Self::Milliseconds | Self::Tokens | Self::Money => 0.0..=f64::INFINITY,
+            Self::Milliseconds | Self::Tokens | Self::Number | Self::Money => 0.0..=f64::INFINITY,
         }
     }
 
@@ -92,6 +94,7 @@ impl Unit {
             Self::Percent => (1.0, "of 100", 1),
             Self::Milliseconds => (1.0, "ms", 1),
             Self::Tokens => (1.0, "tokens", 1),
+            Self::Number => (1.0, "", 1),
             Self::Money => (1.0, "in the price's currency", 4),
         };
         NumberFormat {
@@ -227,7 +230,11 @@ impl FigureText {
             symbol,
             ..
         } = self;
-        format!("{value} {symbol} {interval}, {}", self.size())
+        let unit = match *symbol {
+            "" => String::new(),
+            symbol => format!(" {symbol}"),
+        };
+        format!("{value}{unit} {interval}, {}", self.size())
     }
 }
 
@@ -423,6 +430,24 @@ pub const LATE: Metric = metric(
     "of requests, those whose answer was not there before the next key",
 );
 
+/// Accepted characters that stayed, a minute of the developer's time.
+pub const ACCEPTED_PER_MINUTE: Metric = metric(
+    "accepted-characters/minute",
+    Unit::Number,
+    "holes",
+    true,
+    "accepted characters that stayed, a minute of the typist's clock",
+);
+
+/// Completions shown and not accepted, for each that was accepted.
+pub const INTERRUPTIONS: Metric = metric(
+    "interruptions/accept",
+    Unit::Number,
+    "completions shown",
+    false,
+    "completions shown and not accepted, for each accepted one",
+);
+
 /// The family of accepted completions that are still there, nearly unchanged, the given number of
 /// milliseconds later.
 pub const RETAINED: Metric = metric(
@@ -540,7 +565,7 @@ pub const ID_RECALL_CCEVAL: Metric = text_metric("id_recall/cceval", Unit::Fract
 pub const ID_F1_CCEVAL: Metric = text_metric("id_f1/cceval", Unit::Fraction);
 
 /// Every metric, in the order of reports: tests, text, then what an editor shows.
-pub static METRICS: [Metric; 39] = [
+pub static METRICS: [Metric; 41] = [
     PASS_AT_1,
     PASS_AT_K,
     PASS_WITHIN,
@@ -571,6 +596,8 @@ pub static METRICS: [Metric; 39] = [
     WASTED_ACCEPT,
     REPAIRED,
     LATE,
+    ACCEPTED_PER_MINUTE,
+    INTERRUPTIONS,
     RETAINED,
     STILL_IN_CODE,
     MEDIAN_LATENCY,

@@ -9,8 +9,9 @@ use fillrate_engine::developer::typing::{EDITOR_DELAY_MS, RequestResult, TypingR
 use fillrate_engine::store::{DeveloperSettings, TypingAttempt};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{
-    ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, ACCEPTED_GIVEN_PASS, COMPLETED_CODE,
-    KEYSTROKES_SAVED, LATE, MEDIAN_LATENCY, PASS_GIVEN_ACCEPTED, REPAIRED, WASTED_ACCEPT,
+    ACCEPTANCE_CHARACTERS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, ACCEPTED_GIVEN_PASS,
+    ACCEPTED_PER_MINUTE, COMPLETED_CODE, INTERRUPTIONS, KEYSTROKES_SAVED, LATE, MEDIAN_LATENCY,
+    PASS_GIVEN_ACCEPTED, REPAIRED, WASTED_ACCEPT,
 };
 use fillrate_metrics::{Estimate, Metric, READ_MS, clustered_proportion, median};
 use fillrate_verdict::Outcome;
@@ -34,12 +35,14 @@ pub struct PolicyFigures {
 }
 
 /// Every metric of a policy, in the order of the tables.
-pub const POLICY_METRICS: [Metric; 11] = [
+pub const POLICY_METRICS: [Metric; 13] = [
     ACCEPTANCE_SHOWN,
     ACCEPTANCE_READ,
     ACCEPTANCE_CHARACTERS,
     COMPLETED_CODE,
     KEYSTROKES_SAVED,
+    ACCEPTED_PER_MINUTE,
+    INTERRUPTIONS,
     PASS_GIVEN_ACCEPTED,
     ACCEPTED_GIVEN_PASS,
     WASTED_ACCEPT,
@@ -124,6 +127,36 @@ fn estimate_samples(metric: Metric, samples: &[PolicySample<'_>]) -> Option<Esti
     metric.unit.mean(samples)
 }
 
+/// Completions shown and not accepted for each accepted one: the odds against an accept, whose
+/// bounds are those of the share accepted. `None` if none was accepted.
+fn interruptions(accepted: Estimate) -> Option<Estimate> {
+    let odds = |share: f64| (share > 0.0).then(|| (1.0 - share) / share);
+    Some(Estimate {
+        value: odds(accepted.value)?,
+        low: accepted.high.and_then(odds),
+        high: accepted.low.and_then(odds),
+        ..accepted
+    })
+}
+
+/// Accepted characters that stayed, a minute of the typist's clock.
+fn accepted_per_minute(typed: &[TypedHole<'_>]) -> Option<Estimate> {
+    let samples: Vec<PolicySample<'_>> = typed
+        .iter()
+        .filter_map(|hole| {
+            let session = &hole.typing.session;
+            let accepted = session
+                .requests
+                .iter()
+                .filter_map(|request| request.accepted);
+            let kept: usize = accepted.map(|one| one.kept).sum();
+            let minutes = session.duration_ms / 60_000.0;
+            (minutes > 0.0).then(|| (hole.cluster, minutes, kept as f64 / minutes))
+        })
+        .collect();
+    ACCEPTED_PER_MINUTE.unit.mean(&samples)
+}
+
 /// A completion that a developer saw, or would have seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct JudgedCompletion {
@@ -148,8 +181,13 @@ pub(super) fn estimate_typed(typed: &[TypedHole<'_>]) -> Vec<PolicyFigures> {
             }
         };
         for (metric, samples) in typing_samples(&typed) {
-            put(metric, estimate_samples(metric, &samples));
+            let estimate = estimate_samples(metric, &samples);
+            if metric == ACCEPTANCE_SHOWN {
+                put(INTERRUPTIONS, estimate.and_then(interruptions));
+            }
+            put(metric, estimate);
         }
+        put(ACCEPTED_PER_MINUTE, accepted_per_minute(&typed));
         let displayed = || {
             typed
                 .iter()
@@ -338,4 +376,80 @@ pub(super) fn table(figures: &[PolicyFigures]) -> String {
          P(pass|accepted) and wasted-accept are over accepts, each judged\nas the rest of the \
          hole; P(accepted|pass) over completions that are shown at an empty hole and pass.\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_engine::developer::typing::{TypedAcceptance, TypingSession};
+
+    use super::*;
+
+    #[test]
+    fn accepted_characters_are_counted_by_the_typists_minute() {
+        let typing = |duration_ms: f64, kept: usize| TypingAttempt {
+            hole: String::new(),
+            key: String::new(),
+            project: String::new(),
+            model: String::new(),
+            configuration: String::new(),
+            policy: "line".to_owned(),
+            policy_version: 1,
+            session: TypingSession {
+                requests: vec![TypingRequest {
+                    at_ms: 0.0,
+                    written: 0,
+                    pause_ms: 0.0,
+                    latency_ms: None,
+                    candidates: Vec::new(),
+                    result: RequestResult::Shown,
+                    shown_ms: 0.0,
+                    accepted: Some(TypedAcceptance {
+                        candidate: 0,
+                        kept,
+                        removed: 9,
+                    }),
+                    outcome: None,
+                }],
+                duration_ms,
+                ..TypingSession::default()
+            },
+        };
+        let typings = [typing(30_000.0, 40), typing(90_000.0, 20), typing(0.0, 5)];
+        let typed: Vec<TypedHole<'_>> = typings
+            .iter()
+            .zip(["a", "b", "c"])
+            .map(|(typing, cluster)| TypedHole {
+                cluster,
+                characters: 50,
+                typing,
+            })
+            .collect();
+        let estimate = accepted_per_minute(&typed).expect("two holes took time");
+        // By hand: 60 characters in two minutes.
+        assert!((estimate.value - 30.0).abs() < 1e-9, "{estimate:?}");
+        assert_eq!(estimate.n, 2);
+    }
+
+    #[test]
+    fn interruptions_are_the_odds_against_an_accept() {
+        let accepted = Estimate {
+            value: 0.25,
+            low: Some(0.0),
+            high: Some(0.5),
+            n: 8,
+            clusters: Some(2),
+        };
+        let estimate = interruptions(accepted).expect("some are accepted");
+        assert_eq!(
+            (estimate.value, estimate.low, estimate.high),
+            (3.0, Some(1.0), None)
+        );
+        assert!(
+            interruptions(Estimate {
+                value: 0.0,
+                ..accepted
+            })
+            .is_none()
+        );
+    }
 }

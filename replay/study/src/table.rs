@@ -356,7 +356,9 @@ fn take_percentages(observations: &mut [Observation]) {
         let in_range = values.iter().all(|one| (0.0..=100.0).contains(&one.value));
         match Metric::find(metric).map(|metric| metric.unit) {
             Some(Unit::Percent) => in_range,
-            Some(Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Money) => false,
+            Some(Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Number | Unit::Money) => {
+                false
+            }
             // A fraction above 1 is a percentage: the ranges are checked.
             Some(Unit::ZeroOrOne | Unit::Fraction) | None => {
                 let has_n = values.iter().all(|one| one.n.is_some());

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::overlap::completes_line;
 use super::syntax_site::SyntaxSite;
-use super::written::breaks_off;
+use super::written::{breaks_off, rest_ends_lines};
 use super::{Change, CompletionExtent, first_line, last_line};
 
 /// Ends a completion at its first line end if the extent is a line. Within a line, with text on
@@ -39,12 +39,13 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
 }
 
 /// True if a completion continues the cursor's line, which has text after the cursor. False if it
-/// begins with a line end inside brackets that the line closes: then it inserts lines between the
-/// brackets.
+/// begins with a line end inside brackets, or a string, comment or element, that the line closes:
+/// then it inserts lines between both ends.
 pub(super) fn continues_line(text: &str, site: &SyntaxSite<'_>) -> bool {
     let rest = first_line(site.suffix).trim_start();
-    let fills_brackets = rest.starts_with([')', ']', '}']) && first_line(text).trim().is_empty();
-    !rest.is_empty() && !before_a_line(site) && !fills_brackets
+    let is_closed = rest.starts_with([')', ']', '}']) || rest_ends_lines(site);
+    let fills = is_closed && first_line(text).trim().is_empty();
+    !rest.is_empty() && !before_a_line(site) && !fills
 }
 
 /// True if a nonblank completion gives correct syntax on the lines where it begins and ends.
@@ -56,7 +57,22 @@ pub(super) fn fits(text: &str, site: &SyntaxSite<'_>) -> bool {
         return false;
     };
     let start = site.prefix.len() - last_line(site.prefix).len();
-    let end = site.prefix.len() + text.len() + first_line(site.suffix).len();
+    let rest = first_line(site.suffix);
+    let own_end = site.prefix.len() + text.len();
+    let end = own_end + rest.len();
+    let last = parsed
+        .tree
+        .root_node()
+        .descendant_for_byte_range(own_end - 1, own_end);
+    // The rest of the line would become part of a comment.
+    let swallows_rest = last.is_some_and(|token| {
+        parsed.language.is_comment(token)
+            && token.start_byte() >= site.prefix.len()
+            && token.end_byte() >= own_end + rest.trim_end().len()
+    });
+    if swallows_rest && !rest.trim().is_empty() {
+        return false;
+    }
     !has_error_within(parsed.tree.root_node(), &(start..end))
 }
 

@@ -2,7 +2,7 @@
 
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
-use super::written::closes_before_rest;
+use super::written::{closes_before_rest, opens_brackets, rest_ends_lines};
 use super::{Change, alphanumerics, first_line};
 
 /// Number of lines of the suffix that a streaming model repeats before it is stopped.
@@ -24,7 +24,7 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
             .count();
         // Repetition up to the end of the completion, or enough lines to exclude chance.
         let distinctive = if repeated == own.len() {
-            repeated > 1 || alphanumerics(own[0].1) >= 3
+            repeated > 1 || alphanumerics(own[0].1) >= 3 || ends_open_text(own[0].1, site)
         } else {
             repeated >= REPEATED_LINES && is_distinctive(&own[..repeated])
         };
@@ -32,7 +32,19 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
             return Change::EndAt(before_trailing_comment(&text[..own[0].0], site));
         }
     }
-    Change::None
+    // The comment alone may be repeated too.
+    match trailing_comment(site) {
+        Some(comment) if text.trim_end().ends_with(comment) => {
+            Change::EndAt(before_trailing_comment(text, site))
+        }
+        _ => Change::None,
+    }
+}
+
+/// True if a line only ends the string or comment around the cursor.
+fn ends_open_text(line: &str, site: &SyntaxSite<'_>) -> bool {
+    let open = site.open_text_after("");
+    open.is_some_and(|open| line.trim() == open.end_mark())
 }
 
 /// Returns the end of whole lines, where the cursor line's trailing comment follows if there is one,
@@ -120,11 +132,11 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
         return Change::None;
     }
     if alphanumerics(rest) >= 3
-        && let Some(kept) = text.strip_suffix(rest)
+        && let Some(kept) = text.trim_end().strip_suffix(rest)
     {
         return Change::EndAt(kept.len());
     }
-    if let Some(end) = end_before_closer(text, site) {
+    if let Some(end) = end_before_closer(text, site).or_else(|| end_before_rest(text, site)) {
         return Change::EndAt(end);
     }
     let last = text.chars().next_back();
@@ -145,17 +157,43 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
 }
 
 /// True if whole lines complete the text before the rest of the cursor's line: they fit there, or
-/// fit once the end that repeats the rest is removed. After a comma, more may follow.
+/// fit once the end that repeats the rest is removed. After a comma, more may follow, and inside a
+/// string, comment or element that the rest ends.
 pub(super) fn completes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
     let text = lines.trim_end_matches(['\n', '\r']);
     let goes_on = text.trim_end().ends_with(',');
-    !goes_on && fits(text, site) || end_before_closer(text, site).is_some()
+    let may_end = !goes_on && !rest_ends_lines(site);
+    may_end && fits(text, site)
+        || end_before_closer(text, site).is_some()
+        || end_before_rest(text, site).is_some()
 }
 
 /// Returns the end of a completion that does not fit before the rest of its line because it closes
 /// what the rest closes.
 fn end_before_closer(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let end = closes_before_rest(text, site)?;
-    let repeats = text[end..].starts_with(first_line(site.suffix).trim());
-    (!text[..end].trim().is_empty() && (repeats || !fits(text, site))).then_some(end)
+    let rest = first_line(site.suffix);
+    let repeats = text[end..].starts_with(rest.trim());
+    let is_needless = !text[..end].trim().is_empty() && (repeats || !fits(text, site));
+    is_needless.then(|| before_blanks(&text[..end], rest))
+}
+
+/// Returns the end of a completion that does not fit because it repeats the whole rest of its line.
+fn end_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let rest = first_line(site.suffix);
+    let ink = text.trim_end();
+    let kept = ink.strip_suffix(rest.trim())?;
+    // Nothing follows these at the end of a line but the block that they begin.
+    let begins_block = matches!(rest.trim(), "{" | ":");
+    let fits_without = || kept.trim().is_empty() || fits(kept, site);
+    let is_needless = kept.len() < ink.len()
+        && !opens_brackets(kept, site)
+        && (begins_block || !fits(text, site) && fits_without());
+    is_needless.then(|| before_blanks(kept, rest))
+}
+
+/// Returns the end of a text without the blanks that the rest of its line begins with.
+fn before_blanks(text: &str, rest: &str) -> usize {
+    let blanks = &rest[..rest.len() - rest.trim_start().len()];
+    text.strip_suffix(blanks).unwrap_or(text).len()
 }

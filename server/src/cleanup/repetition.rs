@@ -1,10 +1,133 @@
 //! Removes lines that the model repeats.
 
+use super::extent::has_error_within;
 use super::syntax_site::SyntaxSite;
-use super::{Change, alphanumerics, last_line};
+use super::{Change, alphanumerics, first_line, indentation, last_line};
 
 /// Minimum number of letters and digits of a single repeated line that is removed.
 const LONG_LINE: usize = 10;
+
+/// Removes the beginning of the cursor's line that a completion repeats: its code, or its
+/// indentation.
+pub(super) fn remove_repeated_line_start(text: &str, site: &SyntaxSite<'_>) -> Change {
+    without_line_start(text, site).map_or(Change::None, Change::Rewrite)
+}
+
+/// Returns a completion without the beginning of the cursor's line that it repeats; `None` if it
+/// repeats nothing.
+pub(super) fn without_line_start(text: &str, site: &SyntaxSite<'_>) -> Option<String> {
+    let begun = last_line(site.prefix);
+    match begun.trim() {
+        "" => without_indentation(text, begun, site),
+        code => without_code(text, begun, code, site).map(str::to_owned),
+    }
+}
+
+/// Returns a completion without the code of the cursor's line that it repeats. The repetition has
+/// to be wrong: a keyword, a target of an assignment, or a syntax error.
+fn without_code<'t>(
+    text: &'t str,
+    begun: &str,
+    code: &str,
+    site: &SyntaxSite<'_>,
+) -> Option<&'t str> {
+    let language = site.language?;
+    let rest = text.trim_start_matches([' ', '\t']).strip_prefix(code)?;
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let splits_word = code.ends_with(is_word) && rest.starts_with(is_word);
+    if alphanumerics(code) < 3 || splits_word || site.open_text_after("").is_some() {
+        return None;
+    }
+    let rest = match begun.ends_with([' ', '\t']) {
+        true => rest.trim_start_matches([' ', '\t']),
+        false => rest,
+    };
+    let first = code.split(|c: char| !is_word(c)).next().unwrap_or_default();
+    let end = site.prefix.len();
+    let is_wrong = |text: &str| {
+        let line = first_line(text);
+        let parsed = site.written_with(line);
+        let range = end - begun.len()..end + line.len();
+        parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &range))
+    };
+    let is_repeated = language.keywords.contains(&first)
+        || code.ends_with('=')
+        || is_wrong(text) && !is_wrong(rest);
+    is_repeated.then_some(rest)
+}
+
+/// Returns a completion without the indentation of the cursor's line that it repeats. Lines that
+/// follow it move along if they are indented like its first.
+fn without_indentation(text: &str, begun: &str, site: &SyntaxSite<'_>) -> Option<String> {
+    let own = text.trim_start_matches([' ', '\t']);
+    let lead = text.len() - own.len();
+    let first = first_line(own);
+    if begun.is_empty() || lead == 0 || first.is_empty() || !is_indented(begun, lead, site) {
+        return None;
+    }
+    let later = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let least = |width: usize| later().all(|line| indentation(line) >= width);
+    let (here, own_width) = (indentation(begun), indentation(text));
+    let surplus = if first.trim_end().ends_with([':', '{', '(', '[', ',']) {
+        own_width.saturating_sub(here)
+    } else if least(here + own_width) {
+        own_width
+    } else {
+        own_width.saturating_sub(here)
+    };
+    let moves = surplus > 0 && least(surplus + here);
+    let mut lines = own.split_inclusive('\n');
+    let mut kept = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        let blanks = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let removed = line[..blanks]
+            .char_indices()
+            .map(|(at, blank)| at + blank.len_utf8())
+            .find(|end| indentation(&line[..*end]) >= surplus);
+        kept.push_str(match removed {
+            Some(removed) if moves => &line[removed..],
+            _ => line,
+        });
+    }
+    Some(kept)
+}
+
+/// True if the cursor's line needs no further indentation, by the line above.
+fn is_indented(begun: &str, lead: usize, site: &SyntaxSite<'_>) -> bool {
+    let Some(language) = site.language.filter(|_| site.open_text_after("").is_none()) else {
+        return false;
+    };
+    let before = &site.prefix[..site.prefix.len() - begun.len()];
+    let Some(above) = before.lines().rfind(|line| !line.trim().is_empty()) else {
+        return false;
+    };
+    let (here, width) = (indentation(begun), indentation(above));
+    // The cursor may be in the middle of the indentation.
+    let mut lines = [before, site.suffix].into_iter().flat_map(str::lines);
+    let is_level = lines.any(|line| {
+        let code = line.trim_start();
+        !code.is_empty() && !code.starts_with('*') && indentation(line) == here
+    });
+    let is_whole = here == lead && (width == 0 || here > width && here % width == 0);
+    if !is_level && !is_whole {
+        return false;
+    }
+    let comment = [" ", language.line_comment].concat();
+    let code = above.split(comment.as_str()).next().unwrap_or_default();
+    let last = code.trim_end().chars().next_back();
+    if language.indented_blocks {
+        return match last {
+            Some(':') => here > width,
+            Some(',' | '(' | '[' | '{' | '\\' | '=') => false,
+            _ => here + lead > width,
+        };
+    }
+    match last {
+        Some('{') => here > width,
+        Some(';' | '}') => here >= width,
+        _ => false,
+    }
+}
 
 /// Removes lines at the start that repeat the lines just above the cursor: two or more, or a long
 /// one.

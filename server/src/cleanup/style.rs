@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::extent::before_a_line;
 use super::syntax_site::SyntaxSite;
+use super::written::rest_ends_lines;
 use super::{Change, first_line, last_line};
 
 /// Replaces line ends by the file's, if the file is consistent.
@@ -242,7 +243,8 @@ pub(super) fn remove_trailing_blanks(text: &str, site: &SyntaxSite<'_>) -> Chang
     let lines = text[end..].matches('\n').count();
     let parts_lines = before_a_line(site) && lines > 0;
     let parts_bracket = next.is_some_and(|next| ")]}".contains(next)) && lines == 1;
-    if end > 0 && (parts_words || parts_lines || parts_bracket) {
+    let parts_end = rest_ends_lines(site) && lines == 1;
+    if end > 0 && (parts_words || parts_lines || parts_bracket || parts_end) {
         return Change::None;
     }
     Change::EndAt(end)

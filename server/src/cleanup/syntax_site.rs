@@ -9,7 +9,7 @@ use tree_sitter::{InputEdit, Point, Tree};
 
 use super::CursorSite;
 use super::written::Beginning;
-use crate::syntax::Language;
+use crate::syntax::{Language, OpenText};
 
 /// A [`CursorSite`] whose file is parsed when a rule first needs it.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub(super) struct SyntaxSite<'a> {
     file: Syntax<'a>,
     /// The file up to the cursor.
     written: Syntax<'a>,
-    /// See [`SyntaxSite::is_in_long_string`].
-    in_long_string: OnceLock<bool>,
+    /// The string or comment that is open at the start of the cursor's line.
+    open_text: OnceLock<Option<OpenText>>,
     /// The syntax that is open at the cursor.
     beginning: OnceLock<Option<Beginning>>,
 }
@@ -51,16 +51,30 @@ impl<'a> SyntaxSite<'a> {
             site,
             file: Syntax::new(site.prefix, site.suffix),
             written: Syntax::new(site.prefix, ""),
-            in_long_string: OnceLock::new(),
+            open_text: OnceLock::new(),
             beginning: OnceLock::new(),
         }
     }
 
-    /// True if a mark of strings that may go on over line ends occurs an odd number of times before
-    /// the cursor.
+    /// True if a string that may span lines is open at the cursor.
     pub(super) fn is_in_long_string(&self) -> bool {
-        let is_odd = || is_odd(self.site.prefix, self.site.language);
-        *self.in_long_string.get_or_init(is_odd)
+        self.is_in_long_string_after("")
+    }
+
+    /// True if a string that may span lines is open at the end of a completion.
+    pub(super) fn is_in_long_string_after(&self, text: &str) -> bool {
+        matches!(self.open_text_after(text), Some(OpenText::String(_)))
+    }
+
+    /// Returns the string or comment that may span lines and is open at the end of a completion.
+    pub(super) fn open_text_after(&self, text: &str) -> Option<OpenText> {
+        let language = self.site.language?;
+        let prefix = self.site.prefix;
+        let start = prefix.rfind('\n').map_or(0, |end| end + 1);
+        let before = || language.open_text(&prefix[..start], None);
+        let open = *self.open_text.get_or_init(before);
+        let line = [&prefix[start..], text].concat();
+        language.open_text(&line, open)
     }
 
     /// Parses the file with this completion; `None` if its language is unknown.
@@ -164,14 +178,6 @@ impl<'a> Deref for SyntaxSite<'a> {
     fn deref(&self) -> &CursorSite<'a> {
         &self.site
     }
-}
-
-/// True if a mark of strings that may go on over line ends occurs an odd number of times.
-pub(super) fn is_odd(text: &str, language: Option<&Language>) -> bool {
-    let quotes = language.map_or(&[][..], |language| language.quotes);
-    let mut marks = quotes.iter().filter(|quote| quote.spans_lines);
-    let count = |mark: &str| memchr::memmem::find_iter(text.as_bytes(), mark).count();
-    marks.any(|quote| count(quote.mark) % 2 == 1)
 }
 
 /// The point past a text that begins at another, its column in bytes. Tree-sitter's rows end with a

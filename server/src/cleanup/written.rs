@@ -8,9 +8,9 @@ use tree_sitter::Node;
 
 use super::brackets::{Bracket, around, brackets, is_balanced_outside};
 use super::extent::{fits, has_error_within};
-use super::syntax_site::{SyntaxSite, is_odd};
+use super::syntax_site::SyntaxSite;
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
-use crate::syntax::{Language, Quote};
+use crate::syntax::{Language, OpenText, Quote};
 
 /// Ends a completion with the innermost definition or block in which it begins. Outside of all
 /// blocks, and among the members of a class, it ends with the definition in which it begins or that
@@ -25,17 +25,17 @@ pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let language = site.language?;
     if language.indented_blocks {
         end_by_indentation(text, site)
-    } else if site.extent == CompletionExtent::Definition || opens_string(text, site) {
+    } else if site.extent == CompletionExtent::Definition || opens_text(text, site) {
         None
     } else {
         end_by_brackets(text, site)
     }
 }
 
-/// True if a completion leaves open a string that may span lines. Until it is closed, the parser
-/// treats its lines as code.
-fn opens_string(text: &str, site: &SyntaxSite<'_>) -> bool {
-    is_odd(text, site.language) && !site.is_in_long_string()
+/// True if a completion leaves open a string or comment that may span lines. Until it is closed, the
+/// parser treats its lines as code.
+fn opens_text(text: &str, site: &SyntaxSite<'_>) -> bool {
+    site.open_text_after(text).is_some() && site.open_text_after("").is_none()
 }
 
 /// True if a completion may leave its block with its last line. Most lines in a block close
@@ -81,7 +81,7 @@ impl Beginning {
         let marks = language.quotes.iter().map(|quote| quote.mark);
         let tried = std::iter::once("").chain(marks).filter_map(|mark| {
             let open = Course::of(mark, site)?.open;
-            let closed = format!("{mark}\n{}", closers(&open));
+            let closed = format!("{mark}\n{}", closers(&open, "", site));
             let parsed = site.written_with(&closed)?;
             let root = parsed.tree.root_node();
             let role = |bracket: &Bracket| {
@@ -111,6 +111,9 @@ impl Beginning {
 /// Returns the role of a bracket token.
 fn role(language: &Language, token: Node<'_>) -> Option<BracketRole> {
     let block = token.parent()?;
+    if language.is_switch_body(block) {
+        return Some(BracketRole::Block);
+    }
     if !language.is_block(block) {
         return Some(BracketRole::Other);
     }
@@ -169,9 +172,32 @@ impl Course {
     }
 }
 
-/// Returns the brackets that close the given ones.
-fn closers(open: &[Bracket]) -> String {
-    open.iter().rev().map(|bracket| bracket.closer).collect()
+/// True if a completion leaves a bracket of its own open.
+pub(super) fn opens_brackets(text: &str, site: &SyntaxSite<'_>) -> bool {
+    Course::of(text, site).is_some_and(|course| course.open_at(usize::MAX).1 > 0)
+}
+
+/// Returns the brackets that close the given ones of the prefix and a completion. A statement that
+/// needs more than its block gets it, as the parser would see an error otherwise.
+fn closers(open: &[Bracket], text: &str, site: &SyntaxSite<'_>) -> String {
+    let closer = |bracket: &Bracket| {
+        let own = bracket.start.checked_sub(site.prefix.len());
+        let before = own.map_or(&site.prefix[..bracket.start.min(site.prefix.len())], |at| {
+            &text[..at]
+        });
+        let before = match before.trim_end() {
+            "" => site.prefix.trim_end(),
+            ink => ink,
+        };
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let word = before.trim_end_matches(is_word).len();
+        match (bracket.closer, &before[word..]) {
+            ('}', "try") => "} finally {}".to_owned(),
+            ('}', "do") => "} while (x);".to_owned(),
+            (closer, _) => closer.to_string(),
+        }
+    };
+    open.iter().rev().map(closer).collect()
 }
 
 /// Returns the end of the block in a language with braces.
@@ -267,7 +293,7 @@ fn end_of_closing_line(
 /// an empty line, unless one began before the cursor, spans lines or has braces.
 fn end_of_declaration(text: &str, site: &SyntaxSite<'_>, block: Option<Bracket>) -> Option<usize> {
     let (open, _) = Course::of(text, site)?.open_at(usize::MAX);
-    let closed = format!("{text}\n{}", closers(&open));
+    let closed = format!("{text}\n{}", closers(&open, text, site));
     let parsed = site.written_with(&closed)?;
     let root = parsed.tree.root_node();
     let container = match block {
@@ -276,16 +302,18 @@ fn end_of_declaration(text: &str, site: &SyntaxSite<'_>, block: Option<Bracket>)
             .parent()?,
         None => root,
     };
-    end_of_unit(text, site, container, parsed.language)
+    end_of_unit(text, site, container, 0)
 }
 
-/// Returns the end of the first declaration of a container that a completion writes.
+/// Returns the end of the first declaration of a container that a completion writes. `block` is the
+/// indentation of the declarations in a language with indented blocks.
 fn end_of_unit(
     text: &str,
     site: &SyntaxSite<'_>,
     container: Node<'_>,
-    language: &Language,
+    block: usize,
 ) -> Option<usize> {
+    let language = site.language?;
     let cursor = site.prefix.len();
     let written = cursor + text.trim_end().len();
     let mut walk = container.walk();
@@ -314,9 +342,15 @@ fn end_of_unit(
     let mut ends = is_one(last) || last.start_byte() < cursor;
     while let Some(next) = children.peek().copied() {
         let same_line = next.start_position().row == last.end_position().row;
+        // The parser puts a comment that follows a header outside of its block.
+        let is_inside = language.indented_blocks
+            && language.is_comment(next)
+            && next.start_position().column > block;
         let apart = next.start_position().row > last.end_position().row + 1;
         if same_line {
             last = next;
+        } else if is_inside {
+            // The block goes on.
         } else if ends || apart || defines(next) {
             break;
         } else {
@@ -345,18 +379,17 @@ fn end_by_indentation(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let block = block_of(text, site)?;
     // After an open bracket or string, the parser takes the following lines for separate
     // statements.
-    let is_open = opens_string(text, site) || Course::of(text, site)?.open_at(usize::MAX).1 > 0;
+    let is_open = opens_text(text, site) || Course::of(text, site)?.open_at(usize::MAX).1 > 0;
     let declares = site.extent != CompletionExtent::Definition && !is_open;
     let declaration = declares.then(|| end_of_indented_declaration(text, site, block));
     if let Some(end) = declaration.flatten() {
         return Some(end);
     }
-    let begun = site.is_in_long_string();
     let lines = LogicalLines::of(text, site)?;
     let leaves = |(start, line): &(usize, &str)| {
         !line.trim().is_empty()
             && indentation(line) < block
-            && begun == is_odd(&text[..*start], site.language)
+            && !site.is_in_long_string_after(&text[..*start])
             && lines.begins_at(*start)
     };
     let mut leaving = lines.later().filter(leaves);
@@ -428,7 +461,8 @@ fn block_of(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
         return Some(indentation(&[line, first_line(text)].concat()));
     }
     let here = indentation(logical_line(site)?);
-    if !first_line(text).trim().is_empty() {
+    let is_in_brackets = !Course::of("", site)?.open.is_empty();
+    if is_in_brackets || !first_line(text).trim().is_empty() {
         return Some(here);
     }
     let mut lines = text.split_inclusive('\n').skip(1);
@@ -522,7 +556,7 @@ fn end_of_indented_declaration(text: &str, site: &SyntaxSite<'_>, block: usize) 
     let cursor = site.prefix.len();
     let root = parsed.tree.root_node();
     if block == 0 {
-        return end_of_unit(text, site, root, language);
+        return end_of_unit(text, site, root, block);
     }
     let at = cursor + (text.len() - text.trim_start().len());
     let mut node = root.descendant_for_byte_range(at.saturating_sub(1), at)?;
@@ -532,7 +566,7 @@ fn end_of_indented_declaration(text: &str, site: &SyntaxSite<'_>, block: usize) 
             let has_members = language.is_definition(owner) && !language.is_function(owner);
             // A class whose first member is missing is completed as a whole.
             return (has_members && node.start_byte() < cursor)
-                .then(|| end_of_unit(text, site, node, language))?;
+                .then(|| end_of_unit(text, site, node, block))?;
         }
         node = owner;
     }
@@ -546,6 +580,13 @@ pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<us
     let closer = rest.chars().next()?;
     if "\"'`".contains(closer) {
         return end_of_string(text, rest, site);
+    }
+    if rest.starts_with("*/") {
+        let is_comment = site.open_text_after("") == Some(OpenText::Comment);
+        return is_comment.then(|| text.find("*/")).flatten();
+    }
+    if let Some(tag) = rest.strip_prefix("</") {
+        return end_of_element(text, tag.split('>').next()?);
     }
     if !")]}".contains(closer) {
         return None;
@@ -562,6 +603,40 @@ pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<us
     (closing.closer == innermost.closer).then_some(closing.start - cursor)
 }
 
+/// True if the rest of the cursor's line ends what may span lines around the cursor: a string, a
+/// comment or an element of markup.
+pub(super) fn rest_ends_lines(site: &SyntaxSite<'_>) -> bool {
+    let rest = first_line(site.suffix).trim_start();
+    let open = site.open_text_after("");
+    rest.starts_with("</") || open.is_some_and(|open| rest.starts_with(open.end_mark()))
+}
+
+/// Returns the offset of the closing tag of the element around the cursor.
+fn end_of_element(text: &str, name: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (at, _) in text.match_indices('<') {
+        let (is_end, tag) = match text[at + 1..].strip_prefix('/') {
+            Some(tag) => (true, tag),
+            None => (false, &text[at + 1..]),
+        };
+        let Some(rest) = tag.strip_prefix(name) else {
+            continue;
+        };
+        if rest.starts_with(|c: char| c.is_alphanumeric() || "_.-".contains(c)) {
+            continue;
+        }
+        match is_end {
+            true if depth == 0 => return Some(at),
+            true => depth -= 1,
+            false => {
+                let is_empty = rest.split('>').next().is_some_and(|it| it.ends_with('/'));
+                depth += usize::from(!is_empty);
+            }
+        }
+    }
+    None
+}
+
 /// Returns the offset at which a completion ends the string around the cursor, which the rest of
 /// the line ends too.
 fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
@@ -569,7 +644,8 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
     let quote = quotes.find(|quote| rest.starts_with(quote.mark))?;
     let character = quote.mark.chars().next()?;
     if quote.mark.len() > 1 {
-        let is_open = site.prefix.matches(quote.mark).count() % 2 == 1;
+        let open = site.open_text_after("");
+        let is_open = open.is_some_and(|open| open.end_mark() == quote.mark);
         return is_open.then(|| text.find(quote.mark)).flatten();
     }
     let line = last_line(site.prefix);
@@ -646,7 +722,7 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     let end = site.prefix.len() + ink.len();
     let line = end - last_line(ink).len();
     let wrong = |separator: &str| {
-        let closed = format!("{ink}{separator}\n{}", closers(&open));
+        let closed = format!("{ink}{separator}\n{}", closers(&open, text, site));
         let parsed = site.written_with(&closed);
         parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &(line..end + 1)))
     };
@@ -712,7 +788,7 @@ fn begins_statement(text: &str, site: &SyntaxSite<'_>) -> bool {
 /// True if the string around the cursor, if any, goes on after a completion of its line.
 fn stays_in_string(text: &str, site: &SyntaxSite<'_>) -> bool {
     if site.is_in_long_string() {
-        return !is_odd(text, site.language);
+        return site.is_in_long_string_after(text);
     }
     let before = last_line(site.prefix);
     let after = [before, text].concat();
@@ -751,7 +827,7 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
         let allowed = own == 0 || (nested.is_none() && !closed_after);
         let written = &text[..end];
         if !allowed
-            || opens_string(written, site)
+            || opens_text(written, site)
             || !is_whole(text, end, &open, site)
             || (is_followed && leaves_try_open(written, site))
         {
@@ -844,7 +920,7 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
     {
         return false;
     }
-    let closed = format!("{written}\n{}", closers(open));
+    let closed = format!("{written}\n{}", closers(open, text, site));
     let Some(parsed) = site.written_with(&closed) else {
         return false;
     };
@@ -857,8 +933,7 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
         let literal = language.is_string(node) || language.is_comment(node);
         literal && node.start_byte() >= site.prefix.len() && node.end_byte() > at
     };
-    // A header without its block is not whole.
-    if token.kind() == ":" || has_error_from(root, &(site.prefix.len()..at)) {
+    if follows_header(written, root, site) || has_error_from(root, &(site.prefix.len()..at)) {
         return false;
     }
     let mut node = token;
@@ -880,6 +955,24 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
         }
     }
     ends_statement
+}
+
+/// True if a completion ends with a header without its block; a comment is no block.
+fn follows_header(text: &str, root: Node<'_>, site: &SyntaxSite<'_>) -> bool {
+    let cursor = site.prefix.len();
+    let mut end = text.trim_end().len();
+    while end > 0 {
+        let at = cursor + end;
+        let Some(token) = root.descendant_for_byte_range(at - 1, at) else {
+            return false;
+        };
+        if !site.language.is_some_and(|it| it.is_comment(token)) {
+            return token.kind() == ":";
+        }
+        let before = token.start_byte().saturating_sub(cursor);
+        end = text[..before].trim_end().len();
+    }
+    false
 }
 
 /// True if a syntax error begins in a range of bytes.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::Snapshot;
-use crate::syntax::Language;
+use crate::syntax::{Language, OpenText};
 use crate::text::{ByteOffset, Text};
 
 /// A part of a document, as a document of its own under the same URI.
@@ -147,39 +147,50 @@ fn part_start(
     latest: usize,
     known: Option<usize>,
 ) -> usize {
-    let mut number = text.line_number(ByteOffset(latest));
+    let number = text.line_number(ByteOffset(latest));
     let Some(language) = language else {
         return text.line_offset(number).0;
     };
     if !language.has_flat_files {
         return 0;
     }
-    // For each mark of strings that span lines: the offset and the parity of their number before.
-    let known = known.filter(|known| *known <= latest);
-    let mut counted: Option<(usize, Vec<bool>)> = None;
-    while number > 0 {
-        let start = text.line_offset(number).0;
-        if begins_statement(&text.line(number - 1), &text.line(number), language) {
-            let parities = match &counted {
-                Some((later, parities)) => {
-                    let between = parities_in(text, language, start..*later);
-                    std::iter::zip(parities, between)
-                        .map(|(a, b)| a ^ b)
-                        .collect()
-                }
-                None => {
-                    let from = known.filter(|known| *known <= start).unwrap_or(0);
-                    parities_in(text, language, from..start)
-                }
-            };
-            if !parities.contains(&true) {
-                return start;
-            }
-            counted = Some((start, parities));
-        }
-        number -= 1;
-    }
-    0
+    let known = known.filter(|known| *known <= latest).unwrap_or(0);
+    let before = line_starts(text, known, language).take_while(|line| line.offset <= latest);
+    let last = before
+        .filter(|line| line.begins && line.open.is_none())
+        .last();
+    last.map_or(known, |line| line.offset)
+}
+
+/// Start of a line.
+struct LineStart {
+    offset: usize,
+    /// The string or comment that is open there.
+    open: Option<OpenText>,
+    /// True if the line looks like the start of a statement of the top level.
+    begins: bool,
+}
+
+/// Returns the starts of the lines from the one that begins at `start`, outside of strings and
+/// comments.
+fn line_starts(text: &Text, start: usize, language: &Language) -> impl Iterator<Item = LineStart> {
+    let mut offset = start;
+    let mut open = None;
+    let mut before: Option<Cow<'_, str>> = None;
+    let lines = text.lines_from(text.line_number(ByteOffset(start)));
+    lines.map(move |line| {
+        let begins = |before: &Cow<'_, str>| begins_statement(before, &line, language);
+        let begins = before.as_ref().is_some_and(begins);
+        let start = LineStart {
+            offset,
+            open,
+            begins,
+        };
+        offset += line.len();
+        open = language.open_text(&line, open);
+        before = Some(line);
+        start
+    })
 }
 
 /// Returns the first offset from `least` on at which a statement begins, or else the text's end.
@@ -192,23 +203,20 @@ fn part_end(text: &Text, language: Option<&Language>, start: usize, least: usize
     if !language.has_flat_files {
         return length;
     }
-    let mut in_string = None;
-    for number in first.. {
-        let end = text.line_offset(number).0;
-        if end == length {
-            break;
+    let first = text.line_offset(first).0;
+    let lines = line_starts(text, start, language);
+    let mut lines = lines.skip_while(|line| line.offset < first).peekable();
+    let in_string = lines.peek().is_some_and(|line| line.open.is_some());
+    let mut end_in_string = None;
+    for LineStart { offset, open, .. } in lines.filter(|line| line.begins) {
+        if open.is_none() || end_in_string.is_some() && offset > least + LONGEST_END {
+            return end_in_string.filter(|_| open.is_some()).unwrap_or(offset);
         }
-        if end > least + LONGEST_END && in_string.is_some() {
-            break;
-        }
-        if begins_statement(&text.line(number - 1), &text.line(number), language) {
-            if !parities_in(text, language, start..end).contains(&true) {
-                return end;
-            }
-            in_string.get_or_insert(end);
+        if in_string {
+            end_in_string.get_or_insert(offset);
         }
     }
-    in_string.unwrap_or(length)
+    end_in_string.unwrap_or(length)
 }
 
 /// True if a line begins a statement of the top level: it is not indented, and begins with a word
@@ -220,15 +228,6 @@ fn begins_statement(before: &str, line: &str, language: &Language) -> bool {
         && !language.begins_clause(word)
         && !before.starts_with(['@', ')', ']', '}'])
         && !before.trim_end().ends_with('\\')
-}
-
-/// True for each mark of strings that span lines of which a range has an odd number.
-fn parities_in(text: &Text, language: &Language, range: Range<usize>) -> Vec<bool> {
-    let part = text.slice(ByteOffset(range.start)..ByteOffset(range.end));
-    let marks = language.quotes.iter().filter(|quote| quote.spans_lines);
-    marks
-        .map(|quote| part.matches(quote.mark).count() % 2 == 1)
-        .collect()
 }
 
 #[cfg(test)]
@@ -375,6 +374,21 @@ mod tests {
             let whole = clean(completion, &site(&text[..cursor], &text[cursor..], document.tree()));
             let of_part = clean(completion, &site(&near[..own], &near[own..], part.tree()));
             prop_assert_eq!(of_part, whole);
+        }
+    }
+
+    #[test]
+    fn marks_in_comments_and_lines_of_strings_divide_no_class() {
+        let method =
+            "  m() {\n    // As `m of old.\n    fail(`Expecting\none of ${this.all}`);\n  }\n\n";
+        let class = format!("class A {{\n{}}}\n", method.repeat(600));
+        let text = format!("const a = 1;\n\n{class}\n{class}");
+        for at in [text.len() / 3, text.len() * 2 / 3] {
+            let document = Snapshot::new("file:///a/a.ts", "typescript", 1, &text);
+            let (start, part) = document.near(ByteOffset(at));
+            let part = part.text.to_string();
+            assert!(text[start.0..].starts_with("class A {\n"), "{}", start.0);
+            assert!(part.ends_with("\n}\n") || part.ends_with("\n}\n\n"), "{at}");
         }
     }
 

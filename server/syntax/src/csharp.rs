@@ -156,6 +156,7 @@ pub(super) static CSHARP: Language = Language {
         "enum_member_declaration_list",
         "global_statement",
     ],
+    switch_bodies: &["switch_body"],
     clauses: &[
         "catch_clause",
         "finally_clause",
@@ -198,14 +199,17 @@ pub(super) static CSHARP: Language = Language {
         Quote {
             mark: "\"\"\"",
             spans_lines: true,
+            is_raw: true,
         },
         Quote {
             mark: "\"",
             spans_lines: false,
+            is_raw: false,
         },
         Quote {
             mark: "'",
             spans_lines: false,
+            is_raw: false,
         },
     ],
     opening_brackets: &["(", "[", "{"],

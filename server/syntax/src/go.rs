@@ -87,6 +87,11 @@ pub(super) static GO: Language = Language {
         "var_declaration",
     ],
     blocks: &["source_file", "block"],
+    switch_bodies: &[
+        "expression_switch_statement",
+        "select_statement",
+        "type_switch_statement",
+    ],
     clauses: &[
         "communication_case",
         "default_case",
@@ -109,14 +114,17 @@ pub(super) static GO: Language = Language {
         Quote {
             mark: "\"",
             spans_lines: false,
+            is_raw: false,
         },
         Quote {
             mark: "'",
             spans_lines: false,
+            is_raw: false,
         },
         Quote {
             mark: "`",
             spans_lines: true,
+            is_raw: true,
         },
     ],
     opening_brackets: &["(", "[", "{"],

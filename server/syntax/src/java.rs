@@ -117,6 +117,7 @@ pub(super) static JAVA: Language = Language {
         "enum_body_declarations",
         "interface_body",
     ],
+    switch_bodies: &["switch_block"],
     clauses: &[
         "catch_clause",
         "finally_clause",
@@ -146,14 +147,17 @@ pub(super) static JAVA: Language = Language {
         Quote {
             mark: "\"\"\"",
             spans_lines: true,
+            is_raw: false,
         },
         Quote {
             mark: "\"",
             spans_lines: false,
+            is_raw: false,
         },
         Quote {
             mark: "'",
             spans_lines: false,
+            is_raw: false,
         },
     ],
     opening_brackets: &["(", "[", "{"],

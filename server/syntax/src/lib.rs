@@ -9,6 +9,7 @@ mod imports;
 mod java;
 mod python;
 pub mod spelling;
+mod strings;
 pub mod text;
 mod typescript;
 
@@ -20,6 +21,7 @@ use crate::text::{ByteOffset, Text};
 
 pub use extent::CompletionExtent;
 pub use imports::{ImportedModule, module_path};
+pub use strings::OpenText;
 
 /// Description of a language: its grammar and its node kinds, as tree-sitter names them.
 pub struct Language {
@@ -37,6 +39,8 @@ pub struct Language {
     pub statements: &'static [&'static str],
     /// Kinds whose named children are statements or members.
     pub blocks: &'static [&'static str],
+    /// Kinds whose braces hold the cases of a `switch` or similar statement.
+    pub switch_bodies: &'static [&'static str],
     /// Kinds of a statement's part that holds a block, such as `else`.
     pub clauses: &'static [&'static str],
     /// Kinds of a function or method, whose `body` field is its body.
@@ -79,6 +83,8 @@ pub struct Quote {
     pub mark: &'static str,
     /// True if the literal may continue over line ends.
     pub spans_lines: bool,
+    /// True if a backslash in the literal escapes nothing.
+    pub is_raw: bool,
 }
 
 /// Line comment of an unknown language.
@@ -202,6 +208,11 @@ impl Language {
         self.blocks.contains(&node.kind())
     }
 
+    /// True if a node's braces hold the cases of a `switch` or similar statement.
+    pub fn is_switch_body(&self, node: Node<'_>) -> bool {
+        self.switch_bodies.contains(&node.kind())
+    }
+
     /// True if a node is a function or method.
     pub fn is_function(&self, node: Node<'_>) -> bool {
         self.functions.contains(&node.kind())
@@ -276,6 +287,7 @@ mod tests {
                 language.strings,
                 language.comments,
                 language.clauses,
+                language.switch_bodies,
             ];
             for kind in kinds.concat() {
                 assert_ne!(

@@ -42,6 +42,7 @@ pub(super) static PYTHON: Language = Language {
         "with_statement",
     ],
     blocks: &["module", "block"],
+    switch_bodies: &[],
     clauses: &[
         "case_clause",
         "elif_clause",
@@ -57,18 +58,22 @@ pub(super) static PYTHON: Language = Language {
         Quote {
             mark: "\"\"\"",
             spans_lines: true,
+            is_raw: false,
         },
         Quote {
             mark: "'''",
             spans_lines: true,
+            is_raw: false,
         },
         Quote {
             mark: "\"",
             spans_lines: false,
+            is_raw: false,
         },
         Quote {
             mark: "'",
             spans_lines: false,
+            is_raw: false,
         },
     ],
     opening_brackets: &["(", "[", "{"],

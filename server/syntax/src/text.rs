@@ -110,6 +110,12 @@ impl Text {
         self.0.get_line(number).map(Cow::from).unwrap_or_default()
     }
 
+    /// Returns the lines from a number on, each with its line break.
+    pub fn lines_from(&self, number: usize) -> impl Iterator<Item = Cow<'_, str>> {
+        let number = number.min(self.0.len_lines());
+        self.0.lines_at(number).map(Cow::from)
+    }
+
     /// Bytes from an offset on, at least one unless it is the end.
     pub fn bytes_from(&self, offset: ByteOffset) -> &[u8] {
         if offset.0 >= self.0.len_bytes() {

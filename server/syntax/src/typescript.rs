@@ -142,6 +142,7 @@ const COMMON: Language = Language {
         "while_statement",
     ],
     blocks: &["program", "statement_block", "class_body"],
+    switch_bodies: &["switch_body"],
     clauses: &["catch_clause", "else_clause", "finally_clause"],
     functions: &[
         "arrow_function",
@@ -166,14 +167,17 @@ const COMMON: Language = Language {
         Quote {
             mark: "\"",
             spans_lines: false,
+            is_raw: false,
         },
         Quote {
             mark: "'",
             spans_lines: false,
+            is_raw: false,
         },
         Quote {
             mark: "`",
             spans_lines: true,
+            is_raw: false,
         },
     ],
     opening_brackets: &["(", "[", "{", "${"],

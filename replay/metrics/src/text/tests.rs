@@ -363,7 +363,7 @@ proptest! {
                 Unit::ZeroOrOne => value == 0.0 || value == 1.0,
                 Unit::Fraction => (0.0..=1.0).contains(&value),
                 Unit::Percent => (0.0..=100.0).contains(&value) && value.fract() == 0.0,
-                Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Money => false,
+                Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Number | Unit::Money => false,
             }, "{} gave {value}", metric.metric.name);
         }
     }
@@ -380,7 +380,7 @@ proptest! {
             let without_identifiers = identifiers_cceval(&text, sample.syntax).is_empty();
             let full = match metric.metric.unit {
                 Unit::Percent => 100.0,
-                Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Money => f64::NAN,
+                Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Number | Unit::Money => f64::NAN,
                 Unit::Fraction if metric.metric.name.starts_with("id_") && without_identifiers => 0.0,
                 Unit::Fraction | Unit::ZeroOrOne => 1.0,
             };

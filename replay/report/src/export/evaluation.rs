@@ -143,6 +143,7 @@ impl<'a> EvaluationRecord<'a> {
                 Unit::Percent => "points",
                 Unit::Milliseconds => "ms",
                 Unit::Tokens => "tokens",
+                Unit::Number => "number",
                 Unit::Money => "currency",
             },
             "lower_is_better": metric.is_some_and(|metric| !metric.higher_is_better),
