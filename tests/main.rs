@@ -32,6 +32,7 @@ mod nvim;
 mod operators;
 mod papers;
 mod protocol;
+mod quarry;
 mod replay;
 mod repoexec;
 mod report;

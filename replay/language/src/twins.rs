@@ -225,33 +225,57 @@ fn apply_within(sorted: &[SourceEdit], text: &str, range: Range<usize>) -> Strin
     result
 }
 
-/// Lists the functions of a file that may be tests, with the edits that make twins of them. `files`
-/// are texts with their languages, `None` for JSON: the file of tests first, then those in which
-/// its expectations may be written. What is drawn depends on the seed.
-pub fn test_functions(files: &[(Option<&'static Language>, &str)], seed: u64) -> Vec<TestFunction> {
+/// A file in which expectations of tests may be written.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpectationFile<'a> {
+    /// Its name, without folders.
+    pub name: &'a str,
+    /// Its language; `None` for JSON and for other text.
+    pub language: Option<&'static Language>,
+    /// Its contents.
+    pub text: &'a str,
+}
+
+/// Lists the functions of a file that may be tests, with the edits that make twins of them. The
+/// file of tests comes first, then those in which its expectations may be written. What is drawn
+/// depends on the seed.
+pub fn test_functions(files: &[ExpectationFile<'_>], seed: u64) -> Vec<TestFunction> {
     // A value of JSON is an expression in JavaScript, if it is in parentheses.
     let data_language = Language::for_path(std::path::Path::new("data.js"));
-    let texts: Vec<(&'static Language, String, bool)> = files
+    let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let texts: Vec<(&'static Language, String, ExpectationFile<'_>)> = files
         .iter()
-        .filter_map(|(language, text)| match language {
-            Some(language) => Some((*language, (*text).to_owned(), false)),
-            None => Some((data_language?, format!("({text})"), true)),
+        .filter_map(|file| match file.language {
+            Some(language) => Some((language, file.text.to_owned(), *file)),
+            None if is_json(file.text) => Some((data_language?, format!("({})", file.text), *file)),
+            None => Some((data_language?, file.text.to_owned(), *file)),
         })
         .collect();
+    let is_text = |text: &str, file: &ExpectationFile<'_>| {
+        file.language.is_none() && text.len() == file.text.len()
+    };
     let trees: Vec<tree_sitter::Tree> = texts
         .iter()
-        .map(|(language, text, _)| language.parse(text))
+        .map(|(language, text, file)| match is_text(text, file) {
+            true => language.parse(""),
+            false => language.parse(text),
+        })
         .collect();
     let parsed: Vec<ParsedFile<'_>> = texts
         .iter()
         .zip(&trees)
-        .map(|((_, text, is_data), tree)| ParsedFile {
-            root: data_root(tree.root_node(), *is_data),
-            text,
-            is_data: *is_data,
+        .map(|((_, text, file), tree)| {
+            let is_data = file.language.is_none();
+            ParsedFile {
+                name: file.name,
+                root: data_root(tree.root_node(), is_data),
+                text,
+                is_data,
+                is_text: is_text(text, file),
+            }
         })
         .collect();
-    let Some((Some(language), _)) = files.first() else {
+    let Some(language) = files.first().and_then(|file| file.language) else {
         return Vec::new();
     };
     if trees.iter().any(is_too_deep) {
@@ -269,13 +293,64 @@ pub fn test_functions(files: &[(Option<&'static Language>, &str)], seed: u64) ->
         for edit in function
             .altered
             .iter_mut()
-            .filter(|edit| parsed[edit.file].is_data)
+            .filter(|edit| parsed[edit.file].is_data && !parsed[edit.file].is_text)
         {
             let range = &mut edit.edit.range;
             *range = range.start - 1..range.end - 1;
         }
     }
     functions
+}
+
+/// Words of comments that tools read.
+const DIRECTIVES: [&str; 7] = ["@", "go:", "+build", "Output:", "coding", "#!", "istanbul"];
+
+/// The text of a file of tests with blanks in place of its comments and of the documentation of its
+/// tests, in which an expectation may be written once more.
+pub fn without_comments(language: &'static Language, text: &str) -> String {
+    let tree = language.parse(text);
+    let mut bytes = text.as_bytes().to_vec();
+    let mut pending = vec![tree.root_node()];
+    while let Some(node) = pending.pop() {
+        let range = if node.kind().contains("comment") {
+            let source = &text[node.byte_range()];
+            let marks = if source.starts_with('#') { 1 } else { 2 };
+            let is_directive = DIRECTIVES.iter().any(|word| source.contains(word));
+            let end = node.end_byte() - if source.ends_with("*/") { 2 } else { 0 };
+            Some(node.start_byte() + marks..end).filter(|_| !is_directive)
+        } else {
+            pending.extend(named_children(node));
+            documentation(node, text)
+        };
+        for byte in range
+            .and_then(|range| bytes.get_mut(range))
+            .into_iter()
+            .flatten()
+        {
+            if *byte != b'\n' && *byte != b'\r' {
+                *byte = b' ';
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The documentation of a test in Python, without its quotes.
+fn documentation(node: Node<'_>, text: &str) -> Option<Range<usize>> {
+    if node.kind() != "function_definition" {
+        return None;
+    }
+    let name = node.child_by_field_name("name")?;
+    let first = node.child_by_field_name("body")?.named_child(0)?;
+    let string = first
+        .named_child(0)
+        .filter(|string| string.kind() == "string" && first.kind() == "expression_statement")?;
+    let content = named_children(string)
+        .into_iter()
+        .find(|child| child.kind() == "string_content")?;
+    text[name.byte_range()]
+        .starts_with("test")
+        .then(|| content.byte_range())
 }
 
 /// The value of a file of data, without what encloses it.
@@ -370,7 +445,12 @@ mod tests {
     fn twins_of(path: &str, text: &str) -> Vec<String> {
         let language = Language::for_path(Path::new(path)).expect("a language of the table");
         let mut lines = Vec::new();
-        for function in test_functions(&[(Some(language), text)], 7) {
+        let file = ExpectationFile {
+            name: path,
+            language: Some(language),
+            text,
+        };
+        for function in test_functions(&[file], 7) {
             lines.push(function.names.join(" > ").replace('\0', "*"));
             let neutral = function.neutral.iter();
             let neutral = neutral.flat_map(|neutral| neutral.single.iter().chain(&neutral.several));
@@ -586,6 +666,193 @@ func Testify() {}
     }
 
     #[test]
+    fn answers_written_in_unusual_ways_are_altered() {
+        let python = r#"
+def test_bounds():
+    assert 3 < f() < 7
+def test_choices():
+    assert f() in (3, 4)
+def test_pattern():
+    assert re.fullmatch(r"ab\d+", f())
+def test_beginning():
+    assert f().startswith("ab")
+def test_member():
+    assert f() is Season.SUMMER
+    g(Season.WINTER)
+def test_empty():
+    assert f() == []
+def test_truth():
+    assert f() is True
+def test_escape():
+    assert f() == "ab\n"
+def test_foreign():
+    assert f(3) == Money.parse("3.50")
+class Case:
+    def test_greater(self):
+        self.assertGreater(f(), 3)
+    def test_one(self):
+        self.assertIn(f(), [3, 4])
+"#;
+        let typescript = r#"
+it("bounds", () => { expect(f()).toBeGreaterThan(3); });
+it("orders", () => { assert.ok(f() > 3 && f() < 7); });
+it("has choices", () => { expect([3, 4]).toContain(f()); });
+it("includes", () => { assert.ok([3, 4].includes(f())); });
+it("matches", () => { expect(f()).toMatch(/ab\d+/); });
+it("has a member", () => { expect(f()).toBe(Season.Summer); g(Season.Winter); });
+it("is empty", () => { expect(f()).toEqual([]); });
+it.each([[1, 2]] as const)("is %s", (n, wanted) => { expect(f(n)).toBe(wanted); });
+it("is foreign", () => { expect(f(3)).toEqual(money("3.50")); });
+"#;
+        let go = r#"package f
+
+func TestBounds(t *testing.T) {
+	if got := f(); got < 3 || got > 7 {
+		t.Error(got)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	if got := f(); got != 3 && got != 4 {
+		t.Error(got)
+	}
+}
+
+func TestPattern(t *testing.T) {
+	if !regexp.MustCompile("^ab3$").MatchString(f()) {
+		t.Error()
+	}
+}
+
+func TestRows(t *testing.T) {
+	for _, row := range []struct {
+		in  string
+		err bool
+	}{{"a", true}, {"b", false}} {
+		if _, err := f(row.in); row.err && err == nil {
+			t.Error()
+		}
+	}
+}
+"#;
+        let java = r#"class FTest {
+    @Test
+    void bounds() {
+        assertTrue(f() > 3 && f() < 7);
+    }
+
+    @Test
+    void choices() {
+        assertTrue(List.of(3, 4).contains(f()));
+    }
+
+    @Test
+    void pattern() {
+        assertTrue(f().matches("ab3"));
+    }
+
+    @Test
+    void member() {
+        assertEquals(Season.SUMMER, f(Season.WINTER));
+    }
+
+    @Test
+    void empty() {
+        assertEquals(List.of(), f());
+    }
+
+    @Test
+    void foreign() {
+        assertEquals(List.of(new Amount(3)), f());
+    }
+}
+"#;
+        for (path, text, count) in [
+            ("t.py", python, 11),
+            ("t.ts", typescript, 9),
+            ("f_test.go", go, 4),
+            ("FTest.java", java, 6),
+        ] {
+            // Every edit parses.
+            twins_of(path, text);
+            let file = ExpectationFile {
+                name: path,
+                language: Language::for_path(Path::new(path)),
+                text,
+            };
+            let functions = test_functions(&[file], 3);
+            assert_eq!(functions.len(), count, "{path}");
+            for function in functions {
+                assert!(!function.altered.is_empty(), "{path}: {:?}", function.names);
+            }
+        }
+    }
+
+    #[test]
+    fn files_of_text_and_snapshots_are_altered() {
+        let python = "def test_a():\n    assert f() == (HERE / \"wanted.txt\").read_text()\n";
+        let typescript = "it(\"a\", () => { expect(f()).toMatchSnapshot(); });\n";
+        let snapshot = "exports[`a 1`] = `\"ab\"`;\n\nexports[`b 1`] = `\"cd\"`;\n";
+        for (path, text, name, data) in [
+            ("t.py", python, "wanted.txt", "4127\n"),
+            ("a.test.ts", typescript, "a.test.ts.snap", snapshot),
+        ] {
+            let tests = ExpectationFile {
+                name: path,
+                language: Language::for_path(Path::new(path)),
+                text,
+            };
+            let other = ExpectationFile {
+                name,
+                language: None,
+                text: data,
+            };
+            let functions = test_functions(&[tests, other], 5);
+            assert!(!functions[0].altered.is_empty(), "{path}");
+            for altered in &functions[0].altered {
+                assert_eq!(altered.file, 1);
+                let changed = apply(&[&altered.edit], data);
+                assert_eq!(changed.lines().count(), data.lines().count());
+                let differ = changed.lines().zip(data.lines()).filter(|(a, b)| a != b);
+                assert_eq!(
+                    differ.count(),
+                    data.lines().filter(|line| !line.is_empty()).count()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn comments_are_blank_but_for_those_that_tools_read() {
+        let blank = |path: &str, text: &str| {
+            let language = Language::for_path(Path::new(path)).expect("a language of the table");
+            without_comments(language, text)
+        };
+        assert_eq!(
+            blank(
+                "t.py",
+                "def test_a():\n    \"\"\"Is 14.\"\"\"\n    assert f() == 14  # It is 14: ö\n"
+            ),
+            format!(
+                "def test_a():\n    \"\"\"{}\"\"\"\n    assert f() == 14  #{}\n",
+                " ".repeat(6),
+                " ".repeat(13)
+            )
+        );
+        assert_eq!(
+            blank(
+                "t.ts",
+                "// @vitest-environment jsdom\nexpect(f()).toBe(\"// 1\"); // is 1\n/* is 1 */\n"
+            ),
+            "// @vitest-environment jsdom\nexpect(f()).toBe(\"// 1\"); //     \n/*      */\n"
+        );
+        assert_eq!(
+            blank("t_test.go", "//go:build linux\n\npackage t // is 1\n"),
+            "//go:build linux\n\npackage t //     \n"
+        );
+    }
+
+    #[test]
     fn indexed_lists_have_the_indexed_element_altered() {
         let go = "package f\n\nvar listed = []int{4127, 6}\nvar named = map[int]int{1: 31, 0: 52}\n\n\
             func TestListed(t *testing.T) {\n\tassert.Equal(t, listed[0], f(1))\n}\n\n\
@@ -596,8 +863,12 @@ func Testify() {}
             ("f_test.go", go, &["4127", "31"][..]),
             ("FTest.java", java, &["4127"]),
         ] {
-            let language = Language::for_path(std::path::Path::new(path));
-            let functions = test_functions(&[(language, text)], 1);
+            let file = ExpectationFile {
+                name: path,
+                language: Language::for_path(std::path::Path::new(path)),
+                text,
+            };
+            let functions = test_functions(&[file], 1);
             assert_eq!(functions.len(), values.len());
             for (function, value) in functions.iter().zip(values) {
                 assert!(!function.altered.is_empty(), "{path} {value}");

@@ -68,6 +68,7 @@ const GRAMMAR: Grammar = Grammar {
     functions: &["function_declaration", "method_declaration", "func_literal"],
     returns: "return_statement",
     lists: &["literal_value"],
+    empty: &[("interpreted_string_literal", "\"\"", "\"x\"")],
     is_pure: |name| PURE.contains(&name),
     assertion: |node, text| match node.kind() {
         "if_statement" => branch(node, text),
@@ -191,6 +192,8 @@ fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         complement: Some(complement),
         is_truth: matches!(value.kind(), "call_expression" | "identifier")
             && compared(condition, text).is_empty(),
+        bounds: bounds(condition, text),
+        choices: choices(condition, text),
         ..Assertion::comparing(compared(condition, text))
     })
 }
@@ -207,7 +210,7 @@ fn reports(statement: Node<'_>, text: &str) -> bool {
 
 /// Returns the operands of the comparisons in a condition, and the arguments of `DeepEqual` and
 /// similar functions; the right one of each first. If several values are correct, as in
-/// `got != 1 && got != 2`, none of them is altered.
+/// `got != 1 && got != 2`, none of them is altered alone, see [`choices`].
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     match condition.kind() {
         "binary_expression" => {
@@ -215,25 +218,84 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
             let operands = named_children(condition).into_iter().rev();
             match operator.map(|operator| &text[operator.byte_range()]) {
                 Some("!=" | "==") => operands.collect(),
-                Some("&&") => Vec::new(),
+                // A table may say in which rows an error is expected.
+                Some("&&") => operands
+                    .map(|part| match part.kind() {
+                        "unary_expression" => part.named_child(0).unwrap_or(part),
+                        _ => part,
+                    })
+                    .filter(|part| part.kind() == "selector_expression")
+                    .collect(),
                 _ => operands.flat_map(|part| compared(part, text)).collect(),
             }
         }
         "call_expression" => {
             let function = condition.child_by_field_name("function");
-            let is_equality =
-                function.is_some_and(|function| text[function.byte_range()].ends_with("Equal"));
-            condition
+            let is_equality = function.is_some_and(|function| {
+                let name = &text[function.byte_range()];
+                let names = ["Equal", "HasPrefix", "HasSuffix", "MatchString", "Contains"];
+                names.iter().any(|end| name.ends_with(end)) && !name.starts_with("slices.")
+            });
+            let arguments = condition
                 .child_by_field_name("arguments")
                 .filter(|_| is_equality)
-                .map_or_else(Vec::new, |arguments| {
-                    named_children(arguments).into_iter().rev().collect()
-                })
+                .map_or_else(Vec::new, named_children);
+            // A pattern that is compiled where it is used.
+            let pattern = function
+                .and_then(|function| function.child_by_field_name("operand"))
+                .filter(|operand| is_equality && operand.kind() == "call_expression");
+            pattern
+                .into_iter()
+                .chain(arguments.into_iter().rev())
+                .collect()
         }
         "unary_expression" | "parenthesized_expression" => named_children(condition)
             .into_iter()
             .flat_map(|part| compared(part, text))
             .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The operands of orderings, such as `got < 3 || got > 7`.
+fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let operator = condition.child_by_field_name("operator");
+    let operator = operator.map(|operator| &text[operator.byte_range()]);
+    match (condition.kind(), operator) {
+        ("binary_expression", Some("<" | ">" | "<=" | ">=")) => named_children(condition),
+        ("binary_expression", Some("||"))
+        | ("parenthesized_expression" | "unary_expression", _) => named_children(condition)
+            .into_iter()
+            .flat_map(|part| bounds(part, text))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The values of which one is right, as in `got != 1 && got != 2` and in
+/// `!slices.Contains([]int{1, 2}, got)`.
+fn choices<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let operator = condition.child_by_field_name("operator");
+    let operator = operator.map(|operator| &text[operator.byte_range()]);
+    let parts = || named_children(condition).into_iter();
+    match (condition.kind(), operator) {
+        ("binary_expression", Some("&&")) => parts()
+            .flat_map(|part| match part.child_by_field_name("operator") {
+                Some(operator) if &text[operator.byte_range()] == "!=" => {
+                    part.child_by_field_name("right").into_iter().collect()
+                }
+                _ => choices(part, text),
+            })
+            .collect(),
+        ("unary_expression" | "parenthesized_expression", _) => {
+            parts().flat_map(|part| choices(part, text)).collect()
+        }
+        ("call_expression", _) => condition
+            .child_by_field_name("function")
+            .filter(|function| &text[function.byte_range()] == "slices.Contains")
+            .and_then(|_| condition.child_by_field_name("arguments")?.named_child(0))
+            .and_then(|list| list.child_by_field_name("body"))
+            .map_or_else(Vec::new, named_children),
         _ => Vec::new(),
     }
 }

@@ -78,6 +78,13 @@ const GRAMMAR: Grammar = Grammar {
     functions: &["method_declaration", "lambda_expression"],
     returns: "return_statement",
     lists: &["array_initializer", "argument_list"],
+    empty: &[
+        ("string_literal", "\"\"", "\"x\""),
+        ("method_invocation", "List.of()", "List.of(0)"),
+        ("method_invocation", "Set.of()", "Set.of(0)"),
+        ("method_invocation", "Map.of()", "Map.of(0, 0)"),
+        ("method_invocation", "Optional.empty()", "Optional.of(0)"),
+    ],
     is_pure: |name| PURE.contains(&name),
     assertion: |node, text| match node.kind() {
         "method_invocation" => call(node, text),
@@ -251,6 +258,21 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         Some(class) => Assertion::expecting(class, text, &EXCEPTIONS),
         None => Assertion::comparing(expected.into_iter().collect()),
     };
+    let is_condition = word == "assertTrue";
+    let conditions = || condition.filter(|_| is_condition).into_iter();
+    let comparing = Assertion {
+        compared: conditions()
+            .flat_map(|condition| compared(condition, text))
+            .chain(comparing.compared)
+            .collect(),
+        bounds: conditions()
+            .flat_map(|condition| bounds(condition, text))
+            .collect(),
+        choices: conditions()
+            .flat_map(|condition| choices(condition, text))
+            .collect(),
+        ..comparing
+    };
     let assertion = Assertion {
         is_truth: matches!(word, "assertTrue" | "assertFalse") && is_value,
         complement: complement.map(|other| {
@@ -268,6 +290,56 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         || !assertion.other_exceptions.is_empty()
         || assertion.complement.is_some();
     is_assertion.then_some(assertion)
+}
+
+/// The values that a condition compares with.
+fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let word = |field: &str| {
+        let node = condition.child_by_field_name(field);
+        node.map(|node| &text[node.byte_range()])
+    };
+    let parts = || named_children(condition).into_iter();
+    match condition.kind() {
+        "binary_expression" if word("operator") == Some("==") => parts().rev().collect(),
+        "binary_expression" if word("operator") == Some("&&") => {
+            parts().flat_map(|part| compared(part, text)).collect()
+        }
+        "parenthesized_expression" => parts().flat_map(|part| compared(part, text)).collect(),
+        "method_invocation"
+            if matches!(
+                word("name"),
+                Some("equals" | "matches" | "startsWith" | "endsWith")
+            ) =>
+        {
+            let arguments = condition.child_by_field_name("arguments");
+            arguments.map_or_else(Vec::new, named_children)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The operands of an ordering, and of several that all hold.
+fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let operator = condition.child_by_field_name("operator");
+    let operator = operator.map(|operator| &text[operator.byte_range()]);
+    match (condition.kind(), operator) {
+        ("binary_expression", Some("<" | ">" | "<=" | ">=")) => named_children(condition),
+        ("binary_expression", Some("&&")) | ("parenthesized_expression", _) => {
+            let parts = named_children(condition).into_iter();
+            parts.flat_map(|part| bounds(part, text)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The elements of the list that a membership names, such as `List.of(1, 2).contains(value)`.
+fn choices<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let name = condition.child_by_field_name("name");
+    name.filter(|name| &text[name.byte_range()] == "contains")
+        .and_then(|_| condition.child_by_field_name("object"))
+        .filter(|list| text[list.byte_range()].contains(".of("))
+        .and_then(|list| list.child_by_field_name("arguments"))
+        .map_or_else(Vec::new, named_children)
 }
 
 /// True if a call is chained to `assertThat(…)`.

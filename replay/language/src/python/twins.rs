@@ -25,8 +25,10 @@ const OPPOSITES: [(&str, &str); 10] = [
 ];
 
 /// unittest's assertions that compare with an expected value.
-const EQUALITIES: [&str; 9] = [
+const EQUALITIES: [&str; 11] = [
     "assertEqual",
+    "assertIs",
+    "assertAlmostEqual",
     "assertEquals",
     "assertListEqual",
     "assertTupleEqual",
@@ -246,6 +248,13 @@ const GRAMMAR: Grammar = Grammar {
     functions: &["function_definition", "lambda"],
     returns: "return_statement",
     lists: &["list", "tuple"],
+    empty: &[
+        ("list", "[]", "[0]"),
+        ("tuple", "()", "(0,)"),
+        ("dictionary", "{}", "{0: 0}"),
+        ("string", "\"\"", "\"x\""),
+        ("string", "''", "'x'"),
+    ],
     is_pure: |name| PURE.contains(&name.rsplit('.').next().unwrap_or(name)),
     assertion: |node, text| match node.kind() {
         "assert_statement" => assert_statement(node, text),
@@ -282,6 +291,8 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
             value.kind(),
             "call" | "attribute" | "subscript" | "identifier"
         ),
+        bounds: bounds(condition, text),
+        choices: choices(condition, text),
         ..Assertion::comparing(compared(condition, text))
     })
 }
@@ -300,12 +311,12 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let word = |node: Node<'_>| &text[node.byte_range()];
     let mut found = Vec::new();
     match (condition.kind(), operator(condition).map(word)) {
-        ("comparison_operator", Some("==")) => {
+        ("comparison_operator", Some("==" | "is")) => {
             found.extend(named_children(condition).into_iter().rev());
         }
+        ("call", _) => found.extend(searched(condition, text)),
         ("comparison_operator", Some("in")) => found.extend(condition.named_child(0)),
-        ("boolean_operator", Some("or"))
-        | ("call" | "lambda" | "interpolation" | "subscript", _) => {}
+        ("boolean_operator", Some("or")) | ("lambda" | "interpolation" | "subscript", _) => {}
         _ => {
             for child in named_children(condition) {
                 found.extend(compared(child, text));
@@ -313,6 +324,41 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
         }
     }
     found
+}
+
+/// The text that a call looks for in its value: a pattern, a beginning or an end.
+fn searched<'t>(call: Node<'t>, text: &str) -> Option<Node<'t>> {
+    let function = call.child_by_field_name("function")?;
+    let name = text[function.byte_range()].rsplit('.').next()?;
+    matches!(
+        name,
+        "match" | "fullmatch" | "search" | "startswith" | "endswith"
+    )
+    .then(|| call.child_by_field_name("arguments")?.named_child(0))?
+}
+
+/// The operands of an ordering, such as `3 < value < 7`, and of several that all hold.
+fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let word = |node: Node<'_>| &text[node.byte_range()];
+    match (condition.kind(), operator(condition).map(word)) {
+        ("comparison_operator", Some("<" | ">" | "<=" | ">=")) => named_children(condition),
+        ("boolean_operator", Some("and")) => named_children(condition)
+            .into_iter()
+            .flat_map(|part| bounds(part, text))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The elements of the list that a membership names, such as `value in (1, 2)`.
+fn choices<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let word = |node: Node<'_>| &text[node.byte_range()];
+    let list = match (condition.kind(), operator(condition).map(word)) {
+        ("comparison_operator", Some("in")) => condition.named_child(1),
+        _ => None,
+    };
+    list.filter(|list| matches!(list.kind(), "list" | "tuple" | "set"))
+        .map_or_else(Vec::new, named_children)
 }
 
 fn negated(condition: Node<'_>, text: &str) -> SourceEdit {
@@ -382,7 +428,24 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let compared = match positional.as_slice() {
         [first, second, ..] if is_equality => vec![*second, *first],
         [member, ..] if word == "assertIn" => vec![*member],
+        [_, pattern, ..] if word == "assertRegex" => vec![*pattern],
         [condition, ..] if word == "assertTrue" => self::compared(*condition, text),
+        _ => Vec::new(),
+    };
+    let bounds = match positional.as_slice() {
+        [value, bound, ..]
+            if word.starts_with("assertGreater") || word.starts_with("assertLess") =>
+        {
+            vec![*bound, *value]
+        }
+        [condition, ..] if word == "assertTrue" => self::bounds(*condition, text),
+        _ => Vec::new(),
+    };
+    let choices = match positional.as_slice() {
+        [_, list, ..] if word == "assertIn" && matches!(list.kind(), "list" | "tuple" | "set") => {
+            named_children(*list)
+        }
+        [condition, ..] if word == "assertTrue" => self::choices(*condition, text),
         _ => Vec::new(),
     };
     let is_truth = matches!(word, "assertTrue" | "assertFalse")
@@ -392,6 +455,8 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     Some(Assertion {
         complement: opposite.map(|opposite| SourceEdit::new(name.byte_range(), opposite)),
         is_truth,
+        bounds,
+        choices,
         ..Assertion::comparing(compared)
     })
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use super::SourceEdit;
@@ -31,6 +31,8 @@ pub(crate) enum Form {
     Elements(Vec<Range<usize>>),
     /// A text of several lines, which holds values in quotes or digits.
     Snapshot,
+    /// A named constant or a member, such as `Season.Summer`.
+    Constant,
 }
 
 impl Candidate {
@@ -67,18 +69,32 @@ pub(super) struct DrawnEdit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Site {
     rows: Vec<Vec<Candidate>>,
+    /// True if the numbers are bounds, all of which move by the same amount.
+    moves: bool,
 }
 
 impl Site {
     pub(super) fn single(candidate: Candidate) -> Self {
         Self {
             rows: vec![vec![candidate]],
+            moves: false,
         }
+    }
+
+    /// Numbers that bound a value: another value must fit all of them once they are altered.
+    /// `None` for no numbers.
+    pub(super) fn bounds(candidates: Vec<Candidate>) -> Option<Self> {
+        let is_number = |candidate: &Candidate| candidate.form == Form::Number;
+        let numbers: Vec<Candidate> = candidates.into_iter().filter(is_number).collect();
+        (!numbers.is_empty()).then(|| Self {
+            rows: vec![numbers],
+            moves: true,
+        })
     }
 
     /// Candidates of rows, of each of which one is altered; `None` for no rows.
     pub(super) fn rows(rows: Vec<Vec<Candidate>>) -> Option<Self> {
-        (!rows.is_empty()).then_some(Self { rows })
+        (!rows.is_empty()).then_some(Self { rows, moves: false })
     }
 
     /// A site for each row; rows that are alike are altered together.
@@ -91,7 +107,10 @@ impl Site {
                 .find(|site| row_texts(&site.rows[0], files) == texts)
             {
                 Some(site) => site.rows.push(row),
-                None => sites.push(Self { rows: vec![row] }),
+                None => sites.push(Self {
+                    rows: vec![row],
+                    moves: false,
+                }),
             }
         }
         sites
@@ -103,6 +122,9 @@ impl Site {
 
     /// Draws edits that each alter the expectation in another way, with the index of their file.
     pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
+        if self.moves {
+            return self.moved(files, rng);
+        }
         let mut edits: Vec<DrawnEdit> = Vec::new();
         // Rows that are alike are altered alike: code that reads the answer of another row would
         // fail a twin of one of them, like code that can't read.
@@ -145,6 +167,57 @@ impl Site {
                 edits.push(DrawnEdit { file, way, edit });
             }
         }
+        edits
+    }
+}
+
+impl Site {
+    /// Draws edits that each add an amount to all numbers, or subtract it. The amount is more than
+    /// their distance, so that no value fits before and after.
+    fn moved(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
+        let numbers: Vec<&Candidate> = self.rows.iter().flatten().collect();
+        let Some(file) = numbers.first().map(|first| first.file) else {
+            return Vec::new();
+        };
+        let text = files[file].text;
+        let values: Option<Vec<(f64, usize)>> = numbers
+            .iter()
+            .map(|number| {
+                let source = &text[number.range.clone()];
+                let decimals = source.split_once('.').map_or(0, |(_, digits)| digits.len());
+                Some((source.parse::<f64>().ok()?, decimals)).filter(|_| number.file == file)
+            })
+            .collect();
+        let Some(values) = values else {
+            return Vec::new();
+        };
+        let most = values
+            .iter()
+            .map(|(value, _)| *value)
+            .fold(f64::MIN, f64::max);
+        let least = values
+            .iter()
+            .map(|(value, _)| *value)
+            .fold(f64::MAX, f64::min);
+        let amount = (most - least + most.abs() * rng.random_range(0.5..2.0)).ceil() + 2.0;
+        let mut edits = Vec::new();
+        for (way, amount) in [(Way::First, amount), (Way::Anywhere, -amount)] {
+            // The sign of a number is not among its literals.
+            if least + amount < 0.0 {
+                continue;
+            }
+            let parts = numbers.iter().zip(&values);
+            let parts = parts.map(|(number, (value, decimals))| {
+                SourceEdit::new(
+                    number.range.clone(),
+                    &format!("{:.*}", *decimals, value + amount),
+                )
+            });
+            if let Some(edit) = SourceEdit::joined(parts.collect(), text) {
+                edits.push(DrawnEdit { file, way, edit });
+            }
+        }
+        edits.shuffle(rng);
         edits
     }
 }
@@ -205,6 +278,10 @@ fn replacements(
             .into_iter()
             .collect(),
         Form::Snapshot => altered_snapshot(source, rng),
+        Form::Constant => other_constant(source, file.text, rng)
+            .map(|other| (Way::Other, other))
+            .into_iter()
+            .collect(),
     };
     replacements.retain(|(_, replacement)| replacement != source);
     replacements
@@ -298,9 +375,10 @@ fn with_other_digit(number: &str, at: usize, rng: &mut impl Rng) -> String {
 /// Other strings that look like this one: another string of the file, and this one with another
 /// letter or digit. Empty for one with an escape, whose letters are not the string's.
 fn altered_texts(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
-    if source.contains('\\') || source.contains("${") {
+    if source.contains("${") {
         return Vec::new();
     }
+    let escaped = escaped(source);
     let is_plain = |word: &str| {
         word.chars()
             .all(|letter| letter.is_alphanumeric() || " _-.".contains(letter))
@@ -321,7 +399,9 @@ fn altered_texts(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, Stri
     let letters: Vec<(usize, char)> = source
         .char_indices()
         .filter(|(at, letter)| {
-            letter.is_ascii_alphanumeric() && !source[..*at].ends_with(['%', '{'])
+            letter.is_ascii_alphanumeric()
+                && !source[..*at].ends_with(['%', '{'])
+                && !escaped.iter().any(|range| range.contains(at))
         })
         .collect();
     let digits: Vec<(usize, char)> = letters
@@ -338,6 +418,53 @@ fn altered_texts(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, Stri
     }
     all.shuffle(rng);
     all
+}
+
+/// The ranges of a string's escapes, whose letters are not the string's.
+fn escaped(source: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = source[at..].find('\\').map(|start| at + start) {
+        let rest = &source[start + 1..];
+        let length = match rest.chars().next() {
+            Some('x') => 3,
+            Some('u') => 5,
+            Some('U') => 9,
+            Some('0'..='7') => rest.bytes().take(3).take_while(u8::is_ascii_digit).count(),
+            Some('N' | 'p' | 'k') => rest.find('}').map_or(1, |end| end + 1),
+            Some(letter) => letter.len_utf8(),
+            None => 0,
+        };
+        at = (start + 1 + length).min(source.len());
+        while !source.is_char_boundary(at) {
+            at += 1;
+        }
+        found.push(start..at);
+    }
+    found
+}
+
+/// Another constant of the file: another member of the same value, or another name in capitals.
+fn other_constant(source: &str, text: &str, rng: &mut impl Rng) -> Option<String> {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let words = text
+        .split(|letter: char| !is_part(letter) && letter != '.')
+        .filter(|word| *word != source);
+    let is_capital = |word: &str| {
+        word.len() > 1
+            && word.starts_with(|letter: char| letter.is_ascii_uppercase())
+            && !word.contains(|letter: char| letter.is_lowercase() || letter == '.')
+    };
+    let others: Vec<&str> = match source.rsplit_once('.') {
+        Some((object, _)) => words
+            .filter(|word| word.rsplit_once('.').is_some_and(|(of, _)| of == object))
+            .filter(|word| !text.contains(&format!("{word}(")))
+            .collect(),
+        None => words
+            .filter(|word| is_capital(word) && !text.contains(&format!("{word}(")))
+            .collect(),
+    };
+    others.choose(rng).map(|other| (*other).to_owned())
 }
 
 /// Another letter or digit of the same kind.
@@ -437,6 +564,49 @@ mod tests {
         assert!(altered_numbers("0x1f", "", &mut rng).is_empty());
         assert!(altered_texts("\\n", "", &mut rng).is_empty());
         assert!(altered_texts("--", "", &mut rng).is_empty());
+        for (_, altered) in altered_texts("\\x41\\n\\u00e9b", "", &mut rng) {
+            assert!(altered.starts_with("\\x41\\n\\u00e9"), "{altered}");
+        }
+    }
+
+    #[test]
+    fn bounds_move_together_and_away() {
+        let language = fillrate_syntax::Language::by_id("python").expect("it is known");
+        let text = "40.5 < f() < 44";
+        let tree = language.parse(text);
+        let file = ParsedFile {
+            name: "test.py",
+            root: tree.root_node(),
+            text,
+            is_data: false,
+            is_text: false,
+        };
+        let bounds = [
+            Candidate::new(0, 0..4, Form::Number),
+            Candidate::new(0, 13..15, Form::Number),
+        ];
+        let site = Site::bounds(bounds.to_vec()).expect("there are numbers");
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        for drawn in site.draw(&[file], &mut rng) {
+            let altered = super::super::apply(&[&drawn.edit], text);
+            let (least, most) = altered.split_once(" < f() < ").expect("both bounds");
+            let (least, most): (f64, f64) = (least.parse().unwrap(), most.parse().unwrap());
+            assert!((most - least - 3.5).abs() < 1e-9, "{altered}");
+            assert!(least > 44.0 || most < 40.5, "{altered}");
+        }
+    }
+
+    #[test]
+    fn constants_have_others_of_their_kind() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let text = "f() is Season.SUMMER; Season.WINTER; Other.X; Season.parse(); EUR, USD, Eur";
+        let other = |source, rng: &mut ChaCha8Rng| other_constant(source, text, rng);
+        assert_eq!(
+            other("Season.SUMMER", &mut rng).as_deref(),
+            Some("Season.WINTER")
+        );
+        assert_eq!(other("USD", &mut rng).as_deref(), Some("EUR"));
+        assert_eq!(other("Other.X", &mut rng), None);
     }
 
     #[test]
@@ -458,9 +628,11 @@ mod tests {
         let text = "[\"b\", \"c\"]";
         let tree = language.parse(text);
         let file = ParsedFile {
+            name: "test.py",
             root: tree.root_node(),
             text,
             is_data: false,
+            is_text: false,
         };
         let candidates = [
             Candidate::new(0, 2..3, Form::Text),
@@ -489,9 +661,11 @@ mod tests {
         let text = "[(1, 4127), (2, 4127), (3, 98)]";
         let tree = language.parse(text);
         let file = ParsedFile {
+            name: "test.py",
             root: tree.root_node(),
             text,
             is_data: false,
+            is_text: false,
         };
         let number =
             |at: usize, length: usize| vec![Candidate::new(0, at..at + length, Form::Number)];

@@ -37,6 +37,8 @@ pub(crate) struct Grammar {
     pub(crate) returns: &'static str,
     /// Lists whose elements have an order.
     pub(crate) lists: &'static [&'static str],
+    /// Literals of empty values, with their kinds and with literals of other values.
+    pub(crate) empty: &'static [(&'static str, &'static str, &'static str)],
     /// True for functions of the language or its libraries whose results depend only on their
     /// arguments.
     pub(crate) is_pure: fn(&str) -> bool,
@@ -50,6 +52,12 @@ pub(crate) struct Grammar {
 pub(crate) struct Assertion<'t> {
     /// The values that are compared; those that are expectations more often come first.
     pub(crate) compared: Vec<Node<'t>>,
+    /// Values that bound the code's value from one side.
+    pub(crate) bounds: Vec<Node<'t>>,
+    /// Values of which the code's value is one.
+    pub(crate) choices: Vec<Node<'t>>,
+    /// True if the expected value is in the snapshot file of the tests.
+    pub(crate) is_stored: bool,
     /// Edits that each put another class of exceptions in the place of the expected one.
     pub(crate) other_exceptions: Vec<SourceEdit>,
     /// The edit that turns it into its complement.
@@ -63,6 +71,9 @@ impl<'t> Assertion<'t> {
     pub(crate) fn comparing(compared: Vec<Node<'t>>) -> Self {
         Self {
             compared,
+            bounds: Vec::new(),
+            choices: Vec::new(),
+            is_stored: false,
             other_exceptions: Vec::new(),
             complement: None,
             is_truth: false,
@@ -94,10 +105,14 @@ pub(crate) struct Cells<'t> {
 /// A parsed file.
 #[derive(Clone, Copy)]
 pub(crate) struct ParsedFile<'t> {
+    /// Its name, without folders.
+    pub(crate) name: &'t str,
     pub(crate) root: Node<'t>,
     pub(crate) text: &'t str,
     /// True for a file of data, whose root is its value.
     pub(crate) is_data: bool,
+    /// True for a file of data that is plain text.
+    pub(crate) is_text: bool,
 }
 
 /// A function within which names have values, and what it is called with.
@@ -158,8 +173,14 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 let complement = assertion.complement.map(|edit| (self.file, edit));
                 let others = assertion.other_exceptions.into_iter();
                 let answer = complement.clone().filter(|_| assertion.is_truth);
+                let mut sites = self.expected(&assertion.compared);
+                sites.extend(self.bounds(&assertion.bounds));
+                sites.extend(self.choices(&assertion.choices));
+                if assertion.is_stored {
+                    sites.extend(self.stored());
+                }
                 found.push(AssertionEdits {
-                    sites: self.expected(&assertion.compared),
+                    sites,
                     others: others.map(|edit| (self.file, edit)).chain(answer).collect(),
                     complement: complement.filter(|_| !assertion.is_truth),
                 });
@@ -183,14 +204,78 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             .copied()
             .filter(|operand| !self.is_foreign(*operand, 0))
             .collect();
-        if own.is_empty() {
+        let is_foreign = own.is_empty();
+        if is_foreign {
             own.extend(compared.first());
         }
         let mut sites = Vec::new();
         for operand in own {
             self.sites(operand, 0, &mut sites);
+            // What the code makes of something else is another value.
+            if is_foreign && sites.is_empty() {
+                self.literals(operand, &mut sites);
+            }
         }
         sites
+    }
+
+    /// Adds all literals of an expression.
+    fn literals(&self, node: Node<'t>, found: &mut Vec<Site>) {
+        if self.grammar.literals.untouched.contains(&node.kind()) {
+            return;
+        }
+        if let Some(form) = self.form(node) {
+            let candidate = Candidate::new(self.file, node.byte_range(), form);
+            found.push(Site::single(candidate));
+            return;
+        }
+        for child in named_children(node) {
+            self.literals(child, found);
+        }
+    }
+
+    /// The site of the numbers that bound a value.
+    fn bounds(&self, bounds: &[Node<'t>]) -> Option<Site> {
+        let mut sites = Vec::new();
+        for bound in bounds {
+            if !self.is_foreign(*bound, 0) {
+                self.sites(*bound, 0, &mut sites);
+            }
+        }
+        Site::bounds(sites.into_iter().flat_map(Site::into_candidates).collect())
+    }
+
+    /// The site of values of which any is right: all are altered, so that none of them is.
+    fn choices(&self, choices: &[Node<'t>]) -> Option<Site> {
+        let mut rows = Vec::new();
+        for choice in choices {
+            let mut sites = Vec::new();
+            self.sites(*choice, 0, &mut sites);
+            let row: Vec<Candidate> = sites.into_iter().flat_map(Site::into_candidates).collect();
+            if row.is_empty() {
+                return None;
+            }
+            rows.push(row);
+        }
+        Site::rows(rows)
+    }
+
+    /// The site of the values of a snapshot file, all of which are altered together.
+    fn stored(&self) -> Option<Site> {
+        let is_stored = |file: &&ParsedFile<'_>| file.is_text && file.name.ends_with(".snap");
+        let index = self.files.iter().position(|file| is_stored(&file))?;
+        let text = self.files[index].text;
+        // Each is `exports[`name`] = `value`;`.
+        let mut rows = Vec::new();
+        let mut at = 0;
+        while let Some(start) = text[at..].find("] = `").map(|start| at + start + 5) {
+            let end = text[start..]
+                .find("`;")
+                .map_or(text.len(), |end| start + end);
+            rows.push(vec![Candidate::new(index, start..end, Form::Snapshot)]);
+            at = end;
+        }
+        Site::rows(rows)
     }
 
     /// True if a value depends on a call of what may be under test.
@@ -257,6 +342,15 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         if depth > DEPTH || grammar.literals.untouched.contains(&kind) {
             return;
         }
+        if self.files[self.file].is_text {
+            let whole = 0..self.text().len();
+            found.push(Site::single(Candidate::new(
+                self.file,
+                whole,
+                Form::Snapshot,
+            )));
+            return;
+        }
         if let Some(form) = self.form(node) {
             found.push(Site::single(Candidate::new(
                 self.file,
@@ -270,7 +364,18 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 self.cell_sites(&cells, depth, found);
                 return;
             }
-            for (value, frame) in self.values(node, depth) {
+            let values = self.values(node, depth);
+            let is_capital = |letter: char| letter.is_uppercase() || letter == '_';
+            if values.is_empty() && self.source(node).len() > 1 {
+                let word = self.source(node);
+                if word
+                    .chars()
+                    .all(|letter| is_capital(letter) || letter.is_ascii_digit())
+                {
+                    self.constant(node, found);
+                }
+            }
+            for (value, frame) in values {
                 frame.frame(self).sites(value, depth + 1, found);
             }
             return;
@@ -285,7 +390,14 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                     self.cell_sites(&cells, depth, found);
                     return;
                 }
-                for (value, frame) in self.members(object, key, depth) {
+                let members = self.members(object, key, depth);
+                let is_name = grammar.identifiers.contains(&object.kind())
+                    && !key.kind().contains("literal")
+                    && self.source(key).starts_with(char::is_uppercase);
+                if members.is_empty() && is_name {
+                    self.constant(node, found);
+                }
+                for (value, frame) in members {
                     frame.frame(self).sites(value, depth + 1, found);
                 }
             }
@@ -329,6 +441,12 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 self.sites(child, depth, found);
             }
         }
+    }
+
+    /// Adds a constant whose value is not written in the tests.
+    fn constant(&self, node: Node<'t>, found: &mut Vec<Site>) {
+        let candidate = Candidate::new(self.file, node.byte_range(), Form::Constant);
+        found.push(Site::single(candidate));
     }
 
     /// Adds a list whose elements are not all the same.
@@ -389,6 +507,12 @@ impl<'t, 'f> CallFrame<'t, 'f> {
 
     /// The list that a value is, written there or in a variable of the file.
     pub(crate) fn written(&self, node: Node<'t>, lists: &[&str]) -> Option<Node<'t>> {
+        if matches!(
+            node.kind(),
+            "as_expression" | "satisfies_expression" | "parenthesized_expression"
+        ) {
+            return self.written(node.named_child(0)?, lists);
+        }
         if lists.contains(&node.kind()) {
             return Some(node);
         }
@@ -425,7 +549,10 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         } else if !kind.is_empty() && kind == kinds.nothing.0 {
             Some(Form::Word(kinds.nothing.1))
         } else {
-            None
+            // Code that reads an empty value answers with any other.
+            let is_empty = |(of, empty, _): &&(&str, &str, &str)| *of == kind && *empty == source;
+            let (.., other) = self.grammar.empty.iter().find(is_empty)?;
+            Some(Form::Word(other))
         }
     }
 
@@ -533,14 +660,35 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         if !self.grammar.calls.contains(&node.kind()) {
             return None;
         }
-        let (index, file) = self
-            .files
-            .iter()
-            .enumerate()
-            .find(|(_, file)| file.is_data)?;
-        self.source(node)
-            .contains(".json")
-            .then_some((index, file.root))
+        // A path may be a variable.
+        let source = self.source(node);
+        let mut sources = vec![source];
+        for part in [
+            node.child_by_field_name("arguments"),
+            node.child_by_field_name("function"),
+        ] {
+            let Some(part) = part else { continue };
+            for name in named_children(part) {
+                if self.grammar.identifiers.contains(&name.kind()) {
+                    let values = self.values(name, DEPTH);
+                    sources.extend(
+                        values
+                            .into_iter()
+                            .map(|(value, origin)| origin.frame(self).source(value)),
+                    );
+                }
+            }
+        }
+        let data = || {
+            self.files
+                .iter()
+                .enumerate()
+                .filter(|(_, file)| file.is_data)
+        };
+        let (index, file) = data()
+            .find(|(_, file)| sources.iter().any(|source| source.contains(file.name)))
+            .or_else(|| data().find(|(_, file)| !file.is_text && source.contains(".json")))?;
+        Some((index, file.root))
     }
 
     /// Adds the values that are given to a variable; of a file only those outside of functions.
@@ -552,20 +700,32 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                         child.child_by_field_name(target),
                         child.child_by_field_name(value),
                     )
-                    && self.source(target) == name
+                    && let Some(index) = self.position(target, name)
                 {
                     // Go lists values even if there is one.
                     let is_list = value.kind() == "expression_list";
-                    found.push(match value.named_child(0) {
-                        Some(only) if is_list => only,
-                        _ => value,
-                    });
+                    let values = match is_list {
+                        true => named_children(value),
+                        false => vec![value],
+                    };
+                    // The first of several results of a call is its value.
+                    let own = values.get(index).or(values.first().filter(|_| index == 0));
+                    found.extend(own);
                 }
             }
             if !is_file || !self.grammar.functions.contains(&child.kind()) {
                 self.assigned(child, name, is_file, found);
             }
         }
+    }
+
+    /// The position of a name in the target of an assignment, which may be a list of names.
+    fn position(&self, target: Node<'t>, name: &str) -> Option<usize> {
+        if matches!(target.kind(), "expression_list" | "pattern_list") {
+            let names = named_children(target);
+            return names.iter().position(|node| self.source(*node) == name);
+        }
+        (self.source(target) == name).then_some(0)
     }
 
     /// Returns the values that a function returns.

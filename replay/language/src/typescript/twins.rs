@@ -9,7 +9,9 @@ use super::super::twins::{
 };
 
 /// Matchers that compare with an expected value.
-const EQUALITIES: [&str; 25] = [
+const EQUALITIES: [&str; 27] = [
+    "toMatch",
+    "match",
     "toMatchInlineSnapshot",
     "toThrowErrorMatchingInlineSnapshot",
     "toBe",
@@ -35,6 +37,22 @@ const EQUALITIES: [&str; 25] = [
     "contain",
     "members",
     "closeTo",
+];
+
+/// Matchers and functions that bound a value from one side.
+const BOUNDS: [&str; 12] = [
+    "toBeGreaterThan",
+    "toBeGreaterThanOrEqual",
+    "toBeLessThan",
+    "toBeLessThanOrEqual",
+    "above",
+    "below",
+    "greaterThan",
+    "lessThan",
+    "isAbove",
+    "isBelow",
+    "isAtLeast",
+    "isAtMost",
 ];
 
 /// Matchers that can't be turned into their complement.
@@ -65,7 +83,7 @@ const OPPOSITES: [(&str, &str); 12] = [
 
 const LITERALS: LiteralKinds = LiteralKinds {
     numbers: &["number"],
-    strings: &["string_fragment"],
+    strings: &["string_fragment", "regex_pattern"],
     booleans: ["true", "false"],
     boolean_kinds: &["true", "false"],
     nothing: ("null", "0"),
@@ -74,7 +92,7 @@ const LITERALS: LiteralKinds = LiteralKinds {
         "function_expression",
         "template_substitution",
         "property_identifier",
-        "regex",
+        "regex_flags",
     ],
 };
 
@@ -98,6 +116,13 @@ const GRAMMAR: Grammar = Grammar {
     ],
     returns: "return_statement",
     lists: &["array"],
+    empty: &[
+        ("array", "[]", "[0]"),
+        ("object", "{}", "{ x: 0 }"),
+        ("string", "\"\"", "\"x\""),
+        ("string", "''", "'x'"),
+        ("undefined", "undefined", "0"),
+    ],
     is_pure: |name| PURE.contains(&name),
     assertion: |node, text| {
         if node.kind() != "call_expression" {
@@ -364,6 +389,18 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
         ("binary_expression", Some("||")) => return Vec::new(),
         _ => {}
     }
+    if condition.kind() == "call_expression"
+        && let Some(function) = condition.child_by_field_name("function")
+        && let Some(name) = function.child_by_field_name("property")
+        && let Some(object) = function.child_by_field_name("object")
+    {
+        let first = || condition.child_by_field_name("arguments")?.named_child(0);
+        return match &text[name.byte_range()] {
+            "test" if object.kind() == "regex" => vec![object],
+            "startsWith" | "endsWith" => first().into_iter().collect(),
+            _ => Vec::new(),
+        };
+    }
     let is_looked_into = !LITERALS.untouched.contains(&condition.kind())
         && !matches!(
             condition.kind(),
@@ -409,11 +446,24 @@ fn expectation<'t>(
     let chain = &text[function.byte_range()];
     let negated = chain.contains(".not.");
     let mut compared = Vec::new();
+    let mut choices = Vec::new();
     if EQUALITIES.contains(&word) && !negated {
         compared.extend(arguments.iter().rev().copied());
     }
+    let mut bounds = match BOUNDS.contains(&word) {
+        true => arguments.to_vec(),
+        false => Vec::new(),
+    };
     if let Some(actual) = function.child_by_field_name("object") {
-        compared.extend(compared_actual(actual, text));
+        for part in actual_arguments(actual) {
+            compared.extend(self::compared(part, text));
+            bounds.extend(self::bounds(part, text));
+            choices.extend(self::choices(part, text));
+            if part.kind() == "array" && word.starts_with("toContain") && !negated {
+                choices.extend(named_children(part));
+                compared.clear();
+            }
+        }
     }
     let start = function.start_byte();
     let complement = if ONE_SIDED.contains(&word) {
@@ -433,13 +483,16 @@ fn expectation<'t>(
     Some(Assertion {
         complement,
         is_truth: matches!(word, "toBeTruthy" | "toBeFalsy"),
+        is_stored: matches!(word, "toMatchSnapshot" | "toThrowErrorMatchingSnapshot"),
+        bounds,
+        choices,
         ..exception(class, text, compared)
     })
 }
 
-/// Returns the values that are compared within the argument of `expect`, as in
+/// The arguments of `expect`, of whose parts some may be compared, as in
 /// `expect(a === 3).toBe(true)`.
-fn compared_actual<'t>(chain: Node<'t>, text: &str) -> Vec<Node<'t>> {
+fn actual_arguments(chain: Node<'_>) -> Vec<Node<'_>> {
     let mut node = chain;
     while node.kind() == "member_expression" {
         match node.child_by_field_name("object") {
@@ -448,8 +501,32 @@ fn compared_actual<'t>(chain: Node<'t>, text: &str) -> Vec<Node<'t>> {
         }
     }
     let arguments = node.child_by_field_name("arguments").map(named_children);
-    let arguments = arguments.unwrap_or_default().into_iter();
-    arguments.flat_map(|part| compared(part, text)).collect()
+    arguments.unwrap_or_default()
+}
+
+/// The operands of an ordering, and of several that all hold.
+fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let operator = condition.child_by_field_name("operator");
+    let operator = operator.map(|operator| &text[operator.byte_range()]);
+    match (condition.kind(), operator) {
+        ("binary_expression", Some("<" | ">" | "<=" | ">=")) => named_children(condition),
+        ("binary_expression", Some("&&")) | ("parenthesized_expression", _) => {
+            let parts = named_children(condition).into_iter();
+            parts.flat_map(|part| bounds(part, text)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The elements of the list that a membership names, such as `[1, 2].includes(value)`.
+fn choices<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let list = condition
+        .child_by_field_name("function")
+        .filter(|function| function.kind() == "member_expression")
+        .filter(|function| text[function.byte_range()].ends_with(".includes"))
+        .and_then(|function| function.child_by_field_name("object"));
+    list.filter(|list| list.kind() == "array")
+        .map_or_else(Vec::new, named_children)
 }
 
 fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Option<Assertion<'t>> {
@@ -463,6 +540,10 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
         arguments.iter().take(2).rev().copied().collect()
     } else {
         compared(*condition, text)
+    };
+    let bounds = match BOUNDS.contains(&word) {
+        true => arguments.iter().skip(1).copied().collect(),
+        false => bounds(*condition, text),
     };
     let opposite = opposite(word, &OPPOSITES);
     let complement = match (method, opposite) {
@@ -481,6 +562,8 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
     Some(Assertion {
         complement,
         is_truth: word == "ok" && is_value,
+        bounds,
+        choices: choices(*condition, text),
         ..exception(class, text, compared)
     })
 }
