@@ -203,7 +203,7 @@ fn every_setting_has_its_row() {
     settings["model"]["load_timeout_ms"] = 300_000.into();
     settings["model"]["headers"] = "{}".into();
     settings["model"]["omit"] = Value::Array(Vec::new());
-    settings["model"]["price"] = Value::Null;
+    settings["model"]["price"] = serde_json::json!({ "input": null, "output": null });
     settings["model"]["parameters"] = "{}".into();
     let mut expected = Vec::new();
     flattened("", &settings, &mut expected);

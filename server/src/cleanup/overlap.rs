@@ -3,7 +3,7 @@
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
 use super::written::{closes_before_rest, opens_brackets, rest_ends_lines};
-use super::{Change, alphanumerics, first_line};
+use super::{Change, alphanumerics, first_line, last_line};
 
 /// Number of lines of the suffix that a streaming model repeats before it is stopped.
 const REPEATED_LINES: usize = 3;
@@ -133,6 +133,7 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     }
     if alphanumerics(rest) >= 3
         && let Some(kept) = text.trim_end().strip_suffix(rest)
+        && !(text.ends_with('\n') && is_blank(last_line(kept)))
     {
         return Change::EndAt(kept.len());
     }
@@ -190,6 +191,12 @@ fn end_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
         && !opens_brackets(kept, site)
         && (begins_block || !fits(text, site) && fits_without());
     is_needless.then(|| before_blanks(kept, rest))
+}
+
+/// True for blanks alone. A whole line that begins with them is indented further than the rest of
+/// the cursor's line that it ends with, and so another one.
+fn is_blank(line: &str) -> bool {
+    !line.is_empty() && line.trim().is_empty()
 }
 
 /// Returns the end of a text without the blanks that the rest of its line begins with.

@@ -702,6 +702,11 @@ fn repeated_rest_of_line_is_removed() {
     );
     kept("python", "x = f(a$0)\n", ", g(b)");
     kept("python", "x = f(\"a\",$0 \"b\")\n", " \"c\",");
+    kept(
+        "python",
+        "def f(a):\n    if a:\n        if a > 1:\n            return True\n$0    return False\n",
+        "        return False\n",
+    );
 }
 
 #[test]
