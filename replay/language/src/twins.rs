@@ -430,6 +430,29 @@ pub(super) fn unquoted(source: &str) -> &str {
     source.trim_matches(['"', '\'', '`'])
 }
 
+/// Returns the operands of an ordering in a language with `<` and `>`, and of several that the
+/// operator `joint` joins. `wrappers` are the kinds of nodes around a condition.
+pub(super) fn bounds_joined<'t>(
+    condition: Node<'t>,
+    text: &str,
+    joint: &str,
+    wrappers: &[&str],
+) -> Vec<Node<'t>> {
+    let operator = condition.child_by_field_name("operator");
+    let operator = operator.map(|operator| &text[operator.byte_range()]);
+    let is_binary = condition.kind() == "binary_expression";
+    match operator {
+        Some("<" | ">" | "<=" | ">=") if is_binary => named_children(condition),
+        _ if wrappers.contains(&condition.kind()) || is_binary && operator == Some(joint) => {
+            let parts = named_children(condition).into_iter();
+            parts
+                .flat_map(|part| bounds_joined(part, text, joint, wrappers))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 pub(super) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor).collect()

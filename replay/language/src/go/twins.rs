@@ -5,7 +5,7 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, named_children, opposite,
+    RowNames, SourceEdit, bounds_joined, named_children, opposite,
 };
 
 /// Methods of `testing.T` that make a test fail.
@@ -259,17 +259,8 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
 
 /// The operands of orderings, such as `got < 3 || got > 7`.
 fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    let operator = condition.child_by_field_name("operator");
-    let operator = operator.map(|operator| &text[operator.byte_range()]);
-    match (condition.kind(), operator) {
-        ("binary_expression", Some("<" | ">" | "<=" | ">=")) => named_children(condition),
-        ("binary_expression", Some("||"))
-        | ("parenthesized_expression" | "unary_expression", _) => named_children(condition)
-            .into_iter()
-            .flat_map(|part| bounds(part, text))
-            .collect(),
-        _ => Vec::new(),
-    }
+    let wrappers = ["parenthesized_expression", "unary_expression"];
+    bounds_joined(condition, text, "||", &wrappers)
 }
 
 /// The values of which one is right, as in `got != 1 && got != 2` and in

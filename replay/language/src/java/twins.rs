@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, named_children, opposite,
+    RowNames, SourceEdit, bounds_joined, named_children, opposite,
 };
 
 /// Assertions and their complements, of JUnit first and then of AssertJ.
@@ -320,16 +320,7 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
 
 /// The operands of an ordering, and of several that all hold.
 fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    let operator = condition.child_by_field_name("operator");
-    let operator = operator.map(|operator| &text[operator.byte_range()]);
-    match (condition.kind(), operator) {
-        ("binary_expression", Some("<" | ">" | "<=" | ">=")) => named_children(condition),
-        ("binary_expression", Some("&&")) | ("parenthesized_expression", _) => {
-            let parts = named_children(condition).into_iter();
-            parts.flat_map(|part| bounds(part, text)).collect()
-        }
-        _ => Vec::new(),
-    }
+    bounds_joined(condition, text, "&&", &["parenthesized_expression"])
 }
 
 /// The elements of the list that a membership names, such as `List.of(1, 2).contains(value)`.

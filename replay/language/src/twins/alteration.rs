@@ -544,6 +544,21 @@ mod tests {
 
     use super::*;
 
+    fn python(text: &str) -> tree_sitter::Tree {
+        let language = fillrate_syntax::Language::by_id("python").expect("it is known");
+        language.parse(text)
+    }
+
+    fn parsed<'t>(text: &'t str, tree: &'t tree_sitter::Tree) -> ParsedFile<'t> {
+        ParsedFile {
+            name: "test.py",
+            root: tree.root_node(),
+            text,
+            is_data: false,
+            is_text: false,
+        }
+    }
+
     #[test]
     fn altered_literals_stay_literals_of_their_kind() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -571,16 +586,9 @@ mod tests {
 
     #[test]
     fn bounds_move_together_and_away() {
-        let language = fillrate_syntax::Language::by_id("python").expect("it is known");
         let text = "40.5 < f() < 44";
-        let tree = language.parse(text);
-        let file = ParsedFile {
-            name: "test.py",
-            root: tree.root_node(),
-            text,
-            is_data: false,
-            is_text: false,
-        };
+        let tree = python(text);
+        let file = parsed(text, &tree);
         let bounds = [
             Candidate::new(0, 0..4, Form::Number),
             Candidate::new(0, 13..15, Form::Number),
@@ -624,16 +632,9 @@ mod tests {
 
     #[test]
     fn exchanges_come_before_other_edits_of_a_list() {
-        let language = fillrate_syntax::Language::by_id("python").expect("it is known");
         let text = "[\"b\", \"c\"]";
-        let tree = language.parse(text);
-        let file = ParsedFile {
-            name: "test.py",
-            root: tree.root_node(),
-            text,
-            is_data: false,
-            is_text: false,
-        };
+        let tree = python(text);
+        let file = parsed(text, &tree);
         let candidates = [
             Candidate::new(0, 2..3, Form::Text),
             Candidate::new(0, 7..8, Form::Text),
@@ -657,16 +658,9 @@ mod tests {
 
     #[test]
     fn rows_that_are_alike_are_altered_alike() {
-        let language = fillrate_syntax::Language::by_id("python").expect("it is known");
         let text = "[(1, 4127), (2, 4127), (3, 98)]";
-        let tree = language.parse(text);
-        let file = ParsedFile {
-            name: "test.py",
-            root: tree.root_node(),
-            text,
-            is_data: false,
-            is_text: false,
-        };
+        let tree = python(text);
+        let file = parsed(text, &tree);
         let number =
             |at: usize, length: usize| vec![Candidate::new(0, at..at + length, Form::Number)];
         let site = Site::rows(vec![number(5, 4), number(16, 4), number(27, 2)]);

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, loop_cells, named_children, opposite, unquoted,
+    RowNames, SourceEdit, bounds_joined, loop_cells, named_children, opposite, unquoted,
 };
 
 /// Matchers that compare with an expected value.
@@ -506,16 +506,7 @@ fn actual_arguments(chain: Node<'_>) -> Vec<Node<'_>> {
 
 /// The operands of an ordering, and of several that all hold.
 fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    let operator = condition.child_by_field_name("operator");
-    let operator = operator.map(|operator| &text[operator.byte_range()]);
-    match (condition.kind(), operator) {
-        ("binary_expression", Some("<" | ">" | "<=" | ">=")) => named_children(condition),
-        ("binary_expression", Some("&&")) | ("parenthesized_expression", _) => {
-            let parts = named_children(condition).into_iter();
-            parts.flat_map(|part| bounds(part, text)).collect()
-        }
-        _ => Vec::new(),
-    }
+    bounds_joined(condition, text, "&&", &["parenthesized_expression"])
 }
 
 /// The elements of the list that a membership names, such as `[1, 2].includes(value)`.
