@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::environment::PackageManager;
 use super::environment::Jars;
-use super::modules::{SiblingModule, joined_path};
+use super::modules::{SiblingModule, build_tops, closure, joined_path};
 
 /// Gradle's descriptions of a project, in Groovy and in Kotlin.
 pub(super) const BUILDS: [&str; 2] = ["build.gradle", "build.gradle.kts"];
@@ -59,9 +59,8 @@ impl GradleBuild {
     /// Reads the build that the project in a folder belongs to.
     pub(super) fn around(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let folder = folder.trim_matches(['/', '.']);
-        let ends = folder.match_indices('/').map(|(at, _)| at);
-        let tops = std::iter::once(0).chain(ends).chain([folder.len()]);
-        tops.filter_map(|end| Self::read(&folder[..end], read))
+        build_tops(folder)
+            .filter_map(|top| Self::read(top, read))
             .find(|build| build.modules.contains_key(folder))
     }
 
@@ -167,34 +166,24 @@ impl GradleBuild {
         all.find(is_named)
     }
 
+    /// The dependencies of a project; of another than the own one, without those of its tests.
+    fn dependencies(&self, folder: &str, is_own: bool) -> impl Iterator<Item = &Dependency> {
+        let listed = self.modules.get(folder).into_iter().flatten();
+        listed.filter(move |one| is_own || !one.is_for_tests)
+    }
+
     /// The projects of the build that one depends on, directly or not.
     pub(super) fn siblings(&self, folder: &str) -> Vec<SiblingModule> {
-        let mut siblings: Vec<SiblingModule> = Vec::new();
-        let mut left = vec![(folder.to_owned(), true)];
-        while let Some((module, is_own)) = left.pop() {
-            let listed = self.modules.get(&module).into_iter().flatten();
-            for dependency in listed.filter(|one| is_own || !one.is_for_tests) {
-                let Some(sibling) = self.module_of(&dependency.argument) else {
-                    continue;
-                };
-                if sibling == folder {
-                    continue;
-                }
+        closure(folder, |module, is_own| {
+            let needed = self.dependencies(module, is_own).filter_map(|dependency| {
                 let argument = &dependency.argument;
-                let has_tests = argument.contains("sourceSets.test") || argument.contains("tests");
-                match siblings.iter_mut().find(|known| known.folder == sibling) {
-                    Some(known) => known.has_tests |= has_tests,
-                    None => {
-                        siblings.push(SiblingModule {
-                            folder: sibling.to_owned(),
-                            has_tests,
-                        });
-                        left.push((sibling.to_owned(), false));
-                    }
-                }
-            }
-        }
-        siblings
+                Some(SiblingModule {
+                    folder: self.module_of(argument)?.to_owned(),
+                    has_tests: argument.contains("sourceSets.test") || argument.contains("tests"),
+                })
+            });
+            needed.collect()
+        })
     }
 
     /// The packages that a project and those it depends on name, or the first without a plain
@@ -209,8 +198,7 @@ impl GradleBuild {
                 .map(|sibling| (sibling.folder.as_str(), false)),
         );
         for (module, is_own) in modules {
-            let listed = self.modules.get(module).into_iter().flatten();
-            for dependency in listed.filter(|one| is_own || !one.is_for_tests) {
+            for dependency in self.dependencies(module, is_own) {
                 for package in self.named(&dependency.argument)? {
                     // Two versions of one package would both be on the class path.
                     let name = package.rsplit_once(':').map_or("", |(name, _)| name);
@@ -282,6 +270,12 @@ fn is_junit(package: &str) -> bool {
     package.starts_with("org.junit.") || package.starts_with("org.junit:")
 }
 
+/// The texts between quotes.
+fn quoted(text: &str) -> impl Iterator<Item = String> {
+    let parts = text.split(['\'', '"']);
+    parts.skip(1).step_by(2).map(str::to_owned)
+}
+
 /// The projects that settings include, in Gradle's words: `:lib:core`.
 fn included(settings: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -296,12 +290,7 @@ fn included(settings: &str) -> Vec<String> {
                 continue;
             }
         };
-        found.extend(
-            rest.split(['\'', '"'])
-                .skip(1)
-                .step_by(2)
-                .map(str::to_owned),
-        );
+        found.extend(quoted(rest));
         continues = rest.ends_with([',', '(']) || (continues && line.is_empty());
     }
     found
@@ -317,12 +306,7 @@ fn not_compiled(text: &str) -> Vec<String> {
         } else if line.starts_with('}') {
             is_sources = false;
         } else if let Some(rest) = line.strip_prefix("exclude").filter(|_| is_sources) {
-            found.extend(
-                rest.split(['\'', '"'])
-                    .skip(1)
-                    .step_by(2)
-                    .map(str::to_owned),
-            );
+            found.extend(quoted(rest));
         }
     }
     found

@@ -77,6 +77,43 @@ pub fn siblings(source: &Path, folder: &str) -> Vec<SiblingModule> {
     JavaBuild::around(folder, &read).map_or_else(Vec::new, |build| build.siblings(folder))
 }
 
+/// Returns the folders in which the build of a module may begin: those around it, the outermost
+/// first, then its own.
+pub(super) fn build_tops(folder: &str) -> impl Iterator<Item = &str> {
+    let ends = folder.match_indices('/').map(|(at, _)| at);
+    let ends = std::iter::once(0).chain(ends).chain([folder.len()]);
+    ends.map(|end| &folder[..end])
+}
+
+/// Returns the modules that the one in a folder depends on, directly or not. `needed` returns those
+/// that a module depends on itself; its second argument is true for the first module, whose tests'
+/// dependencies count too.
+pub(super) fn closure(
+    folder: &str,
+    mut needed: impl FnMut(&str, bool) -> Vec<SiblingModule>,
+) -> Vec<SiblingModule> {
+    let mut siblings: Vec<SiblingModule> = Vec::new();
+    let mut left = vec![(folder.to_owned(), true)];
+    while let Some((module, is_own)) = left.pop() {
+        for sibling in needed(&module, is_own) {
+            if sibling.folder == folder {
+                continue;
+            }
+            let known = siblings
+                .iter_mut()
+                .find(|known| known.folder == sibling.folder);
+            match known {
+                Some(known) => known.has_tests |= sibling.has_tests,
+                None => {
+                    left.push((sibling.folder.clone(), false));
+                    siblings.push(sibling);
+                }
+            }
+        }
+    }
+    siblings
+}
+
 /// Joins a folder and a path relative to it; `None` if the result is outside the repository.
 pub(super) fn joined_path(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::modules::{SiblingModule, joined_path};
+use super::modules::{SiblingModule, build_tops, closure, joined_path};
 
 /// Name of Maven's description of a project.
 pub(super) const POM: &str = "pom.xml";
@@ -105,9 +105,8 @@ impl MavenBuild {
     /// whose modules lead to it. `None` if it has no `pom.xml`.
     pub(super) fn around(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let folder = folder.trim_matches(['/', '.']);
-        let ends = folder.match_indices('/').map(|(at, _)| at);
-        let tops = std::iter::once(0).chain(ends).chain([folder.len()]);
-        tops.map(|end| Self::read(&folder[..end], read))
+        build_tops(folder)
+            .map(|top| Self::read(top, read))
             .find(|build| build.modules.contains_key(folder))
     }
 
@@ -240,35 +239,24 @@ impl MavenBuild {
     /// with what those depend on.
     fn closure(&self, folder: &str) -> (Vec<Dependency<'_>>, Vec<SiblingModule>) {
         let mut archives = Vec::new();
-        let mut siblings: Vec<SiblingModule> = Vec::new();
-        let mut left = vec![(folder.to_owned(), true)];
-        while let Some((module, is_own)) = left.pop() {
-            for one in self.inherited(&module, &["dependencies"]) {
+        let siblings = closure(folder, |module, is_own| {
+            let mut needed = Vec::new();
+            for one in self.inherited(module, &["dependencies"]) {
                 let (_, dependency) = one;
                 if !is_own && dependency.text_of("scope") == "test" {
                     continue;
                 }
-                let Some(sibling) = self.module_of(one) else {
-                    archives.push(one);
-                    continue;
-                };
-                let has_tests = dependency.text_of("type") == "test-jar"
-                    || dependency.text_of("classifier") == "tests";
-                if sibling == folder {
-                    continue;
-                }
-                match siblings.iter_mut().find(|known| known.folder == sibling) {
-                    Some(known) => known.has_tests |= has_tests,
-                    None => {
-                        siblings.push(SiblingModule {
-                            folder: sibling.to_owned(),
-                            has_tests,
-                        });
-                        left.push((sibling.to_owned(), false));
-                    }
+                match self.module_of(one) {
+                    Some(sibling) => needed.push(SiblingModule {
+                        folder: sibling.to_owned(),
+                        has_tests: dependency.text_of("type") == "test-jar"
+                            || dependency.text_of("classifier") == "tests",
+                    }),
+                    None => archives.push(one),
                 }
             }
-        }
+            needed
+        });
         (archives, siblings)
     }
 
