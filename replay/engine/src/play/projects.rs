@@ -1,6 +1,6 @@
 //! The projects of a corpus, prepared and with their own tests run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -254,11 +254,11 @@ impl ProjectLoader<'_> {
             Err(error) => missing_modules([error.to_string().as_str()]),
         };
         let manager = project.language.packages;
-        let mut found: Vec<String> = modules
+        let provided = modules
             .iter()
-            .filter_map(|module| manager.provider(&spare, module))
-            .collect();
-        found.dedup();
+            .filter_map(|module| manager.provider(&spare, module));
+        // One package may provide several modules.
+        let found: Vec<String> = provided.collect::<BTreeSet<_>>().into_iter().collect();
         if found.is_empty() {
             return None;
         }
