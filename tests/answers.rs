@@ -7,12 +7,11 @@
 //! CI judges those of pytest; `FILLRATE_ATTACKS=all` judges those of every runner.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::support::play::{TestDir, attempts, has_tools, holes, repository, run, text};
-use crate::support::programs::install;
+use crate::support::programs::{go_first, judges_all_attacks, junit_in_maven};
 
 /// A project of one runner.
 struct Project {
@@ -521,16 +520,11 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// True if the attacks of every runner are judged.
-fn judges_all() -> bool {
-    std::env::var("FILLRATE_ATTACKS").is_ok_and(|which| which == "all")
-}
-
 #[test]
 fn answers_read_from_python_tests_are_not_proven() {
     if has_tools(&["python3"]) {
         withstand(&python("pytest"), "warm", &[]);
-        if judges_all() {
+        if judges_all_attacks() {
             withstand(&python("unittest"), "warm", &[]);
         }
     }
@@ -538,7 +532,7 @@ fn answers_read_from_python_tests_are_not_proven() {
 
 #[test]
 fn answers_read_from_javascript_tests_are_not_proven() {
-    if judges_all() && has_tools(&["node", "npm"]) {
+    if judges_all_attacks() && has_tools(&["node", "npm"]) {
         for runner in ["vitest", "jest", "mocha", "node"] {
             withstand(&javascript(runner), "warm", &[]);
         }
@@ -547,21 +541,18 @@ fn answers_read_from_javascript_tests_are_not_proven() {
 
 #[test]
 fn answers_read_from_go_tests_are_not_proven() {
-    if judges_all()
-        && let Some(program) = install("go")
+    if judges_all_attacks()
+        && let Some(variable) = go_first()
     {
-        let path = std::env::var("PATH").unwrap_or_default();
-        let folder = text(Path::new(&program).parent().unwrap());
-        withstand(&go(), "warm", &[("PATH", format!("{folder}:{path}"))]);
+        withstand(&go(), "warm", &[variable]);
     }
 }
 
 #[test]
 fn answers_read_from_java_tests_are_not_proven() {
-    if judges_all()
-        && let Some(folder) = install("junit")
+    if judges_all_attacks()
+        && let Some(variable) = junit_in_maven()
     {
-        let options = format!("-Dmaven.repo.local={}", text(&folder));
-        withstand(&java(), "warm", &[("MAVEN_OPTS", options)]);
+        withstand(&java(), "warm", &[variable]);
     }
 }

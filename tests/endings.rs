@@ -10,7 +10,7 @@ use fillrate_syntax::Language;
 use serde_json::Value;
 
 use crate::support::play::{TestDir, demo, has_tools, holes, repository, run, text};
-use crate::support::programs::install;
+use crate::support::programs::{install, search_path};
 
 /// A hole in its finished file.
 struct FinishedHole {
@@ -260,8 +260,7 @@ fn mine(dir: &TestDir, corpus: &str, number: &str, programs: Option<&Path>) -> P
     let tasks = dir.path(&format!("{name}.jsonl"));
     let mut command = dir.command(&["mine", corpus, "--holes", number, "-o", &text(&tasks)]);
     if let Some(folder) = programs {
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", text(folder)));
+        command.envs([search_path(folder)]);
     }
     run(&mut command).exits_with(0);
     tasks

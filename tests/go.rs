@@ -7,22 +7,20 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::support::play::{TestDir, attempts, copy, holes, repository, run, text};
-use crate::support::programs::install;
+use crate::support::programs::{Variable, go_first};
 
-/// The folder of the program `go`.
-struct Go(String);
+/// The search path on which the program `go` is first.
+struct Go(Variable);
 
 impl Go {
     fn installed() -> Option<Self> {
-        let program = install("go")?;
-        Some(Self(text(program.parent().unwrap())))
+        go_first().map(Self)
     }
 
     /// Runs the program with `go` first on the search path, and expects it to succeed.
     fn fillrate(&self, dir: &TestDir, arguments: &[&str]) -> Value {
         let mut command = dir.command(arguments);
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", self.0));
+        command.envs([self.0.clone()]);
         run(&mut command).exits_with(0).json()
     }
 }
@@ -83,8 +81,7 @@ fn mined(go: &Go, dir: &TestDir, corpus: &str) -> Value {
         "-o",
         &text(&tasks),
     ]);
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{}:{path}", go.0));
+    command.envs([go.0.clone()]);
     run(&mut command).exits_with(0);
     let mined = holes(&tasks);
     let hole = mined.into_iter().find(|hole| {

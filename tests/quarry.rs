@@ -1,6 +1,6 @@
 //! Forgeries never pass and honest code of unusual form always does, for each runner and engine.
 //!
-//! `tests/corpora/quarry` has one project for each runner, with the same functions, and
+//! `tests/corpora/quarry` has the tests of each runner, of the same functions, and
 //! `tests/quarry.toml` the completions. Among the honest ones is a search through all that a
 //! process can read while it runs a change: it fails where it finds a word of the reference, or an
 //! answer that is altered in its tests.
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::support::play::{TestDir, attempts, files, has_tools, holes, repository, run, text};
-use crate::support::programs::install;
+use crate::support::programs::{go_first, judges_all_attacks, junit_in_maven};
 
 /// A completion.
 #[derive(Deserialize)]
@@ -71,14 +71,25 @@ fn manifest(runner: &str) -> &'static str {
     }
 }
 
+/// The folder with the functions that a runner's project shares with another's.
+fn shared_sources(runner: &str) -> Option<&'static str> {
+    match runner {
+        "pytest" | "unittest" => Some("python"),
+        "jest" | "mocha" => Some("commonjs"),
+        _ => None,
+    }
+}
+
 /// Replays a runner's texts with each engine and checks their outcomes.
 fn judge(runner: &str, variables: &[(&str, String)]) {
     let dir = TestDir::new();
     let name = format!("quarry-{runner}");
-    let folder = repository(&format!("tests/corpora/quarry/{runner}"));
-    for path in files(&folder) {
-        let contents = std::fs::read_to_string(folder.join(&path)).unwrap();
-        dir.write(&format!("{name}/{}", text(&path)), &contents);
+    for part in [shared_sources(runner), Some(runner)].into_iter().flatten() {
+        let folder = repository(&format!("tests/corpora/quarry/{part}"));
+        for path in files(&folder) {
+            let contents = std::fs::read_to_string(folder.join(&path)).unwrap();
+            dir.write(&format!("{name}/{}", text(&path)), &contents);
+        }
     }
     let packages = [("vitest", "dairy"), ("jest", "quay"), ("mocha", "orchard")];
     if let Some((_, packages)) = packages.into_iter().find(|(of, _)| *of == runner) {
@@ -135,7 +146,7 @@ fn judge(runner: &str, variables: &[(&str, String)]) {
     }
     let tasks = text(&dir.write("tasks.jsonl", &tasks));
     let predictions = text(&dir.write("predictions.jsonl", &predictions));
-    let engines: &[&str] = match judges_all() {
+    let engines: &[&str] = match judges_all_attacks() {
         true => &["warm", "cold", "naive"],
         false => &["warm"],
     };
@@ -203,11 +214,6 @@ fn listed(runner: &str) -> Vec<ListedText> {
     texts
 }
 
-/// True if the texts of every runner are judged.
-fn judges_all() -> bool {
-    std::env::var("FILLRATE_ATTACKS").is_ok_and(|which| which == "all")
-}
-
 #[test]
 fn forgeries_under_pytest_do_not_pass_and_honest_code_does() {
     if has_tools(&["python3"]) {
@@ -217,14 +223,14 @@ fn forgeries_under_pytest_do_not_pass_and_honest_code_does() {
 
 #[test]
 fn forgeries_under_unittest_do_not_pass_and_honest_code_does() {
-    if judges_all() && has_tools(&["python3"]) {
+    if judges_all_attacks() && has_tools(&["python3"]) {
         judge("unittest", &[]);
     }
 }
 
 #[test]
 fn forgeries_under_javascript_runners_do_not_pass_and_honest_code_does() {
-    if judges_all() && has_tools(&["node", "npm"]) {
+    if judges_all_attacks() && has_tools(&["node", "npm"]) {
         for runner in ["vitest", "jest", "mocha", "node"] {
             judge(runner, &[]);
         }
@@ -233,21 +239,18 @@ fn forgeries_under_javascript_runners_do_not_pass_and_honest_code_does() {
 
 #[test]
 fn forgeries_under_go_do_not_pass_and_honest_code_does() {
-    if judges_all()
-        && let Some(program) = install("go")
+    if judges_all_attacks()
+        && let Some(variable) = go_first()
     {
-        let path = std::env::var("PATH").unwrap_or_default();
-        let folder = text(Path::new(&program).parent().unwrap());
-        judge("go", &[("PATH", format!("{folder}:{path}"))]);
+        judge("go", &[variable]);
     }
 }
 
 #[test]
 fn forgeries_under_junit_do_not_pass_and_honest_code_does() {
-    if judges_all()
-        && let Some(folder) = install("junit")
+    if judges_all_attacks()
+        && let Some(variable) = junit_in_maven()
     {
-        let options = format!("-Dmaven.repo.local={}", text(&folder));
-        judge("jupiter", &[("MAVEN_OPTS", options)]);
+        judge("jupiter", &[variable]);
     }
 }

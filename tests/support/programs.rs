@@ -36,6 +36,33 @@ pub(crate) fn install(name: &str) -> Option<PathBuf> {
     }
 }
 
+/// A variable of the environment, and its value.
+pub(crate) type Variable = (&'static str, String);
+
+/// The search path with a folder of programs first.
+pub(crate) fn search_path(folder: &Path) -> Variable {
+    let path = std::env::var("PATH").unwrap_or_default();
+    ("PATH", format!("{}:{path}", folder.display()))
+}
+
+/// Installs Go and returns a search path on which it is first.
+pub(crate) fn go_first() -> Option<Variable> {
+    let program = install("go")?;
+    Some(search_path(program.parent().unwrap()))
+}
+
+/// Installs JUnit and returns the variable by which Maven finds it.
+pub(crate) fn junit_in_maven() -> Option<Variable> {
+    let folder = install("junit")?;
+    let options = format!("-Dmaven.repo.local={}", folder.display());
+    Some(("MAVEN_OPTS", options))
+}
+
+/// True if attacks are judged under every runner, and not only under pytest.
+pub(crate) fn judges_all_attacks() -> bool {
+    std::env::var("FILLRATE_ATTACKS").is_ok_and(|which| which == "all")
+}
+
 /// Prints that a test is skipped, and why.
 ///
 /// # Panics
