@@ -82,7 +82,7 @@ fn errors_are_one_sentence_and_an_exit_status() {
                 "--model=qwen2.5-coder",
                 "--url=http://127.0.0.1:9",
             ],
-            "http://127.0.0.1:9/v1/completions cannot be reached",
+            "http://127.0.0.1:9/v1/completions cannot be reached. Start the model's server",
         ),
         (
             vec!["cart.py:5", "--protocol=openai-completions", "--model=gpt"],

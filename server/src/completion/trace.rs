@@ -105,6 +105,15 @@ impl Trace {
         }
     }
 
+    /// Returns the failure of the model, with the advice to the person.
+    pub fn fault_with_advice(&self) -> Option<String> {
+        let fault = self.fault.as_deref()?;
+        Some(match &self.advice {
+            Some(advice) => format!("{fault}. {advice}"),
+            None => fault.to_owned(),
+        })
+    }
+
     /// True in a blind trial.
     pub fn is_blind(&self) -> bool {
         self.trial.as_ref().is_some_and(|trial| trial.blind)

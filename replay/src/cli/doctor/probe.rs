@@ -67,9 +67,8 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
                 COMPLETION_TIMEOUT.as_secs()
             )));
         };
-        if let Some(fault) = &trace.fault {
-            let advice = trace.advice.as_deref().unwrap_or_default();
-            return Err(CliError::Refused(format!("{fault}. {advice}")));
+        if let Some(fault) = trace.fault_with_advice() {
+            return Err(CliError::Refused(fault));
         }
         if index == 0 {
             outln!("  model    {:16} {}", trace.model, trace.about);

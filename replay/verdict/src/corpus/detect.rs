@@ -448,11 +448,16 @@ fn own_commands(location: &Path, packages: &[String]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!(
-        "{} packages below the top have environments of their own; to replay one of them: {}{more}",
-        packages.len(),
-        commands.join(", ")
-    )
+    let commands = commands.join(", ");
+    match packages.len() {
+        1 => format!(
+            "1 package below the top has an environment of its own; to replay it: {commands}"
+        ),
+        count => format!(
+            "{count} packages below the top have environments of their own; to replay one of them: \
+             {commands}{more}"
+        ),
+    }
 }
 
 fn project(
@@ -586,6 +591,7 @@ mod tests {
             packages,
             ["libs/d", "packages/a", "packages/b", "tools/gen"]
         );
+        insta::assert_snapshot!(own_commands(Path::new("mono"), &packages[..1]), @"1 package below the top has an environment of its own; to replay it: `fillrate replay mono --package libs/d`");
         insta::assert_snapshot!(own_commands(Path::new("mono"), &packages[..2]), @"2 packages below the top have environments of their own; to replay one of them: `fillrate replay mono --package libs/d`, `fillrate replay mono --package packages/a`");
     }
 
