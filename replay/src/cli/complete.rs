@@ -97,7 +97,10 @@ fn print_result(
     arguments: &CompleteArguments,
     reply: &CompletionReply,
 ) -> Result<Success, CliError> {
-    let fault = reply.trace.as_ref().and_then(|trace| trace.fault_with_advice());
+    let fault = reply
+        .trace
+        .as_ref()
+        .and_then(|trace| trace.fault_with_advice());
     if arguments.json {
         let whole = serde_json::json!({
             "candidates": reply.candidates,
