@@ -31,11 +31,14 @@ impl TokenUsage {
         candidates: &[RawCandidate],
         price: Option<TokenPrice>,
     ) -> Self {
-        let sum = |of: fn(&CountedTokens) -> Option<u64>| exchanges.iter().map(of).sum();
-        let (prompts, completions): (Option<u64>, Option<u64>) =
-            (sum(|one| one.prompt), sum(|one| one.completion));
+        // An exchange that the timeout ended is not among them.
+        let sum = |of: fn(&CountedTokens) -> Option<u64>| {
+            let counts = (!exchanges.is_empty()).then(|| exchanges.iter().map(of));
+            counts.and_then(Iterator::sum::<Option<u64>>)
+        };
+        let (prompts, completions) = (sum(|one| one.prompt), sum(|one| one.completion));
         let approximate = |text: &str| approximate_tokens(text) as u64;
-        let prompt = prompts.unwrap_or_else(|| approximate(prompt) * exchanges.len() as u64);
+        let prompt = prompts.unwrap_or_else(|| approximate(prompt) * exchanges.len().max(1) as u64);
         let completion = completions.unwrap_or_else(|| {
             let texts = candidates.iter();
             texts.map(|candidate| approximate(&candidate.text)).sum()
@@ -102,23 +105,11 @@ impl CountedTokens {
         }
         let number = |path: &str| value.pointer(path).and_then(Value::as_u64);
         let first = |paths: &[&str]| paths.iter().find_map(|path| number(path));
-        // Tokens that the server read from its cache count too: they are in the prompt.
-        let with_cached = |places: [&str; 3]| {
-            let [own, read, written] = places;
+        let with_cached = |[own, read, written]: &[&str; 3]| {
             number(own).map(|own| own + number(read).unwrap_or(0) + number(written).unwrap_or(0))
         };
-        let anthropic = |usage: &str| {
-            with_cached([
-                &format!("{usage}/input_tokens"),
-                &format!("{usage}/cache_read_input_tokens"),
-                &format!("{usage}/cache_creation_input_tokens"),
-            ])
-        };
         Self {
-            prompt: first(PROMPT_COUNTS)
-                .or_else(|| anthropic("/usage"))
-                .or_else(|| anthropic("/message/usage"))
-                .or_else(|| with_cached(["/timings/prompt_n", "/timings/cache_n", ""])),
+            prompt: first(PROMPT_COUNTS).or_else(|| PROMPT_PARTS.iter().find_map(with_cached)),
             completion: first(COMPLETION_COUNTS),
         }
     }
@@ -131,6 +122,23 @@ const PROMPT_COUNTS: &[&str] = &[
     "/x_groq/usage/prompt_tokens",
     "/prompt_eval_count",
     "/tokens_evaluated",
+];
+
+/// Members whose sum is the number of a prompt's tokens: those that were read, and those from the
+/// server's cache. Of Anthropic's responses, of the beginning of its streams, and of llama.cpp's
+/// others.
+const PROMPT_PARTS: &[[&str; 3]] = &[
+    [
+        "/usage/input_tokens",
+        "/usage/cache_read_input_tokens",
+        "/usage/cache_creation_input_tokens",
+    ],
+    [
+        "/message/usage/input_tokens",
+        "/message/usage/cache_read_input_tokens",
+        "/message/usage/cache_creation_input_tokens",
+    ],
+    ["/timings/prompt_n", "/timings/cache_n", "/timings/none"],
 ];
 
 /// Members with the number of a completion's tokens: of OpenAI's format, Anthropic, Groq's streams,
@@ -211,6 +219,8 @@ mod tests {
         assert!(!exact.is_approximate);
         // By hand: 2,000 × 2 + 40 × 10, per million.
         assert!((exact.cost.unwrap() - 0.0044).abs() < 1e-12);
+        let cut_off = of(&[], Some(price));
+        assert!(cut_off.is_approximate && cut_off.prompt == approximate_tokens("prompt") as u64);
         let open = CountedTokens {
             completion: None,
             ..known
