@@ -282,8 +282,11 @@ mod tests {
     use fillrate_engine::store::{Attempt, DeveloperSettings, MiningCounts};
     use fillrate_language::task::{Hole, HoleKind};
     use fillrate_mine::Rejection;
+    use fillrate_server::completion::Trace;
+    use fillrate_server::model::TokenUsage;
     use fillrate_verdict::{Proof, Verdict};
 
+    use super::figures::{usage, usage_figures};
     use super::*;
 
     pub(super) const FILE: &str = "def f(a):\n    total = a + 1\n    return total\n";
@@ -385,6 +388,60 @@ mod tests {
             outcomes,
             [("failed", 2), ("infrastructure", 1), ("passed", 3)]
         );
+    }
+
+    #[test]
+    fn tokens_and_their_cost_are_means_over_completions() {
+        let used = |prompt, completion, cost| TokenUsage {
+            prompt,
+            completion,
+            is_approximate: false,
+            cost,
+        };
+        let usages = [
+            ("a.py", used(100, 10, Some(0.002))),
+            ("b.py", used(300, 30, None)),
+        ];
+        let figures = usage_figures(&usages).map(|(metric, estimate)| {
+            let estimate = estimate.expect("there are samples");
+            (metric.name, estimate.value, estimate.n)
+        });
+        assert_eq!(
+            figures,
+            [
+                ("tokens/prompt", 200.0, 2),
+                ("tokens/completion", 20.0, 2),
+                ("cost/1000", 2.0, 1)
+            ]
+        );
+        let (_folder, report) = report();
+        let mut row = report.rows[0].clone();
+        assert_eq!(usage_line(&row), None);
+        for (metric, estimate) in usage_figures(&usages) {
+            row.metrics
+                .extend(estimate.map(|estimate| (metric.name.to_owned(), estimate)));
+        }
+        let line = usage_line(&row).expect("there are tokens");
+        assert!(
+            line.starts_with("A completion takes 200.0 tokens ["),
+            "{line}"
+        );
+        assert!(line.contains("; 1,000 completions cost 2.0000 "), "{line}");
+        // Like the other figures, without what failed by machinery.
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
+        let counted = |outcome| {
+            let trace = Trace {
+                usage: Some(used(1, 1, None)),
+                ..Trace::default()
+            };
+            let attempt = attempt(&hole, 0, &["x"], outcome);
+            usage(&Attempt {
+                trace: Some(trace),
+                ..attempt
+            })
+        };
+        assert!(counted(Outcome::Failed).is_some());
+        assert_eq!(counted(Outcome::Infrastructure), None);
     }
 
     #[test]
