@@ -39,6 +39,11 @@ impl Machine {
         Some(machine)
     }
 
+    /// A machine whose server asks a model at each key, without a wait and not ahead.
+    fn asking_at_once(scripted: &ScriptedModel) -> Option<Self> {
+        Self::new(&(scripted.settings() + "[typing]\nwait_ms = 0\nahead = false\n"))
+    }
+
     fn settings(&self) -> PathBuf {
         self.folder.path().join("settings.toml")
     }
@@ -415,8 +420,7 @@ fn accepted_text_fits_between_closed_pairs_after_a_rename_and_beside_a_menu() {
         };
         going_on.to_owned()
     });
-    let settings = scripted.settings() + "[typing]\nwait_ms = 0\nahead = false\n";
-    let Some(machine) = Machine::new(&settings) else {
+    let Some(machine) = Machine::asking_at_once(&scripted) else {
         return;
     };
     let file = machine.write("open.py", "def f(a):\n");
@@ -444,8 +448,7 @@ fn everyday_idioms_are_accepted_right() {
     let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
         idioms::answer(&idioms::all(), prompt)
     });
-    let settings = scripted.settings() + "[typing]\nwait_ms = 0\nahead = false\n";
-    let Some(machine) = Machine::new(&settings) else {
+    let Some(machine) = Machine::asking_at_once(&scripted) else {
         return;
     };
     let folder = machine.folder.path().join("project");
@@ -465,8 +468,7 @@ fn pairs_are_closed_once_in_every_language() {
     let scripted = ScriptedModel::new(Duration::ZERO, |prompt| {
         pairs::completion(&pairs::all(), prompt)
     });
-    let settings = scripted.settings() + "[typing]\nwait_ms = 0\nahead = false\n";
-    let Some(machine) = Machine::new(&settings) else {
+    let Some(machine) = Machine::asking_at_once(&scripted) else {
         return;
     };
     let folder = machine.folder.path().join("project");
