@@ -589,3 +589,50 @@ fn what_is_loaded_before_anything_is_watched_is_refused() {
         assert!(message.contains(said), "{message}");
     }
 }
+
+/// Writes files into a folder.
+fn write_all(dir: &TestDir, folder: &str, files: &[(&str, &str)]) -> String {
+    for (name, text) in files {
+        dir.write(&format!("{folder}/{name}"), text);
+    }
+    text(&dir.path(folder))
+}
+
+#[test]
+fn a_plugin_that_pytest_can_not_load_is_left_out_and_named() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let files = [
+        (
+            "pyproject.toml",
+            "[project]\nname = \"attic\"\nversion = \"1\"\n\
+             [project.entry-points.pytest11]\nold = \"attic.old\"\ngone = \"attic.gone\"\n\
+             [build-system]\nrequires = [\"setuptools\"]\n\
+             build-backend = \"setuptools.build_meta\"\n",
+        ),
+        (
+            "attic/__init__.py",
+            "def area(width, length):\n    size = width * length\n    return size\n",
+        ),
+        // A hook with an argument that pytest no longer has, and a name that it never had.
+        (
+            "attic/old.py",
+            "def pytest_collect_file(file_path, path, parent):\n    return None\n",
+        ),
+        ("attic/gone.py", "from pytest import nothing_of_this_name\n"),
+        (
+            "tests/test_attic.py",
+            "import pytest\nfrom attic import area\n\n\n@pytest.mark.parametrize(\"width\", [1, 2, \
+             3])\ndef test_area(width):\n    assert area(width, 3) == width * 3\n",
+        ),
+    ];
+    let attic = write_all(&dir, "attic", &files);
+    let arguments = ["replay", &attic, "--model", "reference", "--out", "run"];
+    let replayed = dir.fillrate(&arguments).exits_with(0);
+    assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+    for named in ["plugin old: ", "plugin gone: ImportError: "] {
+        assert!(replayed.err.contains(named), "{named}: {replayed:#?}");
+    }
+}
