@@ -636,3 +636,41 @@ fn a_plugin_that_pytest_can_not_load_is_left_out_and_named() {
         assert!(replayed.err.contains(named), "{named}: {replayed:#?}");
     }
 }
+
+/// Regression: mocha waited for a server that a failed test left open until the time limit.
+#[test]
+fn a_failed_test_that_leaves_something_open_ends_the_run_of_mocha() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let files = [
+        (
+            "greet.js",
+            "exports.greet = (name) => {\n  const greeting = `hello ${name}`;\n  return \
+             greeting;\n};\n",
+        ),
+        (
+            "test/greet.js",
+            "const assert = require(\"assert\");\nconst http = require(\"http\");\nconst { greet } \
+             = require(\"../greet.js\");\n\nit(\"greets\", (done) => {\n  const server = \
+             http.createServer();\n  server.listen(0, () => {\n    \
+             assert.strictEqual(greet(\"a\"), \"hello a\");\n    server.close(done);\n  });\n});\n",
+        ),
+    ];
+    write_all(&dir, "inn", &files);
+    let manifest = "schema = 1\n[[project]]\nname = \"inn\"\nlanguage = \"javascript\"\n\
+                    source = { path = \"inn\" }\nholes = [\"greet.js\"]\n\
+                    [project.environment]\npackages = [\"mocha@11.8.0\"]\n\
+                    [project.test]\nrunner = \"mocha\"\n";
+    let corpus = text(&dir.write("inn.toml", manifest));
+    let arguments = ["replay", &corpus, "--model", "empty", "--kinds", "body"];
+    let more = ["--engine", "cold", "--out", "run"];
+    let replayed = dir
+        .fillrate(&[&arguments[..], &more].concat())
+        .exits_with(0);
+    assert!(
+        replayed.out.contains("outcomes: failed 3\n"),
+        "{replayed:#?}"
+    );
+}
