@@ -2,10 +2,11 @@
 
 use super::super::detection::{DetectedProject, RepositoryFiles, escaped_glob, tests_not_run};
 use super::super::environment::Packages;
+use super::super::imports::joined_path;
 use super::super::runner::{RunnerName, TestSettings};
 use super::environment::JUNIT;
 use super::gradle::BUILDS;
-use super::modules::{JavaBuild, joined_path};
+use super::modules::JavaBuild;
 use super::pom::POM;
 
 /// Folders of files that are no sources.

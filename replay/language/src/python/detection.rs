@@ -7,6 +7,7 @@ mod tests_found;
 
 use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
+use super::super::imports::joined_path;
 use super::environment::groups::distribution;
 use super::workspaces;
 
@@ -363,7 +364,7 @@ fn read_requirements(
     let mut is_readable = !list.installs_itself;
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     for included in &list.includes {
-        let included = metadata::joined(folder, included);
+        let included = joined_path(folder, included);
         is_readable &= included.is_some_and(|it| read_requirements(files, &it, within, lists));
     }
     lists.push(list);
