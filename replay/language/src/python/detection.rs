@@ -24,9 +24,11 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
         // Its distributions have tests of their own.
         "" if workspaces::is_only_workspace(&read) => None,
         "" => detect_alone(files),
-        folder if workspaces::is_member(folder, &read) => {
+        folder
+            if workspaces::is_member(folder, &read) || workspaces::names_others(folder, &read) =>
+        {
             let mut found = detect_alone(&files.within(folder))?;
-            if found.test.is_some() {
+            if found.test.is_some() && workspaces::is_member(folder, &read) {
                 let members = workspaces::imported_members(files, folder);
                 found.environment.requires.extend(members);
             }
