@@ -637,6 +637,59 @@ fn a_plugin_that_pytest_can_not_load_is_left_out_and_named() {
     }
 }
 
+#[test]
+fn distributions_that_poetry_names_by_folders_are_installed_from_them() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let poetry = |name: &str, more: &str| {
+        format!(
+            "[tool.poetry]\nname = \"{name}\"\nversion = \"1\"\ndescription = \"\"\n\
+             authors = []\n[tool.poetry.dependencies]\npython = \">=3.9\"\n{more}\n\
+             [build-system]\nrequires = [\"poetry-core\"]\n\
+             build-backend = \"poetry.core.masonry.api\"\n"
+        )
+    };
+    let kit = "fillrate-scale = { path = \"../scale\", develop = true }\n\
+               [tool.poetry.group.dev.dependencies]\n\
+               fillrate-kit = { path = \"../kit\", develop = true }\n";
+    let files = [
+        ("shop/pyproject.toml", &*poetry("fillrate-shop", kit)),
+        (
+            "shop/fillrate_shop/__init__.py",
+            "from fillrate_scale import pounds\n\n\ndef price(grams):\n    weight = \
+             pounds(grams)\n    return weight * 3\n",
+        ),
+        (
+            "shop/tests/test_shop.py",
+            "from fillrate_kit import near\nfrom fillrate_shop import price\n\n\n\
+             def test_price():\n    assert near(price(1000), 6)\n",
+        ),
+        ("scale/pyproject.toml", &*poetry("fillrate-scale", "")),
+        (
+            "scale/fillrate_scale/__init__.py",
+            "def pounds(grams):\n    return grams / 500\n",
+        ),
+        ("kit/pyproject.toml", &*poetry("fillrate-kit", "")),
+        (
+            "kit/fillrate_kit/__init__.py",
+            "def near(a, b):\n    return abs(a - b) < 0.1\n",
+        ),
+    ];
+    // The top has no tests that can run: the package with the most is taken.
+    let market = write_all(&dir, "market", &files);
+    let arguments = ["replay", &market, "--model", "reference", "--out", "run"];
+    let replayed = dir.fillrate(&arguments).exits_with(0);
+    assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+    for said in [
+        "  package: shop, which has the most tests, since the top has none that can run\n",
+        "--package scale`",
+    ] {
+        assert!(replayed.err.contains(said), "{said}: {replayed:#?}");
+    }
+}
+
 /// Regression: mocha waited for a server that a failed test left open until the time limit.
 #[test]
 fn a_failed_test_that_leaves_something_open_ends_the_run_of_mocha() {
