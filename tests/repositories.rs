@@ -598,6 +598,23 @@ fn write_all(dir: &TestDir, folder: &str, files: &[(&str, &str)]) -> String {
     text(&dir.path(folder))
 }
 
+/// A package of npm whose tests are Node's: a function, and what `package.json` has.
+fn node_package(dir: &TestDir, folder: &str, package: &str) -> String {
+    let files = [
+        ("package.json", package),
+        (
+            "index.js",
+            "exports.add = (a, b) => {\n  const sum = a + b;\n  return sum;\n};\n",
+        ),
+        (
+            "test/add.test.js",
+            "const test = require(\"node:test\");\nconst assert = require(\"node:assert\");\n\
+             test(\"adds\", () => assert.equal(require(\"..\").add(1, 2), 3));\n",
+        ),
+    ];
+    write_all(dir, folder, &files)
+}
+
 #[test]
 fn a_plugin_that_pytest_can_not_load_is_left_out_and_named() {
     if !has_tools(&["python3"]) {
@@ -687,6 +704,25 @@ fn distributions_that_poetry_names_by_folders_are_installed_from_them() {
         "--package scale`",
     ] {
         assert!(replayed.err.contains(said), "{said}: {replayed:#?}");
+    }
+}
+
+#[test]
+fn a_node_that_is_too_old_is_named_with_the_wanted_one() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let package =
+        r#"{"name": "mill", "engines": {"node": ">=97.1"}, "scripts": {"test": "node --test"}}"#;
+    let mill = node_package(&dir, "mill", package);
+    let refused = dir.fillrate(&["check", &mill]).exits_with(3);
+    let message = refused.error_message();
+    for said in [
+        "node >=97.1 is needed for a project of the corpus; the one found is ",
+        "so install one, e.g. by `nvm install 97`",
+    ] {
+        assert!(message.contains(said), "{message}");
     }
 }
 

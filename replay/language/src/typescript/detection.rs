@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
+use super::environment::OLDEST_NODE;
+use super::environment::ranges::NodeRange;
+use super::workspaces;
 use layout::ScriptLayout;
 use tests_found::ScriptTests;
-
-use super::workspaces;
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for TypeScript.
 pub(super) fn detect_typescript(files: &RepositoryFiles) -> Option<DetectedProject> {
@@ -83,6 +84,15 @@ fn detect(
             environment.before = tests.before.clone();
             findings.extend(tests.describe());
             Some(tests.settings)
+            environment.interpreter = package.as_ref().and_then(Package::node);
+            if let (None, Some(top)) = (&environment.interpreter, Package::read(files)) {
+                environment.interpreter = top.node();
+            }
+            if let Some(node) = &environment.interpreter {
+                findings.push(format!(
+                    "interpreter: Node {node} (engines of package.json)"
+                ));
+            }
         }
         Some(Err(reason)) => {
             findings.push(tests_not_run(&reason));
@@ -140,6 +150,14 @@ impl Package {
     }
 
     /// The names of its scripts.
+    /// The versions of Node.js that it asks for, unless every one that works here fits or none.
+    fn node(&self) -> Option<String> {
+        let wanted = self.0["engines"]["node"].as_str()?.trim();
+        let range = NodeRange::parse(wanted)?;
+        let matters = !range.allows_all_from(OLDEST_NODE) && range.from(OLDEST_NODE).is_some();
+        matters.then(|| wanted.to_owned())
+    }
+
     fn scripts(&self) -> impl Iterator<Item = &str> {
         let scripts = self.0["scripts"].as_object();
         scripts.into_iter().flatten().map(|(name, _)| name.as_str())
@@ -225,6 +243,27 @@ mod tests {
         let mocha = ["--require", "ts-node/register", "test/*.ts"];
         for (script, args) in [
             (
+    #[test]
+    fn a_node_that_package_json_asks_for_is_wanted_if_not_every_one_fits() {
+        for (engines, wanted) in [
+            (r#"{"node":">=22.12"}"#, Some(">=22.12")),
+            (r#"{"node":"^18 || ^20"}"#, Some("^18 || ^20")),
+            (r#"{"node":">= 8"}"#, None),
+            (r#"{"node":"8.x"}"#, None),
+            (r#"{"npm":">=9"}"#, None),
+        ] {
+            let package = format!(r#"{{"engines":{engines},"scripts":{{"test":"vitest run"}}}}"#);
+            let found = project(&[("package.json", &package), ("src/a.ts", "")]);
+            assert_eq!(
+                found.environment.interpreter.as_deref(),
+                wanted,
+                "{engines}"
+            );
+            let line = "interpreter: Node >=22.12 (engines of package.json)".to_owned();
+            assert_eq!(found.findings.contains(&line), wanted == Some(">=22.12"));
+        }
+    }
+
                 "nyc --require ts-node/register mocha 'test/*.ts'",
                 &mocha[..],
             ),

@@ -3,6 +3,7 @@
 mod client;
 mod interpreters;
 pub mod modules;
+pub(super) mod ranges;
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,7 @@ use client::PackageClient;
 use modules::MODULES;
 
 /// The oldest Node.js that works, as (major, minor).
-const OLDEST_NODE: (u32, u32) = (20, 0);
+pub(super) const OLDEST_NODE: (u32, u32) = (20, 0);
 
 /// Folders of `node_modules` that tools write to while they run.
 pub const SCRATCH_FOLDERS: [&str; 3] = [".cache", ".vite", ".vite-temp"];
