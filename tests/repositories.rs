@@ -708,6 +708,25 @@ fn distributions_that_poetry_names_by_folders_are_installed_from_them() {
 }
 
 #[test]
+fn tests_run_without_a_build_that_fails() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let package = r#"{"name": "barn", "scripts": {"pretest": "npm run build", "build": "tsc -b",
+                      "test": "node --test"}}"#;
+    let barn = node_package(&dir, "barn", package);
+    // The second start finds in the cache what the first one has built.
+    for run in ["first", "second"] {
+        let arguments = ["replay", &barn, "--model", "reference", "--out", run];
+        let replayed = dir.fillrate(&arguments).exits_with(0);
+        assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+        let said = "before the tests: `npm run build` exited with status 127: ";
+        assert!(replayed.err.contains(said), "{replayed:#?}");
+    }
+}
+
+#[test]
 fn a_node_that_is_too_old_is_named_with_the_wanted_one() {
     if !has_tools(&["node", "npm"]) {
         return;

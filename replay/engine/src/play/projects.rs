@@ -228,7 +228,11 @@ impl ProjectLoader<'_> {
                 // Without a sandbox no project can be judged.
                 Err(error @ VerdictError::Sandbox(_)) => return Err(error.into()),
                 Err(error) => {
-                    absent.push(self.absent(&prepared, ProjectStatus::Failed, &error));
+                    let mut reason = error.to_string();
+                    if let Some(failed) = prepared.failed_before.first() {
+                        reason += &format!("; before them, {failed}");
+                    }
+                    absent.push(self.absent(&prepared, ProjectStatus::Failed, &reason));
                 }
             }
         }
@@ -387,6 +391,18 @@ pub fn prepare(
     listener: &dyn Listener,
 ) -> Result<(Vec<Prepared>, Vec<AbsentProject>), PlayError> {
     if let Some(folder) = tests
+        .inspect(|prepared| {
+            let findings = prepared.failed_before.iter();
+            let findings: Vec<String> = findings
+                .map(|failed| format!("before the tests: {failed}; the tests run without it"))
+                .collect();
+            if !findings.is_empty() {
+                listener.receive(&Event::ProjectDetected {
+                    project: project.name.clone(),
+                    findings,
+                });
+            }
+        })
         && !manifest
             .projects
             .iter()

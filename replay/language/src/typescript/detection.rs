@@ -93,6 +93,11 @@ fn detect(
                     "interpreter: Node {node} (engines of package.json)"
                 ));
             }
+            environment.env = tests.environment.clone();
+            environment.before = tests.before.clone();
+            environment.before_may_fail = true;
+            findings.extend(tests.describe());
+            Some(tests.settings)
         }
         Some(Err(reason)) => {
             findings.push(tests_not_run(&reason));

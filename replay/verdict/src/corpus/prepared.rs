@@ -24,6 +24,8 @@ pub struct Prepared {
     pub added: Vec<String>,
     /// Names of files that the source lacks because they are not UTF-8.
     pub unnamed: Vec<String>,
+    /// Commands under `before` that failed and may fail, each with the reason.
+    pub failed_before: Vec<String>,
 }
 
 impl Prepared {
