@@ -56,6 +56,10 @@ fn detect(
         let tests = ScriptTests::find(&own, package);
         // The tests of all packages may be run at the top.
         let at_top = || ScriptTests::find(files, &Package::read(files)?).ok();
+        let tests = tests.and_then(|tests| match tests.imports_own_build(&own, package) {
+            Some(reason) => Err(reason),
+            None => Ok(tests),
+        });
         match (folder, tests) {
             ("", tests) => tests,
             (folder, Ok(tests)) => Ok(tests.within(folder)),
@@ -80,10 +84,6 @@ fn detect(
                 tests.before.splice(0..0, builds);
             }
             environment = packages(files, &mut findings);
-            environment.env = tests.environment.clone();
-            environment.before = tests.before.clone();
-            findings.extend(tests.describe());
-            Some(tests.settings)
             environment.interpreter = package.as_ref().and_then(Package::node);
             if let (None, Some(top)) = (&environment.interpreter, Package::read(files)) {
                 environment.interpreter = top.node();
@@ -150,11 +150,6 @@ impl Package {
         self.0[key].as_str()
     }
 
-    fn script(&self, name: &str) -> Option<&str> {
-        self.0["scripts"][name].as_str()
-    }
-
-    /// The names of its scripts.
     /// The versions of Node.js that it asks for, unless every one that works here fits or none.
     fn node(&self) -> Option<String> {
         let wanted = self.0["engines"]["node"].as_str()?.trim();
@@ -163,6 +158,11 @@ impl Package {
         matters.then(|| wanted.to_owned())
     }
 
+    fn script(&self, name: &str) -> Option<&str> {
+        self.0["scripts"][name].as_str()
+    }
+
+    /// The names of its scripts.
     fn scripts(&self) -> impl Iterator<Item = &str> {
         let scripts = self.0["scripts"].as_object();
         scripts.into_iter().flatten().map(|(name, _)| name.as_str())
@@ -244,11 +244,6 @@ mod tests {
     }
 
     #[test]
-    fn values_of_wrappers_options_are_no_commands() {
-        let mocha = ["--require", "ts-node/register", "test/*.ts"];
-        for (script, args) in [
-            (
-    #[test]
     fn a_node_that_package_json_asks_for_is_wanted_if_not_every_one_fits() {
         for (engines, wanted) in [
             (r#"{"node":">=22.12"}"#, Some(">=22.12")),
@@ -269,6 +264,11 @@ mod tests {
         }
     }
 
+    #[test]
+    fn values_of_wrappers_options_are_no_commands() {
+        let mocha = ["--require", "ts-node/register", "test/*.ts"];
+        for (script, args) in [
+            (
                 "nyc --require ts-node/register mocha 'test/*.ts'",
                 &mocha[..],
             ),
@@ -415,6 +415,8 @@ mod tests {
                 ),
                 ("lib/a.js", ""),
                 ("test.js", text),
+                ("test/io/index.js", "import '../a.js'"),
+                ("test/a.js", "import test from 'node:test'"),
             ])
             .test
         };
@@ -422,6 +424,8 @@ mod tests {
         assert_eq!(found.runner, RunnerName::Node);
         assert_eq!(found.args, ["--conditions", "development", "test.js"]);
         assert_eq!(test("import assert from 'node:assert'\n"), None);
+        assert!(test("import './test/io/index.js'\n").is_some());
+        assert_eq!(test("import './lib/a.js'\n"), None);
     }
 
     #[test]
@@ -435,6 +439,36 @@ mod tests {
         ]);
         assert_eq!(found.test, None);
         assert_snapshot!(found.findings[1], @"tests: package.json runs `dist-node/test/*.js`, which a build writes, and completions are not built, so holes are chosen by syntax and scored by text");
+    }
+
+    #[test]
+    fn tests_that_import_only_what_a_build_writes_are_not_run() {
+        let found = |test: &str, package: &str| {
+            project(&[
+                ("package.json", package),
+                ("src/index.ts", ""),
+                ("test/index_test.ts", test),
+                ("test/kit.ts", ""),
+            ])
+        };
+        let package = r#"{"name":"bus","main":"dist/bus.js","scripts":{"test":"mocha test"}}"#;
+        for import in [
+            "import bus from '..';\nimport './kit';\n",
+            "require(\"bus\")",
+        ] {
+            let found = found(import, package);
+            assert_eq!(found.test, None, "{import}");
+            insta::allow_duplicates! {
+                assert_snapshot!(found.findings[1], @"tests: its tests import `dist/bus.js`, which a build writes, and completions are not built, so holes are chosen by syntax and scored by text");
+            }
+        }
+        let import = "import bus from '..';\nimport '../src/index';\n";
+        assert!(found(import, package).test.is_some());
+        assert!(found("'.'.split('.')", package).test.is_some());
+        let mapped = package.replace("mocha test", "vitest --config a --alias x");
+        assert!(found("import bus from '..'", &mapped).test.is_some());
+        let source = package.replace("dist/bus.js", "src/index.ts");
+        assert!(found("import bus from '..'", &source).test.is_some());
     }
 
     #[test]
