@@ -27,6 +27,7 @@ pub mod projects;
 pub mod replay;
 mod schedule;
 mod subject;
+pub mod tasks;
 pub mod tuning;
 mod worker;
 
