@@ -62,8 +62,9 @@ fn a_package_that_tests_lack_is_installed_from_the_projects_own_lists() {
     assert!(!checked.err.contains("set aside"), "{checked:#?}");
 }
 
-/// A workspace of two packages, one of which needs the other, a file of its own folder, and a
-/// package in the version that the workspace's lock has, which is not the newest.
+/// A workspace of two packages. One needs the other, a file of its own folder, a package in the
+/// version that the workspace's lock has, which is not the newest, and a place for a tool's files in
+/// its own folder of packages.
 const STALL: [(&str, &str); 8] = [
     (
         "package.json",
@@ -75,7 +76,7 @@ const STALL: [(&str, &str); 8] = [
             "": {"name": "stall", "workspaces": ["packages/*"]},
             "node_modules/@stall/till": {"resolved": "packages/till", "link": true},
             "node_modules/@stall/units": {"resolved": "packages/units", "link": true},
-            "node_modules/ms": {"version": "2.1.2", "integrity": "sha512-sGkPx+VjMtmA6MX27oA4FBFELFCZZ4S4XqeGOXCv68tT+jb3vk/RyaKWP0PTKyWtmLSM0b+adUTEvbs1PEaH2w=="},
+            "packages/till/node_modules/ms": {"version": "2.1.2", "integrity": "sha512-sGkPx+VjMtmA6MX27oA4FBFELFCZZ4S4XqeGOXCv68tT+jb3vk/RyaKWP0PTKyWtmLSM0b+adUTEvbs1PEaH2w=="},
             "packages/till": {"name": "@stall/till", "version": "1.0.0", "dependencies": {"@stall/units": "1.0.0", "ms": "^2.0.0"}},
             "packages/units": {"name": "@stall/units", "version": "1.0.0"}}}"#,
     ),
@@ -96,6 +97,7 @@ const STALL: [(&str, &str); 8] = [
         "const test = require(\"node:test\");\nconst assert = require(\"node:assert\");\nconst \
          fs = require(\"node:fs\");\nconst { total } = require(\"..\");\n\ntest(\"adds\", () \
          => {\n  assert.equal(require(\"ms/package.json\").version, \"2.1.2\");\n  \
+         fs.mkdirSync(\"node_modules/.cache/till\", { recursive: true });\n  \
          assert.equal(total(JSON.parse(fs.readFileSync(\"prices.json\"))), 350);\n});\n",
     ),
     (

@@ -6,7 +6,7 @@ pub mod modules;
 pub(super) mod ranges;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::environment::{
@@ -182,9 +182,13 @@ impl PackageManager for Npm {
         }
         let lock = installed_modules(&folder)?;
         modules::move_modules(&folder, root)?;
-        for name in SCRATCH_FOLDERS {
-            let scratch = root.join(MODULES).join(name);
-            fs::create_dir_all(&scratch).map_err(EnvironmentError::io("creating", &scratch))?;
+        let mut folders = modules::module_folders(root);
+        folders.push(PathBuf::from(MODULES));
+        for folder in folders {
+            for name in SCRATCH_FOLDERS {
+                let scratch = root.join(&folder).join(name);
+                fs::create_dir_all(&scratch).map_err(EnvironmentError::io("creating", &scratch))?;
+            }
         }
         // Only `node_modules` stays: a package.json here would be found from a repository next to
         // it. The lock is kept outside as a record.
