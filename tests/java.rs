@@ -539,3 +539,38 @@ fn a_source_that_does_not_compile_is_left_out_with_what_needs_it() {
         }
     }
 }
+
+/// Regression: benchmarks next to the sources and the tests need packages that these do not.
+#[test]
+fn sources_of_other_purposes_are_not_compiled() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    for (path, text) in [
+        ("build.gradle", "plugins { id 'java' }\n"),
+        (
+            "src/main/java/a/Sum.java",
+            "package a;\n\npublic class Sum {\n    public static int of(int a, int b) {\n        int \
+             sum = a + b;\n        return sum;\n    }\n}\n",
+        ),
+        (
+            "src/test/java/a/SumTest.java",
+            "package a;\n\nimport static org.junit.jupiter.api.Assertions.assertEquals;\n\nimport \
+             org.junit.jupiter.api.Test;\n\nclass SumTest {\n    @Test void sums() {\n        \
+             assertEquals(5, Sum.of(2, 3));\n    }\n}\n",
+        ),
+        (
+            "src/jmh/java/a/SumBench.java",
+            "package a;\n\nimport org.openjdk.jmh.annotations.Benchmark;\n\nclass SumBench {\n    \
+             @Benchmark void sums() {}\n}\n",
+        ),
+    ] {
+        dir.write(&format!("abacus/{path}"), text);
+    }
+    let abacus = text(&dir.path("abacus"));
+    let arguments = ["replay", &abacus, "--model", "reference", "--out", "run"];
+    let replayed = run(&mut junit.command(&dir, &arguments)).exits_with(0);
+    assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+    assert!(!replayed.err.contains("set aside"), "{replayed:#?}");
+}

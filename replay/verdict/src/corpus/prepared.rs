@@ -95,6 +95,19 @@ impl Prepared {
         tree::copy(&self.source, &tree::entries(&self.source)?, into)
     }
 
+    /// The files that match `exclude`, relative to the source.
+    ///
+    /// # Errors
+    /// If the cached source cannot be read.
+    pub(crate) fn excluded_files(&self) -> Result<Vec<String>, CorpusError> {
+        if self.project.exclude.patterns().is_empty() {
+            return Ok(Vec::new());
+        }
+        let entries = tree::entries(&self.source)?.into_iter();
+        let excluded = entries.filter(|entry| self.project.exclude.matches(&entry.path));
+        Ok(excluded.map(|entry| entry.path).collect())
+    }
+
     fn visible(&self) -> Result<Vec<TreeEntry>, CorpusError> {
         let mut entries = self.kept()?;
         entries.retain(|entry| !self.project.hidden.matches(&entry.path));

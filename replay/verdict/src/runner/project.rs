@@ -125,7 +125,11 @@ impl ProjectRunner {
                 path.display()
             )));
         }
-        Ok(Self {
+        let mut excluded = prepared
+            .excluded_files()
+            .map_err(|error: CorpusError| not_runnable(error.to_string()))?;
+        excluded.retain(|path| framework.compiles(path));
+        let mut runner = Self {
             prepared: prepared.clone(),
             test: test.clone(),
             scripts: write_scripts(framework.scripts(), cache)?,
@@ -135,7 +139,9 @@ impl ProjectRunner {
                 .map_err(|error: CorpusError| not_runnable(error.to_string()))?,
             left_out: Vec::new(),
             tests_ended: Arc::default(),
-        })
+        };
+        runner.leave_out(&excluded);
+        Ok(runner)
     }
 
     /// Counts there the tests that have ended.
