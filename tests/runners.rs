@@ -730,3 +730,33 @@ fn projects_of_jest_run_their_own_files() {
         assert_eq!(attempt["verdict"]["outcome"], "passed", "{attempt:#}");
     }
 }
+
+/// Regression: vitest looked for selected files from the folder of the tests on, by their paths from
+/// the repository's top, and found none.
+#[test]
+fn vitest_selects_tests_in_a_folder_of_the_repository() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    copy(
+        &repository("tests/corpora/dairy"),
+        &dir.path("farm/packages/dairy"),
+    );
+    let manifest = "schema = 1\n[[project]]\nname = \"farm\"\nlanguage = \"typescript\"\n\
+                    source = { path = \"farm\" }\nholes = [\"packages/dairy/src/**/*.ts\"]\n\
+                    [project.environment]\nlock = \"packages/dairy/package-lock.json\"\n\
+                    [project.test]\nrunner = \"vitest\"\nfolder = \"packages/dairy\"\n";
+    let corpus = text(&dir.write("farm.toml", manifest));
+    for engine in ["warm", "cold"] {
+        let arguments = ["replay", &corpus, "--model", "reference", "--holes", "3"];
+        let more = ["--kinds", "body", "--engine", engine, "--out", engine];
+        let replayed = dir
+            .fillrate(&[&arguments[..], &more].concat())
+            .exits_with(0);
+        assert!(
+            replayed.out.contains("outcomes: passed 3\n"),
+            "{engine}: {replayed:#?}"
+        );
+    }
+}

@@ -88,7 +88,6 @@ export async function openVitest(instructions, given, reporters) {
     if (project.config.browser?.enabled) throw new Error("Tests that run in a browser are not supported.");
     adjust(project, instructions);
   }
-  // Names of files are relative to the repository, whatever the project's root is.
   const files = instructions.select && new Set(instructions.select.map((id) => id.split(" > ")[0]));
-  return { vitest, filter: files ? [...files] : filter };
+  return { vitest, filter: files ? [...files].map(own) : filter };
 }
