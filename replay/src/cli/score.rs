@@ -3,6 +3,7 @@
 mod input;
 mod summary;
 
+use fillrate_report::table::TextWidth;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ fn parse_language(name: String) -> Result<ScoringLanguage, String> {
     ScoringLanguage::named(&name).ok_or(name)
 }
 
-pub(super) fn run(arguments: &ScoreArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ScoreArguments, width: TextWidth) -> Result<Success, CliError> {
     if let [_, _, _, ..] = arguments.predictions[..] {
         return Err(CliError::Refused(
             "more than two prediction files can't be compared; give --predictions once or twice"
@@ -137,7 +138,7 @@ pub(super) fn run(arguments: &ScoreArguments) -> Result<Success, CliError> {
         }
         outln!("{whole}");
     } else {
-        out!("{}", scores.table(arguments.cluster.name()));
+        out!("{}", scores.table(arguments.cluster.name(), width));
     }
     Ok(Success::Whole)
 }

@@ -1,5 +1,6 @@
 //! `fillrate stats`.
 
+use fillrate_report::table::TextWidth;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -25,7 +26,7 @@ pub(super) struct StatsArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &StatsArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &StatsArguments, width: TextWidth) -> Result<Success, CliError> {
     let holes = task::read(&arguments.tasks)?;
     let (prepared, absent) = match &arguments.corpus {
         Some(path) => {
@@ -71,7 +72,7 @@ pub(super) fn run(arguments: &StatsArguments) -> Result<Success, CliError> {
         let whole = json!({"tasks": arguments.tasks, "rows": dataset.rows, "absent": absent});
         outln!("{whole}");
     } else {
-        out!("{}", dataset.table());
+        out!("{}", dataset.table(width));
         for project in &absent {
             outln!("{}", project.describe());
         }

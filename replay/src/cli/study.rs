@@ -2,6 +2,7 @@
 
 mod demo;
 
+use fillrate_report::table::TextWidth;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -75,7 +76,7 @@ pub(super) struct StudyArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &StudyArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &StudyArguments, width: TextWidth) -> Result<Success, CliError> {
     super::check_writable(&arguments.out)?;
     let (offline, second_side, second) = if arguments.demo {
         let runs = demo::replay_versions(arguments)?;
@@ -92,7 +93,7 @@ pub(super) fn run(arguments: &StudyArguments) -> Result<Success, CliError> {
             (offline, simulated, SecondSide::Simulated)
         }
     };
-    write_study(arguments, &offline, &second_side, second)
+    write_study(arguments, &offline, &second_side, second, width)
 }
 
 /// Calculates the study, prints it and writes it.
@@ -101,6 +102,7 @@ fn write_study(
     offline: &StudySide,
     second_side: &StudySide,
     second: SecondSide,
+    width: TextWidth,
 ) -> Result<Success, CliError> {
     let options = StudyOptions {
         by: arguments.by,
@@ -122,7 +124,7 @@ fn write_study(
     if arguments.json {
         outln!("{json}");
     } else {
-        out!("{}", study.text());
+        out!("{}", study.text(width));
         outln!("page: {}", folder.join(PAGE).display());
     }
     Ok(Success::Whole)

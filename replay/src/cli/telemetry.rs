@@ -2,6 +2,7 @@
 
 mod stats;
 
+use fillrate_report::table::TextWidth;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -45,9 +46,9 @@ pub(super) struct StoreChoice {
     store: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &TelemetryArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &TelemetryArguments, width: TextWidth) -> Result<Success, CliError> {
     match &arguments.command {
-        Command::Stats(arguments) => stats::run(arguments),
+        Command::Stats(arguments) => stats::run(arguments, width),
         Command::Export(choice) => export(choice),
         Command::Purge(choice) => purge(choice),
     }

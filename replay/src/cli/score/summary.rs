@@ -3,7 +3,7 @@
 
 use comfy_table::Cell;
 use fillrate_metrics::{CONFIDENCE, Estimate, TextMetric, Unit, mcnemar_exact, paired_difference};
-use fillrate_report::table::{TextTable, right};
+use fillrate_report::table::{TextTable, TextWidth, right};
 use serde::Serialize;
 
 /// The values of all metrics for one example.
@@ -116,7 +116,7 @@ impl ScoreSummary {
 
     /// The tables: each file's figures, the comparison and the flips. `cluster` names what the
     /// examples are clustered by.
-    pub(super) fn table(&self, cluster: &str) -> String {
+    pub(super) fn table(&self, cluster: &str, width: TextWidth) -> String {
         let mut text = String::new();
         let mut header = vec!["predictions", "variant", "n", "value", "95 % interval"];
         if self.predictions.len() == 1 {
@@ -143,9 +143,9 @@ impl ScoreSummary {
                 table.add_row(cells);
             }
         }
-        text.push_str(&format!("{table}\n"));
+        text.push_str(&(table.render(width) + "\n"));
         if let Some(comparison) = &self.comparison {
-            text.push_str(&comparison_table(comparison));
+            text.push_str(&comparison_table(comparison, width));
         }
         let intervals = match self.clusters {
             1 => format!("All examples are of one {cluster}, so there are no intervals."),
@@ -223,7 +223,7 @@ fn compared(
     })
 }
 
-fn comparison_table(comparison: &[MetricComparison]) -> String {
+fn comparison_table(comparison: &[MetricComparison], width: TextWidth) -> String {
     let mut table = TextTable::new([
         "variant",
         "n",
@@ -253,7 +253,7 @@ fn comparison_table(comparison: &[MetricComparison]) -> String {
             right(p),
         ]);
     }
-    format!("{table}\n")
+    table.render(width) + "\n"
 }
 
 #[cfg(test)]
@@ -284,7 +284,7 @@ mod tests {
         ];
         let scores = ScoreSummary::new(&metrics(), &["p.jsonl".to_owned()], &rows);
         assert!(scores.comparison.is_none());
-        insta::assert_snapshot!(scores.table("repository"), @"
+        insta::assert_snapshot!(scores.table("repository", TextWidth::UNLIMITED), @"
         ──────────────────────────────────────────
          variant        n   value   95 % interval 
         ══════════════════════════════════════════
@@ -306,7 +306,7 @@ mod tests {
         ];
         let files = ["p.jsonl".to_owned(), "q.jsonl".to_owned()];
         let scores = ScoreSummary::new(&metrics(), &files, &rows);
-        insta::assert_snapshot!(scores.table("repository"), @"
+        insta::assert_snapshot!(scores.table("repository", TextWidth::UNLIMITED), @"
         ─────────────────────────────────────────────────────────
          predictions   variant        n   value   95 % interval  
         ═════════════════════════════════════════════════════════
@@ -346,7 +346,7 @@ mod tests {
     fn one_cluster_has_no_interval() {
         let rows = [scored(1, "a", &[[1.0, 1.0]]), scored(2, "a", &[[0.0, 0.0]])];
         let scores = ScoreSummary::new(&metrics(), &["p.jsonl".to_owned()], &rows);
-        let table = scores.table("repository");
+        let table = scores.table("repository", TextWidth::UNLIMITED);
         assert!(table.contains("[?, ?]"), "{table}");
         assert!(
             table.contains("All examples are of one repository, so there are no intervals."),
