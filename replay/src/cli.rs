@@ -694,9 +694,6 @@ enum CliError {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// Examples and predictions.
-    #[error(transparent)]
-    Input(#[from] score::InputError),
     /// A table of figures.
     #[error(transparent)]
     Table(#[from] fillrate_study::table::TableError),

@@ -16,6 +16,7 @@ mod rounds;
 mod scored;
 pub mod sensitivity;
 pub mod table;
+pub mod text_scores;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,85 +2,76 @@
 //! files.
 
 use comfy_table::Cell;
+use fillrate_engine::play::score::ExampleScores;
 use fillrate_metrics::{CONFIDENCE, Estimate, TextMetric, Unit, mcnemar_exact, paired_difference};
-use fillrate_report::table::{TextTable, TextWidth, right};
 use serde::Serialize;
 
-/// The values of all metrics for one example.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ExampleScores {
-    /// The example's id.
-    pub(super) task_id: String,
-    /// The cluster of its samples.
-    pub(super) cluster: String,
-    /// For each prediction file, the values of the metrics in their order.
-    pub(super) values: Vec<Vec<f64>>,
-}
+use super::table::{TextTable, TextWidth, right};
 
 /// The figures of one prediction file or two.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct ScoreSummary {
+pub struct ScoreSummary {
     /// The number of clusters behind the intervals.
-    pub(super) clusters: usize,
+    pub clusters: usize,
     /// The nominal coverage of the intervals.
-    pub(super) confidence: f64,
+    pub confidence: f64,
     /// Of each prediction file.
-    pub(super) predictions: Vec<PredictionScores>,
+    pub predictions: Vec<PredictionScores>,
     /// Of two prediction files, metric by metric.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) comparison: Option<Vec<MetricComparison>>,
+    pub comparison: Option<Vec<MetricComparison>>,
 }
 
 /// The figures of one prediction file.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct PredictionScores {
+pub struct PredictionScores {
     /// The file.
-    pub(super) file: String,
+    pub file: String,
     /// One for each metric.
-    pub(super) metrics: Vec<MetricScore>,
+    pub metrics: Vec<MetricScore>,
 }
 
 /// One metric's mean.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct MetricScore {
+pub struct MetricScore {
     /// The metric's name with its variant.
-    pub(super) variant: &'static str,
+    pub variant: &'static str,
     /// The unit of the value.
-    pub(super) unit: Unit,
+    pub unit: Unit,
     /// The mean over all examples.
     #[serde(flatten)]
-    pub(super) estimate: Estimate,
+    pub estimate: Estimate,
 }
 
 /// One metric of two prediction files for the same examples.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct MetricComparison {
+pub struct MetricComparison {
     /// The metric's name with its variant.
-    pub(super) variant: &'static str,
+    pub variant: &'static str,
     /// The unit of the difference.
-    pub(super) unit: Unit,
+    pub unit: Unit,
     /// The mean of the second file's value minus the first's.
-    pub(super) second_minus_first: Estimate,
+    pub second_minus_first: Estimate,
     /// For metrics that are 0 or 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) flips: Option<ExampleFlips>,
+    pub flips: Option<ExampleFlips>,
 }
 
 /// The examples that one of two prediction files has right and the other wrong.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct ExampleFlips {
+pub struct ExampleFlips {
     /// Right in the first file alone.
-    pub(super) only_first: Vec<String>,
+    pub only_first: Vec<String>,
     /// Right in the second file alone.
-    pub(super) only_second: Vec<String>,
+    pub only_second: Vec<String>,
     /// McNemar's exact p, two-sided.
-    pub(super) mcnemar_p: f64,
+    pub mcnemar_p: f64,
 }
 
 impl ScoreSummary {
     /// Summarises examples scored with these metrics for these prediction files, and compares two
     /// files. Figures of no examples are absent.
-    pub(super) fn new(
+    pub fn new(
         metrics: &[&'static TextMetric],
         files: &[String],
         scored: &[ExampleScores],
@@ -116,7 +107,7 @@ impl ScoreSummary {
 
     /// The tables: each file's figures, the comparison and the flips. `cluster` names what the
     /// examples are clustered by.
-    pub(super) fn table(&self, cluster: &str, width: TextWidth) -> String {
+    pub fn table(&self, cluster: &str, width: TextWidth) -> String {
         let mut text = String::new();
         let mut header = vec!["predictions", "variant", "n", "value", "95 % interval"];
         if self.predictions.len() == 1 {
