@@ -694,9 +694,9 @@ enum CliError {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// A table of figures.
+    /// A side of a study.
     #[error(transparent)]
-    Table(#[from] fillrate_study::table::TableError),
+    Side(#[from] fillrate_study::sides::SideError),
     /// A study.
     #[error(transparent)]
     Study(#[from] fillrate_study::StudyError),

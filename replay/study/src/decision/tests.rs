@@ -1,7 +1,7 @@
-use super::*;
-use crate::input::{Observation, SampleDimension, SampleMix, Stratum};
 use fillrate_report::table::TextWidth;
 
+use super::*;
+use crate::input::{Observation, SampleDimension, SampleMix, Stratum};
 use crate::{Figure, Study, StudyOptions, StudySide, table};
 
 fn side(rows: &[(&str, f64)], metric: &str) -> StudySide {
