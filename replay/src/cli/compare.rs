@@ -1,6 +1,5 @@
 //! `fillrate compare`.
 
-use fillrate_report::table::TextWidth;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::replay::ReplayPlan;
 use fillrate_report::models::{FailureRule, ModelComparison};
+use fillrate_report::table::TextWidth;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, ReplayedHoles, Success, success};

@@ -1,6 +1,5 @@
 //! `fillrate stats`.
 
-use fillrate_report::table::TextWidth;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -8,6 +7,7 @@ use clap::Args;
 use fillrate_engine::play::projects::{check_projects, prepare};
 use fillrate_language::task;
 use fillrate_report::dataset::{Dataset, HoleInFile};
+use fillrate_report::table::TextWidth;
 use fillrate_verdict::corpus::Corpus;
 use serde_json::json;
 

@@ -2,10 +2,10 @@
 
 mod stats;
 
-use fillrate_report::table::TextWidth;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use fillrate_report::table::TextWidth;
 use fillrate_server::configuration::{Layers, user_file};
 use fillrate_server::telemetry::{ExportLine, StoreContents, TelemetryStore, default_path, read};
 

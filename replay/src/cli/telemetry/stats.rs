@@ -1,9 +1,9 @@
 //! `fillrate telemetry stats`.
 
-use fillrate_report::table::TextWidth;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use fillrate_report::table::TextWidth;
 use fillrate_server::telemetry::{StoreContents, TelemetryError, read};
 use fillrate_study::telemetry::statistics::{Dimension, StatisticsOptions, TelemetryStatistics};
 
