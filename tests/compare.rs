@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::support::play::{self, TestDir, attempts, has_tools, holes, kitchen, start, text};
@@ -102,7 +105,9 @@ fn comparison_stops_when_the_order_is_decided_and_resumes_to_the_same_end() {
     let dir = TestDir::new();
     let corpus = prepare(&dir);
     let two = ["bad.jsonl", "good.jsonl"];
+    let started = Instant::now();
     let whole = play::run(&mut compare(&dir, &corpus, "whole", &two, &["--json"]));
+    let duration = started.elapsed();
     let whole = whole.exits_with(0).json();
     assert_eq!(whole["ending"], "decided", "{whole:#}");
     assert_eq!(whole["orders"][0]["better"], "good", "{whole:#}");
@@ -126,12 +131,28 @@ fn comparison_stops_when_the_order_is_decided_and_resumes_to_the_same_end() {
         comparing.wait().unwrap();
         assert_eq!(survivors(), Vec::<String>::new());
     }
-    let resumed = play::run(&mut compare(&dir, &corpus, "killed", &two, &["--json"]));
-    let resumed = resumed.exits_with(0).json();
-    for member in ["sentence", "orders", "ending", "holes"] {
-        assert_eq!(resumed[member], whole[member]);
+    let ends_equally = |out: &str| {
+        let resumed = play::run(&mut compare(&dir, &corpus, out, &two, &["--json"]));
+        let resumed = resumed.exits_with(0).json();
+        for member in ["sentence", "orders", "ending", "holes"] {
+            assert_eq!(resumed[member], whole[member], "{out}");
+        }
+        assert_eq!(outcomes(&dir, out, &["good", "bad"]), played, "{out}");
+    };
+    ends_equally("killed");
+
+    // At any moment: of starting, playing, judging and writing.
+    let kills = std::env::var("FILLRATE_KILLS").map_or(2, |number| number.parse().unwrap());
+    let mut random = ChaCha8Rng::seed_from_u64(44);
+    for kill in 0..kills {
+        let out = format!("killed-{kill}");
+        let mut comparing = start(&mut compare(&dir, &corpus, &out, &two, &["--json"]));
+        std::thread::sleep(duration.mul_f64(random.random()));
+        let _ = comparing.kill();
+        comparing.wait().unwrap();
+        assert_eq!(survivors(), Vec::<String>::new());
+        ends_equally(&out);
     }
-    assert_eq!(outcomes(&dir, "killed", &["good", "bad"]), played);
 }
 
 #[test]

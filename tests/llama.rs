@@ -537,6 +537,135 @@ fn typing_leaves_the_prompt_in_the_servers_cache() {
     }
 }
 
+/// LiteLLM's gateway in front of a `llama-server`, with a key.
+struct Gateway {
+    child: Child,
+    address: String,
+    _dir: TestDir,
+}
+
+impl Gateway {
+    const KEY: &'static str = "sk-gateway";
+
+    /// `None` if the program is unavailable.
+    fn start(server: &LlamaServer) -> Option<Self> {
+        let python = programs::install("litellm")?;
+        let dir = TestDir::new();
+        let model = |name: &str, provider: &str| {
+            serde_json::json!({"model_name": name, "litellm_params": {
+                "model": format!("{provider}/tiny"),
+                "api_base": format!("{}/v1", server.address),
+                "api_key": "none",
+            }})
+        };
+        let models = [
+            model("chat", "openai"),
+            model("text", "text-completion-openai"),
+        ];
+        let configuration = serde_json::json!({"model_list": models});
+        dir.write("gateway.yaml", &configuration.to_string());
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let child = Command::new(python.with_file_name("litellm"))
+            .args(["--config", &text(&dir.path("gateway.yaml"))])
+            .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+            .envs([
+                ("LITELLM_MASTER_KEY", Self::KEY),
+                // Else it fetches a list of prices.
+                ("LITELLM_LOCAL_MODEL_COST_MAP", "True"),
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut gateway = Self {
+            child,
+            address: format!("http://127.0.0.1:{port}"),
+            _dir: dir,
+        };
+        let until = Instant::now() + Duration::from_secs(180);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = gateway.child.try_wait().unwrap();
+            assert!(
+                ended.is_none() && Instant::now() < until,
+                "the gateway is not ready ({ended:?})"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(gateway)
+    }
+
+    fn settings(&self, protocol: Protocol, name: &str) -> ModelSettings {
+        ModelSettings {
+            protocol,
+            url: Some(self.address.clone()),
+            name: Some(name.to_owned()),
+            family: (protocol != Protocol::OpenAiChat).then(|| "qwen2.5-coder".to_owned()),
+            key_env: Some("GATEWAY_KEY".to_owned()),
+            max_tokens: 12,
+            ..ModelSettings::default()
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn gateway_passes_completions_and_refusals_on() {
+    let Some(server) = LlamaServer::start() else {
+        return;
+    };
+    let Some(gateway) = Gateway::start(&server) else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let ask = |settings: &ModelSettings, key: &str| {
+        let key = |name: &str| (name == "GATEWAY_KEY").then(|| key.to_owned());
+        let model = model::open(settings, &key).unwrap();
+        runtime.block_on(model.complete(&request(settings), &model::UnlimitedListener))
+    };
+    for (protocol, name) in [
+        (Protocol::OpenAiChat, "chat"),
+        (Protocol::OpenAiCompletions, "text"),
+    ] {
+        let streamed = gateway.settings(protocol, name);
+        let whole = ModelSettings {
+            stream: false,
+            ..streamed.clone()
+        };
+        let answer = ask(&streamed, Gateway::KEY).unwrap();
+        assert!(!answer.candidates[0].text.is_empty(), "{protocol}");
+        assert_eq!(answer.candidates[0].finish, Finish::Length, "{protocol}");
+        assert_eq!(
+            ask(&whole, Gateway::KEY).unwrap().candidates,
+            answer.candidates,
+            "{protocol}"
+        );
+        let unknown = gateway.settings(protocol, "unknown");
+        let error = ask(&unknown, Gateway::KEY).unwrap_err().to_string();
+        assert!(
+            error.contains("Invalid model name passed in model=unknown") && !error.contains("{\""),
+            "{error}"
+        );
+        let error = ask(&streamed, "sk-other").unwrap_err().to_string();
+        assert!(
+            !error.contains("sk-other") && !error.contains("{\""),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn infill_requests_contain_context() {
     let Some(prompts) = prompts("llama-infill") else {

@@ -49,6 +49,7 @@ mod stats;
 mod study;
 mod support;
 mod swap;
+mod tasks;
 mod telemetry;
 mod trial;
 mod type_mode;

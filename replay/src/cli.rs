@@ -27,6 +27,7 @@ mod complete;
 mod doctor;
 mod events;
 mod export;
+mod export_tasks;
 mod export_tuning;
 mod fit;
 mod fleet;
@@ -100,6 +101,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Show(arguments) => show::run(&arguments, width),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::ExportTasks(arguments) => export_tasks::run(&arguments),
         Command::ExportTuning(arguments) => export_tuning::run(&arguments, width),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Fleet(arguments) => fleet::run(&arguments),
@@ -164,7 +166,14 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Fleets", &["fleet", "merge", "pack", "unpack"]),
     (
         "More",
-        &["doctor", "export-tuning", "completions", "man", "help"],
+        &[
+            "doctor",
+            "export-tasks",
+            "export-tuning",
+            "completions",
+            "man",
+            "help",
+        ],
     ),
 ];
 
@@ -270,6 +279,8 @@ enum Command {
     Report(report::ReportArguments),
     /// Write the attempts of runs as a table for other programs: JSON lines, CSV or Parquet
     Export(export::ExportArguments),
+    /// Write holes as tasks that other harnesses run with agents
+    ExportTasks(export_tasks::ExportTasksArguments),
     /// Write functions with documentation and dependencies as instruction-tuning data
     ExportTuning(export_tuning::TuningArguments),
     /// Judge a sample of a run again by the naive engine, and list the verdicts that differ

@@ -392,7 +392,7 @@ pub enum ModelError {
         url: String,
         /// The HTTP status.
         status: u16,
-        /// The beginning of the response's body.
+        /// The server's message, or else the beginning of the response's body.
         body: String,
         /// Requested pause, from `Retry-After`.
         retry_after: Option<Duration>,
@@ -573,7 +573,7 @@ impl ModelError {
                 status: 400 | 422, ..
             } => {
                 "Leave out what the server refuses with `model.omit`, or set it with \
-                 `model.parameters`; check `model.protocol`."
+                 `model.parameters`; check `model.name` and `model.protocol`."
             }
             Self::Status { status: 404, .. } => {
                 "Check `model.name`, `model.protocol` and `model.url`: the server knows no such \

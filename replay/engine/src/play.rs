@@ -28,6 +28,7 @@ pub mod replay;
 mod schedule;
 pub mod score;
 mod subject;
+pub mod tasks;
 pub mod tuning;
 mod worker;
 

@@ -24,6 +24,7 @@
 //! of spaces to which `replay --deveval` indents a prediction.
 
 use std::io::{BufRead, BufWriter, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use fillrate_syntax::CompletionExtent;
@@ -314,6 +315,13 @@ impl Hole {
             });
         }
         Ok((&contents[..range.start], &contents[range.end..]))
+    }
+
+    /// Returns the one-based lines of the hole in its file, without white space at its end.
+    pub fn lines(&self, contents: &str) -> RangeInclusive<usize> {
+        let index = LineIndex::new(contents);
+        let text = contents[self.start.0..self.end.0].trim_end();
+        index.number(self.start.0)..=index.number(self.start.0 + text.len())
     }
 
     /// The file with this text in the hole.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fillrate_language::task::sha256_hex;
+use fillrate_language::task::{Hole, sha256_hex};
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
 
@@ -540,6 +540,23 @@ impl Judge {
         let has_failed = verdict.outcome == Outcome::Failed && !verdict.failed.is_empty();
         let is_clear = has_failed && !self.flaky.is_doubtful(&verdict, covering, true);
         Ok(is_clear.then_some(verdict))
+    }
+
+    /// Returns the tests that decide over a hole: those that its benchmark names, or else the
+    /// stable ones that run any of its lines.
+    ///
+    /// # Errors
+    /// The project has no test that the hole names.
+    pub fn deciding_tests(&self, hole: &Hole, contents: &str) -> Result<Vec<String>, VerdictError> {
+        let tests = match self.resolve_tests(&hole.tests)? {
+            Some(named) => named,
+            None => {
+                let baseline = &self.executor.baseline;
+                let covering = baseline.covering(&hole.path, hole.lines(contents));
+                covering.into_iter().collect()
+            }
+        };
+        Ok(tests.into_iter().map(str::to_owned).collect())
     }
 
     /// The stable tests of these names; `None` if there are no names.

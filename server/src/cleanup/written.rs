@@ -705,6 +705,13 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     if own > 0 && is_wrong(text) && (!is_wrong("") || closed_after() == course.open.len()) {
         return true;
     }
+    let ink = text.trim_end();
+    if lacks_opener(ink, site) && is_wrong(text) {
+        let is_repaired = |opener: &&str| !is_wrong(&[ink, opener].concat());
+        if OPENERS.iter().any(is_repaired) {
+            return true;
+        }
+    }
     let is_outside = !site.language.is_some_and(|it| it.indented_blocks) || open.is_empty();
     if fits(text, site) && !(is_outside && ends_its_statement(text, site, is_wrong)) {
         return false;
@@ -712,7 +719,6 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     if own > 0 {
         return true;
     }
-    let ink = text.trim_end();
     let in_string = stays_in_string(ink, site);
     let ends_open = ink.ends_with(|last| ".,=+-*/%&|^<>!?:".contains(last));
     let goes_on = text.trim().contains('\n') || ends_open && !in_string;
@@ -734,6 +740,22 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
             .any(|continuation| !wrong(continuation))
     };
     wrong("") && (goes_on || wrong(";") && is_unfinished())
+}
+
+/// Texts of which one lets the lines after the cursor continue a completion: the opening bracket
+/// that they close, the end of a header, an operand.
+const OPENERS: [&str; 8] = [" {", "(", "[", "({", "([", ":", " => {", " x"];
+
+/// True if only a text of [`OPENERS`] may be missing at the end of a completion: the next line is
+/// indented like the content of a bracket, a block or a longer expression.
+fn lacks_opener(ink: &str, site: &SyntaxSite<'_>) -> bool {
+    let rest = first_line(site.suffix);
+    let mut below = site.suffix[rest.len()..].lines();
+    let next = below.find(|line| !line.trim().is_empty());
+    let line = [last_line(site.prefix), ink].concat();
+    rest.trim().is_empty()
+        && !ink.ends_with([';', '}', ','])
+        && next.is_some_and(|next| indentation(next) > indentation(last_line(&line)))
 }
 
 /// Texts of which one completes an unfinished line: an operand, a block, a quote.

@@ -36,7 +36,10 @@ impl TokenUsage {
             let counts = (!exchanges.is_empty()).then(|| exchanges.iter().map(of));
             counts.and_then(Iterator::sum::<Option<u64>>)
         };
-        let (prompts, completions) = (sum(|one| one.prompt), sum(|one| one.completion));
+        let (prompts, completions) = (
+            sum(|one| one.known().prompt),
+            sum(|one| one.known().completion),
+        );
         let approximate = |text: &str| approximate_tokens(text) as u64;
         let prompt = prompts.unwrap_or_else(|| approximate(prompt) * exchanges.len().max(1) as u64);
         let completion = completions.unwrap_or_else(|| {
@@ -83,6 +86,15 @@ pub(super) struct CountedTokens {
 }
 
 impl CountedTokens {
+    /// Returns the counts, or none if the server does not count and writes zeros: no prompt is
+    /// empty.
+    fn known(self) -> Self {
+        match self.prompt {
+            Some(0) => Self::default(),
+            _ => self,
+        }
+    }
+
     /// Adds the counts of one value of a response. Within a stream, counts are of the whole so far,
     /// so the highest is kept.
     pub(super) fn add(&mut self, value: &Value) {
@@ -221,6 +233,13 @@ mod tests {
         assert!((exact.cost.unwrap() - 0.0044).abs() < 1e-12);
         let cut_off = of(&[], Some(price));
         assert!(cut_off.is_approximate && cut_off.prompt == approximate_tokens("prompt") as u64);
+        // LiteLLM's streams of text have zeros.
+        let zeros = CountedTokens {
+            prompt: Some(0),
+            completion: Some(0),
+        };
+        let zeros = of(&[zeros], None);
+        assert!(zeros.is_approximate && zeros.prompt > 0 && zeros.completion > 0);
         let open = CountedTokens {
             completion: None,
             ..known

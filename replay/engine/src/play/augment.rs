@@ -543,7 +543,7 @@ fn find_survivors<'a>(
 /// The one-based lines of a hole on which statements begin, documentation aside.
 fn statement_lines(hole: &Hole, file: &SourceFile) -> BTreeSet<usize> {
     let index = LineIndex::new(&file.contents);
-    let wanted = lines(hole, &file.contents);
+    let wanted = hole.lines(&file.contents);
     let tree = file.language.parse(&file.contents);
     let mut pending = vec![tree.root_node()];
     let mut found = BTreeSet::new();
@@ -569,7 +569,7 @@ fn find_example(
     contents: &str,
 ) -> Result<(String, (String, String)), PlayError> {
     let baseline = project.judge.baseline();
-    let covering = baseline.covering(&hole.path, lines(hole, contents));
+    let covering = baseline.covering(&hole.path, hole.lines(contents));
     let stable = baseline.stable();
     let ids = covering.into_iter().chain(stable);
     let source = &project.prepared.source;
@@ -609,13 +609,6 @@ fn separator(project: &TestedProject) -> &'static str {
         Some(RunnerName::Vitest) => " > ",
         _ => "::",
     }
-}
-
-/// The one-based lines of a hole.
-fn lines(hole: &Hole, contents: &str) -> std::ops::RangeInclusive<usize> {
-    let index = LineIndex::new(contents);
-    let text = contents[hole.start.0..hole.end.0].trim_end();
-    index.number(hole.start.0)..=index.number(hole.start.0 + text.len())
 }
 
 impl AugmentedHole<'_> {
@@ -838,7 +831,7 @@ fn judge_one(
     if let Some(rejection) = denied(&verdict, TestRejection::Fails) {
         return Ok(Err(rejection));
     }
-    if !lines(hole, contents).any(|line| ran.contains(&line)) {
+    if !hole.lines(contents).any(|line| ran.contains(&line)) {
         return Ok(Err(TestRejection::Uncalled));
     }
     for _ in 1..PASSES {

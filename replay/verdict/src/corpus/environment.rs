@@ -12,9 +12,8 @@ use fillrate_language::environment::{
 use fillrate_language::programs::answer;
 use fillrate_language::{LANGUAGES, LanguageSupport, package_manager};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::cache::{Cache, ENVIRONMENTS, entry_name, hex};
+use super::cache::{Cache, ENVIRONMENTS, entry_name};
 use super::error::CorpusError;
 use super::manifest::Project;
 use super::step::CorpusStep;
@@ -41,9 +40,8 @@ pub struct Environment {
     pub version: String,
     /// The name of the environment in the cache: differs whenever the request differs.
     pub key: String,
-    /// SHA-256 of the exact versions of all installed packages: differs whenever these differ, and
-    /// is equal on two machines with the same versions.
-    pub lock: String,
+    /// The exact versions of all installed packages, as the package manager pins them.
+    pub installed: Vec<String>,
     /// The names of packages for development that the repository asks for and the registry lacks.
     pub left_out: Vec<String>,
 }
@@ -59,7 +57,7 @@ impl Environment {
             interpreter_roots: Vec::new(),
             version: String::new(),
             key: "none".to_owned(),
-            lock: "none".to_owned(),
+            installed: Vec::new(),
             left_out: Vec::new(),
         }
     }
@@ -193,7 +191,7 @@ pub fn build(
         interpreter_roots: interpreter.roots.clone(),
         version: interpreter.version.clone(),
         key,
-        lock: hex(&Sha256::digest(record.lock.join("\n").as_bytes())),
+        installed: record.lock,
         left_out: record.left_out,
     })
 }

@@ -733,7 +733,7 @@ fn prepared(project: Project, source: source::CachedSource) -> Prepared {
             interpreter_roots: Vec::new(),
             version: String::new(),
             key: String::new(),
-            lock: String::new(),
+            installed: Vec::new(),
             left_out: Vec::new(),
         },
         added: Vec::new(),

@@ -289,6 +289,70 @@ fn unfinished_text_ends_outside_of_strings_that_span_lines() {
 }
 
 #[test]
+fn text_before_an_opening_token_of_what_follows_is_unfinished() {
+    for (language, source, answer) in [
+        (
+            "typescript",
+            "function f(a) {\n  $0\n    return 1;\n  }\n  return 2;\n}\n",
+            "if (a)",
+        ),
+        (
+            "typescript",
+            "function f(a) {\n  return $0\n    b: 1,\n  });\n}\n",
+            "of(",
+        ),
+        (
+            "typescript",
+            "function f(a) {\n  $0\n    .trim()\n    .length;\n}\n",
+            "return",
+        ),
+        ("javascript", "on(1, $0\n  go();\n});\n", "(a, b)"),
+        (
+            "go",
+            "func f(a int) int {\n\tswitch a {\n\t$0\n\t\treturn 1\n\t}\n\treturn 2\n}\n",
+            "case 1",
+        ),
+        (
+            "java",
+            "class C {\n  int f(int a) {\n    $0\n      return 1;\n    }\n    return 2;\n  }\n}\n",
+            "while (a > 0)",
+        ),
+        (
+            "python",
+            "def f(a):\n    $0\n        \"b\": 1,\n    }\n",
+            "return",
+        ),
+        (
+            "python",
+            "def f(a):\n    $0\n        a,\n    )\n",
+            "return cls",
+        ),
+        (
+            "python",
+            "def f(a):\n    $0\n        return 1\n    return 2\n",
+            "while a",
+        ),
+    ] {
+        assert_eq!(
+            cleaned(language, source, answer, Finish::Stop),
+            "",
+            "{source}"
+        );
+    }
+    // A file that nothing repairs says nothing of the completion.
+    let broken = "function f(a) {\n  $0\n    return 1;\n  }\n  return 2;\n}\nconst = ;\n";
+    assert_eq!(
+        cleaned("typescript", broken, "if (a)", Finish::Stop),
+        "if (a)"
+    );
+    let braceless = "function f(a) {\n  $0\n    return 1;\n  return 2;\n}\n";
+    assert_eq!(
+        cleaned("typescript", braceless, "if (a)", Finish::Stop),
+        "if (a)"
+    );
+}
+
+#[test]
 fn unfinished_text_leaves_no_try_without_handler() {
     let python = "def f(path):\n    $0\n\n\ndef g():\n    pass\n";
     let answer = "text = path.read()\n    try:\n        return int(text)\n    exce";

@@ -303,7 +303,7 @@ impl Endpoint {
                 target.set_fragment(None);
                 format!("it redirects to {target}")
             }
-            None => text.clone(),
+            None => error_message(&text),
         };
         let error = ModelError::Status {
             url: url.to_string(),
@@ -340,10 +340,7 @@ impl Endpoint {
 
     /// Error that a server reports in the body of a successful response.
     pub(super) fn server_error(&self, stream: bool, error: &Value) -> ModelError {
-        let message = match (error, &error["message"]) {
-            (Value::String(message), _) | (_, Value::String(message)) => message.clone(),
-            (other, _) => other.to_string(),
-        };
+        let message = message_of(error).unwrap_or_else(|| error.to_string());
         ModelError::Failed(self.printable(&format!("{} says: {message}", self.url(stream))))
     }
 
@@ -365,6 +362,27 @@ impl Endpoint {
         }
         short
     }
+}
+
+/// Returns the message of an unsuccessful response, or the whole text if its format is unknown.
+fn error_message(response: &str) -> String {
+    let message = serde_json::from_str(response)
+        .ok()
+        .and_then(|value: Value| {
+            // Gemini's is a list with one object.
+            let value = value.get(0).unwrap_or(&value);
+            ["error", "detail"]
+                .iter()
+                .find_map(|name| message_of(value.get(name)?))
+                .or_else(|| message_of(value.get("message")?))
+        });
+    message.unwrap_or_else(|| response.to_owned())
+}
+
+/// Returns the message of an error: the error itself or its member.
+fn message_of(error: &Value) -> Option<String> {
+    let message = error.get("message").unwrap_or(error).as_str()?;
+    Some(message.to_owned())
 }
 
 /// Sends one request.
@@ -533,4 +551,34 @@ fn install_crypto() {
         // An error means that the process already has a provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_messages_are_found_in_every_format() {
+        for (response, message) in [
+            (
+                r#"{"error": {"message": "no such model"}}"#,
+                "no such model",
+            ),
+            (r#"{"type": "error", "error": {"message": "busy"}}"#, "busy"),
+            (r#"{"error": "model not found"}"#, "model not found"),
+            (r#"{"object": "error", "message": "too long"}"#, "too long"),
+            (r#"[{"error": {"code": 400, "message": "bad"}}]"#, "bad"),
+            (r#"{"detail": "Not Found"}"#, "Not Found"),
+        ] {
+            assert_eq!(error_message(response), message);
+        }
+        for unknown in [
+            r#"{"detail": [{"loc": ["body", "n"]}]}"#,
+            "<html>",
+            r#""text""#,
+            "{}",
+        ] {
+            assert_eq!(error_message(unknown), unknown);
+        }
+    }
 }

@@ -149,7 +149,7 @@ async fn faults_are_reported_without_the_key() {
         messages.push(error.to_string().replace(&server.url, "URL"));
     }
     insta::assert_snapshot!(messages.join("\n"), @r#"
-    the model's server answered 401: {"error": {"message": "[key] is no key"}} (URL/v1/embeddings)
+    the model's server answered 401: [key] is no key (URL/v1/embeddings)
     the model failed: URL/v1/embeddings says: [key] is no key
     the answer can't be read: it is no JSON: expected value at line 1 column 1 (URL/v1/embeddings)
     the answer can't be read: it has no list `data` (URL/v1/embeddings)

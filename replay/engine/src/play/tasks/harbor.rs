@@ -1,0 +1,394 @@
+//! Tasks as [Harbor](https://www.harborframework.com/docs/tasks) and other harnesses read them: for
+//! each hole a folder with the instruction, an image of the project without the hole's text, a
+//! script that runs the tests and writes the reward, and one that inserts the reference.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fillrate_language::environment::EnvironmentKind;
+use fillrate_language::package_manager;
+use fillrate_language::runner::RunnerName;
+use fillrate_language::task::Hole;
+use fillrate_syntax::text::LineIndex;
+use fillrate_verdict::corpus::Prepared;
+
+use crate::play::PlayError;
+use crate::play::fleet::shell_word;
+
+/// A project whose holes are written as tasks.
+pub(super) struct HarborProject<'a> {
+    prepared: &'a Prepared,
+    runner: RunnerName,
+    /// The image's build file.
+    image: String,
+    /// Files beside it, for the installation of packages.
+    packages: Vec<(String, String)>,
+}
+
+/// Number of lines of the file that the instruction shows before and after the hole.
+const SHOWN_LINES: usize = 8;
+
+/// The copies of the project: the agent's, and the tests' own.
+const PROJECTS: [&str; 2] = ["environment/project", "tests/project"];
+
+/// Stands for the missing text in the instruction.
+const MARK: &str = "<<<HOLE>>>";
+
+impl<'a> HarborProject<'a> {
+    /// Returns the project, or the reason why its holes can't be tasks.
+    ///
+    /// # Errors
+    /// A file of the cache can't be read.
+    pub(super) fn new(prepared: &'a Prepared) -> Result<Result<Self, String>, PlayError> {
+        let project = &prepared.project;
+        let name = &project.name;
+        let Some(test) = &project.test else {
+            return Ok(Err(format!("{name} has no tests")));
+        };
+        if !is_supported(test.runner) {
+            return Ok(Err(format!(
+                "{name}: tasks can't be written for the runner `{}`",
+                test.runner
+            )));
+        }
+        if test.folder.is_some() || test.config.is_some() {
+            return Ok(Err(format!(
+                "{name}: tasks can't be written for a project with `folder` or `config`"
+            )));
+        }
+        if prepared.environment.generated.is_some() {
+            return Ok(Err(format!(
+                "{name}: tasks can't be written for a project whose tests need files that its \
+                 build makes"
+            )));
+        }
+        let version = major_minor(&prepared.environment.version);
+        let mut packages = Vec::new();
+        let (base, install) = match prepared.environment.kind {
+            EnvironmentKind::Python => {
+                let lines = &prepared.environment.installed;
+                if let Some(line) = lines.iter().find(|line| line.contains('@')) {
+                    return Ok(Err(format!("{name}: `{line}` is in no package index")));
+                }
+                packages.push(("requirements.txt".to_owned(), lines.join("\n") + "\n"));
+                let install = "COPY packages /packages\n\
+                     RUN pip install --no-cache-dir --no-deps -r /packages/requirements.txt\n"
+                    .to_owned();
+                (format!("python:{version}-slim"), install)
+            }
+            EnvironmentKind::Node => {
+                let install = match &project.environment.file {
+                    Some(file) => {
+                        let manager = package_manager(prepared.environment.kind);
+                        let files = manager
+                            .requested_files(name, file, &prepared.source)
+                            .map_err(|error| PlayError::Refused(error.to_string()))?;
+                        if !files.iter().any(|(name, _)| name == "package-lock.json") {
+                            return Ok(Err(format!("{name}: `{file}` is not npm's lock")));
+                        }
+                        packages.extend(files);
+                        "npm ci --ignore-scripts --no-audit --no-fund".to_owned()
+                    }
+                    None => {
+                        let pins = project.environment.packages.iter();
+                        let pins: Vec<String> = pins.map(|pin| shell_word(pin)).collect();
+                        format!(
+                            "npm install --ignore-scripts --no-audit --no-fund {}",
+                            pins.join(" ")
+                        )
+                    }
+                };
+                let install = format!("COPY packages /packages\nRUN cd /packages && {install}\n");
+                packages.push((".keep".to_owned(), String::new()));
+                (format!("node:{}-slim", major(&version)), install)
+            }
+            EnvironmentKind::Go => (format!("golang:{version}"), String::new()),
+            EnvironmentKind::Java | EnvironmentKind::Dotnet => {
+                return Ok(Err(format!(
+                    "{name}: tasks can't be written for {} projects",
+                    project.language
+                )));
+            }
+        };
+        let prepare = match prepared.environment.kind {
+            EnvironmentKind::Node => "RUN ln -sfn /packages/node_modules node_modules\n",
+            EnvironmentKind::Go => "RUN go mod download\n",
+            _ => "",
+        };
+        let image = format!("FROM {base}\n{install}WORKDIR /app\nCOPY project /app\n{prepare}");
+        Ok(Ok(Self {
+            prepared,
+            runner: test.runner,
+            image,
+            packages,
+        }))
+    }
+
+    /// Writes the task of a hole that these tests decide over; returns the reason why it can't be
+    /// one.
+    ///
+    /// # Errors
+    /// A file can't be written, or is not the one that the hole was cut into.
+    pub(super) fn write(
+        &self,
+        hole: &Hole,
+        contents: &str,
+        tests: &[String],
+        out: &Path,
+    ) -> Result<Option<String>, PlayError> {
+        let (prefix, suffix) = hole.cut(contents)?;
+        let Some(command) = self.test_command(tests) else {
+            return Ok(Some(format!(
+                "{}: the file of a test is unknown",
+                self.prepared.project.name
+            )));
+        };
+        let folder = out.join(slug(&hole.id));
+        let without = [prefix, suffix].concat();
+        let environment = folder.join("environment");
+        write_file(&environment.join("Dockerfile"), &self.image)?;
+        for (name, text) in &self.packages {
+            write_file(&environment.join("packages").join(name), text)?;
+        }
+        // The tests have a copy of their own, so that only the hole's file can differ.
+        self.prepared.materialise(&environment.join("project"))?;
+        self.prepared.copy_source(&folder.join("tests/project"))?;
+        for project in PROJECTS {
+            write_file(&folder.join(project).join(&hole.path), &without)?;
+        }
+        write_file(&folder.join("task.toml"), &self.settings(hole)?)?;
+        write_file(
+            &folder.join("instruction.md"),
+            &instruction(hole, prefix, suffix),
+        )?;
+        write_script(
+            &folder.join("tests/test.sh"),
+            &test_script(hole, prefix.len(), suffix.len(), &command),
+        )?;
+        write_file(&folder.join("solution/reference"), &hole.reference)?;
+        write_script(
+            &folder.join("solution/solve.sh"),
+            &solve_script(hole, prefix.len(), suffix.len()),
+        )?;
+        Ok(None)
+    }
+
+    /// The contents of `task.toml`.
+    fn settings(&self, hole: &Hole) -> Result<String, PlayError> {
+        let text = |value: &str| toml::Value::from(value);
+        let table = |entries: Vec<(&str, toml::Value)>| {
+            let entries = entries.into_iter();
+            let named = entries.map(|(name, value)| (name.to_owned(), value));
+            toml::Value::Table(named.collect())
+        };
+        let mut metadata = vec![
+            ("category", text("code-completion")),
+            ("hole", text(&hole.id)),
+            ("project", text(&hole.project)),
+            ("language", text(&hole.language)),
+            ("path", text(&hole.path)),
+            ("kind", text(hole.kind.name())),
+            ("source_sha256", text(&self.prepared.digest)),
+        ];
+        metadata.extend(hole.changed.as_deref().map(|day| ("changed", text(day))));
+        let name = format!("fillrate/{}", slug(&hole.id));
+        let settings = table(vec![
+            ("schema_version", text("1.1")),
+            ("task", table(vec![("name", text(&name))])),
+            ("metadata", table(metadata)),
+            ("verifier", table(vec![("timeout_sec", 600.0.into())])),
+            ("agent", table(vec![("timeout_sec", 600.0.into())])),
+            (
+                "environment",
+                table(vec![("build_timeout_sec", 600.0.into())]),
+            ),
+        ]);
+        toml::to_string(&settings).map_err(|error| PlayError::Refused(error.to_string()))
+    }
+
+    /// The command that exits with status 0 if the tests pass; `None` if a test's file is unknown.
+    fn test_command(&self, tests: &[String]) -> Option<String> {
+        let settings = self.prepared.project.test.as_ref()?;
+        let exists = |path: &&str| self.prepared.source.join(path).is_file();
+        let words = |words: BTreeSet<String>| -> String {
+            let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+            words.join(" ")
+        };
+        let files = || -> Option<String> {
+            let files = tests.iter().map(|id| {
+                let file = id.split(" > ").next().filter(exists)?;
+                Some(format!("./{file}"))
+            });
+            Some(words(files.collect::<Option<_>>()?))
+        };
+        Some(match self.runner {
+            RunnerName::Pytest => {
+                let ids = tests.iter().map(|id| {
+                    id.split("::").next().filter(exists)?;
+                    Some(id.clone())
+                });
+                let paths = settings.path.iter().map(|path| format!("$PWD/{path}"));
+                let path: Vec<String> = paths.collect();
+                format!(
+                    "PYTHONPATH={} python -m pytest -q -p no:cacheprovider {}",
+                    path.join(":"),
+                    words(ids.collect::<Option<_>>()?)
+                )
+            }
+            RunnerName::Vitest => format!("node_modules/.bin/vitest run {}", files()?),
+            RunnerName::Jest => format!("node_modules/.bin/jest --runTestsByPath {}", files()?),
+            RunnerName::Mocha => format!("node_modules/.bin/mocha {}", files()?),
+            RunnerName::Node => format!("node --test {}", files()?),
+            RunnerName::Go => {
+                let mut packages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+                for id in tests {
+                    let (package, test) = id.split_once("::")?;
+                    let function = test.split('/').next()?;
+                    packages.entry(package).or_default().insert(function);
+                }
+                let one = |(package, names): (&str, BTreeSet<&str>)| {
+                    let names: Vec<&str> = names.into_iter().collect();
+                    let package = match package {
+                        "." => ".".to_owned(),
+                        inner => format!("./{inner}"),
+                    };
+                    let chosen = shell_word(&format!("^({})$", names.join("|")));
+                    format!("go test -count=1 -run {chosen} {}", shell_word(&package))
+                };
+                packages
+                    .into_iter()
+                    .map(one)
+                    .collect::<Vec<_>>()
+                    .join(" && ")
+            }
+            RunnerName::Unittest | RunnerName::Jupiter | RunnerName::Junit => return None,
+        })
+    }
+}
+
+fn is_supported(runner: RunnerName) -> bool {
+    !matches!(
+        runner,
+        RunnerName::Unittest | RunnerName::Jupiter | RunnerName::Junit
+    )
+}
+
+/// The text that the agent gets.
+fn instruction(hole: &Hole, prefix: &str, suffix: &str) -> String {
+    let index = LineIndex::new(prefix);
+    let line = index.number(prefix.len());
+    let column = prefix.len() - prefix.rfind('\n').map_or(0, |end| end + 1) + 1;
+    let before: Vec<&str> = prefix.split_inclusive('\n').collect();
+    let before = before[before.len().saturating_sub(SHOWN_LINES)..].concat();
+    let after: String = suffix.split_inclusive('\n').take(SHOWN_LINES).collect();
+    let fence = "````";
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "Text is missing in the file `/app/{}`, at line {line}, byte column {column}. Insert it \
+         there, so that the project's tests pass. Change nothing else: any other change counts as \
+         a failure.\n\n`{MARK}` marks the place in this excerpt; the file has no mark.\n\n\
+         {fence}{}\n{before}{MARK}{}\n{fence}",
+        hole.path,
+        hole.language,
+        after.trim_end_matches('\n'),
+    );
+    text
+}
+
+/// The script that writes the reward, 1 or 0. `APP` and `REWARD` replace Harbor's own paths.
+fn test_script(hole: &Hole, prefix: usize, suffix: usize, command: &str) -> String {
+    let path = shell_word(&hole.path);
+    format!(
+        r#"#!/bin/bash
+# Writes 1 as the reward if only the hole's text was inserted and the tests pass, else 0.
+# The tests run in a copy of the project of their own.
+here=$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)
+app=${{APP:-/app}}
+reward=${{REWARD:-/logs/verifier/reward.txt}}
+file=$app/{path}
+own=$here/project/{path}
+mkdir -p "$(dirname "$reward")"
+echo 0 >"$reward"
+if [ "$(wc -c <"$file")" -lt {whole} ] ||
+    ! cmp -s <(head -c {prefix} "$file") <(head -c {prefix} "$own") ||
+    ! cmp -s <(tail -c {suffix} "$file") <(tail -c {suffix} "$own"); then
+    echo {path} "differs outside of the hole"
+    exit 0
+fi
+cp "$file" "$own"
+cd "$here/project" || exit 1
+if [ -e "$app/node_modules" ]; then
+    ln -sfn "$(readlink -f "$app/node_modules")" node_modules
+fi
+if {command}; then
+    echo 1 >"$reward"
+fi
+"#,
+        whole = prefix + suffix,
+    )
+}
+
+/// The script that inserts the reference.
+fn solve_script(hole: &Hole, prefix: usize, suffix: usize) -> String {
+    let path = shell_word(&hole.path);
+    format!(
+        r#"#!/bin/bash
+# Inserts the original text.
+set -e
+here=$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)
+file=${{APP:-/app}}/{path}
+filled=$(mktemp)
+{{ head -c {prefix} "$file"; cat "$here/reference"; tail -c {suffix} "$file"; }} >"$filled"
+cat "$filled" >"$file"
+"#
+    )
+}
+
+/// The name of a hole's folder: lower-case letters, digits and single hyphens.
+fn slug(id: &str) -> String {
+    let words = id.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-").to_lowercase()
+}
+
+/// `3.11` of `3.11.7`.
+fn major_minor(version: &str) -> String {
+    let parts: Vec<&str> = version.split('.').take(2).collect();
+    parts.join(".")
+}
+
+fn major(version: &str) -> &str {
+    version.split('.').next().unwrap_or(version)
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), PlayError> {
+    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+    fs::create_dir_all(&folder).map_err(PlayError::file(&folder))?;
+    // A copy of the project may be read-only.
+    let _ = fs::remove_file(path);
+    fs::write(path, text).map_err(PlayError::file(path))
+}
+
+fn write_script(path: &Path, text: &str) -> Result<(), PlayError> {
+    use std::os::unix::fs::PermissionsExt;
+
+    write_file(path, text)?;
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(path, mode).map_err(PlayError::file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_holes_have_names_that_harbor_takes() {
+        assert_eq!(
+            slug("demo-python/src/A_b.py:12:line:1f0c77aa"),
+            "demo-python-src-a-b-py-12-line-1f0c77aa"
+        );
+    }
+}
