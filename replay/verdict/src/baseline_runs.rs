@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fillrate_language::task::WholeFile;
 use fillrate_sandbox::{End, Limits, SandboxError};
 
 use super::baseline::{Baseline, BaselineRun, LaterRuns, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
+use super::judged_code::ChangedFile;
 use super::missing::{missing_advice, missing_modules};
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
@@ -84,19 +86,7 @@ pub(super) fn load_or_begin(
 /// The cache can't be written.
 pub(super) fn store(baseline: &Baseline, key: &str, cache: &Path) -> Result<(), VerdictError> {
     let path = cache.join(baseline_file(key));
-    let folder = path.parent().unwrap_or(cache);
-    let cache_error = |source| VerdictError::Cache {
-        path: path.clone(),
-        source,
-    };
-    std::fs::create_dir_all(folder).map_err(cache_error)?;
-    // Written atomically: a killed process leaves no partial file under the name.
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(cache_error)?;
-    serde_json::to_writer(std::io::BufWriter::new(&file), baseline)
-        .map_err(|error| cache_error(error.into()))?;
-    file.persist(&path)
-        .map_err(|error| cache_error(error.error))?;
-    Ok(())
+    WholeFile::write_json(&path, baseline).map_err(|source| VerdictError::Cache { path, source })
 }
 
 /// A run of all tests without coverage and without changes.
@@ -362,12 +352,12 @@ fn try_warm(
         Some(path) => Some((path.to_owned(), runner.read(path)?)),
         None => None,
     };
-    let unchanged: Vec<(&str, &str)> = unchanged
+    let unchanged: Vec<ChangedFile<'_>> = unchanged
         .iter()
-        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .map(|(path, contents)| ChangedFile { path, contents })
         .collect();
     let mut trial = WarmTrial::default();
-    let runs: [&[(&str, &str)]; WARM_RUNS] = [&[], &unchanged];
+    let runs: [&[ChangedFile<'_>]; WARM_RUNS] = [&[], &unchanged];
     for replaced in runs {
         if stopped.load(Ordering::Relaxed) {
             return Ok(WarmTrial::unfit("it was stopped".to_owned()));
