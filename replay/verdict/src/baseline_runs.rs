@@ -303,7 +303,7 @@ impl WarmTrial {
 
 /// Runs all tests again without a test that did not end in the first run or a file of tests that
 /// keeps the others from being compiled. Returns the last run and, by name, why tests or files of
-/// tests are left out from now on. `sources` are the files with holes: if one does not compile,
+/// tests are left out from now on. `sources` are the files with holes: if most do not compile,
 /// nothing is left out.
 fn settle_first(
     runner: &mut ProjectRunner,
@@ -429,12 +429,16 @@ fn leave_out_uncollected(
         .collect();
     let files: Vec<String> = uncollected.keys().cloned().collect();
     // If no test can be collected, the reason is more useful than a list. But if all files are
-    // compiled together, one that lacks a package prevents all others.
+    // compiled together, one that lacks a package prevents all others, also a source: what a build
+    // would write for it is missing.
+    let broken = sources.iter().filter(|source| {
+        let mut of_source = errors.iter().map(|error| error.id.as_str());
+        of_source.any(|id| is_within(source, id))
+    });
+    let most_compile = broken.count() * 2 < sources.len();
     let hopeless = report.tests.is_empty()
         && report.ended
-        && !errors
-            .iter()
-            .all(|error| error.compile && !has_source(sources, &error.id));
+        && !(errors.iter().all(|error| error.compile) && most_compile);
     if hopeless || uncollected.contains_key("") || !runner.leave_out(&files) {
         return BTreeMap::new();
     }
@@ -442,13 +446,10 @@ fn leave_out_uncollected(
     uncollected
 }
 
-/// Returns true if a file, or a folder of a package, is or contains one of the sources.
-fn has_source(sources: &[String], name: &str) -> bool {
-    let within = |source: &String| {
-        let rest = source.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    name == "." || sources.iter().any(within)
+/// Returns true if a source is a file, or in the folder of a package.
+fn is_within(source: &str, name: &str) -> bool {
+    let rest = source.strip_prefix(name);
+    name == "." || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Reason that a harness reports if only the output of the tests contains the reason.

@@ -99,12 +99,22 @@ impl Judge {
         jobs: usize,
         progress: impl Fn(BaselineStep) + Sync,
     ) -> Result<Self, VerdictError> {
-        Self::after_first_runs(prepared, cache, engine, jobs, Duration::MAX, progress)
+        let ended = Arc::default();
+        Self::after_first_runs(
+            prepared,
+            cache,
+            engine,
+            jobs,
+            Duration::MAX,
+            &ended,
+            progress,
+        )
     }
 
     /// As [`Judge::new`]. But if one run of all tests takes longer than `longest`, the judge can be
     /// used after two: the others are made meanwhile, and tests that decide are rerun for verdicts
-    /// that come sooner.
+    /// that come sooner. `tests_ended` is raised to the number of tests that have ended in a run,
+    /// which is only good to be shown: code under test can say so too.
     ///
     /// # Errors
     /// As [`Judge::new`].
@@ -114,9 +124,11 @@ impl Judge {
         engine: Engine,
         jobs: usize,
         longest: Duration,
+        tests_ended: &Arc<AtomicUsize>,
         progress: impl Fn(BaselineStep) + Sync,
     ) -> Result<Self, VerdictError> {
         let mut runner = ProjectRunner::new(prepared, cache)?;
+        runner.count_tests(tests_ended);
         let warm = WarmWorkers::default();
         let total = if longest == Duration::MAX {
             RUNS

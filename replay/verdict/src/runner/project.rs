@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use fillrate_language::runner::{DEFAULT_MIN_SHARE, TestSettings};
@@ -30,7 +32,12 @@ pub(crate) struct ProjectRunner {
     guarded: Vec<PathBuf>,
     /// The files of tests, and the tests, that every run leaves out.
     left_out: Vec<String>,
+    /// Number of tests that have ended in the run that is furthest, according to the tests' process.
+    tests_ended: Arc<AtomicUsize>,
 }
+
+/// Text in the lines of a report that say how a test ended.
+const TEST_MARK: &str = "\"event\":\"test\",";
 
 /// Settings of one run of tests.
 #[derive(Clone)]
@@ -135,7 +142,11 @@ impl ProjectRunner {
                 path.display()
             )));
         }
-        Ok(Self {
+        let mut excluded = prepared
+            .excluded_files()
+            .map_err(|error: CorpusError| not_runnable(error.to_string()))?;
+        excluded.retain(|path| framework.compiles(path));
+        let mut runner = Self {
             prepared: prepared.clone(),
             test: test.clone(),
             scripts: write_scripts(framework.scripts(), cache)?,
@@ -144,7 +155,15 @@ impl ProjectRunner {
                 .other_files()
                 .map_err(|error: CorpusError| not_runnable(error.to_string()))?,
             left_out: Vec::new(),
-        })
+            tests_ended: Arc::default(),
+        };
+        runner.leave_out(&excluded);
+        Ok(runner)
+    }
+
+    /// Counts there the tests that have ended.
+    pub(crate) fn count_tests(&mut self, ended: &Arc<AtomicUsize>) {
+        self.tests_ended = Arc::clone(ended);
     }
 
     /// Leaves files of tests, or tests, out of every run from now on. Returns whether the framework
@@ -386,7 +405,7 @@ impl ProjectRunner {
         instructions: &RunInstructions<'_>,
     ) -> Result<TestRunResult, VerdictError> {
         job.input = self.report_path().is_none().then(|| instructions.line());
-        let finished = fillrate_sandbox::run(&job)?;
+        let finished = fillrate_sandbox::run_counting(&job, TEST_MARK, &self.tests_ended)?;
         Ok(self.result(finished, instructions))
     }
 

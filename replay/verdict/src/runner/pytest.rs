@@ -108,6 +108,9 @@ impl TestIds for Pytest {
     }
 
     fn leave_out(&self, name: &str) -> Option<String> {
+        if let Some(plugin) = name.strip_prefix("plugin ") {
+            return Some(format!("-pno:{plugin}"));
+        }
         let option = if name.contains("::") {
             "deselect"
         } else {

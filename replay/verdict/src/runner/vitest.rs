@@ -184,9 +184,22 @@ impl SandboxView for Vitest {
     }
 
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
-        let modules = prepared.environment.root.join(MODULES);
-        let overlay = |name: &&str| Overlay::new(modules.join(name), format!("{PACKAGES}/{name}"));
-        SCRATCH_FOLDERS.iter().map(overlay).collect()
+        let root = &prepared.environment.root;
+        let top = (root.join(MODULES), PathBuf::from(PACKAGES));
+        let test = prepared.project.test.as_ref();
+        // A tool that runs in the folder of a workspace's package writes to that one's packages.
+        let own = test.and_then(|test| {
+            let folder = Path::new(test.folder.as_deref()?).join(MODULES);
+            Some((root.join(&folder), Path::new(REPOSITORY).join(&folder)))
+        });
+        let places = std::iter::once(top).chain(own);
+        let scratch = places.flat_map(|(modules, at)| {
+            SCRATCH_FOLDERS.map(|name| (modules.join(name), at.join(name)))
+        });
+        scratch
+            .filter(|(folder, _)| folder.is_dir())
+            .map(|(folder, at)| Overlay::new(folder, at))
+            .collect()
     }
 }
 
