@@ -251,6 +251,7 @@ pub fn test_functions(files: &[ExpectationFile<'_>], seed: u64) -> Vec<TestFunct
             None => Some((data_language?, file.text.to_owned(), *file)),
         })
         .collect();
+    // JSON gets parentheses and so is longer than its file; plain text is unchanged.
     let is_text = |text: &str, file: &ExpectationFile<'_>| {
         file.language.is_none() && text.len() == file.text.len()
     };
@@ -418,6 +419,7 @@ pub(super) fn loop_cells<'t>(
         };
         return Some(Cells {
             cells: named_children(table).into_iter().filter_map(cell).collect(),
+            // A loop around the test makes a test of each row; a loop within the test does not.
             is_tests: !frame.function.byte_range().contains(&node.start_byte()),
             column: None,
         });

@@ -33,6 +33,7 @@ pub(super) fn define(
             _ => {}
         }
     }
+    // A method may come before its type in the file, so all types are declared first.
     for node in declarations {
         if node.kind() == "method_declaration" {
             method(node, file, found);
@@ -157,6 +158,7 @@ fn method(node: Node<'_>, file: &SourceFile, found: &mut Definitions) {
         .child_by_field_name("receiver")
         .and_then(|receiver| receiver.named_child(0))
         .and_then(|receiver| receiver.child_by_field_name("type"));
+    // A pointer (`*T`) or a generic type (`T[P]`) is a node around the type's name.
     while let Some(outer) = of.filter(|of| of.kind() != "type_identifier") {
         of = outer
             .child_by_field_name("type")

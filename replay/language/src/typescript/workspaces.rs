@@ -23,6 +23,7 @@ pub fn is_member(folder: &str, read: Read<'_>) -> bool {
 /// The patterns of the folders of packages; `None` if the repository is no workspace.
 fn patterns(read: Read<'_>) -> Option<Vec<String>> {
     if let Some(text) = read("pnpm-workspace.yaml") {
+        // Of the YAML, only the list `packages` is read, with one item a line.
         let list = text
             .lines()
             .skip_while(|line| !line.starts_with("packages:"))
@@ -101,6 +102,7 @@ fn add_builds(
     seen: &mut BTreeSet<String>,
     found: &mut Vec<String>,
 ) {
+    // The prefix distinguishes packages whose needs were added from packages that are built.
     if !seen.insert(format!("needs of {}", member.folder)) {
         return;
     }
@@ -131,6 +133,7 @@ fn is_unbuilt(member: &Member, has: &dyn Fn(&str) -> bool) -> bool {
     let mut code = code.peekable();
     let exists = |path: &&String| {
         let path = path.trim_start_matches("./");
+        // The targets of a pattern such as `./dist/*.js` are unknown, so it counts as present.
         path.contains('*') || has(&format!("{}/{path}", member.folder))
     };
     code.peek().is_some() && !code.any(|path| exists(&path))

@@ -129,6 +129,7 @@ fn link_target(installed: &Path, link: &Path) -> Option<PathBuf> {
         target.strip_prefix(installed).ok()?,
     );
     let in_top = |path: &Path| path.starts_with(MODULES);
+    // If both ends move together, a relative link keeps its target.
     if in_top(from) == in_top(to) && said.is_relative() {
         return None;
     }
