@@ -57,6 +57,7 @@ pub(super) fn pool_observations(
     let mut groups: BTreeMap<FigureKey, BTreeMap<Division, Vec<&Observation>>> = BTreeMap::new();
     for observation in observations {
         let group = by.and_then(|dimension| observation.group(dimension));
+        // In other dimensions than the language, samples of all kinds are no group.
         if group.is_none() && by.is_some_and(|by| by != SampleDimension::Language) {
             continue;
         }
@@ -75,6 +76,7 @@ pub(super) fn pool_observations(
     }
     groups
         .into_iter()
+        // Divisions are sorted, so the coarsest is the first.
         .filter_map(|(key, divisions)| Some((key, divisions.into_values().next()?)))
         .map(|(key, parts)| {
             let figure = pool(&parts)?;
@@ -136,6 +138,7 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
         first.metric.clone(),
         first.version.clone(),
     );
+    // Rows in addition to a stated value, or two values of one part, would count samples twice.
     if rows > 0 || parts.len() < group.len() {
         return Err(StudyError::Duplicate {
             source_name,

@@ -237,6 +237,7 @@ fn weight(
         .map(|(name, count)| ((*name).to_owned(), *count as f64 / total as f64))
         .collect();
     let correlate = |shares: &BTreeMap<String, f64>| -> Option<(Vec<Figure>, f64)> {
+        // Without one stratum, the other shares no longer add up to 1.
         let whole: f64 = shares.values().sum();
         let combine = |own: &Strata<'_>| {
             let parts: Option<Vec<(&Figure, f64)>> = shares

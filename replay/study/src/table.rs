@@ -84,6 +84,7 @@ pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableErro
         name: name.to_owned(),
         source,
     };
+    // Spreadsheet programs write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let delimiter = find_delimiter(text);
     let mut reader = csv::ReaderBuilder::new()
@@ -112,6 +113,7 @@ pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableErro
         let fields = Fields {
             header: &header,
             record: &record,
+            // A comma is a decimal mark only if it does not separate fields.
             decimal_comma: delimiter != b',',
         };
         let observation = fields.observation(name).map_err(|what| wrong(line, what))?;
