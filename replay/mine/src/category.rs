@@ -139,6 +139,7 @@ impl<'a> CategoryIndex<'a> {
         let mut inside = FoundWords::default();
         inside.extend(counts.keys());
         let mut around = FoundWords::default();
+        // A word is around the range if the definition has it more often than the range.
         around.extend(
             all.iter()
                 .filter(|(word, count)| **count > counts.get(word).copied().unwrap_or_default())

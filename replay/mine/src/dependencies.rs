@@ -149,6 +149,8 @@ impl<'a> DependencyIndex<'a> {
                     else {
                         continue;
                     };
+                    // A definition that mentions itself, as by recursion, does not depend on
+                    // itself.
                     let inside = id.0 == path && self.definition(id).range == range;
                     if own(id) || inside {
                         continue;
@@ -447,6 +449,7 @@ impl<'a> DependencyIndex<'a> {
         names.extend(parsed.definitions.scope.keys().cloned());
         for from in &parsed.definitions.re_exported {
             if let Some(file) = self.file_of(from) {
+                // `import *` in Python leaves out names that begin with `_`.
                 let theirs = self.names(file, seen);
                 names.extend(theirs.into_iter().filter(|name| !name.starts_with('_')));
             }
@@ -488,6 +491,8 @@ impl<'a> DependencyIndex<'a> {
             NameMeaning::Definition(id) => match self.definition(id).kind {
                 DefinitionKind::Class | DefinitionKind::Type => Some(NameMeaning::Instance(id)),
                 DefinitionKind::Variable => match self.value(id, steps)? {
+                    // `value` returned something, so at least one step is left, and this does not
+                    // underflow.
                     NameMeaning::Definition(of) => {
                         self.called(NameMeaning::Definition(of), part, steps - 1)
                     }

@@ -127,6 +127,7 @@ fn admit_by<E: Send>(
             |(), candidate| try_one(candidate),
             |done| progress(mined.holes.len() + done.min(missing), wanted.holes),
         )?;
+        // Taken in the order of the wave, results do not depend on the number of threads.
         for (mut candidate, settled) in wave.into_iter().zip(settled) {
             match settled {
                 Ok(mutation) => {

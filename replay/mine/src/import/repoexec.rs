@@ -226,6 +226,7 @@ type Moved = (String, Vec<(std::path::PathBuf, String)>);
 fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, RecordFault> {
     let mut text = String::new();
     for line in test.lines() {
+        // `/input/` is a folder of the benchmark's container.
         if line.starts_with("sys.path.insert(") && line.contains("/input/") {
             continue;
         }

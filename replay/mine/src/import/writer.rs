@@ -175,6 +175,7 @@ impl ImportWriter {
                 ),
             )));
         }
+        // Tests are added to a copy, so that the repository stays unchanged.
         if made && let (Some(repository), false) = (&repository, project.copied) {
             tree::copy_folder(repository, &root).map_err(ImportError::from)?;
             project.copied = true;
