@@ -193,6 +193,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let Some(contents) = contents else {
             return Vec::new();
         };
+        // Prefix and quotes of the first part serve for the whole literal.
         let [open, first, close] = contents[0];
         let other = match (contents.len(), first) {
             (1, STRING) => OTHER_STRING,
@@ -263,6 +264,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let inside = |node: Node<'_>| {
             self.range.start <= node.start_byte() && node.end_byte() <= self.range.end
         };
+        // A body without braces gets them.
         if !self.language.is_block(body) {
             let ends = self.rules.terminal.contains(&body.kind());
             let text = match body.kind() {
@@ -282,6 +284,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let text = if before.trim().is_empty() || !self.language.indented_blocks {
             let indentation: String = before.chars().take_while(|c| c.is_whitespace()).collect();
             format!("\n{indentation}{leave}")
+        // A body on its header's line goes on there.
         } else {
             format!("{}{leave}", self.rules.statement_separator)
         };

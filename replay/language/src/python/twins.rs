@@ -303,6 +303,7 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
 
 /// The first operator of a comparison.
 fn operator(comparison: Node<'_>) -> Option<Node<'_>> {
+    // The grammar makes `not in` and `is not` named nodes, unlike other operators.
     (0..comparison.child_count())
         .filter_map(|index| comparison.child(index))
         .find(|child| !child.is_named() || child.kind() == "not in" || child.kind() == "is not")
@@ -430,6 +431,7 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         return None;
     }
     let compared = match positional.as_slice() {
+        // As in `compared`, the right side comes first.
         [first, second, ..] if is_equality => vec![*second, *first],
         [member, ..] if word == "assertIn" => vec![*member],
         [_, pattern, ..] if word == "assertRegex" => vec![*pattern],

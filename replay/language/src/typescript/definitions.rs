@@ -112,6 +112,7 @@ fn variable(
         ) {
             let name = file.text(current);
             let mut definition = Definition::new(name, kind, statement, node, file);
+            // A name in a pattern has only a part of the value.
             if current.id() == pattern.id() {
                 definition.value = value.and_then(|value| RULES.path(value, file));
             }
