@@ -301,6 +301,7 @@ fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (index, character) in characters.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| characters[before]);
+        // The last of several capitals begins a word: `HTTPDate`.
         let next_is_lower = characters.get(index + 1).is_some_and(|c| c.is_lowercase());
         let begins = character.is_uppercase()
             && before.is_some_and(|before| !before.is_uppercase() || next_is_lower);

@@ -156,6 +156,7 @@ impl<'a> DependencyIndex<'a> {
                         continue;
                     }
                     if let Some(place) = places.get(&id) {
+                        // Uses by deeper code do not change how the code itself uses it.
                         let known = &mut found[*place];
                         known.called |= mention.called && known.depth == depth;
                         continue;
@@ -297,6 +298,7 @@ impl<'a> DependencyIndex<'a> {
             });
             if let Some(body) = body {
                 let line = known.file.line_start(current.start_byte());
+                // With its brace, the head is a text to which members can be added.
                 let brace = usize::from(!known.file.language.indented_blocks);
                 heads.push(contents[line..body.start_byte() + brace].to_owned());
             }
@@ -554,6 +556,7 @@ impl<'a> DependencyIndex<'a> {
                 },
                 None => self.in_scope(path, name, seen),
             };
+            // Only a list of exports is complete: a package may have a module of this name instead.
             if found.is_some() || definitions.exports.is_some() {
                 return found;
             }

@@ -115,6 +115,7 @@ fn admit_by<E: Send>(
         ..MinedHoles::default()
     };
     loop {
+        // A wave has as many candidates as holes are missing, so it never admits too many.
         let missing = wanted.holes.saturating_sub(mined.holes.len());
         let wave: Vec<HoleCandidate> = (0..missing).map_while(|_| queue.take(contents)).collect();
         if wave.is_empty() {

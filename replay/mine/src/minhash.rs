@@ -92,6 +92,7 @@ fn bands(shingles: &[u64]) -> impl Iterator<Item = (usize, u64)> {
     (0..count).map(|band| {
         let rows = band * ROWS..(band + 1) * ROWS;
         let hash = rows.fold(0, |hash, row| {
+            // Two texts have the same least hash with a probability of their Jaccard similarity.
             let least = shingles
                 .iter()
                 .map(|shingle| mixed(shingle ^ mixed(row as u64)));

@@ -166,6 +166,7 @@ impl CandidateQueue {
             if !self.taken_lines.insert((path.clone(), line)) {
                 continue;
             }
+            // The use of a file counts for all kinds.
             for queue in self.waiting.values_mut() {
                 queue.unlist(&path, used);
                 queue.list(&path, used + 1);

@@ -393,6 +393,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
             }
             let mut cursor = pattern.walk();
             for child in pattern.named_children(&mut cursor) {
+                // Nothing is known of the parts of a value.
                 self.bind(child, &Meaning::Other);
             }
             return;

@@ -278,6 +278,7 @@ fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, Re
 fn absolute(package: &str, rest: &str) -> Result<String, RecordFault> {
     let names = rest.trim_start_matches('.');
     let mut base = package;
+    // The first dot, which `rest` lacks, stands for the package itself.
     for _ in 0..rest.len() - names.len() {
         base = base.rsplit_once('.').map_or("", |(above, _)| above);
     }

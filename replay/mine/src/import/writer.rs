@@ -295,6 +295,7 @@ impl WrittenProject {
 
     /// Lays tests into the project.
     fn lay(&mut self, root: &Path, tests: TaskTests) -> Result<(), AddError> {
+        // A file that this import has written is no file of the repository.
         if root.join(&tests.path).exists() && !self.written.contains_key(&tests.path) {
             return Err(AddError::Record(RecordFault::new(
                 "project",
