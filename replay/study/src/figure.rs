@@ -387,6 +387,7 @@ fn stated_correlation(one: &Figure, other: &Figure) -> f64 {
 pub(super) fn differ(one: (&Figure, FigureUnit), other: (&Figure, FigureUnit)) -> Option<bool> {
     let variance = error_variance(&[one, other])?;
     let difference = (one.0.value()? - other.0.value()?).abs();
-    // The error variance is half the variance of the difference.
+    // The error variance is half the variance of the difference, and the number is the 97.5 %
+    // quantile of the normal distribution.
     Some(difference > 1.959_963_984_540_054 * (2.0 * variance).sqrt())
 }

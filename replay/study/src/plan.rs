@@ -289,6 +289,7 @@ impl ExpectedStudy {
 /// Draws the rate of `outcomes` independent outcomes, by the normal distribution if there are many.
 fn draw_rate(rate: f64, outcomes: f64, random: &mut ChaCha8Rng) -> f64 {
     let variance = outcomes * rate * (1.0 - rate);
+    // The binomial distribution is nearly normal then, and one number replaces many.
     if variance > 25.0 {
         let drawn = rate + (variance.sqrt() / outcomes) * normal(random);
         return drawn.clamp(0.0, 1.0);

@@ -184,6 +184,7 @@ fn place_labels(points: &[(i32, i32)], labels: &[&str]) -> Vec<(i32, i32)> {
         };
         let cost = |shift: &(i32, i32)| {
             let own = area(*shift);
+            // The labels of the axis take the first 64 pixels.
             let is_outside = own[0] < 64 || own[2] > SIZE.0 as i32 || own[1] < 0;
             let covered = taken.iter().filter(|other| overlap(&own, other)).count();
             covered + 10 * usize::from(is_outside)

@@ -92,6 +92,7 @@ type Division = (Option<SampleDimension>, bool);
 
 fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
     let [first, rest @ ..] = group else {
+        // Every group is made of at least one observation.
         return Ok(Figure::Stated(StatedFigure {
             value: f64::NAN,
             ..StatedFigure::default()
@@ -160,6 +161,7 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
             .map(|one| Some(value(one)? * share(one)))
             .sum()
     };
+    // The parts are independent samples, so the variances of their shares add up.
     let error: Option<f64> = stated
         .iter()
         .map(|one| Some((one.error? * share(one)).powi(2)))

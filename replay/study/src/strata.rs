@@ -72,6 +72,7 @@ impl StratifiedFigures {
                     continue;
                 };
                 let samples = paired.iter().filter_map(|one| one.offline.figure.n());
+                // Without any n, every stratum weighs the same.
                 let samples = samples.sum::<usize>().max(1) as f64;
                 all += samples;
                 let signs = sign_agreement(&values);

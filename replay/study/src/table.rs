@@ -328,6 +328,7 @@ fn check_ranges(rows: &[TableRow]) -> Result<(), WrongLine> {
             );
             return Err((*line, what));
         }
+        // 0 and 1 are possible in both units.
         let fraction = values.iter().find(|one| one.value > 0.0 && one.value < 1.0);
         let percent = values.iter().find(|one| one.value > 1.0);
         if let (Some(fraction), Some(percent)) = (fraction, percent) {
