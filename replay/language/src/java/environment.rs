@@ -245,6 +245,7 @@ fn fetch(request: &InstallRequest<'_>, pin: &str, jars: &Path) -> Result<(), Env
     let mut part = || parts.next().unwrap_or_default();
     let (group, artifact, version) = (part(), part(), part());
     let name = format!("{artifact}-{version}.jar");
+    // Maven keeps an archive below its group, with a folder for each part of the name.
     let path = local_repository()
         .join(group.replace('.', "/"))
         .join(artifact)

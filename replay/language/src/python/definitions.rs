@@ -139,6 +139,7 @@ fn variables(
             }
         }
     }
+    // In `a = b = c`, the right side is an assignment itself.
     if let Some(right) = right {
         variables(right, statement, file, owner, found);
     }

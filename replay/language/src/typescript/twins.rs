@@ -465,6 +465,8 @@ fn expectation<'t>(
             bounds.extend(self::bounds(part, text));
             choices.extend(self::choices(part, text));
             if part.kind() == "array" && word.starts_with("toContain") && !negated {
+                // The value of the code is the argument of the matcher, and the list has the
+                // accepted ones.
                 choices.extend(named_children(part));
                 compared.clear();
             }
@@ -533,6 +535,7 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
     let word = method.map_or("ok", |method| &text[method.byte_range()]);
     let condition = arguments.first()?;
     let compared = if EQUALITIES.contains(&word) {
+        // A third argument is a message.
         arguments.iter().take(2).rev().copied().collect()
     } else {
         compared(*condition, text)

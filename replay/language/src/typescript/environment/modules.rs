@@ -22,6 +22,7 @@ pub fn module_folders(root: &Path) -> Vec<PathBuf> {
             .flatten();
         for entry in entries {
             let path = folder.join(entry.file_name());
+            // The kind is that of a link itself, so links are not followed.
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 continue;
             }
