@@ -250,11 +250,6 @@ impl Profile {
         matches!(self, Self::Reference | Self::Given)
     }
 
-    /// True if the repository's files are read. If not, a model does not learn from them either.
-    pub const fn reads_repository(self) -> bool {
-        !matches!(self, Self::None | Self::Given)
-    }
-
     /// True if it needs embeddings.
     pub const fn needs_vectors(self) -> bool {
         matches!(self, Self::Dense | Self::Mix)

@@ -23,7 +23,7 @@
 //! the files, classes or functions that hold them. No others are run then. `"indent"` is the number
 //! of spaces to which `replay --deveval` indents a prediction.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufWriter, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,7 @@ use fillrate_syntax::text::{ByteOffset, LineIndex};
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
 
 /// The version of the format this program writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -515,22 +516,72 @@ pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
 /// # Errors
 /// Names the file.
 pub fn write(path: &Path, holes: &[Hole]) -> Result<(), TaskError> {
-    let fault = |source| TaskError::File {
+    let write = || -> std::io::Result<()> {
+        let mut file = WholeFile::create(path)?;
+        for hole in holes {
+            writeln!(file, "{}", serde_json::to_string(hole)?)?;
+        }
+        file.finish()
+    };
+    write().map_err(|source| TaskError::File {
         path: path.to_owned(),
         source,
-    };
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    // `persist` renames, which works only within one file system, hence the target's folder.
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
-    for hole in holes {
-        let line = serde_json::to_string(hole).map_err(|error| fault(error.into()))?;
-        writeln!(file, "{line}").map_err(fault)?;
+    })
+}
+
+/// A file that gets its name only when it is finished, so that a killed process leaves no part of it
+/// under the name.
+pub struct WholeFile {
+    path: PathBuf,
+    file: BufWriter<NamedTempFile>,
+}
+
+impl WholeFile {
+    /// Starts a file in a folder that exists.
+    ///
+    /// # Errors
+    /// The folder can't be written to.
+    pub fn create(path: &Path) -> std::io::Result<Self> {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        // `persist` renames, which works only within one file system, hence the target's folder.
+        Ok(Self {
+            path: path.to_owned(),
+            file: BufWriter::new(NamedTempFile::new_in(folder)?),
+        })
     }
-    file.persist(path).map_err(|error| fault(error.error))?;
-    Ok(())
+
+    /// Writes a value as JSON into a file, whole or not at all, and makes its folder.
+    ///
+    /// # Errors
+    /// The folder or the file can't be written.
+    pub fn write_json(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("")))?;
+        let mut file = Self::create(path)?;
+        serde_json::to_writer(&mut file, value)?;
+        file.finish()
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn finish(self) -> std::io::Result<()> {
+        self.file.into_inner()?.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// SHA-256 in lower-case hexadecimal digits.

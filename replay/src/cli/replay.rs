@@ -2,6 +2,7 @@
 
 mod typing;
 
+use fillrate_report::table::TextWidth;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -154,14 +155,18 @@ fn views(arguments: &ReplayArguments) -> Result<Vec<CodeView>, CliError> {
     Ok(views.map(|view| view.with_extent(extent)).collect())
 }
 
-pub(super) fn run(arguments: &ReplayArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ReplayArguments, width: TextWidth) -> Result<Success, CliError> {
     let advice = arguments.execution.advice();
-    arguments
-        .events
-        .listen("replay", advice, |listener| replay(arguments, listener))
+    arguments.events.listen("replay", advice, |listener| {
+        replay(arguments, listener, width)
+    })
 }
 
-fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Success, CliError> {
+fn replay(
+    arguments: &ReplayArguments,
+    listener: &dyn Listener,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     let developer = arguments.typing.developer_settings()?;
     let models = match arguments.model.as_slice() {
         [] => vec![EMBEDDED.to_owned()],
@@ -212,10 +217,10 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
     if let Some(partition) = arguments.partition {
         print_parts(arguments, partition, &played, &incomplete)?;
     } else {
-        print_figures(arguments, &played)?;
+        print_figures(arguments, &played, width)?;
     }
     if is_first_look(arguments) {
-        compare_with_bounds(&plan, played.first(), listener)?;
+        compare_with_bounds(&plan, played.first(), listener, width)?;
     }
     for ((_, run), _) in played
         .iter()
@@ -258,6 +263,7 @@ fn compare_with_bounds(
     plan: &ReplayPlan,
     first: Option<&(String, Run)>,
     listener: &dyn Listener,
+    width: TextWidth,
 ) -> Result<(), CliError> {
     let Some((_, first)) = first else {
         return Ok(());
@@ -283,7 +289,7 @@ fn compare_with_bounds(
         );
     }
     outln!("");
-    let table = Comparison::load(&runs)?.table("model");
+    let table = Comparison::load(&runs)?.table("model", width);
     out!("{}", color::with_bold_header(&table));
     outln!(
         "embedded: counts of the repository's own tokens, offline and free: a baseline, no language\n\
@@ -331,13 +337,17 @@ fn print_parts(
 }
 
 /// Prints a run's figures, or compares several runs, each with its context's name.
-fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Result<(), CliError> {
+fn print_figures(
+    arguments: &ReplayArguments,
+    played: &[(String, Run)],
+    width: TextWidth,
+) -> Result<(), CliError> {
     if let [(_, run)] = played {
         let report = RunReport::load(run)?;
         if arguments.json {
             outln!("{}", serde_json::to_string(&report).unwrap_or_default());
         } else {
-            out!("{}", color::with_bold_header(&report.table()));
+            out!("{}", color::with_bold_header(&report.table(width)));
             outln!("run: {}", run.folder().display());
         }
         return Ok(());
@@ -351,7 +361,10 @@ fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Resul
         } else {
             "context"
         };
-        out!("{}", color::with_bold_header(&comparison.table(what)));
+        out!(
+            "{}",
+            color::with_bold_header(&comparison.table(what, width))
+        );
         for (title, run) in played {
             outln!("run with {title}: {}", run.folder().display());
         }

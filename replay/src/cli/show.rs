@@ -1,5 +1,6 @@
 //! `fillrate show`.
 
+use fillrate_report::table::TextWidth;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -47,24 +48,24 @@ pub(super) struct ShowArguments {
 /// Most lines of a text that are printed.
 const MOST_LINES: usize = 200;
 
-pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ShowArguments, width: TextWidth) -> Result<Success, CliError> {
     if arguments.run.is_file() {
         return show_tasks(arguments);
     }
     let contexts = inner_runs(&arguments.run);
     if !contexts.is_empty() {
-        return show_contexts(&contexts, arguments);
+        return show_contexts(&contexts, arguments, width);
     }
     let run = Run::open(&arguments.run)?.with_proof(arguments.proof);
     if !arguments.compare_with.is_empty() {
-        return show_comparison(run, arguments);
+        return show_comparison(run, arguments, width);
     }
     if let Some(since) = &arguments.since {
         let ages = AgeFigures::load(&run, since)?;
         if arguments.json {
             outln!("{}", json(&ages));
         } else {
-            out!("{}", color::with_bold_header(&ages.table()));
+            out!("{}", color::with_bold_header(&ages.table(width)));
         }
         return Ok(Success::Whole);
     }
@@ -80,7 +81,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
                     outln!("{style}{:14}{style:#} {}", outcome.name(), attempt.hole);
                 }
             }
-            out!("{}", color::with_bold_header(&report.table()));
+            out!("{}", color::with_bold_header(&report.table(width)));
         }
         return Ok(Success::Whole);
     };
@@ -123,7 +124,11 @@ fn day(text: &str) -> Result<String, String> {
 }
 
 /// Compares the runs with several contexts that a folder holds.
-fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Success, CliError> {
+fn show_contexts(
+    folders: &[PathBuf],
+    arguments: &ShowArguments,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     if arguments.hole.is_some() || !arguments.compare_with.is_empty() {
         let names: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
         return Err(CliError::Refused(format!(
@@ -143,12 +148,19 @@ fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Succe
     if arguments.json {
         outln!("{}", json(&comparison));
     } else {
-        out!("{}", color::with_bold_header(&comparison.table("context")));
+        out!(
+            "{}",
+            color::with_bold_header(&comparison.table("context", width))
+        );
     }
     Ok(Success::Whole)
 }
 
-fn show_comparison(first: Run, arguments: &ShowArguments) -> Result<Success, CliError> {
+fn show_comparison(
+    first: Run,
+    arguments: &ShowArguments,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     let named: Vec<_> = std::iter::once(&arguments.run)
         .chain(&arguments.compare_with)
         .collect();
@@ -165,7 +177,10 @@ fn show_comparison(first: Run, arguments: &ShowArguments) -> Result<Success, Cli
         outln!("{}", json(&comparison));
         return Ok(Success::Whole);
     }
-    out!("{}", color::with_bold_header(&comparison.table("run")));
+    out!(
+        "{}",
+        color::with_bold_header(&comparison.table("run", width))
+    );
     let first_name = &runs[0].0;
     for compared in &comparison.contexts {
         let Some(flips) = &compared.flips else {

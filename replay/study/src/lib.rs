@@ -1,14 +1,14 @@
 //! Studies of whether an offline score predicts what people accept: figures of model versions from
 //! replays compared with figures of the same versions from people's editors.
 //!
-//! Pure computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`]
-//! and [`Study::page`] print. `offline` and `simulated` take a side's figures from runs,
-//! `telemetry` from people's editors, `table` from CSV, and `common` finds the holes that versions
-//! are compared on. Then `pool` pools them, `join` joins the versions, `pair` compares two metrics,
+//! Computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`]
+//! and [`Study::page`] print. `sides` reads the sides: `offline` and `simulated` take figures from
+//! runs, `telemetry` from people's editors, `table` from CSV, and `common` finds the holes that
+//! versions are compared on. Then `pool` pools them, `join` joins the versions, `pair` compares two metrics,
 //! `design` computes the power of a number of versions, and `trend` lists differences from the
 //! first version. `plan` simulates studies before they are made.
 
-pub mod common;
+mod common;
 mod decision;
 mod design;
 mod figure;
@@ -16,15 +16,16 @@ mod format;
 mod input;
 mod join;
 mod mix;
-pub mod offline;
+mod offline;
 mod page;
 mod pair;
 pub mod plan;
 mod plot;
 mod pool;
-pub mod simulated;
+pub mod sides;
+mod simulated;
 mod strata;
-pub mod table;
+mod table;
 pub mod telemetry;
 mod text;
 mod trend;

@@ -3,7 +3,7 @@
 
 use comfy_table::Cell;
 use fillrate_metrics::{Coefficient, Estimate, exact_permutation_p, student_quantile, wilson};
-use fillrate_report::table::{TextTable, right};
+use fillrate_report::table::{TextTable, TextWidth, right};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -212,7 +212,12 @@ impl PlanAssumptions {
 }
 
 /// A plan as a table. `power` is the share of studies that must find the effect.
-pub fn table(assumptions: &PlanAssumptions, expected: &[ExpectedStudy], power: f64) -> String {
+pub fn table(
+    assumptions: &PlanAssumptions,
+    expected: &[ExpectedStudy],
+    power: f64,
+    width: TextWidth,
+) -> String {
     let mut table = TextTable::new([
         "versions",
         "holes",
@@ -243,6 +248,7 @@ pub fn table(assumptions: &PlanAssumptions, expected: &[ExpectedStudy], power: f
             Cell::new(if one.is_enough(power) { "enough" } else { "" }),
         ]);
     }
+    let table = table.render(width);
     let percent = |value: f64| format!("{:.1} %", value * 100.0);
     let studies = expected.first().map_or(0, |one| one.student.n);
     let fewest = expected

@@ -79,7 +79,7 @@ const COLUMNS: [&str; 13] = [
 ///
 /// # Errors
 /// The text is not a valid table.
-pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
+pub(super) fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
     let fault = |source| TableError::Csv {
         name: name.to_owned(),
         source,

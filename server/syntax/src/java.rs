@@ -144,21 +144,9 @@ pub(super) static JAVA: Language = Language {
     strings: &["character_literal", "string_literal"],
     comments: &["block_comment", "line_comment"],
     quotes: &[
-        Quote {
-            mark: "\"\"\"",
-            spans_lines: true,
-            is_raw: false,
-        },
-        Quote {
-            mark: "\"",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'",
-            spans_lines: false,
-            is_raw: false,
-        },
+        Quote::across_lines("\"\"\""),
+        Quote::on_one_line("\""),
+        Quote::on_one_line("'"),
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: false,

@@ -87,6 +87,33 @@ pub struct Quote {
     pub is_raw: bool,
 }
 
+impl Quote {
+    /// A literal that ends with its line.
+    const fn on_one_line(mark: &'static str) -> Self {
+        Self {
+            mark,
+            spans_lines: false,
+            is_raw: false,
+        }
+    }
+
+    /// A literal that may continue over line ends.
+    const fn across_lines(mark: &'static str) -> Self {
+        Self {
+            spans_lines: true,
+            ..Self::on_one_line(mark)
+        }
+    }
+
+    /// A literal that may continue over line ends and in which a backslash escapes nothing.
+    const fn raw(mark: &'static str) -> Self {
+        Self {
+            is_raw: true,
+            ..Self::across_lines(mark)
+        }
+    }
+}
+
 /// Line comment of an unknown language.
 const DEFAULT_LINE_COMMENT: &str = "#";
 
@@ -153,15 +180,8 @@ impl Language {
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
-    /// Parses an edited text incrementally. The edit has been applied to `earlier`.
-    pub fn reparse(&self, text: &str, earlier: &Tree) -> Tree {
-        self.parser()
-            .parse(text, Some(earlier))
-            .expect("parsing ends early only on a time-out or a cancel, and neither is set")
-    }
-
-    /// The syntax tree of the concatenation of some texts, from an earlier tree as in
-    /// [`Language::reparse`].
+    /// The syntax tree of the concatenation of some texts, from an earlier tree to which the edits
+    /// have been applied.
     pub fn parse_parts(&self, parts: &[&str], earlier: Option<&Tree>) -> Tree {
         // Tree-sitter asks for the text piece by piece; an empty piece is the end.
         let mut read = |offset: usize, _: Point| {
@@ -178,7 +198,8 @@ impl Language {
         self.parse_read(&mut read, earlier)
     }
 
-    /// The syntax tree of a document's text, from an earlier tree as in [`Language::reparse`].
+    /// The syntax tree of a document's text, from an earlier tree to which the edits have
+    /// been applied.
     pub fn parse_text(&self, text: &Text, earlier: Option<&Tree>) -> Tree {
         self.parse_read(
             &mut |offset, _| text.bytes_from(ByteOffset(offset)),

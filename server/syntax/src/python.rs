@@ -55,26 +55,10 @@ pub(super) static PYTHON: Language = Language {
     strings: &["string"],
     comments: &["comment"],
     quotes: &[
-        Quote {
-            mark: "\"\"\"",
-            spans_lines: true,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'''",
-            spans_lines: true,
-            is_raw: false,
-        },
-        Quote {
-            mark: "\"",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'",
-            spans_lines: false,
-            is_raw: false,
-        },
+        Quote::across_lines("\"\"\""),
+        Quote::across_lines("'''"),
+        Quote::on_one_line("\""),
+        Quote::on_one_line("'"),
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: true,

@@ -164,21 +164,9 @@ const COMMON: Language = Language {
     strings: &["string", "template_string"],
     comments: &["comment"],
     quotes: &[
-        Quote {
-            mark: "\"",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "`",
-            spans_lines: true,
-            is_raw: false,
-        },
+        Quote::on_one_line("\""),
+        Quote::on_one_line("'"),
+        Quote::across_lines("`"),
     ],
     opening_brackets: &["(", "[", "{", "${"],
     has_flat_files: true,

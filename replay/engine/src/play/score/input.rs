@@ -7,18 +7,22 @@ use std::path::{Path, PathBuf};
 use fillrate_language::task::{self, Hole, json_fault, open_lines};
 use serde::Deserialize;
 use serde_json::Value;
+
 /// Reason for which files can't be scored.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum InputError {
+pub enum InputError {
     /// A file can't be read or written.
     #[error("{path}: {source}")]
     File {
+        /// The file.
         path: PathBuf,
+        /// The system's error.
         source: std::io::Error,
     },
     /// A line is invalid.
     #[error("{path}, line {line}: {reason}")]
     Record {
+        /// The file.
         path: PathBuf,
         /// One-based.
         line: usize,
@@ -28,27 +32,39 @@ pub(crate) enum InputError {
     /// A task occurs twice in a file.
     #[error("{path}, line {line}: the task `{id}` occurs on line {before} already")]
     Duplicate {
+        /// The file.
         path: PathBuf,
+        /// The line of its second occurrence.
         line: usize,
+        /// The line of its first.
         before: usize,
+        /// The task's id.
         id: String,
     },
     /// Examples without a prediction.
     #[error("{predictions} has no prediction for {}", list_ids(.ids, "example"))]
     Missing {
+        /// The file of predictions.
         predictions: PathBuf,
+        /// The examples' ids.
         ids: Vec<String>,
     },
     /// Predictions without an example.
     #[error("{predictions} has predictions that {examples} has no example for: {}", list_ids(.ids, "task"))]
     Unknown {
+        /// The file of predictions.
         predictions: PathBuf,
+        /// The file of examples.
         examples: PathBuf,
+        /// The tasks' ids.
         ids: Vec<String>,
     },
     /// There are no examples.
     #[error("{path} has no examples")]
-    Empty { path: PathBuf },
+    Empty {
+        /// The file of examples.
+        path: PathBuf,
+    },
 }
 
 /// The count and the first ten of these ids.

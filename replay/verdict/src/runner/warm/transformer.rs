@@ -14,9 +14,9 @@ use fillrate_sandbox::{End, Finished, Job, Overlay, Replaced, Sandbox, SandboxEr
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::harness::make_readable;
-use super::layout::TRANSFORMED;
 use crate::error::VerdictError;
+use crate::runner::harness::make_readable;
+use crate::runner::layout::TRANSFORMED;
 
 /// A process that transforms files, and the transformed files of the unchanged project.
 #[derive(Debug)]
