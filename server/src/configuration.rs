@@ -98,6 +98,7 @@ impl Configuration {
         };
         let mut deciding =
             serde_json::json!({"model": model, "context": context, "cleanup": self.cleanup});
+        // Added only if it is set, so that settings without a gate keep their fingerprint.
         if let Some(gate) = &self.typing.gate {
             deciding["gate"] = serde_json::json!(gate);
         }
@@ -587,6 +588,7 @@ fn with_pointer(message: String) -> String {
     let mut plain = String::new();
     let mut was_small = false;
     for character in name.chars() {
+        // A small letter before a capital ends a word: `maxTokens` is `max_tokens`.
         if character.is_ascii_uppercase() && was_small {
             plain.push('_');
         }

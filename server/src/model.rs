@@ -247,6 +247,7 @@ pub struct RequestOutline {
 /// # Errors
 /// [`ModelError::Settings`] if the settings are faulty.
 pub fn outline(settings: &ModelSettings) -> Result<Option<RequestOutline>, ModelError> {
+    // Opening a model runs the command that prints the key, which the outline does not need.
     let keyless = ModelSettings {
         key_env: None,
         key_command: None,
@@ -453,6 +454,8 @@ impl ReachFault {
     fn from_reason(reason: &str) -> Self {
         let reason = reason.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+        // The specific texts come first: faults of names and dates also contain the word
+        // `certificate`.
         if has(&["not valid for name", "notvalidforname"]) {
             Self::WrongName
         } else if has(&["expired", "not valid yet", "notvalidyet"]) {

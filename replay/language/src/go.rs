@@ -76,6 +76,7 @@ fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {
     while node.id() != statement.id() {
         node = node.parent()?;
         let mut cursor = node.walk();
+        // The block of a function literal does not end the header that contains the literal.
         let end = node
             .children(&mut cursor)
             .filter(|child| child.start_byte() >= token.end_byte())

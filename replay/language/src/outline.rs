@@ -82,6 +82,7 @@ impl Outline<'_> {
     /// Adds the signature of a member, its lines after the first moved right by its indentation.
     pub(crate) fn put_member_signature(&mut self, range: Range<usize>) {
         let indentation = self.indentation(range.start).to_owned();
+        // `put` indents the first line already.
         let second = self.lines.len() + 1;
         self.put(range);
         for line in self.lines.iter_mut().skip(second) {
@@ -178,6 +179,7 @@ fn at_the_margin(lines: &[String]) -> String {
     let lines: Vec<&str> = lines
         .iter()
         .map(|line| {
+            // A line that is indented less than the first one loses only what it has.
             let blank = line.len() - line.trim_start().len();
             &line[blank.min(margin)..]
         })

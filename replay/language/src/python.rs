@@ -75,6 +75,7 @@ fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {
             .children(&mut cursor)
             .find(|child| child.kind() == "block" && child.start_byte() >= token.end_byte());
         if let Some(block) = block {
+            // Comments may come between the colon and the block.
             let mut before = block.prev_sibling();
             while let Some(colon) = before.filter(|sibling| sibling.kind() != ":") {
                 before = colon.prev_sibling();

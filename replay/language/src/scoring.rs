@@ -221,6 +221,7 @@ fn python_lines(text: &str) -> impl Iterator<Item = &str> {
         let after = &rest[line.len()..];
         let mut characters = after.chars();
         characters.next();
+        // A CRLF is one line end.
         rest = after.strip_prefix("\r\n").unwrap_or(characters.as_str());
         Some(line)
     })

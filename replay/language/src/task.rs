@@ -367,6 +367,7 @@ impl<'a> HoledFile<'a> {
         let Self { project, path, .. } = *self;
         let reference = self.contents[range.clone()].to_owned();
         let line = self.lines.number(range.start);
+        // NUL separates the parts, as no name or path contains it.
         let place = format!("{project}\0{path}\0{kind}\0{}\0{reference}", range.start);
         let id = format!(
             "{project}/{path}:{line}:{kind}:{}",
@@ -460,6 +461,7 @@ pub fn skip_byte_order_mark(reader: &mut impl std::io::BufRead) -> std::io::Resu
 /// It can't be read.
 pub fn open_lines(path: &Path) -> std::io::Result<Box<dyn BufRead>> {
     let mut plain = std::io::BufReader::new(std::fs::File::open(path)?);
+    // A gzip stream begins with these two bytes.
     let is_packed = plain.fill_buf()?.starts_with(b"\x1f\x8b");
     let mut lines: Box<dyn BufRead> = match is_packed {
         true => Box::new(std::io::BufReader::new(MultiGzDecoder::new(plain))),
@@ -518,6 +520,7 @@ impl Iterator for NonBlankLines {
 /// programs write.
 pub fn json_fault(line: &str, reason: &str) -> String {
     let has = |name: &str| {
+        // A name next to a letter or a quote is part of a text.
         let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '"');
         line.match_indices(name).any(|(at, _)| {
             let after = line[at + name.len()..].chars().next();
@@ -595,6 +598,7 @@ impl WholeFile {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
+        // `persist` renames, which works only within one file system, hence the target's folder.
         Ok(Self {
             path: path.to_owned(),
             file: BufWriter::new(NamedTempFile::new_in(folder)?),

@@ -139,6 +139,7 @@ impl<'a> CategoryIndex<'a> {
         let mut inside = FoundWords::default();
         inside.extend(counts.keys());
         let mut around = FoundWords::default();
+        // A word is around the range if the definition has it more often than the range.
         around.extend(
             all.iter()
                 .filter(|(word, count)| **count > counts.get(word).copied().unwrap_or_default())
@@ -300,6 +301,7 @@ fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (index, character) in characters.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| characters[before]);
+        // The last of several capitals begins a word: `HTTPDate`.
         let next_is_lower = characters.get(index + 1).is_some_and(|c| c.is_lowercase());
         let begins = character.is_uppercase()
             && before.is_some_and(|before| !before.is_uppercase() || next_is_lower);

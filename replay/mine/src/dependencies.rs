@@ -149,11 +149,14 @@ impl<'a> DependencyIndex<'a> {
                     else {
                         continue;
                     };
+                    // A definition that mentions itself, as by recursion, does not depend on
+                    // itself.
                     let inside = id.0 == path && self.definition(id).range == range;
                     if own(id) || inside {
                         continue;
                     }
                     if let Some(place) = places.get(&id) {
+                        // Uses by deeper code do not change how the code itself uses it.
                         let known = &mut found[*place];
                         known.called |= mention.called && known.depth == depth;
                         continue;
@@ -295,6 +298,7 @@ impl<'a> DependencyIndex<'a> {
             });
             if let Some(body) = body {
                 let line = known.file.line_start(current.start_byte());
+                // With its brace, the head is a text to which members can be added.
                 let brace = usize::from(!known.file.language.indented_blocks);
                 heads.push(contents[line..body.start_byte() + brace].to_owned());
             }
@@ -447,6 +451,7 @@ impl<'a> DependencyIndex<'a> {
         names.extend(parsed.definitions.scope.keys().cloned());
         for from in &parsed.definitions.re_exported {
             if let Some(file) = self.file_of(from) {
+                // `import *` in Python leaves out names that begin with `_`.
                 let theirs = self.names(file, seen);
                 names.extend(theirs.into_iter().filter(|name| !name.starts_with('_')));
             }
@@ -488,6 +493,8 @@ impl<'a> DependencyIndex<'a> {
             NameMeaning::Definition(id) => match self.definition(id).kind {
                 DefinitionKind::Class | DefinitionKind::Type => Some(NameMeaning::Instance(id)),
                 DefinitionKind::Variable => match self.value(id, steps)? {
+                    // `value` returned something, so at least one step is left, and this does not
+                    // underflow.
                     NameMeaning::Definition(of) => {
                         self.called(NameMeaning::Definition(of), part, steps - 1)
                     }
@@ -549,6 +556,7 @@ impl<'a> DependencyIndex<'a> {
                 },
                 None => self.in_scope(path, name, seen),
             };
+            // Only a list of exports is complete: a package may have a module of this name instead.
             if found.is_some() || definitions.exports.is_some() {
                 return found;
             }

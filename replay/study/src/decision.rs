@@ -358,6 +358,7 @@ fn best_pair(pairs: &[MetricPair]) -> Option<BestPair> {
     let all: Vec<&MetricPair> = pairs
         .iter()
         .filter(|pair| pair.second == main.second && pair.language == main.language)
+        // Shares of variance are comparable only over the same versions.
         .filter(|pair| versions(pair) == versions(main))
         .collect();
     let firsts: Vec<Vec<f64>> = all
@@ -367,6 +368,7 @@ fn best_pair(pairs: &[MetricPair]) -> Option<BestPair> {
     let second: Vec<f64> = main.values().iter().map(|it| it.1).collect();
     let best = best_predictor(&firsts, &second)?;
     let pair = all[best.index];
+    // A single metric leaves no choice.
     (all.len() > 1).then(|| BestPair {
         offline: pair.offline.clone(),
         second: main.second.clone(),

@@ -120,6 +120,7 @@ impl Study {
             second,
             options,
         );
+        // A pair of one language has no mix of languages to depend on.
         for pair in pairs.iter_mut().filter(|pair| pair.language.is_none()) {
             let contrary = strata.contrary(&joined.versions, pair);
             pair.contradict(&contrary);
@@ -316,6 +317,7 @@ fn language_notes(
 /// Corrects the pairs' p by Holm's method.
 fn correct_for_pairs(pairs: &mut [MetricPair]) {
     let p: Vec<f64> = pairs.iter().filter_map(MetricPair::pearson_p).collect();
+    // `holm` keeps the order, and pairs without p have no value in it.
     let mut corrected = holm(&p).into_iter();
     for pair in pairs {
         if pair.pearson_p().is_some() {

@@ -367,6 +367,7 @@ impl MetricPair {
                 }
                 // If error explains all differences, the true ones are unknown: at most a quarter.
                 let signal = (variance - error).max(variance / 4.0);
+                // An error of a quarter of the signal is a fifth of the variance.
                 let factor = error / (signal / 4.0);
                 let n: Option<usize> = figures.iter().map(|figure| figure.n).sum();
                 let samples = match n.map(|n| n as f64 / count) {
@@ -410,6 +411,7 @@ impl MetricPair {
         let p = self.pearson_p().unwrap_or(1.0);
         let outside =
             pearson.low.is_some_and(|low| low > 0.0) || pearson.high.is_some_and(|high| high < 0.0);
+        // Both must say so: the interval assumes normal figures, the permutations do not.
         let found = p <= LEVEL && outside;
         let p_text = self
             .coefficients

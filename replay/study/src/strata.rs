@@ -72,6 +72,7 @@ impl StratifiedFigures {
                     continue;
                 };
                 let samples = paired.iter().filter_map(|one| one.offline.figure.n());
+                // Without any n, every stratum weighs the same.
                 let samples = samples.sum::<usize>().max(1) as f64;
                 all += samples;
                 let signs = sign_agreement(&values);
@@ -237,6 +238,7 @@ fn weight(
         .map(|(name, count)| ((*name).to_owned(), *count as f64 / total as f64))
         .collect();
     let correlate = |shares: &BTreeMap<String, f64>| -> Option<(Vec<Figure>, f64)> {
+        // Without one stratum, the other shares no longer add up to 1.
         let whole: f64 = shares.values().sum();
         let combine = |own: &Strata<'_>| {
             let parts: Option<Vec<(&Figure, f64)>> = shares

@@ -279,6 +279,7 @@ impl Baseline {
         if more > 0 {
             listed.push(format!("{more} other reasons"));
         }
+        // Tests that neither pass nor always fail are flaky.
         if listed.is_empty() {
             listed.push("the others are flaky".to_owned());
         }
@@ -620,6 +621,7 @@ pub(super) fn key_line(message: &str) -> String {
         .iter()
         .filter_map(|line| line.strip_prefix("E "))
         .collect();
+    // Of chained exceptions, pytest prints the one that ended the test last.
     let found = marked
         .iter()
         .rfind(|line| names_exception(line))
@@ -662,6 +664,7 @@ pub(super) fn names_exception(line: &str) -> bool {
     };
     let ends = ["Error", "Exception", "Failure", "panic"];
     let is_name = ends.iter().any(|end| name.ends_with(end)) || name == "error";
+    // A line of nothing but `Error`, `error` or `panic` names no exception.
     is_name && ((rest.is_empty() && name.len() > "Error".len()) || rest.starts_with(": "))
 }
 

@@ -71,6 +71,7 @@ pub(super) fn load_or_begin(
         .and_then(|bytes| serde_json::from_slice::<Baseline>(&bytes).ok())
         .filter(|baseline| baseline.schema == SCHEMA);
     if let Some(baseline) = cached {
+        // The files that were left out when the baseline was made are unknown to this runner.
         let files: Vec<String> = baseline.uncollected.keys().cloned().collect();
         runner.leave_out(&files);
         return Ok(baseline);
@@ -228,6 +229,7 @@ pub(super) fn complete(
     let quarantined = baseline.quarantined().len();
     let mut trials = try_all()?;
     let fit = trials.iter().filter(|trial| trial.fits()).count();
+    // The warm workers of each fitting readiness have made `WARM_RUNS` of the missing runs.
     let missing = RUNS.saturating_sub(FIRST_RUNS + WARM_RUNS * fit);
     let runs_done = |done| progress(BaselineStep::Runs { done, total: RUNS });
     runs_done(RUNS - missing);
@@ -320,6 +322,7 @@ fn settle_first(
         };
         let more = leave_out_uncollected(runner, &mut result.report, sources);
         let none_ran = result.report.ended && result.report.tests.is_empty();
+        // A run that ended although files were left out has the results of all other tests.
         let repeat = !more.is_empty() && (!result.report.ended || none_ran);
         uncollected.extend(more);
         if repeat {
@@ -388,6 +391,7 @@ fn try_warm(
         if let Some(reason) = difference(baseline, &result) {
             return Ok(WarmTrial::unfit(reason));
         }
+        // Every stable test had its outcome, or `difference` would have found one that had not.
         baseline.add_agreeing_run();
         let report = result.report;
         trial.marks.extend(report.marks);
@@ -402,6 +406,7 @@ fn try_warm(
 fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
     let report = &result.report;
     let complete = report.ended && report.sentinel_fault.is_none();
+    // The sentinels fail in every run, so a complete one exits with this status.
     if result.end != End::Exited(FAILED_STATUS) || !complete {
         let output = result.output.lines().last().unwrap_or_default();
         let end = result.end;

@@ -35,6 +35,7 @@ impl VerdictCache {
     /// Stores a reproducible verdict and ignores others. A verdict that can't be written is logged
     /// and computed again another time.
     pub(super) fn store(&self, change: &str, verdict: &Verdict) {
+        // The other outcomes depend on the machine's load, so the next run judges them again.
         if !matches!(
             verdict.outcome,
             Outcome::Passed | Outcome::Failed | Outcome::Syntax

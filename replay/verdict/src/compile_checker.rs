@@ -95,6 +95,7 @@ impl CompileChecker {
             let compiled = last
                 .as_mut()
                 .filter(|compiled| compiled.request == request)?;
+            // Taken, so that only the first run with these files counts the time of compiling them.
             Some((compiled.files.clone(), std::mem::take(&mut compiled.wall)))
         };
         if let Some(kept) = kept() {

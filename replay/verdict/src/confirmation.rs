@@ -82,6 +82,7 @@ impl Confirmation {
                 }
                 let alone = rerun(executor, engine, &unsettled)?;
                 let differing = baseline.differing(&unsettled, &alone.report);
+                // If the batch has no other tests, running all of it would only repeat this run.
                 if differing.is_empty() || batch.len() == unsettled.len() {
                     baseline.add_run(&unsettled, &alone.report);
                     continue;

@@ -89,6 +89,7 @@ impl Rules<'_> {
             .map(|test| test.id.clone())
             .collect();
         let missing = self.missing(run, expected);
+        // A compile error explains all other failures of the run.
         if let Some(error) = report.collect_errors.iter().find(|error| error.compile) {
             return Decision {
                 outcome: Outcome::Syntax,

@@ -98,6 +98,7 @@ impl Executor {
         let _exclusive = self.exclusive.write();
         let mut patient = run.clone();
         patient.limits = self.limits(&self.baseline.stable());
+        // A time limit in the manifest is not extended.
         if self.runner.timeout().is_none() {
             patient.limits.wall *= 2;
             patient.limits.cpu *= 2;

@@ -272,6 +272,7 @@ impl Judge {
 
     /// Returns true if a verdict is in memory or in the cache.
     pub(super) fn knows(&self, key: &str) -> bool {
+        // The outer lock is released first, as a run may hold the inner one for minutes.
         let cell = self.verdicts.lock().get(key).map(Arc::clone);
         let in_memory = cell.is_some_and(|cell| cell.lock().is_some());
         in_memory
@@ -298,6 +299,7 @@ impl Judge {
     fn judge_code(&self, code: JudgedCode<'_>, tests: &[String]) -> Result<Verdict, VerdictError> {
         let original = self.executor.runner.read(code.path)?;
         let key = change_key((code.contents != original).then_some(code), tests);
+        // The outer lock is held only meanwhile, so that other changes are judged at the same time.
         let cell = {
             let mut verdicts = self.verdicts.lock();
             Arc::clone(verdicts.entry(key.clone()).or_default())
@@ -314,6 +316,7 @@ impl Judge {
             Some(verdict) => verdict.clone().into(),
             None => self.run(self.engine, code, &original, tests)?,
         };
+        // A judge without a type checker may have stored the verdict.
         if let (Some(type_checker), None) = (&self.type_checker, &verdict.types) {
             verdict.types = type_checker.check(code.path, code.contents)?;
         }
@@ -326,6 +329,7 @@ impl Judge {
         {
             cache.store(&key, &verdict);
         }
+        // A judge with a type checker may have stored the verdict.
         if self.type_checker.is_none() {
             verdict.types = None;
         }
@@ -493,10 +497,13 @@ impl Judge {
             if rely_on(&relied, batch)? {
                 return Ok(None);
             }
+            // Without a change, this is one more run of the baseline's own tests.
             if !is_changed && of_batch.outcome == Outcome::Passed {
                 executor.baseline.add_run(batch, &result.report);
             }
             verdict.add_batch(of_batch);
+            // Without a compiler, a syntax error shows only as a failure of the tests that load the
+            // file.
             if verdict.outcome == Outcome::Failed && breaks_syntax(path, original, contents) {
                 verdict.outcome = Outcome::Syntax;
             }
@@ -631,6 +638,7 @@ fn relied_on<'a>(
 /// contains it.
 fn names_test(name: &str, id: &str) -> bool {
     id.strip_prefix(name).is_some_and(|rest| {
+        // What follows a name: `::` a name inside it, `[` parameters, ` > ` a test of the suite.
         rest.is_empty() || ["::", "[", " > "].iter().any(|next| rest.starts_with(next))
     })
 }

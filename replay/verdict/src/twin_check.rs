@@ -244,6 +244,7 @@ impl TwinCheck {
         };
         let outside = |id: &str| {
             let ids = drawn.iter().flat_map(|drawn| {
+                // An id can be mapped back only if neutral and own ids correspond one to one.
                 let same = drawn.test.inside.len() == drawn.test.ids.len();
                 drawn
                     .test
@@ -441,6 +442,7 @@ impl TwinnedTest {
         let mut left = self.twins.clone();
         left.shuffle(&mut rng);
         let mut roles: Vec<Option<Twin>> = vec![None; runs];
+        // Drawn, too, is the run in which the test itself has to pass.
         let mut order: Vec<usize> = (0..runs).collect();
         order.shuffle(&mut rng);
         let mut drawn: Vec<Twin> = Vec::new();
@@ -456,6 +458,7 @@ impl TwinnedTest {
                     wanted > 1 && !is_exchange(twin) && !drawn.iter().any(is_exchange);
                 // The opposite has been asked once by then.
                 let opposite = twin.way.is_none() && drawn.iter().any(|twin| twin.way.is_none());
+                // The smallest tuple is drawn, so the criteria come in the order of their weight.
                 (
                     lacks_exchange,
                     opposite,
@@ -620,6 +623,7 @@ fn make_twins(
         let (span, range) = (&function.span, &edit.edit.range);
         edit.file == 0 && span.start <= range.start && range.end <= span.end
     };
+    // Each round tries one edit of every test, so that one run tries many edits.
     for round in 0..ALTERED_TRIED + COMPLEMENTS_TRIED {
         let complements = round.checked_sub(ALTERED_TRIED);
         let candidates = functions
@@ -635,6 +639,7 @@ fn make_twins(
                 };
                 let edit = match complements {
                     None => own(&function.altered, round),
+                    // One complement that the reference fails is enough.
                     Some(nth) if maker.lacks_opposite(index) => own(&function.complements, nth),
                     Some(_) => None,
                 };
@@ -753,6 +758,7 @@ impl TwinMaker<'_> {
         for twin in edits {
             let test = &mut self.tests[twin.test];
             let fails = |id: &&String| {
+                // In Go, a panic ends the process, and the tests after it would not run.
                 let result = report.tests.get(*id);
                 result.is_some_and(|test| {
                     test.outcome.is_failure() && !test.message.contains("panic: ")
@@ -825,6 +831,7 @@ fn renamed_ids(
 ) -> Option<(Vec<String>, Vec<SourceEdit>)> {
     let neutral = function.neutral.as_ref()?;
     let (_, around) = function.names.split_last()?;
+    // A part that is not known can't be written into the new ids.
     if around.iter().any(|name| name.contains('\0')) {
         return None;
     }
@@ -893,9 +900,11 @@ fn other_files(
         };
         let is_code = Language::for_path(file).is_some_and(|other| other.id == language.id);
         let is_read = match stem.as_str() {
+            // pytest loads the `conftest.py` of every folder above a test.
             "conftest" => file
                 .parent()
                 .is_some_and(|parent| folder.starts_with(parent)),
+            // Go compiles all test files of a folder together.
             _ if other.ends_with("_test.go") => file.parent() == Some(folder),
             stem => has_word(&imports, stem),
         };
@@ -992,6 +1001,7 @@ fn edited_files<'a>(
         let renamed = rename.iter().map(|edit| (file, edit));
         for (path, edit) in renamed.chain(twin) {
             let all = edits.entry(path).or_default();
+            // Several tests may share an edit, which is applied once.
             if !all.contains(&edit) {
                 all.push(edit);
             }

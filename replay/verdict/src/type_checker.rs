@@ -64,6 +64,7 @@ impl TypeChecker {
         let program = environment.interpreter.display().to_string();
         let (name, _) = SCRIPT;
         let mut job = runner.job(program, vec![format!("{HARNESS}/{name}")], limits);
+        // The checker's script takes the place of the test framework's scripts.
         job.binds.retain(|bind| bind.at != Path::new(HARNESS));
         job.binds
             .push(Bind::read_only(write_scripts(&[SCRIPT], cache)?, HARNESS));

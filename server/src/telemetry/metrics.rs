@@ -157,6 +157,7 @@ async fn export(
     url: Url,
 ) {
     let mut ticks = tokio::time::interval(EXPORT_EVERY);
+    // After a slow export, the intervals that were missed are skipped.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_new = false;
     loop {
@@ -230,6 +231,7 @@ impl Figures {
                     .iter()
                     .rev()
                     .find(|(known, _)| *known == id);
+                // A completion that is no longer known has no labels, but its event counts.
                 (
                     known.map(|(_, labels)| labels.clone()).unwrap_or_default(),
                     outcome,

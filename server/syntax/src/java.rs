@@ -174,9 +174,11 @@ fn imports(node: Node<'_>, text: &str, _: &str) -> Option<Vec<ImportedModule>> {
         .and_then(|name| text.get(name.byte_range()))?;
     let path = name.replace('.', "/");
     Some(vec![match (has("static"), has("asterisk")) {
+        // After `static`, the asterisk stands for the members of a class.
         (false, false) | (true, true) => ImportedModule::Tail(path),
         (false, true) => ImportedModule::FolderTail(path),
         (true, false) => {
+            // The last name is that of the class's member.
             let class = path.rsplit_once('/').map_or("", |(class, _)| class);
             ImportedModule::Tail(class.to_owned())
         }

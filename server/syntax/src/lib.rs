@@ -148,6 +148,7 @@ impl Language {
         if let Some(language) = Self::for_path(path) {
             return language.id.to_owned();
         }
+        // A file without an ending, such as `Makefile`, is known by its name.
         let ending = path.extension().or(path.file_name()).unwrap_or_default();
         ending.to_string_lossy().to_lowercase()
     }
@@ -182,11 +183,13 @@ impl Language {
     /// The syntax tree of the concatenation of some texts, from an earlier tree to which the edits
     /// have been applied.
     pub fn parse_parts(&self, parts: &[&str], earlier: Option<&Tree>) -> Tree {
+        // Tree-sitter asks for the text piece by piece; an empty piece is the end.
         let mut read = |offset: usize, _: Point| {
             let mut at = offset;
             for part in parts {
                 match part.as_bytes().get(at..) {
                     Some(rest) if !rest.is_empty() => return rest,
+                    // An offset at the part's end or past it is in a later part.
                     _ => at -= part.len(),
                 }
             }
@@ -262,6 +265,7 @@ impl Language {
     /// True if a word begins a part of a statement that holds a block, such as `else`.
     pub fn begins_clause(&self, word: &str) -> bool {
         let mut clauses = self.clauses.iter();
+        // A clause's kind is named after its word: `else_clause`.
         clauses.any(|clause| clause.strip_suffix("_clause") == Some(word))
     }
 

@@ -135,6 +135,7 @@ pub(super) fn siblings(source: &Path, folder: &str, named: &[String]) -> Vec<Str
             left.extend(needs.iter().cloned());
         }
     }
+    // A distribution is found before those that it needs itself.
     found.reverse();
     found
 }

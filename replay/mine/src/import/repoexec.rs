@@ -226,6 +226,7 @@ type Moved = (String, Vec<(std::path::PathBuf, String)>);
 fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, RecordFault> {
     let mut text = String::new();
     for line in test.lines() {
+        // `/input/` is a folder of the benchmark's container.
         if line.starts_with("sys.path.insert(") && line.contains("/input/") {
             continue;
         }
@@ -277,6 +278,7 @@ fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, Re
 fn absolute(package: &str, rest: &str) -> Result<String, RecordFault> {
     let names = rest.trim_start_matches('.');
     let mut base = package;
+    // The first dot, which `rest` lacks, stands for the package itself.
     for _ in 0..rest.len() - names.len() {
         base = base.rsplit_once('.').map_or("", |(above, _)| above);
     }

@@ -175,6 +175,7 @@ impl ImportWriter {
                 ),
             )));
         }
+        // Tests are added to a copy, so that the repository stays unchanged.
         if made && let (Some(repository), false) = (&repository, project.copied) {
             tree::copy_folder(repository, &root).map_err(ImportError::from)?;
             project.copied = true;
@@ -294,6 +295,7 @@ impl WrittenProject {
 
     /// Lays tests into the project.
     fn lay(&mut self, root: &Path, tests: TaskTests) -> Result<(), AddError> {
+        // A file that this import has written is no file of the repository.
         if root.join(&tests.path).exists() && !self.written.contains_key(&tests.path) {
             return Err(AddError::Record(RecordFault::new(
                 "project",

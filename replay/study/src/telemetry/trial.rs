@@ -151,6 +151,7 @@ impl BlindTrial {
             return models.map(|name| (name.clone(), name.clone())).collect();
         }
         let mut mixed: Vec<_> = models.iter().collect();
+        // Ordered by a draw of the seed, so that every evaluation gives the same letters.
         mixed.sort_by_key(|name| draw(*seed, &["hidden", name], usize::MAX));
         let letters = ('A'..='Z').map(String::from);
         let numbers = (27..).map(|number| number.to_string());

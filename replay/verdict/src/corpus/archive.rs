@@ -31,6 +31,7 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
     for entry in tar.entries().map_err(reading)? {
         let mut entry = entry.map_err(reading)?;
         let kind = entry.header().entry_type();
+        // Headers of the pax format describe the entries after them and are no files.
         if matches!(kind, EntryType::XGlobalHeader | EntryType::XHeader) {
             continue;
         }
@@ -107,6 +108,7 @@ fn decompress(file: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = io::BufReader::new(File::open(file)?);
     // https://tukaani.org/xz/xz-file-format.txt, 2.1.1.1
     let is_xz = file.fill_buf()?.starts_with(b"\xfd7zXZ\0");
+    // Both formats allow several concatenated streams.
     Ok(if is_xz {
         Box::new(XzReader::new(file, true))
     } else {

@@ -114,6 +114,7 @@ const SENTENCES: [(&str, &str); 6] = [
 /// The identifier of a licence's text.
 fn recognize(text: &str) -> Option<&'static str> {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    // Only the title is searched, as the texts of licences mention other licences.
     let title = words[..words.len().min(40)].join(" ");
     let whole = words.join(" ");
     let titled = TITLES.iter().find(|(says, _)| title.contains(says));

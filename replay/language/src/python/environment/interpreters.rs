@@ -95,6 +95,7 @@ fn satisfies(version: &str, wanted: &str) -> bool {
             ">" => version > least && !prefix(least.len()),
             "<=" => version <= least || prefix(least.len()),
             "<" => version < least,
+            // `~=3.8.1` fixes all numbers but the last.
             "~=" => version >= least && prefix(least.len().saturating_sub(1)),
             "^" => version >= least && prefix(1),
             _ => true,

@@ -229,6 +229,8 @@ impl Section<'_> {
 
     fn packages(&self, language: &LanguageSupport) -> Result<Packages, ManifestError> {
         let manager = language.packages;
+        // The keys of other languages count as known here: below, their message names the right
+        // ones.
         let every = LANGUAGES.iter().flat_map(|one| one.packages.own_keys());
         let mut known = vec!["packages", "requires", "install", "env", "before"];
         known.extend(every.clone());
