@@ -132,7 +132,7 @@ pub struct Attenuation {
 }
 
 /// Assumptions of the correction for attenuation, for reports.
-pub(super) const ASSUMPTIONS: &str = "PlanAssumptions of the correction: the versions are drawn at \
+pub(super) const ASSUMPTIONS: &str = "Assumptions of the correction: the versions are drawn at \
     random from versions like them, with both figures normally distributed; the errors of the two \
     sides are independent of each other and of the true figures; and their size is known, from \
     clusters that are themselves independent. None of this can be checked with so few versions.";
