@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fillrate_language::environment::stays_inside;
@@ -80,7 +81,12 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
                     .ok_or_else(|| refuse("is a hard link out of the archive"))?;
                 let mut file =
                     File::open(&original).map_err(CorpusError::io("reading", &original))?;
-                write_file(&target, &mut file, false)?;
+                let metadata = file
+                    .metadata()
+                    .map_err(CorpusError::io("reading", &original))?;
+                // The header of a link has no mode.
+                let executable = metadata.permissions().mode() & 0o111 != 0;
+                write_file(&target, &mut file, executable)?;
             }
             EntryType::Symlink => {
                 let name = entry.link_name().map_err(reading)?;
