@@ -168,6 +168,8 @@ impl LineHistory {
             .args(["-c", "core.fsmonitor=false", "-c", "blame.ignoreRevsFile="])
             .args(arguments)
             .current_dir(&self.folder)
+            // Its messages are recognised.
+            .env("LC_ALL", "C")
             .output()
             .map_err(|error| self.failed(&error.to_string()))
     }
