@@ -88,11 +88,17 @@ impl TypeChecker {
         contents: &str,
     ) -> Result<Option<TypeCheck>, VerdictError> {
         let request = serde_json::json!({"path": path, "contents": contents});
-        let finished = self.0.check(&request, CHECK_TIME)?;
-        let response = finished.and_then(|finished| serde_json::from_slice(&finished.reply).ok());
-        Ok(match response {
-            Some(CheckerResponse::Checked(checked)) => Some(checked),
-            Some(CheckerResponse::Outside { .. }) | None => None,
+        let Some(finished) = self.0.check(&request, CHECK_TIME)? else {
+            return Ok(None);
+        };
+        Ok(match serde_json::from_slice(&finished.reply) {
+            Ok(CheckerResponse::Checked(checked)) => Some(checked),
+            Ok(CheckerResponse::Outside { .. }) => None,
+            Err(error) => {
+                self.0
+                    .record_fault(format!("its answer can't be read: {error}"));
+                None
+            }
         })
     }
 }
