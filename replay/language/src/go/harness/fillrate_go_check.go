@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sort"
 	"strings"
 )
 
@@ -233,9 +234,16 @@ func (checker *Checker) typeErrors(known *CheckedPackage, path string, changed *
 		Sizes:     types.SizesFor("gc", runtime.GOARCH),
 		Error:     func(err error) { lines = append(lines, err.Error()) },
 	}
+	var names []string
+	for name := range known.files {
+		names = append(names, name)
+	}
+	// A map has no order, and the errors' order is the files'.
+	sort.Strings(names)
 	var files []*ast.File
-	for file, parsed := range known.files {
-		if file == path {
+	for _, name := range names {
+		parsed := known.files[name]
+		if name == path {
 			parsed = changed
 		}
 		files = append(files, parsed)
