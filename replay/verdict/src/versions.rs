@@ -84,6 +84,7 @@ impl Judge {
                 self.undoubted(result?, (path, original, contents), &expected)
             }));
         }
+        // The versions that are left are judged by themselves.
         verdicts.resize(versions.len(), None);
         Ok(verdicts)
     }
