@@ -479,3 +479,98 @@ fn a_module_is_compiled_with_those_that_it_depends_on() {
         "{found:#?}"
     );
 }
+
+/// A build writes what it lacks, and only Maven or Gradle run that.
+#[test]
+fn a_source_that_does_not_compile_is_left_out_with_what_needs_it() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    for (path, text) in [
+        (
+            "src/main/java/a/Sum.java",
+            "package a;\n\npublic class Sum {\n    public static int of(int a, int b) {\n        int \
+             sum = a + b;\n        return sum;\n    }\n}\n",
+        ),
+        (
+            "src/main/java/a/Difference.java",
+            "package a;\n\npublic class Difference {\n    public static int of(int a, int b) {\n        \
+             int left = a - b;\n        return left;\n    }\n}\n",
+        ),
+        (
+            "src/main/java/a/About.java",
+            "package a;\n\npublic class About {\n    public String text = Generated.VERSION;\n}\n",
+        ),
+        (
+            "src/test/java/a/SumTest.java",
+            "package a;\n\nimport static org.junit.jupiter.api.Assertions.assertEquals;\n\nimport \
+             org.junit.jupiter.api.Test;\n\nclass SumTest {\n    @Test void starts() {\n        assertEquals(0, \
+             Sum.of(0, 0));\n    }\n    @Test void ends() {\n        assertEquals(0, Difference.of(1, \
+             1));\n    }\n    @Test void sums() {\n        \
+             assertEquals(5, Sum.of(2, 3));\n        assertEquals(1, Difference.of(3, 2));\n    }\n}\n",
+        ),
+        (
+            "src/test/java/a/AboutTest.java",
+            "package a;\n\nimport org.junit.jupiter.api.Test;\n\nclass AboutTest {\n    @Test void \
+             about() { new About(); }\n}\n",
+        ),
+    ] {
+        dir.write(&format!("abacus/{path}"), text);
+    }
+    let abacus = text(&dir.path("abacus"));
+    for engine in ["cold", "naive"] {
+        let arguments = [
+            "replay",
+            &abacus,
+            "--model",
+            "reference",
+            "--engine",
+            engine,
+        ];
+        let mut replay = junit.command(&dir, &[&arguments[..], &["--out", engine]].concat());
+        let replayed = run(&mut replay).exits_with(0);
+        assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+        for path in [
+            "src/main/java/a/About.java: ",
+            "src/test/java/a/AboutTest.java: ",
+        ] {
+            assert!(replayed.err.contains(path), "{replayed:#?}");
+        }
+    }
+}
+
+/// Regression: benchmarks next to the sources and the tests need packages that these do not.
+#[test]
+fn sources_of_other_purposes_are_not_compiled() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    for (path, text) in [
+        ("build.gradle", "plugins { id 'java' }\n"),
+        (
+            "src/main/java/a/Sum.java",
+            "package a;\n\npublic class Sum {\n    public static int of(int a, int b) {\n        int \
+             sum = a + b;\n        return sum;\n    }\n}\n",
+        ),
+        (
+            "src/test/java/a/SumTest.java",
+            "package a;\n\nimport static org.junit.jupiter.api.Assertions.assertEquals;\n\nimport \
+             org.junit.jupiter.api.Test;\n\nclass SumTest {\n    @Test void sums() {\n        \
+             assertEquals(5, Sum.of(2, 3));\n    }\n}\n",
+        ),
+        (
+            "src/jmh/java/a/SumBench.java",
+            "package a;\n\nimport org.openjdk.jmh.annotations.Benchmark;\n\nclass SumBench {\n    \
+             @Benchmark void sums() {}\n}\n",
+        ),
+    ] {
+        dir.write(&format!("abacus/{path}"), text);
+    }
+    let abacus = text(&dir.path("abacus"));
+    let arguments = ["replay", &abacus, "--model", "reference", "--out", "run"];
+    let replayed = run(&mut junit.command(&dir, &arguments)).exits_with(0);
+    assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+    assert!(!replayed.err.contains("set aside"), "{replayed:#?}");
+}

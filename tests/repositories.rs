@@ -62,8 +62,9 @@ fn a_package_that_tests_lack_is_installed_from_the_projects_own_lists() {
     assert!(!checked.err.contains("set aside"), "{checked:#?}");
 }
 
-/// A workspace of two packages, one of which needs the other, a file of its own folder, and a
-/// package in the version that the workspace's lock has, which is not the newest.
+/// A workspace of two packages. One needs the other, a file of its own folder, a package in the
+/// version that the workspace's lock has, which is not the newest, and a place for a tool's files in
+/// its own folder of packages.
 const STALL: [(&str, &str); 8] = [
     (
         "package.json",
@@ -75,7 +76,7 @@ const STALL: [(&str, &str); 8] = [
             "": {"name": "stall", "workspaces": ["packages/*"]},
             "node_modules/@stall/till": {"resolved": "packages/till", "link": true},
             "node_modules/@stall/units": {"resolved": "packages/units", "link": true},
-            "node_modules/ms": {"version": "2.1.2", "integrity": "sha512-sGkPx+VjMtmA6MX27oA4FBFELFCZZ4S4XqeGOXCv68tT+jb3vk/RyaKWP0PTKyWtmLSM0b+adUTEvbs1PEaH2w=="},
+            "packages/till/node_modules/ms": {"version": "2.1.2", "integrity": "sha512-sGkPx+VjMtmA6MX27oA4FBFELFCZZ4S4XqeGOXCv68tT+jb3vk/RyaKWP0PTKyWtmLSM0b+adUTEvbs1PEaH2w=="},
             "packages/till": {"name": "@stall/till", "version": "1.0.0", "dependencies": {"@stall/units": "1.0.0", "ms": "^2.0.0"}},
             "packages/units": {"name": "@stall/units", "version": "1.0.0"}}}"#,
     ),
@@ -96,6 +97,7 @@ const STALL: [(&str, &str); 8] = [
         "const test = require(\"node:test\");\nconst assert = require(\"node:assert\");\nconst \
          fs = require(\"node:fs\");\nconst { total } = require(\"..\");\n\ntest(\"adds\", () \
          => {\n  assert.equal(require(\"ms/package.json\").version, \"2.1.2\");\n  \
+         fs.mkdirSync(\"node_modules/.cache/till\", { recursive: true });\n  \
          assert.equal(total(JSON.parse(fs.readFileSync(\"prices.json\"))), 350);\n});\n",
     ),
     (
@@ -588,4 +590,197 @@ fn what_is_loaded_before_anything_is_watched_is_refused() {
         let said = "loads sitecustomize.py itself, before anything is watched";
         assert!(message.contains(said), "{message}");
     }
+}
+
+/// Writes files into a folder.
+fn write_all(dir: &TestDir, folder: &str, files: &[(&str, &str)]) -> String {
+    for (name, text) in files {
+        dir.write(&format!("{folder}/{name}"), text);
+    }
+    text(&dir.path(folder))
+}
+
+/// A package of npm whose tests are Node's: a function, and what `package.json` has.
+fn node_package(dir: &TestDir, folder: &str, package: &str) -> String {
+    let files = [
+        ("package.json", package),
+        (
+            "index.js",
+            "exports.add = (a, b) => {\n  const sum = a + b;\n  return sum;\n};\n",
+        ),
+        (
+            "test/add.test.js",
+            "const test = require(\"node:test\");\nconst assert = require(\"node:assert\");\n\
+             test(\"adds\", () => assert.equal(require(\"..\").add(1, 2), 3));\n",
+        ),
+    ];
+    write_all(dir, folder, &files)
+}
+
+#[test]
+fn a_plugin_that_pytest_can_not_load_is_left_out_and_named() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let files = [
+        (
+            "pyproject.toml",
+            "[project]\nname = \"attic\"\nversion = \"1\"\n\
+             [project.entry-points.pytest11]\nold = \"attic.old\"\ngone = \"attic.gone\"\n\
+             [build-system]\nrequires = [\"setuptools\"]\n\
+             build-backend = \"setuptools.build_meta\"\n",
+        ),
+        (
+            "attic/__init__.py",
+            "def area(width, length):\n    size = width * length\n    return size\n",
+        ),
+        // A hook with an argument that pytest no longer has, and a name that it never had.
+        (
+            "attic/old.py",
+            "def pytest_collect_file(file_path, path, parent):\n    return None\n",
+        ),
+        ("attic/gone.py", "from pytest import nothing_of_this_name\n"),
+        (
+            "tests/test_attic.py",
+            "import pytest\nfrom attic import area\n\n\n@pytest.mark.parametrize(\"width\", [1, 2, \
+             3])\ndef test_area(width):\n    assert area(width, 3) == width * 3\n",
+        ),
+    ];
+    let attic = write_all(&dir, "attic", &files);
+    let arguments = ["replay", &attic, "--model", "reference", "--out", "run"];
+    let replayed = dir.fillrate(&arguments).exits_with(0);
+    assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+    for named in ["plugin old: ", "plugin gone: ImportError: "] {
+        assert!(replayed.err.contains(named), "{named}: {replayed:#?}");
+    }
+}
+
+#[test]
+fn distributions_that_poetry_names_by_folders_are_installed_from_them() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let poetry = |name: &str, more: &str| {
+        format!(
+            "[tool.poetry]\nname = \"{name}\"\nversion = \"1\"\ndescription = \"\"\n\
+             authors = []\n[tool.poetry.dependencies]\npython = \">=3.9\"\n{more}\n\
+             [build-system]\nrequires = [\"poetry-core\"]\n\
+             build-backend = \"poetry.core.masonry.api\"\n"
+        )
+    };
+    let kit = "fillrate-scale = { path = \"../scale\", develop = true }\n\
+               [tool.poetry.group.dev.dependencies]\n\
+               fillrate-kit = { path = \"../kit\", develop = true }\n";
+    let files = [
+        ("shop/pyproject.toml", &*poetry("fillrate-shop", kit)),
+        (
+            "shop/fillrate_shop/__init__.py",
+            "from fillrate_scale import pounds\n\n\ndef price(grams):\n    weight = \
+             pounds(grams)\n    return weight * 3\n",
+        ),
+        (
+            "shop/tests/test_shop.py",
+            "from fillrate_kit import near\nfrom fillrate_shop import price\n\n\n\
+             def test_price():\n    assert near(price(1000), 6)\n",
+        ),
+        ("scale/pyproject.toml", &*poetry("fillrate-scale", "")),
+        (
+            "scale/fillrate_scale/__init__.py",
+            "def pounds(grams):\n    return grams / 500\n",
+        ),
+        ("kit/pyproject.toml", &*poetry("fillrate-kit", "")),
+        (
+            "kit/fillrate_kit/__init__.py",
+            "def near(a, b):\n    return abs(a - b) < 0.1\n",
+        ),
+    ];
+    // The top has no tests that can run: the package with the most is taken.
+    let market = write_all(&dir, "market", &files);
+    let arguments = ["replay", &market, "--model", "reference", "--out", "run"];
+    let replayed = dir.fillrate(&arguments).exits_with(0);
+    assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+    for said in [
+        "  package: shop, which has the most tests, since the top has none that can run\n",
+        "--package scale`",
+    ] {
+        assert!(replayed.err.contains(said), "{said}: {replayed:#?}");
+    }
+}
+
+#[test]
+fn tests_run_without_a_build_that_fails() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let package = r#"{"name": "barn", "scripts": {"pretest": "npm run build", "build": "tsc -b",
+                      "test": "node --test"}}"#;
+    let barn = node_package(&dir, "barn", package);
+    // The second start finds in the cache what the first one has built.
+    for run in ["first", "second"] {
+        let arguments = ["replay", &barn, "--model", "reference", "--out", run];
+        let replayed = dir.fillrate(&arguments).exits_with(0);
+        assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+        let said = "before the tests: `npm run build` exited with status 127: ";
+        assert!(replayed.err.contains(said), "{replayed:#?}");
+    }
+}
+
+#[test]
+fn a_node_that_is_too_old_is_named_with_the_wanted_one() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let package =
+        r#"{"name": "mill", "engines": {"node": ">=97.1"}, "scripts": {"test": "node --test"}}"#;
+    let mill = node_package(&dir, "mill", package);
+    let refused = dir.fillrate(&["check", &mill]).exits_with(3);
+    let message = refused.error_message();
+    for said in [
+        "node >=97.1 is needed for a project of the corpus; the one found is ",
+        "so install one, e.g. by `nvm install 97`",
+    ] {
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+/// Regression: mocha waited for a server that a failed test left open until the time limit.
+#[test]
+fn a_failed_test_that_leaves_something_open_ends_the_run_of_mocha() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let files = [
+        (
+            "greet.js",
+            "exports.greet = (name) => {\n  const greeting = `hello ${name}`;\n  return \
+             greeting;\n};\n",
+        ),
+        (
+            "test/greet.js",
+            "const assert = require(\"assert\");\nconst http = require(\"http\");\nconst { greet } \
+             = require(\"../greet.js\");\n\nit(\"greets\", (done) => {\n  const server = \
+             http.createServer();\n  server.listen(0, () => {\n    \
+             assert.strictEqual(greet(\"a\"), \"hello a\");\n    server.close(done);\n  });\n});\n",
+        ),
+    ];
+    write_all(&dir, "inn", &files);
+    let manifest = "schema = 1\n[[project]]\nname = \"inn\"\nlanguage = \"javascript\"\n\
+                    source = { path = \"inn\" }\nholes = [\"greet.js\"]\n\
+                    [project.environment]\npackages = [\"mocha@11.8.0\"]\n\
+                    [project.test]\nrunner = \"mocha\"\n";
+    let corpus = text(&dir.write("inn.toml", manifest));
+    let arguments = ["replay", &corpus, "--model", "empty", "--kinds", "body"];
+    let more = ["--engine", "cold", "--out", "run"];
+    let replayed = dir
+        .fillrate(&[&arguments[..], &more].concat())
+        .exits_with(0);
+    assert!(
+        replayed.out.contains("outcomes: failed 3\n"),
+        "{replayed:#?}"
+    );
 }

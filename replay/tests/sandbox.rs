@@ -11,6 +11,8 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fillrate_sandbox::{
@@ -1861,6 +1863,20 @@ fn spare_run(replaced: &[(&str, &str)], input: &str) -> SpareRun {
         wall: Duration::from_secs(5),
         cpu: Duration::from_secs(5),
     }
+}
+
+#[test]
+fn marked_lines_of_a_reply_are_counted() {
+    let code = "import os\n\
+                for index in range(3): os.write(0, b'{\"mark\":1}\\n')\n\
+                os.write(0, b'x' * 300 + b'\"mark\":\\nother\\n{\"mark\":')";
+    let counter = Arc::default();
+    let mut job = python(code);
+    job.input = Some("go\n".into());
+    let finished = sandbox().run_counting(&job, "\"mark\":", &counter).unwrap();
+    assert_eq!(finished.end, End::Exited(0));
+    // Neither what is deep in a line nor a part of one counts.
+    assert_eq!(counter.load(Ordering::Relaxed), 3);
 }
 
 #[test]

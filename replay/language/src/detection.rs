@@ -41,6 +41,7 @@ pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
     super::java::modules::is_module(folder, &read)
         || super::typescript::workspaces::is_member(folder, &read)
         || super::python::workspaces::is_member(folder, &read)
+        || super::python::workspaces::names_others(folder, &read)
 }
 
 /// True if patterns of folders, as lists of a workspace's packages have them, match a folder; those

@@ -33,6 +33,22 @@ pub(crate) fn parent(path: &str) -> &str {
     path.rfind('/').map_or("", |end| &path[..end])
 }
 
+/// Joins a folder and a path relative to it, without `.` and `..`; `None` if the result is outside
+/// the repository.
+pub(crate) fn joined_path(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split(['/', '\\']) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    (!path.starts_with('/')).then(|| parts.join("/"))
+}
+
 /// Returns the files with an ending that are directly in a folder, which is empty for the
 /// repository's root.
 pub(crate) fn files_in_folder<'f, 'a: 'f>(
@@ -71,5 +87,23 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{folder}/{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_paths_stay_in_the_repository() {
+        for (folder, path, joined) in [
+            ("", "a", Some("a")),
+            ("a/b", "../c/pom.xml", Some("a/c/pom.xml")),
+            ("a", "..", Some("")),
+            ("", "../b", None),
+            ("a", "/b", None),
+        ] {
+            assert_eq!(joined_path(folder, path).as_deref(), joined);
+        }
     }
 }

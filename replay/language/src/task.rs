@@ -263,6 +263,19 @@ impl HoleKind {
 }
 
 impl Hole {
+    /// Refuses a record of another version of the format.
+    ///
+    /// # Errors
+    /// Says which version it is.
+    pub fn check_schema(&self) -> Result<(), String> {
+        match self.schema {
+            SCHEMA => Ok(()),
+            other => Err(format!(
+                "`schema` is {other}, and this program reads {SCHEMA}"
+            )),
+        }
+    }
+
     /// A hole in a file; the id follows from the rest.
     pub fn new(
         project: &str,
@@ -391,15 +404,15 @@ pub enum TaskError {
     /// The file can't be read or written.
     #[error("{path}: {source}")]
     File {
-        /// The tasks file.
+        /// The file.
         path: PathBuf,
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A line of the file is not a hole.
+    /// A line of the file is not what it should be.
     #[error("{path}, line {line}: {reason}")]
     Record {
-        /// The tasks file.
+        /// The file.
         path: PathBuf,
         /// One-based line.
         line: usize,
@@ -417,6 +430,17 @@ pub enum TaskError {
         /// The project's file.
         path: String,
     },
+}
+
+impl TaskError {
+    /// The error of a line, which has a one-based number.
+    pub fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
+        Self::Record {
+            path: path.to_owned(),
+            line,
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Skips the byte order mark that some programs write at the beginning of a text.
@@ -445,6 +469,51 @@ pub fn open_lines(path: &Path) -> std::io::Result<Box<dyn BufRead>> {
     };
     skip_byte_order_mark(&mut lines)?;
     Ok(lines)
+}
+
+/// The lines of a file that are not blank, with their numbers from 1.
+pub struct NonBlankLines {
+    path: PathBuf,
+    lines: std::iter::Enumerate<std::io::Lines<Box<dyn BufRead>>>,
+}
+
+impl NonBlankLines {
+    /// Opens a file as [`open_lines`] does.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn open(path: &Path) -> Result<Self, TaskError> {
+        let lines = open_lines(path).map_err(|source| TaskError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            lines: lines.lines().enumerate(),
+        })
+    }
+}
+
+impl Iterator for NonBlankLines {
+    type Item = Result<(usize, String), TaskError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (index, line) = self.lines.next()?;
+            let path = &self.path;
+            return Some(match line {
+                Ok(line) if line.trim().is_empty() => continue,
+                Ok(line) => Ok((index + 1, line)),
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    Err(TaskError::record(path, index + 1, "this is not UTF-8"))
+                }
+                Err(source) => Err(TaskError::File {
+                    path: path.clone(),
+                    source,
+                }),
+            });
+        }
+    }
 }
 
 /// Returns the parser's reason why a line is not JSON, with a remedy for the forms that other
@@ -483,29 +552,12 @@ pub fn json_fault(line: &str, reason: &str) -> String {
 /// # Errors
 /// Names the file, and the line if it is not a hole.
 pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
-    let fault = |source| TaskError::File {
-        path: path.to_owned(),
-        source,
-    };
-    let reader = open_lines(path).map_err(fault)?;
     let mut holes = Vec::new();
-    for (index, line) in reader.lines().enumerate() {
-        let line = line.map_err(fault)?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let refuse = |reason: String| TaskError::Record {
-            path: path.to_owned(),
-            line: index + 1,
-            reason,
-        };
-        let hole: Hole = serde_json::from_str(&line).map_err(|error| refuse(error.to_string()))?;
-        if hole.schema != SCHEMA {
-            return Err(refuse(format!(
-                "`schema` is {}, and this program reads {SCHEMA}",
-                hole.schema
-            )));
-        }
+    for line in NonBlankLines::open(path)? {
+        let (line, text) = line?;
+        let refuse = |reason: String| TaskError::record(path, line, reason);
+        let hole: Hole = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+        hole.check_schema().map_err(refuse)?;
         holes.push(hole);
     }
     Ok(holes)

@@ -168,6 +168,15 @@ impl PassConclusion {
 /// A hole's cluster and value.
 pub(super) type ByHole<'a> = BTreeMap<&'a str, (&'a str, f64)>;
 
+/// A run and its name in a comparison.
+#[derive(Clone, Copy)]
+pub struct NamedRun<'a> {
+    /// The name of its context, model or folder.
+    pub name: &'a str,
+    /// The run.
+    pub run: &'a Run,
+}
+
 /// A run with its context's name and all that its figures are calculated from.
 pub(super) struct LoadedRun<'a> {
     context: &'a str,
@@ -178,10 +187,11 @@ pub(super) struct LoadedRun<'a> {
 }
 
 impl<'a> LoadedRun<'a> {
-    pub(super) fn load((context, run): &'a (String, Run)) -> Result<Self, StoreError> {
+    pub(super) fn load(named: &NamedRun<'a>) -> Result<Self, StoreError> {
+        let NamedRun { name, run } = *named;
         let scored = load_scored(run)?;
         Ok(Self {
-            context,
+            context: name,
             run,
             developers: DeveloperFigures::load(run)?,
             rounds: rounds(&scored),
@@ -228,11 +238,11 @@ impl<'a> LoadedRun<'a> {
 }
 
 impl Comparison {
-    /// Reads runs, each with its context's name, and calculates their figures.
+    /// Reads runs and calculates their figures.
     ///
     /// # Errors
     /// A run can't be read.
-    pub fn load(runs: &[(String, Run)]) -> Result<Self, StoreError> {
+    pub fn load(runs: &[NamedRun<'_>]) -> Result<Self, StoreError> {
         let loaded: Result<Vec<LoadedRun<'_>>, StoreError> =
             runs.iter().map(LoadedRun::load).collect();
         let loaded = loaded?;

@@ -34,7 +34,7 @@ use self::scored::{ScoredAttempt, load_scored, without_repairs};
 use self::table::{TextTable, TextWidth, figure, right};
 
 pub use ages::AgeFigures;
-pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, RunDifference};
+pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, NamedRun, RunDifference};
 pub use figures::ReportRow;
 pub use markdown::compare_in_markdown;
 pub use policies::PolicyFigures;

@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -91,7 +92,8 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
         }
         send(socket, &StageReport::Begun).map_err(lost)?;
     }
-    let mut status = attend(child, socket, channel.as_mut())?;
+    let mut count = order.counted.as_deref().map(LineCount::new);
+    let mut status = attend(child, socket, channel.as_mut(), count.as_mut())?;
     end_survivors();
     let mut reply = Vec::new();
     if let Some(mut channel) = channel {
@@ -101,6 +103,10 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
         }
         if channel.too_much {
             status = ProgramStatus::SaidTooMuch;
+        }
+        if let Some(count) = &mut count {
+            let lines = count.lines_in(&channel.said);
+            send(socket, &StageReport::Counted(lines)).map_err(lost)?;
         }
         reply = channel.said;
     }
@@ -155,6 +161,7 @@ fn attend(
     mut child: Child,
     socket: &UnixStream,
     mut channel: Option<&mut InputChannel>,
+    mut count: Option<&mut LineCount<'_>>,
 ) -> Result<ProgramStatus, SandboxError> {
     let failed = |errno: Errno| SandboxError::setup("wait for the program", errno);
     // Blocked after the program's start, which would otherwise inherit the mask.
@@ -189,9 +196,63 @@ fn attend(
             if channel.too_much {
                 return Ok(ProgramStatus::SaidTooMuch);
             }
+            if let Some(lines) = count.as_mut().and_then(|count| count.due(&channel.said)) {
+                // A caller that is gone is noticed above.
+                let _ = send(socket, &StageReport::Counted(lines));
+            }
         }
         // The next pass reaps all dead children, however many deaths one signal reports.
         while let Ok(Some(_)) = signals.read_signal() {}
+    }
+}
+
+/// Counts lines of a reply while it grows.
+struct LineCount<'a> {
+    mark: &'a [u8],
+    /// Number of bytes that are looked through.
+    seen: usize,
+    lines: usize,
+    /// Time of the last report.
+    reported: Instant,
+}
+
+impl<'a> LineCount<'a> {
+    /// Time between two reports.
+    const EVERY: Duration = Duration::from_secs(1);
+    /// Number of bytes of a line in which the mark is looked for: lines may be long.
+    const LOOKED_AT: usize = 200;
+
+    fn new(mark: &'a str) -> Self {
+        Self {
+            mark: mark.as_bytes(),
+            seen: 0,
+            lines: 0,
+            reported: Instant::now(),
+        }
+    }
+
+    /// The number of lines, if it is time to report it.
+    fn due(&mut self, said: &[u8]) -> Option<usize> {
+        if self.reported.elapsed() < Self::EVERY {
+            return None;
+        }
+        self.reported = Instant::now();
+        Some(self.lines_in(said))
+    }
+
+    /// The number of whole lines with the mark.
+    fn lines_in(&mut self, said: &[u8]) -> usize {
+        let fresh = said.get(self.seen..).unwrap_or_default();
+        let Some(end) = fresh.iter().rposition(|byte| *byte == b'\n') else {
+            return self.lines;
+        };
+        for line in fresh[..end].split(|byte| *byte == b'\n') {
+            let start = &line[..line.len().min(Self::LOOKED_AT)];
+            let mut parts = start.windows(self.mark.len().max(1));
+            self.lines += usize::from(parts.any(|part| part == self.mark));
+        }
+        self.seen += end + 1;
+        self.lines
     }
 }
 

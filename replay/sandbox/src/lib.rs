@@ -34,6 +34,8 @@ mod worker;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +55,21 @@ pub use worker::{ForkRun, Worker};
 /// its result is an [`End`].
 pub fn run(job: &Job) -> Result<Finished, SandboxError> {
     Sandbox::default().run(job)
+}
+
+/// As [`run()`]. While the program runs, `counter` is raised to the number of lines of its reply
+/// that contain `mark` near their beginning, about once a second: for people who wait, since the
+/// program can write what it likes.
+///
+/// # Errors
+///
+/// As [`run()`].
+pub fn run_counting(
+    job: &Job,
+    mark: &str,
+    counter: &Arc<AtomicUsize>,
+) -> Result<Finished, SandboxError> {
+    Sandbox::default().run_counting(job, mark, counter)
 }
 
 /// Returns the highest level this machine reaches, determined by running a shell that does nothing.
@@ -89,6 +106,21 @@ impl Sandbox {
     pub fn run(&self, job: &Job) -> Result<Finished, SandboxError> {
         job.check()?;
         run::run(&self.executable, job)
+    }
+
+    /// As [`run_counting()`], with this executable.
+    ///
+    /// # Errors
+    ///
+    /// As [`run()`].
+    pub fn run_counting(
+        &self,
+        job: &Job,
+        mark: &str,
+        counter: &Arc<AtomicUsize>,
+    ) -> Result<Finished, SandboxError> {
+        job.check()?;
+        run::run_counting(&self.executable, job, mark, counter)
     }
 
     /// As [`probe`], with this executable.

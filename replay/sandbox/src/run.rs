@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -33,12 +35,26 @@ const SETUP: Duration = Duration::from_secs(60);
 const KILL_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn run(executable: &Path, job: &Job) -> Result<Finished, SandboxError> {
-    Session::start(executable, job.clone(), Course::Once)?.run_to_end()
+    Session::start(executable, job.clone(), Course::Once, None)?.run_to_end()
+}
+
+/// As [`run`]; `counter` gets the number of lines of the reply that contain `mark`, about once a
+/// second.
+pub(super) fn run_counting(
+    executable: &Path,
+    job: &Job,
+    mark: &str,
+    counter: &Arc<AtomicUsize>,
+) -> Result<Finished, SandboxError> {
+    let mark = Some(mark.to_owned());
+    let mut session = Session::start(executable, job.clone(), Course::Once, mark)?;
+    session.counter = Some(Arc::clone(counter));
+    session.run_to_end()
 }
 
 /// Starts a spare and waits until its program is started.
 pub(super) fn start_spare(executable: &Path, job: Job) -> Result<Session, SandboxError> {
-    let mut session = Session::start(executable, job, Course::Spare)?;
+    let mut session = Session::start(executable, job, Course::Spare, None)?;
     session.watch_until(|now| matches!(now.state, WorkerState::Idle))?;
     Ok(session)
 }
@@ -129,6 +145,8 @@ pub(super) struct Session {
     state: WorkerState,
     /// Processor time and peak memory of the largest process, from the first stage's last report.
     used: Option<(Duration, u64)>,
+    /// Where the highest [`StageReport::Counted`] of all runs that share it is kept.
+    counter: Option<Arc<AtomicUsize>>,
 }
 
 impl Session {
@@ -162,11 +180,17 @@ impl Session {
             cpu_before: Duration::ZERO,
             state: WorkerState::Loading,
             used: None,
+            counter: None,
         })
     }
 
     /// Starts a sandbox for a job.
-    fn start(executable: &Path, job: Job, course: Course) -> Result<Self, SandboxError> {
+    fn start(
+        executable: &Path,
+        job: Job,
+        course: Course,
+        counted: Option<String>,
+    ) -> Result<Self, SandboxError> {
         let group = Group::create(&job.limits);
         let memory = group.as_ref().map_or(MemoryControl::Watch, Group::control);
         let most = Level {
@@ -178,6 +202,7 @@ impl Session {
             job,
             memory,
             course,
+            counted,
         };
         Self::new(order, group, Tree::start(executable)?)
     }
@@ -339,6 +364,11 @@ impl Session {
                 self.level = Some(self.order.level(overlay));
                 send(&self.tree.socket, &StartSignal).map_err(lost)?;
                 self.mark_start();
+            }
+            StageReport::Counted(count) => {
+                if let Some(counter) = &self.counter {
+                    counter.fetch_max(count, Ordering::Relaxed);
+                }
             }
             StageReport::Ended {
                 status,
@@ -559,7 +589,7 @@ impl WarmSandbox {
         let mut order = job.clone();
         // A copy takes too long to renew for every run.
         order.required.overlay = super::OverlayKind::Overlayfs;
-        let mut session = Session::start(executable, order, Course::Worker)?;
+        let mut session = Session::start(executable, order, Course::Worker, None)?;
         session.watch_until(|now| matches!(now.state, WorkerState::Idle))?;
         if session.used.is_some() {
             let end = session.stopped;

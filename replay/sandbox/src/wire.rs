@@ -16,6 +16,9 @@ pub(super) enum StageReport {
     Started(i32),
     /// Second stage: the root is built and the program is about to start.
     Ready(OverlayKind),
+    /// Second stage: the number of lines of the program's reply that are counted. The program can
+    /// write any lines, so that the number is only good to be shown.
+    Counted(usize),
     /// Second stage: the program ended; the base64 files are in the order of the request.
     Ended {
         /// The program's status.
@@ -121,6 +124,8 @@ pub(super) struct StageOrder {
     pub(super) memory: MemoryControl,
     /// Number and time of the program's runs.
     pub(super) course: Course,
+    /// The text at whose occurrence a line of the reply is counted; `None` counts none.
+    pub(super) counted: Option<String>,
 }
 
 /// Number and time of the runs of a sandbox's program.

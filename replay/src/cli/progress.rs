@@ -189,6 +189,14 @@ fn message(event: &Event) -> Option<String> {
             seconds,
             meanwhile,
         } => estimate(project, *tests, *seconds, *meanwhile),
+        Event::TestsEnded {
+            project,
+            done,
+            tests,
+        } => Some(match tests {
+            Some(tests) => format!("{project}: {done} of {tests} tests have run"),
+            None => format!("{project}: {done} tests have run"),
+        }),
         // The end reports the reason once.
         Event::ProjectFailed { project, .. } => Some(format!("{project}: takes no part")),
         Event::ModelBusy { model, seconds, .. } => Some(format!(

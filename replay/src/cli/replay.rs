@@ -2,16 +2,16 @@
 
 mod typing;
 
-use fillrate_report::table::TextWidth;
 use std::path::PathBuf;
 
 use clap::Args;
 use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::replay::{self, ReplayPlan, ReplayedRun};
-use fillrate_engine::store::{Partition, Run, is_object_address};
+use fillrate_engine::store::{Partition, is_object_address};
 use fillrate_mine::written::{CodeView, ViewExtent};
-use fillrate_report::{Comparison, RunReport};
+use fillrate_report::table::TextWidth;
+use fillrate_report::{Comparison, NamedRun, RunReport};
 use fillrate_server::configuration::Profile;
 
 use super::events::EventArguments;
@@ -203,30 +203,16 @@ fn replay(
         ..arguments.holes.plan(HOLES, models, &arguments.execution)?
     };
     let outcome = replay::run(&plan, listener)?;
-    let (incomplete, played): (Vec<bool>, Vec<(String, Run)>) = outcome
-        .runs
-        .into_iter()
-        .map(
-            |ReplayedRun {
-                 title,
-                 run,
-                 is_complete,
-             }| (!is_complete, (title, run)),
-        )
-        .unzip();
+    let played = &outcome.runs;
     if let Some(partition) = arguments.partition {
-        print_parts(arguments, partition, &played, &incomplete)?;
+        print_parts(arguments, partition, played)?;
     } else {
-        print_figures(arguments, &played, width)?;
+        print_figures(arguments, played, width)?;
     }
     if is_first_look(arguments) {
         compare_with_bounds(&plan, played.first(), listener, width)?;
     }
-    for ((_, run), _) in played
-        .iter()
-        .zip(&incomplete)
-        .filter(|(_, incomplete)| **incomplete)
-    {
+    for ReplayedRun { run, .. } in played.iter().filter(|one| !one.is_complete) {
         eprintln!(
             "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command \
              to repeat them, with --out {}",
@@ -236,7 +222,7 @@ fn replay(
             arguments.out.as_deref().unwrap_or(run.folder()).display()
         );
     }
-    if incomplete.contains(&true) {
+    if played.iter().any(|one| !one.is_complete) {
         return Ok(Success::Partial);
     }
     Ok(success(&outcome.absent))
@@ -261,15 +247,15 @@ fn is_first_look(arguments: &ReplayArguments) -> bool {
 /// the models and the next steps.
 fn compare_with_bounds(
     plan: &ReplayPlan,
-    first: Option<&(String, Run)>,
+    first: Option<&ReplayedRun>,
     listener: &dyn Listener,
     width: TextWidth,
 ) -> Result<(), CliError> {
-    let Some((_, first)) = first else {
+    let Some(ReplayedRun { run: first, .. }) = first else {
         return Ok(());
     };
     let folder = first.folder().display().to_string();
-    let mut runs = vec![(EMBEDDED.to_owned(), Run::open(first.folder())?)];
+    let mut others = Vec::new();
     let alone = ReplayContext::Profile(Profile::None);
     for (name, model, contexts) in [
         ("--context none", EMBEDDED, vec![alone]),
@@ -281,13 +267,13 @@ fn compare_with_bounds(
             ..plan.clone()
         };
         let outcome = replay::run(&other, listener)?;
-        runs.extend(
-            outcome
-                .runs
-                .into_iter()
-                .map(|one| (name.to_owned(), one.run)),
-        );
+        others.extend(outcome.runs.into_iter().map(|one| (name, one.run)));
     }
+    let mut runs = vec![NamedRun {
+        name: EMBEDDED,
+        run: first,
+    }];
+    runs.extend(others.iter().map(|(name, run)| NamedRun { name, run }));
     outln!("");
     let table = Comparison::load(&runs)?.table("model", width);
     out!("{}", color::with_bold_header(&table));
@@ -309,26 +295,30 @@ fn compare_with_bounds(
 fn print_parts(
     arguments: &ReplayArguments,
     partition: Partition,
-    played: &[(String, Run)],
-    incomplete: &[bool],
+    played: &[ReplayedRun],
 ) -> Result<(), CliError> {
-    for ((context, run), incomplete) in played.iter().zip(incomplete) {
+    for ReplayedRun {
+        title,
+        run,
+        is_complete,
+    } in played
+    {
         let (attempts, folder) = (run.attempts()?.len(), run.part_folder());
         if arguments.json {
             outln!(
                 "{}",
                 serde_json::json!({
                     "partition": partition,
-                    "context": context,
+                    "context": title,
                     "attempts": attempts,
-                    "finished": !incomplete,
+                    "finished": is_complete,
                     "folder": folder,
                 })
             );
         } else {
             outln!(
                 "part {partition}: {attempts} attempts{}: {}",
-                if *incomplete { ", unfinished" } else { "" },
+                if *is_complete { "" } else { ", unfinished" },
                 folder.unwrap_or_default().display()
             );
         }
@@ -336,13 +326,13 @@ fn print_parts(
     Ok(())
 }
 
-/// Prints a run's figures, or compares several runs, each with its context's name.
+/// Prints a run's figures, or compares several runs.
 fn print_figures(
     arguments: &ReplayArguments,
-    played: &[(String, Run)],
+    played: &[ReplayedRun],
     width: TextWidth,
 ) -> Result<(), CliError> {
-    if let [(_, run)] = played {
+    if let [ReplayedRun { run, .. }] = played {
         let report = RunReport::load(run)?;
         if arguments.json {
             outln!("{}", serde_json::to_string(&report).unwrap_or_default());
@@ -352,7 +342,11 @@ fn print_figures(
         }
         return Ok(());
     }
-    let comparison = Comparison::load(played)?;
+    let named = played.iter().map(|one| NamedRun {
+        name: &one.title,
+        run: &one.run,
+    });
+    let comparison = Comparison::load(&named.collect::<Vec<_>>())?;
     if arguments.json {
         outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
     } else {
@@ -365,7 +359,7 @@ fn print_figures(
             "{}",
             color::with_bold_header(&comparison.table(what, width))
         );
-        for (title, run) in played {
+        for ReplayedRun { title, run, .. } in played {
             outln!("run with {title}: {}", run.folder().display());
         }
     }

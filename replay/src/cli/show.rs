@@ -1,13 +1,13 @@
 //! `fillrate show`.
 
-use fillrate_report::table::TextWidth;
 use std::path::PathBuf;
 
 use clap::Args;
 use fillrate_engine::store::{Attempt, Run};
 use fillrate_language::mutate::MutationScore;
 use fillrate_language::task::{Hole, is_day};
-use fillrate_report::{AgeFigures, Comparison, RunReport};
+use fillrate_report::table::TextWidth;
+use fillrate_report::{AgeFigures, Comparison, NamedRun, RunReport};
 use fillrate_server::completion::Trace;
 use fillrate_verdict::Proof;
 use fillrate_verdict::feedback::without_control_characters;
@@ -123,6 +123,12 @@ fn day(text: &str) -> Result<String, String> {
     }
 }
 
+/// Opens runs with the proof that is asked for.
+fn open_runs(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Vec<Run>, CliError> {
+    let open = |folder: &PathBuf| Ok(Run::open(folder)?.with_proof(arguments.proof));
+    folders.iter().map(open).collect()
+}
+
 /// Compares the runs with several contexts that a folder holds.
 fn show_contexts(
     folders: &[PathBuf],
@@ -137,14 +143,11 @@ fn show_contexts(
             names.join(", ")
         )));
     }
-    let mut runs = Vec::new();
-    for folder in folders {
-        runs.push((
-            run_name(folder),
-            Run::open(folder)?.with_proof(arguments.proof),
-        ));
-    }
-    let comparison = Comparison::load(&runs)?;
+    let opened = open_runs(folders, arguments)?;
+    let names: Vec<String> = folders.iter().map(|folder| run_name(folder)).collect();
+    let named = names.iter().zip(&opened);
+    let named = named.map(|(name, run)| NamedRun { name, run });
+    let comparison = Comparison::load(&named.collect::<Vec<_>>())?;
     if arguments.json {
         outln!("{}", json(&comparison));
     } else {
@@ -165,13 +168,11 @@ fn show_comparison(
         .chain(&arguments.compare_with)
         .collect();
     check_unique(&named)?;
-    let mut runs = vec![(run_name(&arguments.run), first)];
-    for folder in &arguments.compare_with {
-        runs.push((
-            run_name(folder),
-            Run::open(folder)?.with_proof(arguments.proof),
-        ));
-    }
+    let mut opened = vec![first];
+    opened.extend(open_runs(&arguments.compare_with, arguments)?);
+    let names: Vec<String> = named.iter().map(|folder| run_name(folder)).collect();
+    let runs = names.iter().zip(&opened);
+    let runs: Vec<NamedRun<'_>> = runs.map(|(name, run)| NamedRun { name, run }).collect();
     let comparison = Comparison::load(&runs)?;
     if arguments.json {
         outln!("{}", json(&comparison));
@@ -181,7 +182,7 @@ fn show_comparison(
         "{}",
         color::with_bold_header(&comparison.table("run", width))
     );
-    let first_name = &runs[0].0;
+    let first_name = runs[0].name;
     for compared in &comparison.contexts {
         let Some(flips) = &compared.flips else {
             continue;

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fillrate_language::task::WholeFile;
 use fillrate_sandbox::{End, Limits, SandboxError};
 
 use super::baseline::{Baseline, BaselineRun, LaterRuns, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
+use super::judged_code::ChangedFile;
 use super::missing::{missing_advice, missing_modules};
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
@@ -85,19 +87,7 @@ pub(super) fn load_or_begin(
 /// The cache can't be written.
 pub(super) fn store(baseline: &Baseline, key: &str, cache: &Path) -> Result<(), VerdictError> {
     let path = cache.join(baseline_file(key));
-    let folder = path.parent().unwrap_or(cache);
-    let cache_error = |source| VerdictError::Cache {
-        path: path.clone(),
-        source,
-    };
-    std::fs::create_dir_all(folder).map_err(cache_error)?;
-    // Written atomically: a killed process leaves no partial file under the name.
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(cache_error)?;
-    serde_json::to_writer(std::io::BufWriter::new(&file), baseline)
-        .map_err(|error| cache_error(error.into()))?;
-    file.persist(&path)
-        .map_err(|error| cache_error(error.error))?;
-    Ok(())
+    WholeFile::write_json(&path, baseline).map_err(|source| VerdictError::Cache { path, source })
 }
 
 /// A run of all tests without coverage and without changes.
@@ -315,7 +305,7 @@ impl WarmTrial {
 
 /// Runs all tests again without a test that did not end in the first run or a file of tests that
 /// keeps the others from being compiled. Returns the last run and, by name, why tests or files of
-/// tests are left out from now on. `sources` are the files with holes: if one does not compile,
+/// tests are left out from now on. `sources` are the files with holes: if most do not compile,
 /// nothing is left out.
 fn settle_first(
     runner: &mut ProjectRunner,
@@ -365,12 +355,12 @@ fn try_warm(
         Some(path) => Some((path.to_owned(), runner.read(path)?)),
         None => None,
     };
-    let unchanged: Vec<(&str, &str)> = unchanged
+    let unchanged: Vec<ChangedFile<'_>> = unchanged
         .iter()
-        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .map(|(path, contents)| ChangedFile { path, contents })
         .collect();
     let mut trial = WarmTrial::default();
-    let runs: [&[(&str, &str)]; WARM_RUNS] = [&[], &unchanged];
+    let runs: [&[ChangedFile<'_>]; WARM_RUNS] = [&[], &unchanged];
     for replaced in runs {
         if stopped.load(Ordering::Relaxed) {
             return Ok(WarmTrial::unfit("it was stopped".to_owned()));
@@ -444,12 +434,16 @@ fn leave_out_uncollected(
         .collect();
     let files: Vec<String> = uncollected.keys().cloned().collect();
     // If no test can be collected, the reason is more useful than a list. But if all files are
-    // compiled together, one that lacks a package prevents all others.
+    // compiled together, one that lacks a package prevents all others, also a source: what a build
+    // would write for it is missing.
+    let broken = sources.iter().filter(|source| {
+        let mut of_source = errors.iter().map(|error| error.id.as_str());
+        of_source.any(|id| is_within(source, id))
+    });
+    let most_compile = broken.count() * 2 < sources.len();
     let hopeless = report.tests.is_empty()
         && report.ended
-        && !errors
-            .iter()
-            .all(|error| error.compile && !has_source(sources, &error.id));
+        && !(errors.iter().all(|error| error.compile) && most_compile);
     if hopeless || uncollected.contains_key("") || !runner.leave_out(&files) {
         return BTreeMap::new();
     }
@@ -457,13 +451,10 @@ fn leave_out_uncollected(
     uncollected
 }
 
-/// Returns true if a file, or a folder of a package, is or contains one of the sources.
-fn has_source(sources: &[String], name: &str) -> bool {
-    let within = |source: &String| {
-        let rest = source.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    name == "." || sources.iter().any(within)
+/// Returns true if a source is a file, or in the folder of a package.
+fn is_within(source: &str, name: &str) -> bool {
+    let rest = source.strip_prefix(name);
+    name == "." || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Reason that a harness reports if only the output of the tests contains the reason.

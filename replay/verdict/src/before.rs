@@ -17,7 +17,7 @@ const COMMAND_TIME: Duration = Duration::from_secs(900);
 /// copy of its source in the cache; the unchanged project if there are no commands or no tests.
 ///
 /// # Errors
-/// A command fails, or the sandbox is unavailable.
+/// A command fails that must not, or the sandbox is unavailable.
 pub fn run_commands_before(
     corpus: &Corpus,
     prepared: Prepared,
@@ -28,6 +28,7 @@ pub fn run_commands_before(
         return Ok(prepared);
     }
     let commands = settings.before.clone();
+    let may_fail = settings.before_may_fail;
     let variables = settings
         .env
         .iter()
@@ -47,6 +48,7 @@ pub fn run_commands_before(
         };
         let sandboxed = |error: VerdictError| unusable(error.to_string());
         let runner = ProjectRunner::new(&unchanged, corpus.cache.root()).map_err(sandboxed)?;
+        let mut failed = Vec::new();
         for command in &commands {
             let limits = Limits {
                 wall: COMMAND_TIME,
@@ -61,15 +63,19 @@ pub fn run_commands_before(
                 .map_err(sandboxed)?;
             if finished.end != End::Exited(0) {
                 let text = [finished.stdout.text(), finished.stderr.text()].concat();
+                let reason = reason_line(&text);
+                if may_fail {
+                    failed.push(format!("`{command}` {}: {reason}", finished.end));
+                    continue;
+                }
                 return Err(unusable(format!(
-                    "`{command}` of its `before` {}: {}; correct it, or what it needs \
+                    "`{command}` of its `before` {}: {reason}; correct it, or what it needs \
                      in the environment (there is no network inside)",
                     finished.end,
-                    reason_line(&text)
                 )));
             }
         }
-        Ok(())
+        Ok(failed)
     };
     corpus.with_changed_source(prepared, &parts, run_all, report_step)
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::compiler_process::CompilerProcess;
 use super::error::VerdictError;
+use super::judged_code::ChangedFile;
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, TestRunResult};
 
@@ -86,7 +87,7 @@ impl CompileChecker {
     /// The sandbox is unavailable.
     pub(super) fn compiled(
         &self,
-        changed: &[(&str, &str)],
+        changed: &[ChangedFile<'_>],
     ) -> Result<(Vec<Replaced>, Duration), VerdictError> {
         let request = request(changed);
         let kept = || {
@@ -115,7 +116,8 @@ impl CompileChecker {
         path: &str,
         contents: &str,
     ) -> Result<Option<TestRunResult>, VerdictError> {
-        let Some((refused, finished)) = self.check(request(&[(path, contents)]))? else {
+        let Some((refused, finished)) = self.check(request(&[ChangedFile { path, contents }]))?
+        else {
             return Ok(None);
         };
         let errors = refused.into_iter().map(|source| CollectError {
@@ -169,7 +171,8 @@ impl CompileChecker {
 }
 
 /// The request on changed files.
-fn request(changed: &[(&str, &str)]) -> Value {
-    let files: BTreeMap<&str, &str> = changed.iter().copied().collect();
+fn request(changed: &[ChangedFile<'_>]) -> Value {
+    let files = changed.iter().map(|file| (file.path, file.contents));
+    let files: BTreeMap<&str, &str> = files.collect();
     json!({"files": files})
 }

@@ -113,15 +113,5 @@ impl Drop for Confirmation {
 
 /// Runs tests without a change.
 fn rerun(executor: &Executor, engine: Engine, ids: &[&str]) -> Result<TestRunResult, VerdictError> {
-    executor.execute(
-        engine,
-        &TestRun {
-            replaced: &[],
-            select: Some(ids),
-            coverage: None,
-            first_failure_ends: false,
-            test_time: None,
-            limits: executor.limits(ids),
-        },
-    )
+    executor.execute(engine, &TestRun::new(&[], ids, executor.limits(ids)))
 }

@@ -126,6 +126,7 @@ impl Corpus {
             environment,
             added: Vec::new(),
             unnamed: source.unnamed,
+            failed_before: Vec::new(),
         };
         let prepared = added::with_generated(&self.cache, prepared, &report_step)?;
         if prepared.hole_files()?.is_empty() {
@@ -140,8 +141,9 @@ impl Corpus {
         Ok(prepared)
     }
 
-    /// The project with its source changed by a function, which is given a copy of it; `parts`
-    /// differ whenever the changes do. Files that it adds are shown to no language server.
+    /// The project with its source changed by a function, which is given a copy of it and
+    /// returns what is added to [`Prepared::failed_before`]; `parts` differ whenever the changes
+    /// do. Files that it adds are shown to no language server.
     ///
     /// # Errors
     /// The function fails, or the source in the cache can't be kept.
@@ -149,7 +151,7 @@ impl Corpus {
         &self,
         prepared: Prepared,
         parts: &[&str],
-        change: impl FnOnce(&Path) -> Result<(), CorpusError>,
+        change: impl FnOnce(&Path) -> Result<Vec<String>, CorpusError>,
         report_step: &dyn Fn(CorpusStep),
     ) -> Result<Prepared, CorpusError> {
         added::with_changes(&self.cache, prepared, parts, change, report_step)

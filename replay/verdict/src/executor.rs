@@ -11,6 +11,7 @@ use super::compile_checker::CompileChecker;
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::evidence::Rules;
+use super::judged_code::ChangedFile;
 use super::outcome::Verdict;
 use super::runner::{
     ProjectRunner, Readiness, TestRun, TestRunResult, Version, VersionsRun, WarmWorkers,
@@ -187,8 +188,7 @@ impl Executor {
         }
     }
 
-    /// Runs tests on versions of a file, given by its path and its own contents, one after the
-    /// other. Returns the results of the first versions, at least one; `None` for a version that
+    /// Runs tests on versions of a file, given with its own contents, one after the other. Returns the results of the first versions, at least one; `None` for a version that
     /// has to run by itself. Returns no results if this engine or project runs each version by
     /// itself.
     ///
@@ -197,7 +197,7 @@ impl Executor {
     pub(super) fn execute_versions(
         &self,
         engine: Engine,
-        (path, original): (&str, &str),
+        original: ChangedFile<'_>,
         versions: &[&str],
         expected: &[&str],
     ) -> Result<Vec<Option<TestRunResult>>, VerdictError> {
@@ -206,7 +206,7 @@ impl Executor {
         }
         let indices: HashMap<&str, usize> = expected.iter().copied().zip(0..).collect();
         let versions = versions.iter().map(|contents| {
-            let covering = self.covering(path, original, contents);
+            let covering = self.covering(original.path, original.contents, contents);
             let batches = self.batches(engine, expected, &covering);
             let indices = |ids: &Vec<&str>| {
                 ids.iter()
@@ -219,7 +219,7 @@ impl Executor {
             }
         });
         let run = VersionsRun {
-            path,
+            path: original.path,
             versions: versions.collect(),
             select: expected,
             time: VERSION_TIME
@@ -237,7 +237,7 @@ impl Executor {
             .warm
             .run_versions(&self.runner, &run, loaded, readiness, memory);
         match result {
-            Ok(result) => Ok(result.map(|result| result.results).unwrap_or_default()),
+            Ok(results) => Ok(results.unwrap_or_default()),
             // Each by itself may still work.
             Err(VerdictError::Sandbox(error @ SandboxError::Program { .. })) => {
                 self.record_slow_path("judging several versions in one process", &error);

@@ -20,7 +20,7 @@ use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
 use super::flaky::FlakyTests;
-use super::judged_code::{CodeOrigin, JudgedCode};
+use super::judged_code::{ChangedFile, CodeOrigin, JudgedCode};
 use super::outcome::{Outcome, Proof, Verdict};
 use super::runner::report::TestReport;
 use super::runner::{ProjectRunner, TestRun, WarmWorkers};
@@ -99,12 +99,22 @@ impl Judge {
         jobs: usize,
         progress: impl Fn(BaselineStep) + Sync,
     ) -> Result<Self, VerdictError> {
-        Self::after_first_runs(prepared, cache, engine, jobs, Duration::MAX, progress)
+        let ended = Arc::default();
+        Self::after_first_runs(
+            prepared,
+            cache,
+            engine,
+            jobs,
+            Duration::MAX,
+            &ended,
+            progress,
+        )
     }
 
     /// As [`Judge::new`]. But if one run of all tests takes longer than `longest`, the judge can be
     /// used after two: the others are made meanwhile, and tests that decide are rerun for verdicts
-    /// that come sooner.
+    /// that come sooner. `tests_ended` is raised to the number of tests that have ended in a run,
+    /// which is only good to be shown: code under test can say so too.
     ///
     /// # Errors
     /// As [`Judge::new`].
@@ -114,9 +124,11 @@ impl Judge {
         engine: Engine,
         jobs: usize,
         longest: Duration,
+        tests_ended: &Arc<AtomicUsize>,
         progress: impl Fn(BaselineStep) + Sync,
     ) -> Result<Self, VerdictError> {
         let mut runner = ProjectRunner::new(prepared, cache)?;
+        runner.count_tests(tests_ended);
         let warm = WarmWorkers::default();
         let total = if longest == Duration::MAX {
             RUNS
@@ -467,14 +479,11 @@ impl Judge {
                 .finds_flaky(executor, engine, relied, beside)
         };
         for batch in &batches {
+            let changed = [code.file()];
             let run = TestRun {
-                replaced: &[(path, contents)],
-                // Selecting everything that is stable leaves quarantined tests out.
-                select: Some(batch),
-                coverage: None,
                 first_failure_ends: true,
-                test_time: None,
-                limits: executor.limits(batch),
+                // Selecting everything that is stable leaves quarantined tests out.
+                ..TestRun::new(&changed, batch, executor.limits(batch))
             };
             let mut result = executor.execute(engine, &run)?;
             if !executor.runner.can_select() {
@@ -507,7 +516,7 @@ impl Judge {
         }
         if matches!(verdict.outcome, Outcome::Timeout | Outcome::Memory)
             && let Some(first) = executor.first_of_other_engines(engine, &expected, &covering)
-            && let Some(failure) = self.failure_in(engine, (path, contents), &first, &covering)?
+            && let Some(failure) = self.failure_in(engine, code.file(), &first, &covering)?
         {
             verdict = failure;
         }
@@ -536,17 +545,14 @@ impl Judge {
     fn failure_in(
         &self,
         engine: Engine,
-        changed: (&str, &str),
+        changed: ChangedFile<'_>,
         tests: &[&str],
         covering: &BTreeSet<&str>,
     ) -> Result<Option<Verdict>, VerdictError> {
+        let changed = [changed];
         let run = TestRun {
-            replaced: &[changed],
-            select: Some(tests),
-            coverage: None,
             first_failure_ends: true,
-            test_time: None,
-            limits: self.executor.limits(tests),
+            ..TestRun::new(&changed, tests, self.executor.limits(tests))
         };
         let result = self.executor.execute_once(engine, &run)?;
         let verdict = self.executor.interpret(&result, tests);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fillrate_language::task::sha256_hex;
+use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_language::twins::{
     self, ExpectationFile, RowNames, SourceEdit, TestEdit, TestFunction, Way,
 };
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
-use super::judged_code::JudgedCode;
+use super::judged_code::{ChangedFile, JudgedCode};
 use super::outcome::{Evidence, Outcome, Proof, Verdict};
 use super::runner::{TestRun, TestRunResult};
 
@@ -215,19 +215,9 @@ impl TwinCheck {
             .flat_map(|drawn| drawn.test.ids.iter().map(String::as_str))
             .collect();
         let mut run = |code: Option<JudgedCode<'_>>| -> Result<TwinResult, VerdictError> {
-            let mut replaced: Vec<(&str, &str)> = files
-                .iter()
-                .map(|(path, text)| (path.as_str(), text.as_str()))
-                .collect();
-            replaced.extend(code.map(|code| (code.path, code.contents)));
-            let run = TestRun {
-                replaced: &replaced,
-                select: Some(&inside),
-                coverage: None,
-                first_failure_ends: false,
-                test_time: None,
-                limits: executor.limits(&ids),
-            };
+            let mut replaced = changed_files(&files);
+            replaced.extend(code.map(JudgedCode::file));
+            let run = TestRun::new(&replaced, &inside, executor.limits(&ids));
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             verdict.twin_seconds += result.wall.as_secs_f64();
@@ -351,7 +341,7 @@ impl TwinCheck {
             Some(tests) => tests,
             None => {
                 let tests = make_twins(executor, engine, path)?;
-                if let Err(error) = store(&stored, &tests) {
+                if let Err(error) = WholeFile::write_json(&stored, &tests) {
                     tracing::warn!("twins are not cached: {error}");
                 }
                 tests
@@ -558,13 +548,12 @@ fn runs<'t>(tests: impl ExactSizeIterator<Item = &'t TwinnedTest> + Clone) -> us
     runs.min(most.unwrap_or(0).max(2) + 1)
 }
 
-fn store(path: &Path, tests: &[TwinnedTest]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let file = tempfile::NamedTempFile::new_in(folder)?;
-    serde_json::to_writer(&file, tests)?;
-    file.persist(path)?;
-    Ok(())
+/// Edited files as a run of tests gets them.
+fn changed_files(files: &[(String, String)]) -> Vec<ChangedFile<'_>> {
+    files
+        .iter()
+        .map(|(path, contents)| ChangedFile { path, contents })
+        .collect()
 }
 
 /// A twin that is yet to be tried on the reference.
@@ -710,23 +699,14 @@ impl TwinMaker<'_> {
             )
         });
         let files = edited_files(self.executor, renamed.chain(twins))?;
-        let replaced: Vec<(&str, &str)> = files
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.as_str()))
-            .collect();
+        let replaced = changed_files(&files);
         let names = |of: fn(&TwinnedTest) -> &Vec<String>| -> Vec<&str> {
             let tests = tests.iter().flat_map(|test| of(&self.tests[*test]));
             tests.map(String::as_str).collect()
         };
         let inside = names(|test| &test.inside);
-        let run = TestRun {
-            replaced: &replaced,
-            select: Some(&inside),
-            coverage: None,
-            first_failure_ends: false,
-            test_time: None,
-            limits: self.executor.limits(&names(|test| &test.ids)),
-        };
+        let limits = self.executor.limits(&names(|test| &test.ids));
+        let run = TestRun::new(&replaced, &inside, limits);
         self.executor.execute(self.engine, &run)
     }
 

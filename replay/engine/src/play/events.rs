@@ -100,6 +100,15 @@ pub enum Event {
         /// True if the other runs are made while holes are already chosen and replayed.
         meanwhile: bool,
     },
+    /// Tests of a project's own have ended in a run of all that takes long: once a minute.
+    TestsEnded {
+        /// The project's name.
+        project: String,
+        /// Number of tests that have ended, as the tests' process says.
+        done: usize,
+        /// Number of its tests; `null` in the first run.
+        tests: Option<usize>,
+    },
     /// A project takes part: its own tests pass, or it has none.
     ProjectReady {
         /// The project's name.
@@ -432,14 +441,21 @@ impl<'a> PhaseProgress<'a> {
 }
 
 impl PhaseProgress<'_> {
-    /// Does work, and reports the progress again each time that `every` has passed meanwhile.
-    pub(crate) fn repeating<T>(&self, every: Duration, work: impl FnOnce() -> T) -> T {
+    /// Does work. Each time that `every` has passed meanwhile, reports the progress again and calls
+    /// `also`.
+    pub(crate) fn repeating<T>(
+        &self,
+        every: Duration,
+        also: impl Fn() + Send,
+        work: impl FnOnce() -> T,
+    ) -> T {
         let (finished, is_finished) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 while is_finished.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                     let (done, total) = *self.last.lock();
                     self.set(done, total);
+                    also();
                 }
             });
             let result = work();
@@ -508,6 +524,11 @@ mod tests {
                 tests: 1,
                 seconds: 1.0,
                 meanwhile: true,
+            },
+            Event::TestsEnded {
+                project: text(),
+                done: 1,
+                tests: Some(2),
             },
             Event::ProjectReady {
                 project: text(),

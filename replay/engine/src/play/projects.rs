@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fillrate_language::SourceFile;
@@ -228,7 +230,11 @@ impl ProjectLoader<'_> {
                 // Without a sandbox no project can be judged.
                 Err(error @ VerdictError::Sandbox(_)) => return Err(error.into()),
                 Err(error) => {
-                    absent.push(self.absent(&prepared, ProjectStatus::Failed, &error));
+                    let mut reason = error.to_string();
+                    if let Some(failed) = prepared.failed_before.first() {
+                        reason += &format!("; before them, {failed}");
+                    }
+                    absent.push(self.absent(&prepared, ProjectStatus::Failed, &reason));
                 }
             }
         }
@@ -301,16 +307,17 @@ impl ProjectLoader<'_> {
             true => SHORT_RUN,
             false => Duration::MAX,
         };
+        let ended = Arc::new(AtomicUsize::new(0));
+        let known = AtomicUsize::new(0);
         let measure = || {
-            Judge::after_first_runs(
-                prepared,
-                cache,
-                engine,
-                threads,
-                longest,
-                |step| match step {
-                    BaselineStep::Runs { done, total } => progress.set(done, total),
+            Judge::after_first_runs(prepared, cache, engine, threads, longest, &ended, |step| {
+                match step {
+                    BaselineStep::Runs { done, total } => {
+                        ended.store(0, Ordering::Relaxed);
+                        progress.set(done, total);
+                    }
                     BaselineStep::FirstRun { tests, time } => {
+                        known.store(tests, Ordering::Relaxed);
                         self.listener.receive(&Event::TestsRun {
                             project: prepared.project.name.clone(),
                             tests,
@@ -318,10 +325,21 @@ impl ProjectLoader<'_> {
                             meanwhile: time > longest,
                         })
                     }
-                },
-            )
+                }
+            })
         };
-        let judge = progress.repeating(REPEAT_EVERY, measure)?;
+        let report_tests = || {
+            let (done, known) = (ended.load(Ordering::Relaxed), known.load(Ordering::Relaxed));
+            if done > 0 {
+                self.listener.receive(&Event::TestsEnded {
+                    project: prepared.project.name.clone(),
+                    // A suite may report more than its tests.
+                    done: if known > 0 { done.min(known) } else { done },
+                    tests: (known > 0).then_some(known),
+                });
+            }
+        };
+        let judge = progress.repeating(REPEAT_EVERY, report_tests, measure)?;
         Ok(Some(if anew { judge } else { judge.with_cache(cache) }))
     }
 
@@ -373,6 +391,18 @@ fn prepare_project(
         })
         .and_then(|prepared| {
             run_commands_before(corpus, prepared, &|step| report_step(&project.name, step))
+        })
+        .inspect(|prepared| {
+            let findings = prepared.failed_before.iter();
+            let findings: Vec<String> = findings
+                .map(|failed| format!("before the tests: {failed}; the tests run without it"))
+                .collect();
+            if !findings.is_empty() {
+                listener.receive(&Event::ProjectDetected {
+                    project: project.name.clone(),
+                    findings,
+                });
+            }
         })
 }
 

@@ -7,14 +7,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fillrate_language::scoring::ScoringLanguage;
-use fillrate_language::task::{Hole, WholeFile};
+use fillrate_language::task::{Hole, NonBlankLines, TaskError, WholeFile};
 use fillrate_metrics::{Sample, Scorer, ScoringSyntax, TextMetric};
 use fillrate_verdict::corpus::{Corpus, Prepared};
 use fillrate_verdict::queue::run_jobs;
 use serde_json::{Map, Value, json};
 
 pub use self::input::InputError;
-use self::input::{Example, HoleContext, NonBlankLines, PredictionFile, record_error};
+use self::input::{Example, HoleContext, PredictionFile};
 use super::PlayError;
 use super::events::Listener;
 use super::projects::prepare;
@@ -136,7 +136,7 @@ impl Scoring<'_> {
             let batch = lines
                 .by_ref()
                 .take(BATCH)
-                .collect::<Result<Vec<_>, InputError>>()?;
+                .collect::<Result<Vec<_>, TaskError>>()?;
             if batch.is_empty() {
                 break;
             }
@@ -152,7 +152,7 @@ impl Scoring<'_> {
                     Ok(outcome) => &outcome.scored.task_id,
                     Err(LineError::Missing(id, _)) => id,
                     Err(LineError::Record(reason)) => {
-                        return Err(record_error(path, *line, reason.clone()).into());
+                        return Err(TaskError::record(path, *line, reason.clone()).into());
                     }
                 };
                 if let Some(before) = seen.insert(id.clone(), *line) {

@@ -2,10 +2,11 @@
 
 use super::super::detection::{DetectedProject, RepositoryFiles, escaped_glob, tests_not_run};
 use super::super::environment::Packages;
+use super::super::imports::joined_path;
 use super::super::runner::{RunnerName, TestSettings};
 use super::environment::JUNIT;
 use super::gradle::BUILDS;
-use super::modules::{JavaBuild, joined_path};
+use super::modules::JavaBuild;
 use super::pom::POM;
 
 /// Folders of files that are no sources.
@@ -85,7 +86,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
             _ => None,
         },
         holes,
-        exclude: module.excluded(),
+        exclude: module.excluded(files),
         environment,
         test,
         findings,
@@ -166,14 +167,46 @@ impl JavaModule {
         below.filter(move |path| path.ends_with(".java") && !is_inner(path))
     }
 
-    /// Globs of files that its build does not compile.
-    fn excluded(&self) -> Vec<String> {
-        let Some(JavaBuild::Gradle(build)) = &self.build else {
+    /// Globs of files that its build does not compile for its tests.
+    fn excluded(&self, files: &RepositoryFiles) -> Vec<String> {
+        let mut globs = Vec::new();
+        if let Some(JavaBuild::Gradle(build)) = &self.build {
+            let patterns = build.excluded(&self.folder).iter();
+            let named = patterns.map(|pattern| pattern.trim_start_matches("**/"));
+            globs.extend(named.map(|pattern| format!("**/{pattern}")));
+        }
+        if self.build.is_some() {
+            globs.extend(self.other_source_sets(files));
+        }
+        globs
+    }
+
+    /// Globs of the folders next to `src/main` and `src/test` with sources of other purposes, such
+    /// as benchmarks: they need packages of their own. Those that a setting of folders names stay.
+    fn other_source_sets(&self, files: &RepositoryFiles) -> Vec<String> {
+        const OWN: [&str; 3] = ["main", "test", "testFixtures"];
+        let within = |path: &str| joined_path(&self.folder, path).unwrap_or_default();
+        let sets = within("src");
+        let has = |set: &str| files.has_folder(&format!("{sets}/{set}/java"));
+        if !has("main") || !has("test") {
             return Vec::new();
+        }
+        let builds = BUILDS.iter().chain(&[POM]);
+        let text: String = builds
+            .filter_map(|name| files.read(&within(name)))
+            .collect();
+        let is_named = |set: &str| {
+            let mut lines = text.lines();
+            lines.any(|line| {
+                (line.contains("srcDir") || line.contains("ource>") || line.contains("irectory>"))
+                    && line.contains(&format!("src/{set}"))
+            })
         };
-        let patterns = build.excluded(&self.folder).iter();
-        let globs = patterns.map(|pattern| format!("**/{}", pattern.trim_start_matches("**/")));
-        globs.collect()
+        let others = files.folders_in(&sets).into_iter();
+        let others = others.filter(|set| !OWN.contains(set) && has(set) && !is_named(set));
+        others
+            .map(|set| format!("/{}/", escaped_glob(&format!("{sets}/{set}"))))
+            .collect()
     }
 
     /// The packages that its tests need, or why they are not known.
@@ -347,6 +380,24 @@ mod tests {
             assert_eq!(found.environment.requires, ["org.a:b:1.2"]);
             assert_eq!(found.test.unwrap().runner, RunnerName::Jupiter);
         }
+    }
+
+    #[test]
+    fn sources_of_other_purposes_are_left_out_of_a_build() {
+        let files = |build: &'static str| {
+            [
+                ("build.gradle", build),
+                ("src/main/java/B.java", ""),
+                ("src/jmh/java/BBench.java", ""),
+                ("src/testFixtures/java/Made.java", ""),
+                TEST,
+            ]
+        };
+        assert_eq!(detected(&files("")).unwrap().exclude, ["/src/jmh/"]);
+        let named = "sourceSets { main { java { srcDir 'src/jmh/java' } } }\n";
+        assert_eq!(detected(&files(named)).unwrap().exclude, [""; 0]);
+        // Without a build, all is compiled.
+        assert_eq!(detected(&files("")[1..]).unwrap().exclude, [""; 0]);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use super::super::environment::{
     EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
     PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
 };
+use super::super::imports::joined_path;
 use super::super::programs::{self, CHECK_NETWORK};
-use super::modules::{joined_path, siblings};
+use super::modules::siblings;
 use super::pom::{self, MavenBuild, POM};
 use crate::task::sha256_hex;
 

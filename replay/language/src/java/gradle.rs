@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::environment::PackageManager;
+use super::super::imports::joined_path;
 use super::environment::Jars;
-use super::modules::{SiblingModule, build_tops, closure, joined_path};
+use super::modules::{SiblingModule, build_tops, closure};
 
 /// Gradle's descriptions of a project, in Groovy and in Kotlin.
 pub(super) const BUILDS: [&str; 2] = ["build.gradle", "build.gradle.kts"];

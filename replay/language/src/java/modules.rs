@@ -114,35 +114,3 @@ pub(super) fn closure(
     }
     siblings
 }
-
-/// Joins a folder and a path relative to it; `None` if the result is outside the repository.
-pub(super) fn joined_path(folder: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split(['/', '\\']) {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_modules_stay_in_the_repository() {
-        for (folder, path, joined) in [
-            ("", "a", Some("a")),
-            ("a/b", "../c/pom.xml", Some("a/c/pom.xml")),
-            ("a", "..", Some("")),
-            ("", "../b", None),
-        ] {
-            assert_eq!(joined_path(folder, path).as_deref(), joined);
-        }
-    }
-}

@@ -7,7 +7,8 @@ use std::fmt::Write;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-use super::modules::{SiblingModule, build_tops, closure, joined_path};
+use super::super::imports::joined_path;
+use super::modules::{SiblingModule, build_tops, closure};
 
 /// Name of Maven's description of a project.
 pub(super) const POM: &str = "pom.xml";

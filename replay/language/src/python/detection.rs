@@ -7,6 +7,7 @@ mod tests_found;
 
 use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
+use super::super::imports::joined_path;
 use super::environment::groups::distribution;
 use super::workspaces;
 
@@ -23,9 +24,11 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
         // Its distributions have tests of their own.
         "" if workspaces::is_only_workspace(&read) => None,
         "" => detect_alone(files),
-        folder if workspaces::is_member(folder, &read) => {
+        folder
+            if workspaces::is_member(folder, &read) || workspaces::names_others(folder, &read) =>
+        {
             let mut found = detect_alone(&files.within(folder))?;
-            if found.test.is_some() {
+            if found.test.is_some() && workspaces::is_member(folder, &read) {
                 let members = workspaces::imported_members(files, folder);
                 found.environment.requires.extend(members);
             }
@@ -367,7 +370,7 @@ fn read_requirements(
     let mut is_readable = !list.installs_itself;
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     for included in &list.includes {
-        let included = metadata::joined(folder, included);
+        let included = joined_path(folder, included);
         is_readable &= included.is_some_and(|it| read_requirements(files, &it, within, lists));
     }
     lists.push(list);

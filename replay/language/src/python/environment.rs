@@ -15,7 +15,7 @@ use super::super::environment::{
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
 use super::detection::provider;
-use super::workspaces::siblings;
+use super::workspaces::{path_requirements, siblings};
 
 /// The oldest Python that works, as (major, minor).
 const OLDEST_PYTHON: (u32, u32) = (3, 9);
@@ -142,12 +142,22 @@ impl PackageManager for Pip {
         };
         let mut requirements = requirements(request, own.as_deref())?;
         if let Some(folder) = &request.packages.install {
+            let mut built = BTreeSet::new();
             for sibling in siblings(request.build, folder, &requirements) {
                 let wheel = build_wheel(request, &python, root, &sibling)?;
                 let named = distribution_name(&wheel);
                 // With both, pip would look for another version of the sibling in the registry.
                 requirements.retain(|one| distribution(one) != normalise(named));
+                built.insert(normalise(named));
                 requirements.push(wheel.display().to_string());
+            }
+            // The address in the project's own wheel is the same, so that they do not conflict.
+            for named in path_requirements(request.build, folder) {
+                let name = distribution(&named);
+                if !built.contains(&name) {
+                    requirements.retain(|one| name.is_empty() || distribution(one) != name);
+                    requirements.push(named);
+                }
             }
         }
         if !requirements.is_empty() || request.packages.file.is_some() {

@@ -1,9 +1,11 @@
-//! Workspaces of uv: distributions of one repository that depend on each other's sources.
+//! Distributions of one repository that depend on each other's sources: workspaces of uv, and
+//! dependencies that are named by their folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::super::detection::{RepositoryFiles, matches_folder};
+use super::super::imports::joined_path;
 use super::environment::groups::distribution;
 
 /// Reads a TOML file.
@@ -35,6 +37,21 @@ pub fn is_member(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
     read(&format!("{folder}/pyproject.toml")).is_some()
         && matches_folder(&texts(workspace, "members"), folder)
         && !matches_folder(&texts(workspace, "exclude"), folder)
+}
+
+/// True if the distribution in a folder names others of the repository by their folders.
+pub fn names_others(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
+    let own = read(&format!("{folder}/pyproject.toml")).and_then(|text| table(&text));
+    let mut named = own.map_or_else(Vec::new, |own| named_folders(&own, true));
+    named.extend(listed_folders(&|path| read(&format!("{folder}/{path}"))));
+    let mut others = named.iter().filter_map(|path| joined_path(folder, path));
+    others.any(|other| {
+        let inside = other.strip_prefix(folder);
+        inside.is_none_or(|rest| !rest.is_empty() && !rest.starts_with('/'))
+            && ["pyproject.toml", "setup.py"]
+                .iter()
+                .any(|name| read(&format!("{other}/{name}")).is_some())
+    })
 }
 
 /// True if a repository's pyproject.toml is that of a workspace and of no distribution.
@@ -141,6 +158,121 @@ fn requirements(pyproject: &toml::Table) -> Vec<String> {
         .collect()
 }
 
+/// Returns the distributions of the repository that the one in a folder names by their folders,
+/// directly or not, as requirements: `NAME @ file://…`, as Poetry's own builds name them.
+pub(super) fn path_requirements(source: &Path, folder: &str) -> Vec<String> {
+    let source = source.canonicalize().unwrap_or_else(|_| source.to_owned());
+    let read = |folder: &str| {
+        let text = std::fs::read_to_string(source.join(folder).join("pyproject.toml"));
+        text.ok().and_then(|text| table(&text)).unwrap_or_default()
+    };
+    let listed = |folder: &str, path: &str| {
+        let path = source.join(folder).join(path);
+        std::fs::read_to_string(path).ok()
+    };
+    let own = joined_path("", folder).unwrap_or_default();
+    let mut found: Vec<String> = Vec::new();
+    let mut left = vec![(own.clone(), true)];
+    while let Some((folder, is_own)) = left.pop() {
+        let mut named = named_folders(&read(&folder), is_own);
+        if is_own {
+            named.extend(listed_folders(&|path| listed(&folder, path)));
+        }
+        for path in named {
+            let Some(other) = joined_path(&folder, &path).filter(|other| *other != own) else {
+                continue;
+            };
+            let has = |name: &str| source.join(&other).join(name).is_file();
+            if !found.contains(&other) && (has("pyproject.toml") || has("setup.py")) {
+                found.push(other.clone());
+                left.push((other, false));
+            }
+        }
+    }
+    let requirements = found.iter().map(|folder| {
+        let path = source.join(folder).display().to_string();
+        match name_of(&read(folder)) {
+            Some(name) => format!("{name} @ file://{}", path.replace(' ', "%20")),
+            None => path,
+        }
+    });
+    requirements.collect()
+}
+
+/// The name of the distribution that a pyproject.toml describes.
+fn name_of(pyproject: &toml::Table) -> Option<String> {
+    let project = pyproject.get("project");
+    let poetry = || pyproject.get("tool")?.get("poetry");
+    let name = project.or_else(poetry)?.get("name")?.as_str()?;
+    Some(name.to_owned())
+}
+
+/// Requirement files that a distribution may have, beside its metadata.
+const REQUIREMENT_FILES: [&str; 9] = [
+    "requirements.txt",
+    "requirements-dev.txt",
+    "requirements_dev.txt",
+    "requirements-test.txt",
+    "requirements_test.txt",
+    "dev-requirements.txt",
+    "test-requirements.txt",
+    "requirements/dev.txt",
+    "requirements/test.txt",
+];
+
+/// The folders that a distribution's requirement files install: `-e ../core`.
+fn listed_folders(read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let texts = REQUIREMENT_FILES.iter().filter_map(|name| read(name));
+    let folders = texts.flat_map(|text| {
+        let paths = text.lines().filter_map(|line| {
+            let line = line.split(" #").next().unwrap_or_default().trim();
+            let path = ["--editable", "-e"]
+                .iter()
+                .find_map(|option| line.strip_prefix(option))
+                .unwrap_or(line);
+            let path = path.trim_start_matches([' ', '=']);
+            let path = path.split('[').next().unwrap_or_default().trim();
+            path.starts_with("../").then(|| path.to_owned())
+        });
+        paths.collect::<Vec<_>>()
+    });
+    folders.collect()
+}
+
+/// The folders by which a distribution names others: Poetry's and uv's `path`, PDM's `file:`
+/// addresses. Those for its tests count only if `is_own`.
+fn named_folders(pyproject: &toml::Table, is_own: bool) -> Vec<String> {
+    let tool = |name: &str| pyproject.get("tool").and_then(|tool| tool.get(name));
+    let within = |value: Option<&toml::Value>, key: &str| value?.get(key).cloned();
+    let poetry = tool("poetry");
+    let mut tables = vec![
+        within(poetry, "dependencies"),
+        within(tool("uv"), "sources"),
+    ];
+    if is_own {
+        tables.push(within(poetry, "dev-dependencies"));
+        let groups = within(poetry, "group");
+        let groups = groups.as_ref().and_then(toml::Value::as_table);
+        let groups = groups.into_iter().flatten();
+        tables.extend(groups.map(|(_, group)| group.get("dependencies").cloned()));
+    }
+    let tables = tables.iter().flatten().filter_map(toml::Value::as_table);
+    let named = tables.flatten().filter_map(|(_, value)| value.get("path"));
+    let mut folders: Vec<String> = named
+        .filter_map(|path| path.as_str().map(str::to_owned))
+        .collect();
+    if let Some(pdm) = within(tool("pdm"), "dev-dependencies").filter(|_| is_own) {
+        let groups = pdm.as_table().into_iter().flatten();
+        let all = groups.flat_map(|(_, group)| group.as_array().into_iter().flatten());
+        for requirement in all.filter_map(toml::Value::as_str) {
+            let address = requirement.split_once("file:///${PROJECT_ROOT}/");
+            let path = address.and_then(|(_, path)| path.split('#').next());
+            folders.extend(path.map(str::to_owned));
+        }
+    }
+    folders
+}
+
 /// The folders that a pattern of a workspace matches, relative to the source.
 fn expanded(source: &Path, pattern: &str) -> Vec<String> {
     let mut found = vec![String::new()];
@@ -171,6 +303,65 @@ fn expanded(source: &Path, pattern: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn distributions_that_are_named_by_folders_are_required() {
+        let poetry = |name: &str, more: &str| {
+            format!("[tool.poetry]\nname = '{name}'\n[tool.poetry.dependencies]\n{more}\n")
+        };
+        let app = poetry(
+            "app",
+            "core-lib = { path = '../core', develop = true }\nx = '^1'",
+        ) + "[tool.poetry.group.dev.dependencies]\nkit = { path = '../test kit' }\n\
+               out = { path = '../../out' }\nwheel = { path = '../a.whl' }\n";
+        let core = poetry(
+            "core-lib",
+            "low = { path = '../low' }\napp = { path = '../app' }",
+        );
+        let low = "[project]\nname = 'low'\n[tool.uv.sources]\nold = { path = '../old' }\n";
+        let pdm = "[project]\nname = 'p'\n[tool.pdm.dev-dependencies]\ndev = ['-e \
+                   file:///${PROJECT_ROOT}/../old#egg=old']\n";
+        let (folder, _) = RepositoryFiles::written(&[
+            ("app/pyproject.toml", &app),
+            ("core/pyproject.toml", &core),
+            ("test kit/pyproject.toml", &poetry("kit", "")),
+            ("low/pyproject.toml", low),
+            ("old/setup.py", ""),
+            ("pdm/pyproject.toml", pdm),
+            ("plain/pyproject.toml", "[project]\nname = 'plain'\n"),
+            (
+                "plain/requirements-dev.txt",
+                "-e ../pdm[x] # also\n-e .\nsix\n",
+            ),
+        ]);
+        let root = folder.path().canonicalize().unwrap().display().to_string();
+        let required = |folder_: &str| {
+            let found = path_requirements(folder.path(), folder_).into_iter();
+            let mut found: Vec<String> = found.map(|one| one.replace(&root, "")).collect();
+            found.sort();
+            found
+        };
+        assert_eq!(
+            required("app"),
+            [
+                "/old",
+                "core-lib @ file:///core",
+                "kit @ file:///test%20kit",
+                "low @ file:///low",
+            ]
+        );
+        assert_eq!(required("pdm"), ["/old"]);
+        assert_eq!(required("plain"), ["p @ file:///pdm"]);
+        let (_folder, files) = RepositoryFiles::written(&[
+            ("app/pyproject.toml", &app),
+            ("core/pyproject.toml", &core),
+            ("app/inner/pyproject.toml", &poetry("inner", "")),
+        ]);
+        let read = |path: &str| files.read(path);
+        assert!(names_others("app", &read) && names_others("core", &read));
+        assert!(!names_others("app/inner", &read) && !names_others("none", &read));
+        assert_eq!(required("."), [""; 0]);
+    }
 
     #[test]
     fn siblings_are_the_members_that_one_depends_on() {

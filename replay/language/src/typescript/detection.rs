@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
+use super::environment::OLDEST_NODE;
+use super::environment::ranges::NodeRange;
+use super::workspaces;
 use layout::ScriptLayout;
 use tests_found::ScriptTests;
-
-use super::workspaces;
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for TypeScript.
 pub(super) fn detect_typescript(files: &RepositoryFiles) -> Option<DetectedProject> {
@@ -55,6 +56,10 @@ fn detect(
         let tests = ScriptTests::find(&own, package);
         // The tests of all packages may be run at the top.
         let at_top = || ScriptTests::find(files, &Package::read(files)?).ok();
+        let tests = tests.and_then(|tests| match tests.imports_own_build(&own, package) {
+            Some(reason) => Err(reason),
+            None => Ok(tests),
+        });
         match (folder, tests) {
             ("", tests) => tests,
             (folder, Ok(tests)) => Ok(tests.within(folder)),
@@ -82,8 +87,18 @@ fn detect(
                 tests.before.splice(0..0, builds);
             }
             environment = packages(files, &mut findings);
+            environment.interpreter = package.as_ref().and_then(Package::node);
+            if let (None, Some(top)) = (&environment.interpreter, Package::read(files)) {
+                environment.interpreter = top.node();
+            }
+            if let Some(node) = &environment.interpreter {
+                findings.push(format!(
+                    "interpreter: Node {node} (engines of package.json)"
+                ));
+            }
             environment.env = tests.environment.clone();
             environment.before = tests.before.clone();
+            environment.before_may_fail = true;
             findings.extend(tests.describe());
             Some(tests.settings)
         }
@@ -137,6 +152,14 @@ impl Package {
 
     fn text(&self, key: &str) -> Option<&str> {
         self.0[key].as_str()
+    }
+
+    /// The versions of Node.js that it asks for, unless every one that works here fits or none.
+    fn node(&self) -> Option<String> {
+        let wanted = self.0["engines"]["node"].as_str()?.trim();
+        let range = NodeRange::parse(wanted)?;
+        let matters = !range.allows_all_from(OLDEST_NODE) && range.from(OLDEST_NODE).is_some();
+        matters.then(|| wanted.to_owned())
     }
 
     fn script(&self, name: &str) -> Option<&str> {
@@ -222,6 +245,27 @@ mod tests {
             "--experimental-vm-modules --no-warnings"
         );
         assert_eq!(found.holes, ["/index.js"]);
+    }
+
+    #[test]
+    fn a_node_that_package_json_asks_for_is_wanted_if_not_every_one_fits() {
+        for (engines, wanted) in [
+            (r#"{"node":">=22.12"}"#, Some(">=22.12")),
+            (r#"{"node":"^18 || ^20"}"#, Some("^18 || ^20")),
+            (r#"{"node":">= 8"}"#, None),
+            (r#"{"node":"8.x"}"#, None),
+            (r#"{"npm":">=9"}"#, None),
+        ] {
+            let package = format!(r#"{{"engines":{engines},"scripts":{{"test":"vitest run"}}}}"#);
+            let found = project(&[("package.json", &package), ("src/a.ts", "")]);
+            assert_eq!(
+                found.environment.interpreter.as_deref(),
+                wanted,
+                "{engines}"
+            );
+            let line = "interpreter: Node >=22.12 (engines of package.json)".to_owned();
+            assert_eq!(found.findings.contains(&line), wanted == Some(">=22.12"));
+        }
     }
 
     #[test]
@@ -375,6 +419,8 @@ mod tests {
                 ),
                 ("lib/a.js", ""),
                 ("test.js", text),
+                ("test/io/index.js", "import '../a.js'"),
+                ("test/a.js", "import test from 'node:test'"),
             ])
             .test
         };
@@ -382,6 +428,8 @@ mod tests {
         assert_eq!(found.runner, RunnerName::Node);
         assert_eq!(found.args, ["--conditions", "development", "test.js"]);
         assert_eq!(test("import assert from 'node:assert'\n"), None);
+        assert!(test("import './test/io/index.js'\n").is_some());
+        assert_eq!(test("import './lib/a.js'\n"), None);
     }
 
     #[test]
@@ -395,6 +443,36 @@ mod tests {
         ]);
         assert_eq!(found.test, None);
         assert_snapshot!(found.findings[1], @"tests: package.json runs `dist-node/test/*.js`, which a build writes, and completions are not built, so holes are chosen by syntax and scored by text");
+    }
+
+    #[test]
+    fn tests_that_import_only_what_a_build_writes_are_not_run() {
+        let found = |test: &str, package: &str| {
+            project(&[
+                ("package.json", package),
+                ("src/index.ts", ""),
+                ("test/index_test.ts", test),
+                ("test/kit.ts", ""),
+            ])
+        };
+        let package = r#"{"name":"bus","main":"dist/bus.js","scripts":{"test":"mocha test"}}"#;
+        for import in [
+            "import bus from '..';\nimport './kit';\n",
+            "require(\"bus\")",
+        ] {
+            let found = found(import, package);
+            assert_eq!(found.test, None, "{import}");
+            insta::allow_duplicates! {
+                assert_snapshot!(found.findings[1], @"tests: its tests import `dist/bus.js`, which a build writes, and completions are not built, so holes are chosen by syntax and scored by text");
+            }
+        }
+        let import = "import bus from '..';\nimport '../src/index';\n";
+        assert!(found(import, package).test.is_some());
+        assert!(found("'.'.split('.')", package).test.is_some());
+        let mapped = package.replace("mocha test", "vitest --config a --alias x");
+        assert!(found("import bus from '..'", &mapped).test.is_some());
+        let source = package.replace("dist/bus.js", "src/index.ts");
+        assert!(found("import bus from '..'", &source).test.is_some());
     }
 
     #[test]

@@ -3,9 +3,10 @@
 mod client;
 mod interpreters;
 pub mod modules;
+pub(super) mod ranges;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::environment::{
@@ -17,7 +18,7 @@ use client::PackageClient;
 use modules::MODULES;
 
 /// The oldest Node.js that works, as (major, minor).
-const OLDEST_NODE: (u32, u32) = (20, 0);
+pub(super) const OLDEST_NODE: (u32, u32) = (20, 0);
 
 /// Folders of `node_modules` that tools write to while they run.
 pub const SCRATCH_FOLDERS: [&str; 3] = [".cache", ".vite", ".vite-temp"];
@@ -181,9 +182,13 @@ impl PackageManager for Npm {
         }
         let lock = installed_modules(&folder)?;
         modules::move_modules(&folder, root)?;
-        for name in SCRATCH_FOLDERS {
-            let scratch = root.join(MODULES).join(name);
-            fs::create_dir_all(&scratch).map_err(EnvironmentError::io("creating", &scratch))?;
+        let mut folders = modules::module_folders(root);
+        folders.push(PathBuf::from(MODULES));
+        for folder in folders {
+            for name in SCRATCH_FOLDERS {
+                let scratch = root.join(&folder).join(name);
+                fs::create_dir_all(&scratch).map_err(EnvironmentError::io("creating", &scratch))?;
+            }
         }
         // Only `node_modules` stays: a package.json here would be found from a repository next to
         // it. The lock is kept outside as a record.

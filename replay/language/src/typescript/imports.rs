@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fillrate_syntax::Language;
 use tree_sitter::Node;
 
-use super::super::imports::{Import, ImportTarget, join, parent};
+use super::super::imports::{Import, ImportTarget, join, joined_path, parent};
 use super::super::source::SourceFile;
 
 /// Returns what a statement imports from the repository: relative paths.
@@ -77,7 +77,7 @@ fn find_script(path: &str, from: &str, files: &BTreeSet<&str>) -> Option<String>
         || ["./", "../"]
             .iter()
             .any(|beginning| path.starts_with(beginning));
-    let base = normal(parent(from), path).filter(|_| relative)?;
+    let base = joined_path(parent(from), path).filter(|_| relative)?;
     let stem = [".js", ".jsx", ".mjs", ".cjs"]
         .iter()
         .find_map(|ending| base.strip_suffix(ending))
@@ -99,18 +99,3 @@ fn find_script(path: &str, from: &str, files: &BTreeSet<&str>) -> Option<String>
 
 /// Endings of TypeScript's files, in the order in which its compiler looks for them.
 const ENDINGS: [&str; 5] = ["ts", "tsx", "mts", "cts", "d.ts"];
-
-/// A path below the repository's root without `.` and `..`; `None` above the root.
-fn normal(folder: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            _ => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
-}

@@ -122,21 +122,26 @@ fn add_builds(
 
 /// True if the files that a package is imported from are not in the repository.
 fn is_unbuilt(member: &Member, has: &dyn Fn(&str) -> bool) -> bool {
+    let has = |path: &str| has(&format!("{}/{path}", member.folder));
+    built_entry(&member.package, &has).is_some()
+}
+
+/// Returns the file that a package is imported from, if neither it nor another such file is in the
+/// repository: a build writes it.
+pub(super) fn built_entry(package: &Value, has: &dyn Fn(&str) -> bool) -> Option<String> {
     let mut entries = Vec::new();
     for key in ["exports", "module", "main"] {
-        add_paths(&member.package[key], &mut entries);
+        add_paths(&package[key], &mut entries);
     }
     let code = entries.iter().filter(|path| {
         let ends = [".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx"];
         ends.iter().any(|end| path.ends_with(end)) && !path.contains(".d.")
     });
-    let mut code = code.peekable();
-    let exists = |path: &&String| {
-        let path = path.trim_start_matches("./");
-        // The targets of a pattern such as `./dist/*.js` are unknown, so it counts as present.
-        path.contains('*') || has(&format!("{}/{path}", member.folder))
-    };
-    code.peek().is_some() && !code.any(|path| exists(&path))
+    let code: Vec<&str> = code.map(|path| path.trim_start_matches("./")).collect();
+    // The targets of a pattern such as `./dist/*.js` are unknown, so it counts as present.
+    let exists = |path: &&str| path.contains('*') || has(path);
+    let first = code.first().map(|path| (*path).to_owned());
+    first.filter(|_| !code.iter().any(exists))
 }
 
 /// Adds the paths that a value of `exports` names.

@@ -17,6 +17,9 @@ use super::tree::{self, EntryKind, TreeEntry};
 struct AddedFilesRecord {
     /// [`tree::digest`] of the tree when it was made.
     digest: String,
+    /// [`Prepared::failed_before`] of the commands that made it.
+    #[serde(default)]
+    failed: Vec<String>,
 }
 
 /// Counts up when a cached tree would come out differently from the same two.
@@ -65,14 +68,15 @@ pub(super) fn with_changes(
     cache: &Cache,
     prepared: Prepared,
     parts: &[&str],
-    change: impl FnOnce(&Path) -> Result<(), CorpusError>,
+    change: impl FnOnce(&Path) -> Result<Vec<String>, CorpusError>,
     report_step: &dyn Fn(CorpusStep),
 ) -> Result<Prepared, CorpusError> {
     let name = prepared.project.name.clone();
     let fill = |root: &Path| {
-        change(root)?;
+        let failed = change(root)?;
         // A command may have made a link that leads out of the tree.
-        tree::check_links(&name, root)
+        tree::check_links(&name, root)?;
+        Ok(failed)
     };
     derive(cache, prepared, "changed", parts, fill, report_step)
 }
@@ -87,18 +91,19 @@ fn lay(
     report_step: &dyn Fn(CorpusStep),
 ) -> Result<Prepared, CorpusError> {
     let digest = tree::digest_of(from, entries)?;
-    let fill = |root: &Path| tree::copy(from, entries, root);
+    let fill = |root: &Path| tree::copy(from, entries, root).map(|()| Vec::new());
     derive(cache, prepared, label, &[&digest], fill, report_step)
 }
 
 /// Returns the project with a copy of its source that `fill` adds to. The cache keeps the copy
-/// under the source's digest, the label and the parts, which identify the additions of `fill`.
+/// under the source's digest, the label and the parts, which identify the additions of `fill`. What
+/// that returns is added to [`Prepared::failed_before`].
 fn derive(
     cache: &Cache,
     prepared: Prepared,
     label: &str,
     parts: &[&str],
-    fill: impl FnOnce(&Path) -> Result<(), CorpusError>,
+    fill: impl FnOnce(&Path) -> Result<Vec<String>, CorpusError>,
     report_step: &dyn Fn(CorpusStep),
 ) -> Result<Prepared, CorpusError> {
     let name = &prepared.project.name;
@@ -114,9 +119,10 @@ fn derive(
         |folder| {
             let root = folder.join("tree");
             prepared.copy_source(&root)?;
-            fill(&root)?;
+            let failed = fill(&root)?;
             Ok(AddedFilesRecord {
                 digest: tree::digest(&root)?,
+                failed,
             })
         },
     )?;
@@ -125,10 +131,13 @@ fn derive(
     let new = tree::entries(&source)?.into_iter().map(|entry| entry.path);
     added.extend(new.filter(|path| fs::symlink_metadata(prepared.source.join(path)).is_err()));
     added.sort();
+    let mut failed_before = prepared.failed_before;
+    failed_before.extend(record.failed);
     Ok(Prepared {
         source,
         digest: record.digest,
         added,
+        failed_before,
         ..prepared
     })
 }

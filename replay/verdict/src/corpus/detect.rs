@@ -23,18 +23,13 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
         return match address.split_once(PACKAGE_MARK) {
             Some((address, folder)) => {
                 let (top, _, pin) = fetch_address(corpus, address)?;
-                let root = top.join(folder);
-                if !root.is_dir() {
+                if !top.join(folder).is_dir() {
                     let message = format!("it has no folder `{folder}`");
                     return Err(CorpusError::unusable(address, message));
                 }
-                let name = package_name(folder, &root);
-                if !is_part_of_workspace(&top, folder) {
-                    return detect_in(&root, location, &name);
-                }
                 let paths = tree::entries(&top)?.into_iter().map(|entry| entry.path);
-                let files = RepositoryFiles::new(&top, paths.collect()).focused(folder);
-                detect(&files, location, &name, &pin)
+                let files = RepositoryFiles::new(&top, paths.collect());
+                detect_package(&files, location, folder, &pin)
             }
             None => detect_at(corpus, &address),
         };
@@ -97,6 +92,71 @@ fn detect_in(root: &Path, location: &Path, name: &str) -> Result<Manifest, Corpu
     let files = RepositoryFiles::new(root, paths);
     let pin = SourcePin::Path(root.to_owned());
     detect(&files, location, name, &pin)
+}
+
+/// Detects the projects of the package in a folder of a repository: together with the others if it
+/// is a part of their workspace, or else by itself.
+fn detect_package(
+    files: &RepositoryFiles,
+    location: &Path,
+    folder: &str,
+    source: &SourcePin,
+) -> Result<Manifest, CorpusError> {
+    let root = files.root().join(folder);
+    let name = package_name(folder, &root);
+    match is_part_of_workspace(files.root(), folder) {
+        true => detect(&files.focused(folder), location, &name, source),
+        false => detect_in(&root, location, &name),
+    }
+}
+
+/// The most packages that are looked at for tests that can run.
+const LOOKED_AT: usize = 5;
+
+/// Returns the projects of the package with the most files of tests, of those whose tests can run.
+fn detect_most_tested(
+    files: &RepositoryFiles,
+    location: &Path,
+    packages: &[String],
+    source: &SourcePin,
+) -> Option<Manifest> {
+    let counted = packages.iter().map(|folder| {
+        let is_inner = |path: &str| {
+            let others = packages.iter().filter(|other| other.len() > folder.len());
+            let mut inside = others.filter_map(|other| path.strip_prefix(other.as_str()));
+            inside.any(|rest| rest.starts_with('/'))
+        };
+        let tests = files.below(folder).filter(|path| is_test(path));
+        (tests.filter(|path| !is_inner(path)).count(), folder)
+    });
+    let mut counted: Vec<(usize, &String)> = counted.filter(|(count, _)| *count > 0).collect();
+    counted.sort_by_key(|(count, folder)| (std::cmp::Reverse(*count), folder.as_str()));
+    counted.into_iter().take(LOOKED_AT).find_map(|(_, folder)| {
+        let mut found = detect_package(files, location, folder, source).ok()?;
+        let is_tested = found.projects.iter().any(|project| project.test.is_some());
+        let (_, findings) = found.findings.first_mut().filter(|_| is_tested)?;
+        findings.insert(
+            0,
+            format!(
+                "package: {folder}, which has the most tests, since the top has none that can run"
+            ),
+        );
+        Some(found)
+    })
+}
+
+/// True if a source has the name or the folder of tests.
+fn is_test(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    let ends = ["_test", "_tests", "Test", "Tests"];
+    let is_named = stem.starts_with("test_")
+        || ends.iter().any(|end| stem.ends_with(end))
+        || name.contains(".test.")
+        || name.contains(".spec.");
+    let folders = ["test", "tests", "__tests__"];
+    let is_within = path.split('/').any(|part| folders.contains(&part));
+    (is_named || is_within) && fillrate_syntax::Language::for_path(Path::new(path)).is_some()
 }
 
 /// Separates an address from the folder of a package in its repository.
@@ -352,6 +412,14 @@ fn detect(
         _ => Vec::new(),
     };
     let commands = own_commands(location, &packages);
+    if detected.iter().all(|(_, found)| found.test.is_none())
+        && let Some(mut found) = detect_most_tested(files, location, &packages, source)
+    {
+        if let Some((_, findings)) = found.findings.first_mut().filter(|_| packages.len() > 1) {
+            findings.push(commands);
+        }
+        return Ok(found);
+    }
     if detected.is_empty() && !packages.is_empty() {
         return Err(CorpusError::unusable(
             &location.display().to_string(),

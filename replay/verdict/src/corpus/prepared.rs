@@ -24,6 +24,8 @@ pub struct Prepared {
     pub added: Vec<String>,
     /// Names of files that the source lacks because they are not UTF-8.
     pub unnamed: Vec<String>,
+    /// Commands under `before` that failed and may fail, each with the reason.
+    pub failed_before: Vec<String>,
 }
 
 impl Prepared {
@@ -91,6 +93,19 @@ impl Prepared {
     pub fn copy_source(&self, into: &Path) -> Result<(), CorpusError> {
         fs::create_dir_all(into).map_err(CorpusError::io("creating", into))?;
         tree::copy(&self.source, &tree::entries(&self.source)?, into)
+    }
+
+    /// The files that match `exclude`, relative to the source.
+    ///
+    /// # Errors
+    /// If the cached source cannot be read.
+    pub(crate) fn excluded_files(&self) -> Result<Vec<String>, CorpusError> {
+        if self.project.exclude.patterns().is_empty() {
+            return Ok(Vec::new());
+        }
+        let entries = tree::entries(&self.source)?.into_iter();
+        let excluded = entries.filter(|entry| self.project.exclude.matches(&entry.path));
+        Ok(excluded.map(|entry| entry.path).collect())
     }
 
     fn visible(&self) -> Result<Vec<TreeEntry>, CorpusError> {

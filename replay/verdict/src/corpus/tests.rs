@@ -738,6 +738,7 @@ fn prepared(project: Project, source: source::CachedSource) -> Prepared {
         },
         added: Vec::new(),
         unnamed: source.unnamed,
+        failed_before: Vec::new(),
     }
 }
 

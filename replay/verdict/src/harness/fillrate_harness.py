@@ -28,7 +28,7 @@ import fillrate_options
 import fillrate_report
 import pytest
 from _pytest._code import ExceptionInfo
-from _pytest.config import default_plugins
+from _pytest.config import PytestPluginManager, default_plugins
 from _pytest.unittest import UnitTestCase
 from fillrate_report import (
     BETWEEN_TESTS,
@@ -613,6 +613,51 @@ def use_native_tracebacks():
     ExceptionInfo.getrepr = getrepr
 
 
+def report_broken_plugins(report):
+    """Report an installed plugin that pytest can't load, and end the process.
+
+    pytest would end without a test.  The run is incomplete, so that the project's own
+    tests are run again without the plugin.
+    """
+
+    def reporting(method):
+        @functools.wraps(method)
+        def call(self, *args, **kwargs):
+            try:
+                return method(self, *args, **kwargs)
+            except Exception as error:
+                broken = (entry for entry in entry_points("pytest11") if is_broken(self, entry, error))
+                entry = next(broken, None)
+                if entry is None:
+                    raise
+                cause = error.__cause__ or error
+                text = "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
+                sys.__stderr__.write(text)
+                sys.__stderr__.flush()
+                message = report.message(text)
+                report.write("collect_error", id=f"plugin {entry.name}", message=message)
+                os._exit(int(pytest.ExitCode.INTERNAL_ERROR))
+
+        return call
+
+    for name in ("load_setuptools_entrypoints", "check_pending"):
+        setattr(PytestPluginManager, name, reporting(getattr(PytestPluginManager, name)))
+
+
+def is_broken(manager, entry, error):
+    """Return whether an installed plugin is the cause of an error."""
+    # pytest 9 raises another error because of pluggy's.
+    invalid = getattr(error.__cause__ or error, "plugin", None)
+    known = manager.get_plugin(entry.name)
+    if known is None and not manager.is_blocked(entry.name):
+        # pluggy before 1.7 knows a plugin whose hooks are invalid.
+        try:
+            known = entry.load()
+        except BaseException:
+            return invalid is None
+    return known is not None and known is invalid
+
+
 def holders_of(item):
     """Return the module and the class of a test, which may hold what it compares with."""
     holders = (getattr(item, "module", None), getattr(item, "cls", None))
@@ -660,6 +705,8 @@ def create(instructions, descriptor):
         refuse_loaded(root, files or [])
         if SNAPSHOT is None:
             use_native_tracebacks()
+        if report:
+            report_broken_plugins(report)
         snapshot = SNAPSHOT or Snapshot()
         snapshot.begin()
         return Plugin(report, root, instructions, snapshot, coverage)

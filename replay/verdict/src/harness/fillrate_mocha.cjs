@@ -17,6 +17,8 @@ const {
 } = require("./fillrate_report.cjs");
 
 preload(["ts-node", "typescript"]);
+// Tests may put others in their places.
+const [exit, later] = [process.exit.bind(process), setTimeout];
 const instructions = readLine(0);
 const report = new Report(0, instructions.nonce);
 const coverage = instructions.coverage && new LineCoverage(instructions.coverage);
@@ -72,11 +74,15 @@ function narrow(suite, wanted) {
   suite.suites = suite.suites.filter((inner) => inner.total() > 0);
 }
 
+/** How long a process with a failed test may stay after its last test, in milliseconds. */
+const LEAVING_MS = 500;
+
 /** The reporter. */
 class FillrateReporter {
   constructor(runner) {
     this.runner = runner;
     this.tests = 0;
+    this.hasFailed = false;
     this.errors = new Map();
     const on = (event, work) => runner.on(event, (...args) => report.guard(() => work(...args)));
     on("start", () => this.begin());
@@ -169,7 +175,9 @@ class FillrateReporter {
     this.tests += 1;
     const seconds = Math.round((runnable.duration ?? 0) * 1000) / 1e6;
     report.write({ event: "test", id: idOf(runnable), outcome, seconds, message: said });
-    if (instructions.first_failure_ends && ["failed", "error"].includes(outcome)) this.runner.abort();
+    if (!["failed", "error"].includes(outcome)) return;
+    this.hasFailed = true;
+    if (instructions.first_failure_ends) this.runner.abort();
   }
 
   /** Report functions of the framework that were replaced since the last test. */
@@ -184,6 +192,9 @@ class FillrateReporter {
     for (const event of coverage?.events() ?? []) report.write(event);
     const marks = all.broken().map((what) => `changed ${what}`);
     report.write({ event: "end", tests: this.tests, marks });
+    // Without its option `--exit`, mocha waits for what a failed test left open, such as a server
+    // with a request that is never answered.  Only the time limit would end it.
+    if (this.hasFailed) later(exit, LEAVING_MS).unref();
   }
 }
 

@@ -103,6 +103,12 @@ pub(super) trait TestIds {
     fn leave_out(&self, _file: &str) -> Option<String> {
         None
     }
+
+    /// True if it compiles a file of this path together with all others, so that one that matches
+    /// `exclude` has to be left out.
+    fn compiles(&self, _path: &str) -> bool {
+        false
+    }
 }
 
 /// The start of a framework before the run is known.

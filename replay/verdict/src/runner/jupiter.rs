@@ -118,6 +118,10 @@ impl TestIds for Jupiter {
     fn leave_out(&self, file: &str) -> Option<String> {
         Some(format!("--leave-out={file}"))
     }
+
+    fn compiles(&self, path: &str) -> bool {
+        path.ends_with(".java")
+    }
 }
 
 impl WarmStart for Jupiter {

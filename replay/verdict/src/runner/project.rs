@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use fillrate_language::runner::{DEFAULT_MIN_SHARE, TestSettings};
@@ -15,6 +17,7 @@ use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
 use crate::corpus::{CorpusError, Prepared};
 use crate::error::VerdictError;
+use crate::judged_code::ChangedFile;
 use crate::outcome::Evidence;
 
 /// Runs the tests of one project.
@@ -29,13 +32,18 @@ pub(crate) struct ProjectRunner {
     guarded: Vec<PathBuf>,
     /// The files of tests, and the tests, that every run leaves out.
     left_out: Vec<String>,
+    /// Number of tests that have ended in the run that is furthest, according to the tests' process.
+    tests_ended: Arc<AtomicUsize>,
 }
+
+/// Text in the lines of a report that say how a test ended.
+const TEST_MARK: &str = "\"event\":\"test\",";
 
 /// Settings of one run of tests.
 #[derive(Clone)]
 pub(crate) struct TestRun<'a> {
-    /// Changed or new files, by their paths in the project, with their contents.
-    pub(crate) replaced: &'a [(&'a str, &'a str)],
+    /// Changed or new files.
+    pub(crate) replaced: &'a [ChangedFile<'a>],
     /// The tests to run; `None` selects all.
     pub(crate) select: Option<&'a [&'a str]>,
     /// The files whose lines are recorded by test; `None` disables recording.
@@ -50,10 +58,26 @@ pub(crate) struct TestRun<'a> {
 }
 
 impl<'a> TestRun<'a> {
+    /// A run of some tests to their end, without coverage.
+    pub(crate) fn new(
+        replaced: &'a [ChangedFile<'a>],
+        select: &'a [&'a str],
+        limits: Limits,
+    ) -> Self {
+        Self {
+            replaced,
+            select: Some(select),
+            coverage: None,
+            first_failure_ends: false,
+            test_time: None,
+            limits,
+        }
+    }
+
     pub(super) fn overlay_files(&self) -> impl Iterator<Item = Replaced> {
-        self.replaced.iter().map(|(path, contents)| Replaced {
-            path: (*path).into(),
-            content: (*contents).into(),
+        self.replaced.iter().map(|file| Replaced {
+            path: file.path.into(),
+            content: file.contents.into(),
         })
     }
 
@@ -66,7 +90,7 @@ impl<'a> TestRun<'a> {
             coverage: self.coverage,
             first_failure_ends: self.first_failure_ends,
             test_seconds: self.test_time.map(|time| time.as_secs()),
-            changed: self.replaced.iter().map(|(path, _)| *path).collect(),
+            changed: self.replaced.iter().map(|file| file.path).collect(),
         }
     }
 }
@@ -118,7 +142,11 @@ impl ProjectRunner {
                 path.display()
             )));
         }
-        Ok(Self {
+        let mut excluded = prepared
+            .excluded_files()
+            .map_err(|error: CorpusError| not_runnable(error.to_string()))?;
+        excluded.retain(|path| framework.compiles(path));
+        let mut runner = Self {
             prepared: prepared.clone(),
             test: test.clone(),
             scripts: write_scripts(framework.scripts(), cache)?,
@@ -127,7 +155,15 @@ impl ProjectRunner {
                 .other_files()
                 .map_err(|error: CorpusError| not_runnable(error.to_string()))?,
             left_out: Vec::new(),
-        })
+            tests_ended: Arc::default(),
+        };
+        runner.leave_out(&excluded);
+        Ok(runner)
+    }
+
+    /// Counts there the tests that have ended.
+    pub(crate) fn count_tests(&mut self, ended: &Arc<AtomicUsize>) {
+        self.tests_ended = Arc::clone(ended);
     }
 
     /// Leaves files of tests, or tests, out of every run from now on. Returns whether the framework
@@ -290,7 +326,7 @@ impl ProjectRunner {
                 project: self.prepared.project.name.clone(),
                 reason: error.to_string(),
             })?;
-        for (path, contents) in run.replaced {
+        for ChangedFile { path, contents } in run.replaced {
             let path = copy.join(path);
             let time = path.metadata().and_then(|metadata| metadata.modified());
             std::fs::write(&path, contents).map_err(cache_error)?;
@@ -369,7 +405,7 @@ impl ProjectRunner {
         instructions: &RunInstructions<'_>,
     ) -> Result<TestRunResult, VerdictError> {
         job.input = self.report_path().is_none().then(|| instructions.line());
-        let finished = fillrate_sandbox::run(&job)?;
+        let finished = fillrate_sandbox::run_counting(&job, TEST_MARK, &self.tests_ended)?;
         Ok(self.result(finished, instructions))
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 use super::super::super::detection::RepositoryFiles;
+use super::super::super::imports::joined_path;
 use super::super::environment::groups;
 
 /// Contents of the metadata files.
@@ -79,7 +80,7 @@ impl Metadata {
         let tox_deps = tox.lines("testenv", "deps");
         let tox_files = tox_deps.iter().filter_map(|line| {
             let file = line.strip_prefix("-r")?.trim_start_matches([' ', '=']);
-            joined("", file.trim_start_matches("{toxinidir}/"))
+            joined_path("", file.trim_start_matches("{toxinidir}/"))
         });
         let mut metadata = Self {
             tox_requires: tox.requirements("testenv", "deps"),
@@ -344,22 +345,6 @@ fn bracketed(text: &str) -> Vec<String> {
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect()
-}
-
-/// Resolves a path relative to a folder of the repository; `None` if it leads out of the
-/// repository.
-pub(super) fn joined(folder: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    (!path.starts_with('/')).then(|| parts.join("/"))
 }
 
 /// The arguments of nox's `session.install` in sessions that run tests: requirements, and extras of

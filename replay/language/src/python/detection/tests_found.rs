@@ -30,6 +30,7 @@ const OTHER_PATTERNS: [&str; 4] = ["test*.py", "*_test.py", "*_tests.py", "tests
 
 /// Reason why no tests are run.
 pub(super) const NO_TESTS: &str = "none were found";
+const OF_DISTRIBUTIONS: &str = "each belongs to a distribution below the top";
 const ONLY_DOCTESTS: &str = "the settings of pytest name only examples in documentation, which \
                              stand in the files that holes are cut into and prove nothing about \
                              them";
@@ -89,6 +90,16 @@ impl PythonTests {
                 true => ONLY_DOCTESTS,
                 false => NO_TESTS,
             });
+        }
+        let is_of_distribution = |path: &String| {
+            let mut ends = path.match_indices('/').map(|(at, _)| &path[..at]);
+            ends.any(|folder| {
+                let has = |name: &str| files.has(&format!("{folder}/{name}"));
+                has("pyproject.toml") || has("setup.py")
+            })
+        };
+        if metadata.file.is_none() && found.iter().all(is_of_distribution) {
+            return Err(OF_DISTRIBUTIONS);
         }
         Ok(Self {
             files: found,

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::super::super::detection::RepositoryFiles;
+use super::super::super::imports::joined_path;
 use super::super::super::runner::{RunnerName, TestSettings};
 use super::Package;
 use super::command::{ScriptCommand, commands, program_name, steps};
+use crate::typescript::workspaces::built_entry;
 
 /// The tests of a repository.
 #[derive(Debug)]
@@ -241,6 +243,46 @@ impl ScriptTests {
         !folders.into_iter().flatten().any(maps)
     }
 
+    /// Returns the reason why completions can't be judged by these tests, if all that they import of
+    /// the package is what a build writes.
+    pub(super) fn imports_own_build(
+        &self,
+        files: &RepositoryFiles,
+        package: &Package,
+    ) -> Option<String> {
+        let entry = built_entry(&package.0, &|path| files.has(path))?;
+        if !self.imports_builds(files) {
+            return None;
+        }
+        let name = package.text("name").unwrap_or_default();
+        let tests: Vec<&str> = files.paths().filter(|path| is_test(path)).collect();
+        let mut imports_build = false;
+        for path in &tests {
+            let text = files.read(path).unwrap_or_default();
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            for imported in imported(&text) {
+                let Some(other) = imported
+                    .starts_with('.')
+                    .then(|| joined_path(folder, imported))
+                else {
+                    imports_build |= imported == name;
+                    continue;
+                };
+                let other = other.unwrap_or_default();
+                if other.is_empty() || entry.starts_with(&other) {
+                    imports_build = true;
+                } else if !is_test(&format!("{other}.ts")) {
+                    return None;
+                }
+            }
+        }
+        imports_build.then(|| {
+            format!(
+                "its tests import `{entry}`, which a build writes, and completions are not built"
+            )
+        })
+    }
+
     /// The first file or pattern among the arguments that a build writes.
     fn built_argument(&self, files: &RepositoryFiles) -> Option<&str> {
         const BUILT: [&str; 5] = ["build", "dist", "out", "output", ".build"];
@@ -390,13 +432,65 @@ fn is_no_word(rest: &str) -> bool {
     !rest.starts_with(|letter: char| letter.is_alphanumeric())
 }
 
-/// True if a file of tests uses Node's own test framework.
+/// True if a file has the name of tests, or is in a folder of tests.
+fn is_test(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.split('.').next().unwrap_or_default();
+    let ends = [".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"];
+    let named = name.contains(".test.") || name.contains(".spec.") || stem.ends_with("_test");
+    let of_tests = ["test", "tests", "__tests__", "spec"];
+    let within = folders.split('/').any(|folder| of_tests.contains(&folder)) || stem == "test";
+    (named || within) && ends.iter().any(|end| name.ends_with(end))
+}
+
+/// The paths and packages that a text imports.
+fn imported(text: &str) -> impl Iterator<Item = &str> {
+    let parts: Vec<&str> = text.split(['\'', '"']).collect();
+    let pairs = parts.windows(2).map(|pair| (pair[0], pair[1]));
+    let words = ["from", "require(", "import", "import("];
+    let found =
+        pairs.filter(move |(before, _)| words.iter().any(|word| before.trim_end().ends_with(word)));
+    found.map(|(_, name)| name).collect::<Vec<_>>().into_iter()
+}
+
+/// The most files that are looked through for Node's test framework.
+const LOOKED_THROUGH: usize = 100;
+
+/// True if a file, or one that it imports, uses Node's own test framework: a file may only list
+/// those with the tests.
 fn uses_node_test(files: &RepositoryFiles, path: &str) -> bool {
-    let path = path.trim_start_matches("./");
-    let text = files.read(path).unwrap_or_default();
-    ["'node:test'", "\"node:test\""]
-        .iter()
-        .any(|name| text.contains(name))
+    let mut found = vec![path.trim_start_matches("./").to_owned()];
+    let mut at = 0;
+    while let Some(path) = found.get(at).cloned() {
+        at += 1;
+        let text = files.read(&path).unwrap_or_default();
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        for name in imported(&text) {
+            if name == "node:test" {
+                return true;
+            }
+            let path = name.starts_with('.').then(|| joined_path(folder, name));
+            if let Some(other) = path.flatten().and_then(|path| script_at(files, &path))
+                && found.len() < LOOKED_THROUGH
+                && !found.contains(&other)
+            {
+                found.push(other);
+            }
+        }
+    }
+    false
+}
+
+/// The file that an import of a path reads.
+fn script_at(files: &RepositoryFiles, path: &str) -> Option<String> {
+    const ENDS: [&str; 6] = ["", ".js", ".mjs", ".cjs", "/index.js", "/index.mjs"];
+    let paths = ENDS.iter().map(|end| format!("{path}{end}"));
+    paths.filter(|path| files.has(path)).find(|path| {
+        let is_script = |end: &str| path.ends_with(end);
+        [".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]
+            .into_iter()
+            .any(is_script)
+    })
 }
 
 /// The runner that a command starts, if it starts one of ours.

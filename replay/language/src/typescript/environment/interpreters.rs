@@ -7,6 +7,8 @@ use super::super::super::environment::{
     EnvironmentError, EnvironmentKind, Interpreter, Toolchain, beyond_usr,
 };
 use super::super::super::programs::answer;
+use super::OLDEST_NODE;
+use super::ranges::NodeRange;
 
 /// Folders of version managers below the home folder: each has a folder per version, in which the
 /// program is at the second path.
@@ -18,8 +20,8 @@ const VERSION_MANAGERS: [(&str, &str); 5] = [
     (".asdf/installs/nodejs", "bin/node"),
 ];
 
-/// A Node.js of a version such as `20` or `20.11`: the one on the search path, a version manager's,
-/// or one that npm fetches.
+/// A Node.js of a version such as `20` or `20.11`, or in a range such as `>=22.12`: the one on the
+/// search path, a version manager's, or one that npm fetches.
 ///
 /// # Errors
 /// [`EnvironmentError::MissingProgram`] if there is none.
@@ -31,13 +33,21 @@ pub(super) fn find(toolchain: &Toolchain, wanted: &str) -> Result<Interpreter, E
             how_to_get,
         )
     };
-    if wanted.is_empty() || !wanted.split('.').all(|part| part.parse::<u32>().is_ok()) {
+    let parsed = NodeRange::parse(wanted);
+    let range = parsed.filter(|_| wanted.contains(|letter: char| letter.is_ascii_digit()));
+    let found = range.and_then(|range| {
+        // Of what a project allows, what works here.
+        let range = range.from(OLDEST_NODE).unwrap_or(range);
+        Some((range.oldest()?, range))
+    });
+    let Some((oldest, range)) = found else {
         return Err(missing(
-            "`node` in its manifest must be a version such as `20` or `20.11`, so correct that"
+            "`node` in its manifest must be a version such as `20` or `20.11`, or a range such as \
+             `>=22.12`, so correct that"
                 .to_owned(),
         ));
-    }
-    let is_wanted = |found: &Interpreter| found.has_version(wanted);
+    };
+    let is_wanted = |found: &Interpreter| range.contains(&found.version);
     let usual = ask(&toolchain.node);
     if let Ok(found) = &usual
         && is_wanted(found)
@@ -63,9 +73,10 @@ pub(super) fn find(toolchain: &Toolchain, wanted: &str) -> Result<Interpreter, E
         Ok(found) => format!("the one found is {}", found.version),
         Err(found) => format!("none could be run ({found})"),
     };
-    fetch(toolchain, wanted).map_err(|reason| {
+    fetch(toolchain, &oldest, &range).map_err(|reason| {
         missing(format!(
-            "{found}, and npm could not fetch that version ({reason}), so install it, e.g. by `nvm install {wanted}`"
+            "{found}, and npm could not fetch another ({reason}), so install one, e.g. by `nvm \
+             install {oldest}`"
         ))
     })
 }
@@ -115,7 +126,7 @@ fn managed() -> Vec<PathBuf> {
 }
 
 /// A version that npm has as a package, fetched into npm's own cache.
-fn fetch(toolchain: &Toolchain, wanted: &str) -> Result<Interpreter, String> {
+fn fetch(toolchain: &Toolchain, wanted: &str, range: &NodeRange) -> Result<Interpreter, String> {
     let machine = match std::env::consts::ARCH {
         "x86_64" => "x64",
         "aarch64" => "arm64",
@@ -129,7 +140,7 @@ fn fetch(toolchain: &Toolchain, wanted: &str) -> Result<Interpreter, String> {
     let said = answer(&mut npm)?;
     let path = said.lines().last().unwrap_or_default().trim();
     let found = ask(Path::new(path))?;
-    match found.version.starts_with(wanted) {
+    match range.contains(&found.version) {
         true => Ok(found),
         false => Err(format!("it started {}", found.version)),
     }

@@ -294,6 +294,7 @@ impl Section<'_> {
             packages,
             requires,
             spare: Vec::new(),
+            before_may_fail: false,
             file: file.map(|(path, _)| path),
             install: install.map(|(path, _)| path),
             extras: list("extras")?,

@@ -9,6 +9,7 @@ use super::spares::SpareSandboxes;
 use super::transformer::{START_TIME, Transformer};
 use super::versions::VersionsRun;
 use crate::error::VerdictError;
+use crate::judged_code::ChangedFile;
 use crate::runner::framework::WarmProgram;
 use crate::runner::project::{ProjectRunner, TestRun, TestRunResult};
 
@@ -69,7 +70,11 @@ impl TransformedRuns {
         self.with_transformer(runner, program, |transformer| {
             let mut files = Vec::new();
             for version in &run.versions {
-                let Some(changed) = transformer.transform(&[(run.path, version.contents)])? else {
+                let change = ChangedFile {
+                    path: run.path,
+                    contents: version.contents,
+                };
+                let Some(changed) = transformer.transform(&[change])? else {
                     return Ok(None);
                 };
                 let changed = changed.replaced.into_iter().map(|file| {

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::VerdictError;
+use crate::judged_code::ChangedFile;
 use crate::runner::harness::make_readable;
 use crate::runner::layout::TRANSFORMED;
 
@@ -77,15 +78,18 @@ impl Transformer {
         })
     }
 
-    /// The overlay for runs in which files of the project have other contents, given as pairs of
-    /// path and contents; `None` if the process died or failed.
+    /// The overlay for runs with changed files; `None` if the process died or failed.
     ///
     /// # Errors
     /// The sandbox is unavailable.
     pub(super) fn transform(
         &mut self,
-        changes: &[(&str, &str)],
+        changes: &[ChangedFile<'_>],
     ) -> Result<Option<Overlay>, VerdictError> {
+        let changes: Vec<[&str; 2]> = changes
+            .iter()
+            .map(|file| [file.path, file.contents])
+            .collect();
         let line = serde_json::json!({ "changes": changes }).to_string();
         let response: Option<TransformResponse> = query(&mut self.worker, line, CHANGE_TIME)?;
         let files = response.and_then(|response| response.files);

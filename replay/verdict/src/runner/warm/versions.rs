@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::WarmWorkers;
 use super::transformed::TransformedVersions;
 use crate::error::VerdictError;
+use crate::judged_code::ChangedFile;
 use crate::runner::framework::{LoadedCode, Readiness};
 use crate::runner::harness::{RunInstructions, instruction_line};
 use crate::runner::project::{ProjectRunner, TestRun, TestRunResult};
@@ -78,14 +79,9 @@ enum LastEvent {
     Exited,
 }
 
-/// Result of running several versions.
-pub(crate) struct VersionsResult {
-    /// Result of each version that was reached; `None` if it has to run by itself.
-    pub(crate) results: Vec<Option<TestRunResult>>,
-}
-
 impl WarmWorkers {
-    /// Runs tests on several versions of a file. `None` if this framework or project can't.
+    /// Runs tests on several versions of a file. Returns the results of those that were reached,
+    /// `None` for one that has to run by itself; no list if this framework or project can't.
     /// With [`Readiness::Collected`], workers can collect the project's tests.
     ///
     /// # Errors
@@ -97,7 +93,7 @@ impl WarmWorkers {
         loaded: &LoadedCode,
         readiness: Readiness,
         memory: u64,
-    ) -> Result<Option<VersionsResult>, VerdictError> {
+    ) -> Result<Option<Vec<Option<TestRunResult>>>, VerdictError> {
         let collected = readiness == Readiness::Collected;
         let framework = &runner.framework;
         let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
@@ -111,22 +107,22 @@ impl WarmWorkers {
         {
             return Ok(None);
         }
-        let replaced = [(run.path, "")];
+        let replaced = [ChangedFile {
+            path: run.path,
+            contents: "",
+        }];
         // The scripts enforce the time limit of each version; this one bounds their sum.
         let count = u32::try_from(run.versions.len()).unwrap_or(u32::MAX);
         let wall = run.time * count + START_TIME;
+        let limits = Limits {
+            wall,
+            cpu: wall * 2,
+            memory,
+            ..Limits::default()
+        };
         let all = TestRun {
-            replaced: &replaced,
-            select: Some(run.select),
-            coverage: None,
             first_failure_ends: true,
-            test_time: None,
-            limits: Limits {
-                wall,
-                cpu: wall * 2,
-                memory,
-                ..Limits::default()
-            },
+            ..TestRun::new(&replaced, run.select, limits)
         };
         let mut instructions = VersionsInstructions {
             instructions: all.instructions(),
@@ -188,7 +184,7 @@ impl<'a> Version<'a> {
 
 impl VersionsInstructions<'_> {
     /// The results of a run with these instructions.
-    fn results(&self, runner: &ProjectRunner, finished: &Finished) -> VersionsResult {
+    fn results(&self, runner: &ProjectRunner, finished: &Finished) -> Vec<Option<TestRunResult>> {
         let reports = split_reports(&finished.reply, &self.versions);
         // Which version reached a limit that ended the run is not known.
         let is_complete = matches!(finished.end, End::Exited(_) | End::Signalled(_));
@@ -223,7 +219,7 @@ impl VersionsInstructions<'_> {
                 (!result.report.missed).then_some(result)
             }));
         }
-        VersionsResult { results }
+        results
     }
 }
 
