@@ -558,6 +558,7 @@ const SETTINGS_ELSEWHERE: &[(&[&str], &str)] = &[
 
 /// Replaces the names of Rust types in serde's errors by plain ones.
 fn in_plain_types(message: String) -> String {
+    // The value in the message may contain the word too, so serde's own one is the last.
     let Some((rest, expected)) = message.rsplit_once("expected ") else {
         return message;
     };

@@ -610,6 +610,7 @@ fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize 
         }
         let is_last = index + 1 == lines.len();
         if is_last && *needs > budget {
+            // The last line is cut in proportion to its cost, as the first one of a suffix is.
             let part = (cut - sum) / needs;
             return start + char_boundary(line, (line.len() as f64 * part).ceil() as usize);
         }

@@ -131,6 +131,7 @@ impl Outline<'_> {
         if self.file.language.is_function(node) {
             return self.put(start..body.start_byte());
         }
+        // The first and the last byte of the body are its braces.
         self.put(start..body.start_byte() + 1);
         self.put_members(body, put_member);
         self.put(body.end_byte() - 1..body.end_byte());
@@ -142,6 +143,7 @@ impl Outline<'_> {
         let mut comment: Option<Node<'_>> = None;
         for member in body.named_children(&mut cursor) {
             if self.file.language.is_comment(member) {
+                // Of several comments, the last one is right above the member.
                 comment = Some(member);
                 continue;
             }
@@ -163,6 +165,7 @@ pub fn with_body<'t>(core: Node<'t>, file: &SourceFile) -> Option<Node<'t>> {
     if core.child_by_field_name("body").is_some() {
         return Some(core);
     }
+    // In `const f = () => …`, the function is the value of the declarator.
     let mut cursor = core.walk();
     core.named_children(&mut cursor)
         .chain(core.child_by_field_name("value"))

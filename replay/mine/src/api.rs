@@ -110,6 +110,7 @@ fn hole(
     let first = before
         .iter()
         .rposition(|token| rules.ends_statement(file, **token))
+        // A hole never begins with the first token of its line.
         .map_or(1, |index| (index + 1).max(1));
     let starts: Vec<usize> = before
         .iter()

@@ -153,6 +153,7 @@ impl<'a> CategoryIndex<'a> {
             .names
             .partition_point(|name| name.at.start < range.start);
         let mut counts = WordCounts::new();
+        // Identifiers don't overlap, so their ends are in the order of their starts.
         let names = self.names[first..]
             .iter()
             .take_while(|name| name.at.end <= range.end);
@@ -388,6 +389,7 @@ fn by_syntax(
         let function = support.names.callee(*node)?;
         let member = (support.names.member)(function);
         let name = member.map_or(function, |(_, name)| name);
+        // A call on another object, such as `other.f()`, may run another function of this name.
         let own = member
             .is_none_or(|(receiver, _)| RECEIVERS.contains(&&contents[receiver.byte_range()]));
         let text = &contents[name.byte_range()];

@@ -241,6 +241,7 @@ impl<'a> DependencyIndex<'a> {
         let wrappers = LanguageSupport::for_language(language)
             .dependencies
             .definition_wrappers;
+        // Decorators and `export` are parts of a node around the definition.
         while let Some(parent) = node
             .parent()
             .filter(|parent| wrappers.contains(&parent.kind()))
@@ -258,6 +259,7 @@ impl<'a> DependencyIndex<'a> {
                 let root = parsed.tree.root_node();
                 root.descendant_for_byte_range(function.start, function.end)
             })
+            // A `decorated_definition` of Python has the function itself in this field.
             .and_then(|node| node.child_by_field_name("definition"))
             .map_or(function.start, |definition| definition.start_byte());
         start..function.end
@@ -472,6 +474,7 @@ impl<'a> DependencyIndex<'a> {
 
     /// Returns the referent in a file of a path of names, as [`find_uses`] returns it.
     fn resolve(&self, path: &'a str, names: &str, steps: usize) -> Option<NameMeaning<'a>> {
+        // In these paths, `f()` stands for the value of a call of `f`.
         let mut parts = names.split('.');
         let first = parts.next()?;
         let mut entity = self.in_scope(path, first.trim_end_matches("()"), &mut Seen::new())?;
@@ -500,8 +503,10 @@ impl<'a> DependencyIndex<'a> {
                     }
                     _ => None,
                 },
+                // What a function returns is not known.
                 DefinitionKind::Function => None,
             },
+            // `Class().super` is an instance already, so its `()` is no call of one.
             instance @ NameMeaning::Instance(_) => Some(instance),
             NameMeaning::Module(_) => None,
         }

@@ -374,6 +374,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
             .map(|name| self.file.text(name))?;
         match self.paths.last() {
             Some(outer) => outer.as_ref().map(|outer| format!("{outer}.{name}")),
+            // The outermost scope does not know a class within a function.
             None if self.scopes.len() == 1 => Some(name.to_owned()),
             None => None,
         }

@@ -209,6 +209,7 @@ fn open_pairs(language: &Language, around: &[Node<'_>], hole: &Range<usize>) -> 
     }
     pairs
         .into_iter()
+        // A mark that the text lacks is a node without bytes.
         .filter(|(open, close)| {
             open.end <= hole.start && close.start >= hole.end && !close.is_empty()
         })

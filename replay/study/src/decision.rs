@@ -126,6 +126,7 @@ impl StudyDecision {
             trust,
             sentence: String::new(),
             next_step: String::new(),
+            // Figures that their groups contradict do not show which version is the best.
             selection: main.selection.filter(|_| trust != Trust::Depends),
             smallest_gap,
             predictions,
@@ -334,6 +335,7 @@ fn predict(
         let key = FigureKey::new(version, main.language.as_deref(), &main.offline);
         let offline = input.offline.get(&key)?.figure.value()?;
         let mut second = line.predict(offline);
+        // A line has no bounds, but a share has.
         if main.second_unit == FigureUnit::Share {
             second = second.within(0.0..=1.0);
             second.value = second.value.clamp(0.0, 1.0);

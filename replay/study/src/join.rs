@@ -138,6 +138,7 @@ fn pair_versions<'a>(
         if free.is_empty() {
             free = named(&|name| name.to_lowercase() == one.0.to_lowercase());
         }
+        // With several candidates, the name alone does not decide.
         let &[other] = free.as_slice() else { continue };
         if one.0 != other.0 {
             warnings.push(format!(

@@ -103,6 +103,7 @@ type FigureRow = (String, f64, f64);
 
 /// The cluster of a hole: its file.
 fn cluster(one: &ReplayedAttempt<'_>) -> String {
+    // A path can't contain a zero byte, so the two parts stay apart.
     format!("{}\0{}", one.hole.project, one.hole.path)
 }
 

@@ -52,6 +52,7 @@ pub fn read_offline_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
         let run = Run::open(folder)?;
         let attempts = run.attempts()?;
         let configuration = run_configuration(&attempts).map(str::to_owned);
+        // All attempts that any offline figure counts.
         let counted = attempts
             .iter()
             .filter(|one| one.repair_round == 0 && one.verdict.outcome.is_counted());
@@ -71,6 +72,7 @@ pub fn read_typed_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
         let (attempts, typings) = (run.attempts()?, run.typings()?);
         let configuration = run_configuration(&attempts);
         let rows = typings.iter().filter(|one| one.is_counted()).map(|one| {
+            // It is empty if the session requested nothing.
             let own = Some(&*one.configuration).filter(|own| !own.is_empty());
             let configuration = own.or(configuration).map(str::to_owned);
             (&*one.model, configuration, &*one.hole, &*one.key)
@@ -126,6 +128,7 @@ fn read_run_side(
     read: impl Fn(&Path, Option<&BTreeSet<String>>) -> Result<StudySide, SideError>,
 ) -> Result<StudySide, SideError> {
     let mut all = Vec::new();
+    // The figures of a table don't name their holes.
     for run in paths.iter().filter(|path| !is_table(path)) {
         all.extend(measured(run)?);
     }

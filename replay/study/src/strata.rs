@@ -80,6 +80,7 @@ impl StratifiedFigures {
                     true => (signs.agreeing, signs.disagreeing),
                     false => (signs.disagreeing, signs.agreeing),
                 };
+                // Two versions have an r of 1 or -1, whatever their figures are.
                 if values.len() >= 3 && r * pooled_r < 0.0 && opposite > same {
                     against += samples;
                     // Half of the two-sided p, as the direction is given.

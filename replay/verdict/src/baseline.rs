@@ -237,7 +237,9 @@ impl Baseline {
             tests.filter(|test| test.outcome() == Some(outcome)).count()
         };
         let passing = count(TestOutcome::Passed);
+        // A skipped test does not count, and a file that can't be collected counts as one test.
         let tests = self.tests.len() - count(TestOutcome::Skipped) + self.uncollected.len();
+        // With a `min_share` of 0, one test must pass all the same.
         if passing > 0 && passing as f64 >= min_share * tests as f64 {
             return Ok(());
         }
@@ -392,6 +394,7 @@ impl Baseline {
     /// Adds a run of all tests in which every stable test had its outcome.
     pub(super) fn add_agreeing_run(&self) {
         for info in self.tests.values() {
+            // A flaky test has no outcome, so this leaves it quarantined.
             info.add_run(info.outcome());
         }
     }
@@ -483,6 +486,7 @@ impl Baseline {
             .into_iter()
             .flatten()
             .map(|(test, _)| test.as_str())
+            // Import time, whose name is empty, is no test and has no outcome.
             .filter(|test| self.outcome(test).is_some())
             .collect();
         self.seconds(&tests.into_iter().collect::<Vec<_>>())
@@ -490,6 +494,7 @@ impl Baseline {
 
     /// The file of which the most tests run lines.
     pub(super) fn most_covered_file(&self) -> Option<&str> {
+        // A file has one element for each test that runs lines of it.
         let most = self.coverage.iter().max_by_key(|(_, ranges)| ranges.len());
         most.map(|(path, _)| path.as_str())
     }
@@ -549,7 +554,9 @@ fn merge_tests(runs: &[BaselineRun]) -> BTreeMap<String, TestInfo> {
             .iter()
             .map(|run| run.result.report.tests.get(id))
             .collect();
+        // Each id comes from one of the runs, so there is a first.
         let first = results[0].map(|result| result.outcome);
+        // A run that lacks the test differs from one that has it.
         let agree = results
             .iter()
             .all(|result| result.map(|result| result.outcome) == first);

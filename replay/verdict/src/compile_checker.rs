@@ -102,6 +102,7 @@ impl CompileChecker {
             return Ok(kept);
         }
         self.check(request.clone())?;
+        // Nothing is kept of files that do not compile, or if the process does not answer.
         Ok(kept().unwrap_or_default())
     }
 
@@ -126,6 +127,7 @@ impl CompileChecker {
         });
         let mut report = TestReport::default();
         report.collect_errors = errors.collect();
+        // Otherwise the run would also lack a complete report.
         report.ended = true;
         Ok(Some(TestRunResult {
             end: End::Exited(FAILED_STATUS),

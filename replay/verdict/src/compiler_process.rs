@@ -82,6 +82,7 @@ impl CompilerProcess {
                 time_limit.as_secs()
             ));
         }
+        // `ask` takes away a process that has died.
         if let Some(worker) = worker {
             *state = ProcessState::Running(worker);
         }

@@ -142,6 +142,7 @@ impl Rules<'_> {
         }
         let is_closed = |path: &&String| !self.baseline.changes_file(path);
         if let Some(path) = run.unreadable.iter().find(is_closed) {
+            // An empty path is the project's own folder.
             let name = if path.is_empty() { "the project" } else { path };
             let sentence = format!("changes to files in {name} can't be seen");
             missing.push((Evidence::Files, sentence));

@@ -89,6 +89,7 @@ impl Executor {
         run: &TestRun<'_>,
     ) -> Result<TestRunResult, VerdictError> {
         let result = {
+            // Released at the end of this block: the exclusive lock below waits for it.
             let _shared = self.exclusive.read();
             self.execute_once(engine, run)?
         };
@@ -188,9 +189,9 @@ impl Executor {
         }
     }
 
-    /// Runs tests on versions of a file, given with its own contents, one after the other. Returns the results of the first versions, at least one; `None` for a version that
-    /// has to run by itself. Returns no results if this engine or project runs each version by
-    /// itself.
+    /// Runs tests on versions of a file, given with its own contents, one after the other. Returns
+    /// the results of the first versions, at least one; `None` for a version that has to run by
+    /// itself. Returns no results if this engine or project runs each version by itself.
     ///
     /// # Errors
     /// The sandbox is unavailable.
@@ -332,6 +333,7 @@ impl Executor {
     /// manifest sets it.
     pub(super) fn limits(&self, tests: &[&str]) -> Limits {
         let all = self.baseline.seconds(&self.baseline.stable());
+        // What a run takes beside the tests themselves, to start and to load.
         let start = self.baseline.slowest().saturating_sub(all);
         let usual = start + self.baseline.seconds(tests);
         let wall = match self.runner.timeout() {
@@ -340,6 +342,7 @@ impl Executor {
         };
         Limits {
             wall,
+            // Tests may use several processors at the same time.
             cpu: wall * 2,
             memory: self.memory_limit(),
             ..Limits::default()

@@ -89,6 +89,7 @@ impl Judge {
                 }),
             );
         }
+        // The versions that are left are judged by themselves.
         verdicts.resize(versions.len(), None);
         Ok(verdicts)
     }

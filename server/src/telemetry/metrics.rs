@@ -216,6 +216,7 @@ impl Figures {
                 seconds,
             } => {
                 let histogram = self.durations.entry(labels.clone()).or_default();
+                // A bucket of OTLP includes its upper bound.
                 let bucket = BOUNDS.iter().position(|bound| seconds <= *bound);
                 histogram.buckets[bucket.unwrap_or(BOUNDS.len())] += 1;
                 histogram.sum += seconds;

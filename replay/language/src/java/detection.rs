@@ -198,6 +198,7 @@ impl JavaModule {
         let is_named = |set: &str| {
             let mut lines = text.lines();
             lines.any(|line| {
+                // Without their first letters, these fit `<directory>` and `<sourceDirectory>`.
                 (line.contains("srcDir") || line.contains("ource>") || line.contains("irectory>"))
                     && line.contains(&format!("src/{set}"))
             })

@@ -129,6 +129,7 @@ fn file_of(repository: &Path, module: &str) -> Option<(String, String)> {
         let package = module.rsplit_once('.').map_or("", |(package, _)| package);
         return Some((plain, package.to_owned()));
     }
+    // Imports in the file of a package itself are relative to that package.
     let own = format!("{path}/__init__.py");
     repository
         .join(&own)

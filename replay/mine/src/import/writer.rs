@@ -115,6 +115,7 @@ impl ImportWriter {
             format,
             to: to.to_owned(),
             corpus,
+            // Next to the result, as a file is renamed only within one file system.
             tasks: BufWriter::new(NamedTempFile::new_in(parent).map_err(fault)?),
             folder: tempfile::Builder::new()
                 .prefix(".import")
@@ -265,6 +266,7 @@ impl ImportWriter {
         let fresh = self.folder.keep();
         open(&fresh).map_err(fault)?;
         fs::rename(&fresh, &self.corpus).map_err(fault)?;
+        // The tasks come last, so that they never name a corpus that is not there.
         open_file(tasks.as_file()).map_err(|error| ImportError::file(&to)(error))?;
         tasks
             .persist(&to)

@@ -17,6 +17,7 @@ impl TelemetryStatistics {
     pub fn table(&self, width: TextWidth) -> String {
         let mut text = String::new();
         let mut rows = self.rows.as_slice();
+        // Rows of one grouping follow each other and have the same keys.
         while let Some(first) = rows.first() {
             let same_grouping = |row: &&StatisticsRow| row.by.keys().eq(first.by.keys());
             let count = rows.iter().take_while(same_grouping).count();
@@ -70,6 +71,7 @@ fn columns<'a>(figures: impl Iterator<Item = &'a VariantEstimates>, first: &[&st
     let mut kept: Vec<(&str, u64, String)> = Vec::new();
     for name in figures.flat_map(|figures| figures.keys()) {
         if let Some((kind, horizon)) = name.split_once('@') {
+            // As a number, so that 30 seconds come before 120.
             let horizon = horizon.parse().unwrap_or(u64::MAX);
             kept.push((kind, horizon, name.clone()));
         }

@@ -129,6 +129,7 @@ impl BlindTrial {
     /// The same for characters that entered a file, if a model had answered there.
     pub(super) fn model_name_of_entered(&self, entered: &EnteredCharacters) -> Option<String> {
         let model = entered.model.clone()?;
+        // These events don't name their trial, so its time and its models identify it.
         let hidden = self.trial.as_ref().is_some_and(|(trial, began)| {
             entered.at_ms >= *began && trial.0.contains(&entered.named)
         });

@@ -121,6 +121,7 @@ fn detect_most_tested(
     source: &SourcePin,
 ) -> Option<Manifest> {
     let counted = packages.iter().map(|folder| {
+        // A test in a package within this one counts for the inner one.
         let is_inner = |path: &str| {
             let others = packages.iter().filter(|other| other.len() > folder.len());
             let mut inside = others.filter_map(|other| path.strip_prefix(other.as_str()));

@@ -50,6 +50,7 @@ type Checker struct {
 
 // checkFiles answers a line for every line on the standard input.
 func checkFiles(root string, arguments []string) error {
+	// The first line, `{}`, instructs nothing.
 	if _, err := readLine(os.Stdin); err != nil {
 		return err
 	}
@@ -111,6 +112,7 @@ func newChecker(run *Run) (*Checker, error) {
 			GoVersion string
 		}
 	}
+	// With `-export`, packages are compiled, and each has the path of the file with its types.
 	all, err := list[listed](run, "-e", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Module")
 	if err != nil {
 		return nil, err
@@ -228,6 +230,7 @@ func sentences(err error) string {
 // typeErrors returns what is wrong with a package in which a file is replaced, a line for each error.
 func (checker *Checker) typeErrors(known *CheckedPackage, path string, changed *ast.File) string {
 	var lines []string
+	// With a function for errors, the check goes on after the first one.
 	settings := types.Config{
 		GoVersion: known.version,
 		Importer:  checker.importer,

@@ -269,6 +269,7 @@ impl ScriptTests {
                     continue;
                 };
                 let other = other.unwrap_or_default();
+                // A test may name the folder of the entry, or the entry without its ending.
                 if other.is_empty() || entry.starts_with(&other) {
                     imports_build = true;
                 } else if !is_test(&format!("{other}.ts")) {

@@ -111,6 +111,7 @@ impl Section<'_> {
             "pypi" => {
                 let pin = Pip.parse_pin(&location);
                 expect(pin.is_some(), "must be an exact pin, `NAME==VERSION`")?;
+                // Without a pin, `expect` has returned an error.
                 let (name, version) = pin.unwrap_or_default();
                 let sha256 = self.sha256(kind)?;
                 Ok(SourcePin::Pypi {
