@@ -6,7 +6,7 @@ type Numbers = [u32; 3];
 
 /// The versions of Node.js that a project allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeRange(Vec<Span>);
+pub(crate) struct NodeRange(Vec<Span>);
 
 /// Versions from one to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Span {
 impl NodeRange {
     /// Parses a range such as `^20.19 || >=22.12`; `None` if it is none.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         text.split("||")
             .map(parse_span)
             .collect::<Option<_>>()
@@ -54,7 +54,7 @@ impl NodeRange {
 
     /// True if a version such as `20.11.1` is in it.
     #[must_use]
-    pub fn contains(&self, version: &str) -> bool {
+    pub(crate) fn contains(&self, version: &str) -> bool {
         parse_partial(version).is_some_and(|parts| {
             let version = padded(&parts);
             self.0.iter().any(|span| span.contains(version))
@@ -63,7 +63,7 @@ impl NodeRange {
 
     /// The versions from (major, minor) on that are in it; `None` if there are none.
     #[must_use]
-    pub fn from(&self, (major, minor): (u32, u32)) -> Option<Self> {
+    pub(crate) fn from(&self, (major, minor): (u32, u32)) -> Option<Self> {
         let least = Span {
             least: [major, minor, 0],
             below: None,
@@ -75,7 +75,7 @@ impl NodeRange {
 
     /// True if every version from (major, minor) on is in it.
     #[must_use]
-    pub fn allows_all_from(&self, (major, minor): (u32, u32)) -> bool {
+    pub(crate) fn allows_all_from(&self, (major, minor): (u32, u32)) -> bool {
         let all = |span: &Span| span.below.is_none() && span.least <= [major, minor, 0];
         self.0.iter().any(all)
     }
@@ -83,7 +83,7 @@ impl NodeRange {
     /// A version that package clients and version managers understand, `22` or `22.3`, whose
     /// newest release is in the range.
     #[must_use]
-    pub fn oldest(&self) -> Option<String> {
+    pub(crate) fn oldest(&self) -> Option<String> {
         let span = self.0.iter().min_by_key(|span| span.least)?;
         let [major, minor, _] = span.least;
         // `22` means the newest release of 22, which the range may not have.
