@@ -71,7 +71,7 @@ use fillrate_language::task::{HoleKind, TaskError};
 use fillrate_mine::import::ImportError;
 use fillrate_report::export::ExportError;
 use fillrate_report::pages::HtmlReportError;
-use fillrate_report::table::allow_any_width;
+use fillrate_report::table::TextWidth;
 use fillrate_verdict::corpus::manifest::ManifestError;
 use fillrate_verdict::corpus::pack::PackError;
 use fillrate_verdict::corpus::{Corpus, CorpusError};
@@ -82,9 +82,10 @@ use tracing_subscriber::EnvFilter;
 /// Runs the program as its command line says.
 pub(crate) fn main() -> ExitCode {
     let CommandLine { wide, command } = parse();
-    if wide {
-        allow_any_width();
-    }
+    let width = match wide {
+        true => TextWidth::UNLIMITED,
+        false => TextWidth::of_output(),
+    };
     start_log();
     let outcome = match command {
         Command::Serve(arguments) => serve::run(arguments),
@@ -92,30 +93,30 @@ pub(crate) fn main() -> ExitCode {
         Command::Retrieve(arguments) => retrieve::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
-        Command::Replay(arguments) => replay::run(&arguments),
-        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments, width),
+        Command::Compare(arguments) => compare::run(&arguments, width),
         Command::Mine(arguments) => mine::run(&arguments),
-        Command::Mutate(arguments) => mutate::run(&arguments),
+        Command::Mutate(arguments) => mutate::run(&arguments, width),
         Command::Augment(arguments) => augment::run(&arguments),
-        Command::Show(arguments) => show::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments, width),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::ExportTasks(arguments) => export_tasks::run(&arguments),
-        Command::ExportTuning(arguments) => export_tuning::run(&arguments),
+        Command::ExportTuning(arguments) => export_tuning::run(&arguments, width),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Fleet(arguments) => fleet::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Pack(arguments) => pack::run(&arguments),
         Command::Unpack(arguments) => pack::run_unpack(&arguments),
-        Command::AuditDistance(arguments) => audit_distance::run(&arguments),
-        Command::AuditLeakage(arguments) => audit_leakage::run(&arguments),
-        Command::Annotate(arguments) => annotate::run(&arguments),
-        Command::Score(arguments) => score::run(&arguments),
-        Command::Stats(arguments) => stats::run(&arguments),
-        Command::Study(arguments) => study::run(&arguments),
-        Command::Plan(arguments) => plan::run(&arguments),
+        Command::AuditDistance(arguments) => audit_distance::run(&arguments, width),
+        Command::AuditLeakage(arguments) => audit_leakage::run(&arguments, width),
+        Command::Annotate(arguments) => annotate::run(&arguments, width),
+        Command::Score(arguments) => score::run(&arguments, width),
+        Command::Stats(arguments) => stats::run(&arguments, width),
+        Command::Study(arguments) => study::run(&arguments, width),
+        Command::Plan(arguments) => plan::run(&arguments, width),
         Command::Import(arguments) => import::run(&arguments),
-        Command::Telemetry(arguments) => telemetry::run(&arguments),
+        Command::Telemetry(arguments) => telemetry::run(&arguments, width),
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => pages::print_completions(&arguments),
@@ -704,12 +705,9 @@ enum CliError {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// Examples and predictions.
+    /// A side of a study.
     #[error(transparent)]
-    Input(#[from] score::InputError),
-    /// A table of figures.
-    #[error(transparent)]
-    Table(#[from] fillrate_study::table::TableError),
+    Side(#[from] fillrate_study::sides::SideError),
     /// A study.
     #[error(transparent)]
     Study(#[from] fillrate_study::StudyError),

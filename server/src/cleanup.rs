@@ -63,6 +63,7 @@ impl<'a> Cleaner<'a> {
         }
         let mut decisions: Vec<Decision> = Vec::new();
         let mut text = raw.to_owned();
+        // A streamed completion is checked at each line end, so a whole one is too: both end alike.
         let end = line_ends(raw).find_map(|end| Some((end, self.completed_by(&raw[..end])?)));
         // A completion that a rule ended is finished, even if its model would have written more.
         let finish = end.map_or(finish, |_| Finish::Enough);
@@ -188,6 +189,7 @@ impl EndDetector<'_> {
     /// True if no text that may follow `so_far` can change what [`clean`] keeps of it. Each call's
     /// `so_far` extends that of the previous call.
     pub fn is_complete(&mut self, so_far: &str) -> bool {
+        // A check reads only the text up to its line end, so earlier line ends need no second one.
         let checked = self.checked;
         for end in line_ends(&so_far[checked..]).map(|end| checked + end) {
             self.checked = end;

@@ -98,6 +98,7 @@ impl Configuration {
         };
         let mut deciding =
             serde_json::json!({"model": model, "context": context, "cleanup": self.cleanup});
+        // Added only if it is set, so that settings without a gate keep their fingerprint.
         if let Some(gate) = &self.typing.gate {
             deciding["gate"] = serde_json::json!(gate);
         }
@@ -247,11 +248,6 @@ impl Profile {
     /// True if it uses values that a request provides.
     pub const fn heeds_given(self) -> bool {
         matches!(self, Self::Reference | Self::Given)
-    }
-
-    /// True if the repository's files are read. If not, a model does not learn from them either.
-    pub const fn reads_repository(self) -> bool {
-        !matches!(self, Self::None | Self::Given)
     }
 
     /// True if it needs embeddings.
@@ -562,6 +558,7 @@ const SETTINGS_ELSEWHERE: &[(&[&str], &str)] = &[
 
 /// Replaces the names of Rust types in serde's errors by plain ones.
 fn in_plain_types(message: String) -> String {
+    // The value in the message may contain the word too, so serde's own one is the last.
     let Some((rest, expected)) = message.rsplit_once("expected ") else {
         return message;
     };
@@ -592,6 +589,7 @@ fn with_pointer(message: String) -> String {
     let mut plain = String::new();
     let mut was_small = false;
     for character in name.chars() {
+        // A small letter before a capital ends a word: `maxTokens` is `max_tokens`.
         if character.is_ascii_uppercase() && was_small {
             plain.push('_');
         }

@@ -83,6 +83,7 @@ impl TextChange {
             .zip(after.chars())
             .take_while(|(old, new)| old == new);
         let head: usize = alike.map(|(same, _)| same.len_utf8()).sum();
+        // The common end is searched behind the common start, so that the two never overlap.
         let (before, after) = (&before[head..], &after[head..]);
         let alike = before.chars().rev().zip(after.chars().rev());
         let tail: usize = alike
@@ -185,6 +186,7 @@ impl Snapshot {
         let (start_position, old_end_position) = (point(&self.text, start), point(&self.text, end));
         self.text.splice(range, text);
         let new_end = ByteOffset(start.0 + text.len());
+        // A text with a carriage return has no tree, so there is nothing to parse from later.
         self.syntax.earlier = older.filter(|_| !text.contains('\r')).map(|mut tree| {
             tree.edit(&InputEdit {
                 start_byte: start.0,

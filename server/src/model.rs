@@ -1,17 +1,15 @@
 //! The [`Model`] trait, one file per wire protocol, and the embedded model.
 
 mod anthropic_messages;
-mod deepseek_fim;
 mod embedded;
 pub mod embeddings;
 mod empty;
+mod fim_api;
 mod http;
-mod inception_fim;
 mod key_command;
 mod llama;
 mod llama_completion;
 mod llama_infill;
-mod mistral_fim;
 mod ollama_generate;
 mod openai_chat;
 mod openai_completions;
@@ -33,11 +31,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use self::anthropic_messages::AnthropicMessages;
-use self::deepseek_fim::DeepseekFim;
-use self::inception_fim::InceptionFim;
+use self::fim_api::{FimApi, FimProvider};
 use self::llama_completion::LlamaCompletion;
 use self::llama_infill::LlamaInfill;
-use self::mistral_fim::MistralFim;
 use self::ollama_generate::OllamaGenerate;
 use self::openai_chat::OpenAiChat;
 use self::openai_completions::OpenAiCompletions;
@@ -65,6 +61,7 @@ pub fn open(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Arc<dyn Model>, ModelError> {
     settings.check()?;
+    let fim = |provider| http::open(settings, environment, FimApi::new(provider, settings)?);
     match settings.protocol {
         Protocol::Embedded => Ok(Arc::new(EmbeddedModel::new())),
         Protocol::OpenAiCompletions => {
@@ -79,9 +76,9 @@ pub fn open(
         Protocol::AnthropicMessages => {
             http::open(settings, environment, AnthropicMessages::new(settings)?)
         }
-        Protocol::MistralFim => http::open(settings, environment, MistralFim::new(settings)?),
-        Protocol::DeepseekFim => http::open(settings, environment, DeepseekFim::new(settings)?),
-        Protocol::InceptionFim => http::open(settings, environment, InceptionFim::new(settings)?),
+        Protocol::MistralFim => fim(FimProvider::Mistral),
+        Protocol::DeepseekFim => fim(FimProvider::Deepseek),
+        Protocol::InceptionFim => fim(FimProvider::Inception),
         Protocol::OllamaGenerate => {
             http::open(settings, environment, OllamaGenerate::new(settings)?)
         }
@@ -250,6 +247,7 @@ pub struct RequestOutline {
 /// # Errors
 /// [`ModelError::Settings`] if the settings are faulty.
 pub fn outline(settings: &ModelSettings) -> Result<Option<RequestOutline>, ModelError> {
+    // Opening a model runs the command that prints the key, which the outline does not need.
     let keyless = ModelSettings {
         key_env: None,
         key_command: None,
@@ -456,6 +454,8 @@ impl ReachFault {
     fn from_reason(reason: &str) -> Self {
         let reason = reason.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+        // The specific texts come first: faults of names and dates also contain the word
+        // `certificate`.
         if has(&["not valid for name", "notvalidforname"]) {
             Self::WrongName
         } else if has(&["expired", "not valid yet", "notvalidyet"]) {

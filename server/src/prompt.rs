@@ -472,6 +472,7 @@ impl Family {
                 }
                 for window in windows {
                     outside.push_str(window);
+                    // After the last window, the token precedes the file to complete.
                     outside.push_str(file);
                 }
                 let mut inside = String::new();
@@ -594,6 +595,7 @@ fn suffix_end(suffix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
 fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize {
     let lines: Vec<_> = prefix.split_inclusive('\n').collect();
     let costs: Vec<_> = lines.iter().map(|line| cost(line)).collect();
+    // Without a budget, the steps below would have no length.
     let budget = budget.max(1.0);
     let over = costs.iter().sum::<f64>() - budget;
     if over <= 0.0 {
@@ -608,6 +610,7 @@ fn prefix_start(prefix: &str, budget: f64, cost: &dyn Fn(&str) -> f64) -> usize 
         }
         let is_last = index + 1 == lines.len();
         if is_last && *needs > budget {
+            // The last line is cut in proportion to its cost, as the first one of a suffix is.
             let part = (cut - sum) / needs;
             return start + char_boundary(line, (line.len() as f64 * part).ceil() as usize);
         }

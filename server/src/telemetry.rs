@@ -631,6 +631,7 @@ impl Recorder {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
+        // A weak reference, so that the timer does not keep an ended session alive.
         let (recorder, uri) = (Arc::downgrade(self), uri.to_owned());
         runtime.spawn(async move {
             tokio::time::sleep(COMMAND_TIMEOUT).await;

@@ -145,6 +145,7 @@ impl Workspace {
             .into_iter()
             .map(|root| {
                 let prefix = if several {
+                    // The root of the file system has no name.
                     let name = root.file_name().map_or_else(
                         || "root".to_owned(),
                         |name| name.to_string_lossy().into_owned(),
@@ -379,6 +380,7 @@ impl Workspace {
                 continue;
             };
             let absolute = entry.path();
+            // A nested workspace folder is walked by itself.
             let elsewhere = |other: &Folder| other.root == absolute && other.root != folder.root;
             if self.folders.iter().any(elsewhere) {
                 continue;

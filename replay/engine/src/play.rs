@@ -26,6 +26,7 @@ mod predictions;
 pub mod projects;
 pub mod replay;
 mod schedule;
+pub mod score;
 mod subject;
 pub mod tasks;
 pub mod tuning;

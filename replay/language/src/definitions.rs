@@ -93,6 +93,7 @@ impl Definitions {
         let index = self.all.len();
         if let Some(owner) = definition.owner {
             let members = &mut self.all[owner].members;
+            // Of several members of one name, such as overloads, the first counts.
             members.entry(definition.name.clone()).or_insert(index);
         }
         self.all.push(definition);

@@ -199,6 +199,7 @@ impl RepositoryFiles {
             .filter_map(|path| path[start..].split_once('/'))
             .map(|(name, _)| name)
             .collect();
+        // Paths are sorted, so those below one folder are adjacent.
         folders.dedup();
         folders
     }

@@ -165,6 +165,7 @@ impl Interpreter {
     /// True if its version is `wanted` or begins with it, as `20.11.1` does with `20`.
     pub(crate) fn has_version(&self, wanted: &str) -> bool {
         let rest = self.version.strip_prefix(wanted);
+        // `3.1` must not match `3.11`.
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
@@ -371,6 +372,7 @@ pub(crate) fn at_least(version: &str, least: (u32, u32)) -> bool {
 /// Returns the paths outside `/usr`, which a sandbox with `/usr` does not have, each once and none
 /// inside another.
 pub(crate) fn beyond_usr(mut roots: Vec<PathBuf>) -> Vec<PathBuf> {
+    // Sorted, a folder comes before the folders inside it.
     roots.sort();
     roots.dedup();
     let mut kept: Vec<PathBuf> = Vec::new();

@@ -16,7 +16,7 @@ use super::category::CategoryRules;
 use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
 use super::runner::RunnerName;
-use super::support::LanguageSupport;
+use super::support::{LanguageSupport, ScorerKeywords};
 
 pub(super) static GO: LanguageSupport = LanguageSupport {
     name: "go",
@@ -62,37 +62,12 @@ pub(super) static GO: LanguageSupport = LanguageSupport {
         loops: &["for_statement"],
     },
     tests: &test_conventions::CONVENTIONS,
-    scorer_keywords: KEYWORDS,
+    // Without predeclared names, <https://go.dev/ref/spec#Keywords>; CrossCodeEval's scorer has none.
+    scorer_keywords: ScorerKeywords::Except(&[
+        "any", "append", "bool", "byte", "error", "false", "float64", "int", "int64", "iota",
+        "len", "make", "nil", "panic", "rune", "string", "true",
+    ]),
 };
-
-/// The language's, <https://go.dev/ref/spec#Keywords>; CrossCodeEval's scorer has none.
-const KEYWORDS: &[&str] = &[
-    "break",
-    "case",
-    "chan",
-    "const",
-    "continue",
-    "default",
-    "defer",
-    "else",
-    "fallthrough",
-    "for",
-    "func",
-    "go",
-    "goto",
-    "if",
-    "import",
-    "interface",
-    "map",
-    "package",
-    "range",
-    "return",
-    "select",
-    "struct",
-    "switch",
-    "type",
-    "var",
-];
 
 /// Returns the byte after the brace that opens the block of the header that contains a token, or
 /// after the colon of a `case`.
@@ -101,6 +76,7 @@ fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {
     while node.id() != statement.id() {
         node = node.parent()?;
         let mut cursor = node.walk();
+        // The block of a function literal does not end the header that contains the literal.
         let end = node
             .children(&mut cursor)
             .filter(|child| child.start_byte() >= token.end_byte())

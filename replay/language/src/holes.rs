@@ -29,6 +29,7 @@ impl HoleRules {
     /// True if the paper's scorer would cut a reference before its end, so that no completion could
     /// match it.
     pub fn is_cut(&self, reference: &str) -> bool {
+        // The reference itself may end with such a token.
         let end = self
             .statement_ends
             .iter()

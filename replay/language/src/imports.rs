@@ -61,6 +61,7 @@ pub(crate) fn files_in_folder<'f, 'a: 'f>(
         folder => format!("{folder}/"),
     };
     let from = (Bound::Included(start.as_str()), Bound::Unbounded);
+    // The set is sorted, so the first path without the folder's prefix ends the folder.
     let below = files.range::<str, _>(from).copied();
     below
         .map_while(move |path| Some((path, path.strip_prefix(start.as_str())?)))

@@ -17,7 +17,7 @@ use super::category::CategoryRules;
 use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
 use super::runner::RunnerName;
-use super::support::LanguageSupport;
+use super::support::{LanguageSupport, ScorerKeywords};
 
 pub(super) static JAVA: LanguageSupport = LanguageSupport {
     name: "java",
@@ -64,61 +64,8 @@ pub(super) static JAVA: LanguageSupport = LanguageSupport {
         ],
     },
     tests: &test_conventions::CONVENTIONS,
-    scorer_keywords: KEYWORDS,
+    // Those of the Java Language Specification, §3.9, and `var`.
+    scorer_keywords: ScorerKeywords::Except(&[
+        "false", "null", "permits", "record", "sealed", "true", "yield",
+    ]),
 };
-
-/// Those of the Java Language Specification, §3.9, and `var`, without the literals `true`,
-/// `false` and `null` and without `_`.
-const KEYWORDS: &[&str] = &[
-    "abstract",
-    "assert",
-    "boolean",
-    "break",
-    "byte",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extends",
-    "final",
-    "finally",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "implements",
-    "import",
-    "instanceof",
-    "int",
-    "interface",
-    "long",
-    "native",
-    "new",
-    "package",
-    "private",
-    "protected",
-    "public",
-    "return",
-    "short",
-    "static",
-    "strictfp",
-    "super",
-    "switch",
-    "synchronized",
-    "this",
-    "throw",
-    "throws",
-    "transient",
-    "try",
-    "var",
-    "void",
-    "volatile",
-    "while",
-];

@@ -298,6 +298,7 @@ fn edits(
             range,
             node,
         };
+        // A node that only touches the range may have an insertion at its bound.
         if node.end_byte() < range.start || node.start_byte() > range.end || site.is_untouched() {
             continue;
         }

@@ -169,6 +169,7 @@ pub(crate) fn condition_as_in_c(node: Node<'_>) -> Option<Node<'_>> {
         _ => return None,
     };
     match (node.kind(), condition.kind()) {
+        // `for (;;)` has an empty statement as its condition.
         (_, "empty_statement") => None,
         // Here the parentheses belong to the statement.
         ("if_statement" | "while_statement" | "do_statement", "parenthesized_expression") => {

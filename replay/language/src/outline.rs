@@ -82,6 +82,7 @@ impl Outline<'_> {
     /// Adds the signature of a member, its lines after the first moved right by its indentation.
     pub(crate) fn put_member_signature(&mut self, range: Range<usize>) {
         let indentation = self.indentation(range.start).to_owned();
+        // `put` indents the first line already.
         let second = self.lines.len() + 1;
         self.put(range);
         for line in self.lines.iter_mut().skip(second) {
@@ -130,6 +131,7 @@ impl Outline<'_> {
         if self.file.language.is_function(node) {
             return self.put(start..body.start_byte());
         }
+        // The first and the last byte of the body are its braces.
         self.put(start..body.start_byte() + 1);
         self.put_members(body, put_member);
         self.put(body.end_byte() - 1..body.end_byte());
@@ -141,6 +143,7 @@ impl Outline<'_> {
         let mut comment: Option<Node<'_>> = None;
         for member in body.named_children(&mut cursor) {
             if self.file.language.is_comment(member) {
+                // Of several comments, the last one is right above the member.
                 comment = Some(member);
                 continue;
             }
@@ -162,6 +165,7 @@ pub fn with_body<'t>(core: Node<'t>, file: &SourceFile) -> Option<Node<'t>> {
     if core.child_by_field_name("body").is_some() {
         return Some(core);
     }
+    // In `const f = () => …`, the function is the value of the declarator.
     let mut cursor = core.walk();
     core.named_children(&mut cursor)
         .chain(core.child_by_field_name("value"))
@@ -178,6 +182,7 @@ fn at_the_margin(lines: &[String]) -> String {
     let lines: Vec<&str> = lines
         .iter()
         .map(|line| {
+            // A line that is indented less than the first one loses only what it has.
             let blank = line.len() - line.trim_start().len();
             &line[blank.min(margin)..]
         })

@@ -17,7 +17,7 @@ use super::category::CategoryRules;
 use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
 use super::runner::RunnerName;
-use super::support::LanguageSupport;
+use super::support::{LanguageSupport, ScorerKeywords};
 
 pub(super) static PYTHON: LanguageSupport = LanguageSupport {
     name: "python",
@@ -59,15 +59,8 @@ pub(super) static PYTHON: LanguageSupport = LanguageSupport {
         loops: &["for_statement", "while_statement", "for_in_clause"],
     },
     tests: &test_conventions::CONVENTIONS,
-    scorer_keywords: SCORER_KEYWORDS,
+    scorer_keywords: ScorerKeywords::Except(&["False", "True"]),
 };
-
-/// Python's, as of its version 3.7 and newer, without `True` and `False`.
-const SCORER_KEYWORDS: &[&str] = &[
-    "None", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
-    "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
-];
 
 /// Returns the byte after the colon of the header, or after the decorator, that contains a token.
 fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {
@@ -82,6 +75,7 @@ fn header_end<'t>(token: Node<'t>, statement: Node<'t>) -> Option<usize> {
             .children(&mut cursor)
             .find(|child| child.kind() == "block" && child.start_byte() >= token.end_byte());
         if let Some(block) = block {
+            // Comments may come between the colon and the block.
             let mut before = block.prev_sibling();
             while let Some(colon) = before.filter(|sibling| sibling.kind() != ":") {
                 before = colon.prev_sibling();

@@ -8,7 +8,7 @@ use fillrate_metrics::ScoringSyntax;
 use fillrate_syntax::Language;
 use tree_sitter::{Node, Parser};
 
-use super::support::LanguageSupport;
+use super::support::{LanguageSupport, ScorerKeywords};
 use super::unread::{UNREAD_LANGUAGES, UnreadLanguage};
 
 /// A language as CrossCodeEval's scorer sees it: where a statement ends, and which words are no
@@ -19,12 +19,20 @@ pub struct ScoringLanguage {
     pub name: &'static str,
     /// The grammar that finds a statement's end, if indentation delimits the language's blocks.
     grammar: Option<&'static Language>,
+    /// The language's own keywords.
     keywords: &'static [&'static str],
+    scorer_keywords: ScorerKeywords,
 }
 
 impl ScoringSyntax for ScoringLanguage {
-    fn keywords(&self) -> &[&str] {
-        self.keywords
+    /// The scorer's lists are shorter than the languages' own.
+    fn is_keyword(&self, word: &str) -> bool {
+        match self.scorer_keywords {
+            ScorerKeywords::Except(others) => {
+                self.keywords.contains(&word) && !others.contains(&word)
+            }
+            ScorerKeywords::Only(all) => all.contains(&word),
+        }
     }
 
     fn indented_blocks(&self) -> bool {
@@ -77,18 +85,19 @@ impl ScoringLanguage {
             .map(|language| Self {
                 name: language.name,
                 grammar: None,
-                keywords: language.scorer_keywords,
+                keywords: &[],
+                scorer_keywords: ScorerKeywords::Only(language.scorer_keywords),
             })
     }
 }
 
 impl From<&'static Language> for ScoringLanguage {
-    /// The keywords are the scorer's; its lists are shorter than the languages' own.
     fn from(language: &'static Language) -> Self {
         Self {
             name: language.name,
             grammar: language.indented_blocks.then_some(language),
-            keywords: LanguageSupport::for_language(language).scorer_keywords,
+            keywords: language.keywords,
+            scorer_keywords: LanguageSupport::for_language(language).scorer_keywords,
         }
     }
 }
@@ -212,6 +221,7 @@ fn python_lines(text: &str) -> impl Iterator<Item = &str> {
         let after = &rest[line.len()..];
         let mut characters = after.chars();
         characters.next();
+        // A CRLF is one line end.
         rest = after.strip_prefix("\r\n").unwrap_or(characters.as_str());
         Some(line)
     })

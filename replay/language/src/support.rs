@@ -43,7 +43,16 @@ pub struct LanguageSupport {
     /// Conventions of its tests.
     pub tests: &'static TestConventions,
     /// Words that CrossCodeEval's scorer does not take for identifiers.
-    pub(crate) scorer_keywords: &'static [&'static str],
+    pub(crate) scorer_keywords: ScorerKeywords,
+}
+
+/// Words that CrossCodeEval's scorer does not take for identifiers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ScorerKeywords {
+    /// The language's keywords without these.
+    Except(&'static [&'static str]),
+    /// These.
+    Only(&'static [&'static str]),
 }
 
 impl fmt::Display for LanguageSupport {

@@ -23,7 +23,7 @@
 //! the files, classes or functions that hold them. No others are run then. `"indent"` is the number
 //! of spaces to which `replay --deveval` indents a prediction.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufWriter, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,7 @@ use fillrate_syntax::text::{ByteOffset, LineIndex};
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
 
 /// The version of the format this program writes and reads.
 pub const SCHEMA: u32 = 1;
@@ -262,6 +263,19 @@ impl HoleKind {
 }
 
 impl Hole {
+    /// Refuses a record of another version of the format.
+    ///
+    /// # Errors
+    /// Says which version it is.
+    pub fn check_schema(&self) -> Result<(), String> {
+        match self.schema {
+            SCHEMA => Ok(()),
+            other => Err(format!(
+                "`schema` is {other}, and this program reads {SCHEMA}"
+            )),
+        }
+    }
+
     /// A hole in a file; the id follows from the rest.
     pub fn new(
         project: &str,
@@ -353,6 +367,7 @@ impl<'a> HoledFile<'a> {
         let Self { project, path, .. } = *self;
         let reference = self.contents[range.clone()].to_owned();
         let line = self.lines.number(range.start);
+        // NUL separates the parts, as no name or path contains it.
         let place = format!("{project}\0{path}\0{kind}\0{}\0{reference}", range.start);
         let id = format!(
             "{project}/{path}:{line}:{kind}:{}",
@@ -389,15 +404,15 @@ pub enum TaskError {
     /// The file can't be read or written.
     #[error("{path}: {source}")]
     File {
-        /// The tasks file.
+        /// The file.
         path: PathBuf,
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A line of the file is not a hole.
+    /// A line of the file is not what it should be.
     #[error("{path}, line {line}: {reason}")]
     Record {
-        /// The tasks file.
+        /// The file.
         path: PathBuf,
         /// One-based line.
         line: usize,
@@ -415,6 +430,17 @@ pub enum TaskError {
         /// The project's file.
         path: String,
     },
+}
+
+impl TaskError {
+    /// The error of a line, which has a one-based number.
+    pub fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
+        Self::Record {
+            path: path.to_owned(),
+            line,
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Skips the byte order mark that some programs write at the beginning of a text.
@@ -435,6 +461,7 @@ pub fn skip_byte_order_mark(reader: &mut impl std::io::BufRead) -> std::io::Resu
 /// It can't be read.
 pub fn open_lines(path: &Path) -> std::io::Result<Box<dyn BufRead>> {
     let mut plain = std::io::BufReader::new(std::fs::File::open(path)?);
+    // A gzip stream begins with these two bytes.
     let is_packed = plain.fill_buf()?.starts_with(b"\x1f\x8b");
     let mut lines: Box<dyn BufRead> = match is_packed {
         true => Box::new(std::io::BufReader::new(MultiGzDecoder::new(plain))),
@@ -444,10 +471,56 @@ pub fn open_lines(path: &Path) -> std::io::Result<Box<dyn BufRead>> {
     Ok(lines)
 }
 
+/// The lines of a file that are not blank, with their numbers from 1.
+pub struct NonBlankLines {
+    path: PathBuf,
+    lines: std::iter::Enumerate<std::io::Lines<Box<dyn BufRead>>>,
+}
+
+impl NonBlankLines {
+    /// Opens a file as [`open_lines`] does.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn open(path: &Path) -> Result<Self, TaskError> {
+        let lines = open_lines(path).map_err(|source| TaskError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            lines: lines.lines().enumerate(),
+        })
+    }
+}
+
+impl Iterator for NonBlankLines {
+    type Item = Result<(usize, String), TaskError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (index, line) = self.lines.next()?;
+            let path = &self.path;
+            return Some(match line {
+                Ok(line) if line.trim().is_empty() => continue,
+                Ok(line) => Ok((index + 1, line)),
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+                    Err(TaskError::record(path, index + 1, "this is not UTF-8"))
+                }
+                Err(source) => Err(TaskError::File {
+                    path: path.clone(),
+                    source,
+                }),
+            });
+        }
+    }
+}
+
 /// Returns the parser's reason why a line is not JSON, with a remedy for the forms that other
 /// programs write.
 pub fn json_fault(line: &str, reason: &str) -> String {
     let has = |name: &str| {
+        // A name next to a letter or a quote is part of a text.
         let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '"');
         line.match_indices(name).any(|(at, _)| {
             let after = line[at + name.len()..].chars().next();
@@ -479,29 +552,12 @@ pub fn json_fault(line: &str, reason: &str) -> String {
 /// # Errors
 /// Names the file, and the line if it is not a hole.
 pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
-    let fault = |source| TaskError::File {
-        path: path.to_owned(),
-        source,
-    };
-    let reader = open_lines(path).map_err(fault)?;
     let mut holes = Vec::new();
-    for (index, line) in reader.lines().enumerate() {
-        let line = line.map_err(fault)?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let refuse = |reason: String| TaskError::Record {
-            path: path.to_owned(),
-            line: index + 1,
-            reason,
-        };
-        let hole: Hole = serde_json::from_str(&line).map_err(|error| refuse(error.to_string()))?;
-        if hole.schema != SCHEMA {
-            return Err(refuse(format!(
-                "`schema` is {}, and this program reads {SCHEMA}",
-                hole.schema
-            )));
-        }
+    for line in NonBlankLines::open(path)? {
+        let (line, text) = line?;
+        let refuse = |reason: String| TaskError::record(path, line, reason);
+        let hole: Hole = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
+        hole.check_schema().map_err(refuse)?;
         holes.push(hole);
     }
     Ok(holes)
@@ -512,21 +568,72 @@ pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
 /// # Errors
 /// Names the file.
 pub fn write(path: &Path, holes: &[Hole]) -> Result<(), TaskError> {
-    let fault = |source| TaskError::File {
+    let write = || -> std::io::Result<()> {
+        let mut file = WholeFile::create(path)?;
+        for hole in holes {
+            writeln!(file, "{}", serde_json::to_string(hole)?)?;
+        }
+        file.finish()
+    };
+    write().map_err(|source| TaskError::File {
         path: path.to_owned(),
         source,
-    };
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fault)?;
-    for hole in holes {
-        let line = serde_json::to_string(hole).map_err(|error| fault(error.into()))?;
-        writeln!(file, "{line}").map_err(fault)?;
+    })
+}
+
+/// A file that gets its name only when it is finished, so that a killed process leaves no part of it
+/// under the name.
+pub struct WholeFile {
+    path: PathBuf,
+    file: BufWriter<NamedTempFile>,
+}
+
+impl WholeFile {
+    /// Starts a file in a folder that exists.
+    ///
+    /// # Errors
+    /// The folder can't be written to.
+    pub fn create(path: &Path) -> std::io::Result<Self> {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        // `persist` renames, which works only within one file system, hence the target's folder.
+        Ok(Self {
+            path: path.to_owned(),
+            file: BufWriter::new(NamedTempFile::new_in(folder)?),
+        })
     }
-    file.persist(path).map_err(|error| fault(error.error))?;
-    Ok(())
+
+    /// Writes a value as JSON into a file, whole or not at all, and makes its folder.
+    ///
+    /// # Errors
+    /// The folder or the file can't be written.
+    pub fn write_json(path: &Path, value: &impl Serialize) -> std::io::Result<()> {
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("")))?;
+        let mut file = Self::create(path)?;
+        serde_json::to_writer(&mut file, value)?;
+        file.finish()
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn finish(self) -> std::io::Result<()> {
+        self.file.into_inner()?.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// SHA-256 in lower-case hexadecimal digits.

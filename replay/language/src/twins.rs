@@ -100,6 +100,7 @@ impl FoundFunction {
                 sites.iter().map(|site| site.draw(files, rng)).collect();
             let most = ways.iter().map(Vec::len).max().unwrap_or(0);
             let mut all = Vec::new();
+            // Every site is altered once before one is altered a second time.
             for index in 0..most.min(MOST_OF_SITE) {
                 for drawn in ways.iter().filter_map(|ways| ways.get(index)) {
                     all.push(TestEdit {
@@ -251,6 +252,7 @@ pub fn test_functions(files: &[ExpectationFile<'_>], seed: u64) -> Vec<TestFunct
             None => Some((data_language?, file.text.to_owned(), *file)),
         })
         .collect();
+    // JSON gets parentheses and so is longer than its file; plain text is unchanged.
     let is_text = |text: &str, file: &ExpectationFile<'_>| {
         file.language.is_none() && text.len() == file.text.len()
     };
@@ -314,6 +316,7 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
     while let Some(node) = pending.pop() {
         let range = if node.kind().contains("comment") {
             let source = &text[node.byte_range()];
+            // The marks stay, so that the blanks remain a comment.
             let marks = if source.starts_with('#') { 1 } else { 2 };
             let is_directive = DIRECTIVES.iter().any(|word| source.contains(word));
             let end = node.end_byte() - if source.ends_with("*/") { 2 } else { 0 };
@@ -327,6 +330,7 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
             .into_iter()
             .flatten()
         {
+            // Line ends stay, so that every line keeps its number.
             if *byte != b'\n' && *byte != b'\r' {
                 *byte = b' ';
             }
@@ -418,6 +422,7 @@ pub(super) fn loop_cells<'t>(
         };
         return Some(Cells {
             cells: named_children(table).into_iter().filter_map(cell).collect(),
+            // A loop around the test makes a test of each row; a loop within the test does not.
             is_tests: !frame.function.byte_range().contains(&node.start_byte()),
             column: None,
         });

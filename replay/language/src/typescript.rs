@@ -15,7 +15,7 @@ use super::category::CategoryRules;
 use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
 use super::runner::RunnerName;
-use super::support::LanguageSupport;
+use super::support::{LanguageSupport, ScorerKeywords};
 
 pub(super) static TYPESCRIPT: LanguageSupport = LanguageSupport {
     name: "typescript",
@@ -86,7 +86,7 @@ const COMMON: LanguageSupport = LanguageSupport {
         ],
     },
     tests: &test_conventions::CONVENTIONS,
-    scorer_keywords: SCORER_KEYWORDS,
+    scorer_keywords: ScorerKeywords::Only(SCORER_KEYWORDS),
 };
 
 /// The reserved words of ECMAScript without its literals; no `await`.

@@ -84,6 +84,7 @@ impl Counts {
 
 /// Ordered pairs of judges that name the same class.
 fn pairs(row: &[usize], judges: usize) -> usize {
+    // Σ n (n − 1) over the classes, as all n add up to the number of judges.
     row.iter().map(|count| count * count).sum::<usize>() - judges
 }
 

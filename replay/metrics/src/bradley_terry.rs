@@ -73,6 +73,7 @@ fn strongly_connected(won: &[Vec<f64>]) -> bool {
         }
         reached.into_iter().all(|reached| reached)
     };
+    // If all lead to the first and the first leads to all, each leads to every other.
     reaches_all(&|from, to| won[from][to] > 0.0) && reaches_all(&|from, to| won[to][from] > 0.0)
 }
 

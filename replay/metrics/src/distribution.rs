@@ -66,6 +66,7 @@ fn invert(
 
 /// Error of Stirling's formula for ln Γ(`x`).
 fn stirling_error(x: f64) -> f64 {
+    // The series below is accurate only for large arguments.
     if x < 30.0 {
         let formula = (x - 0.5) * x.ln() - x + (2.0 * std::f64::consts::PI).ln() / 2.0;
         return lgamma(x) - formula;
@@ -116,6 +117,7 @@ pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
 
 /// Γ(`x` + ½) / Γ(`x`).
 fn gamma_ratio(x: f64) -> f64 {
+    // Γ(x + 1) = x Γ(x) leads to a larger x, for which the series is accurate.
     if x < 25.0 {
         return gamma_ratio(x + 1.0) * x / (x + 0.5);
     }

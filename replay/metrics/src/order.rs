@@ -61,6 +61,7 @@ impl OrderDecisions {
         if !self.looks || self.is_decided(question) {
             return;
         }
+        // Σ 1 / (k (k + 1)) = 1, so the errors of all questions add up to `EARLY_ERROR`.
         let error = EARLY_ERROR / ((question + 1) * (question + 2)) as f64;
         // Most looks decide nothing, and need no bounds to say so.
         if !excludes_0(pairs, self.largest, error) {
@@ -188,6 +189,7 @@ fn rejects(files: &[(f64, f64)], largest: f64, error: f64, difference: f64) -> b
             .sum::<f64>()
     });
     let logarithms: Vec<f64> = logarithms.collect();
+    // The mean of the capitals as a logarithm: the capitals themselves may overflow.
     let most = logarithms.iter().copied().fold(f64::MIN, f64::max);
     let scaled = logarithms.iter().map(|one| (one - most).exp()).sum::<f64>() / BETS as f64;
     most + scaled.ln() >= -error.ln()

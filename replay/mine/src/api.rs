@@ -110,6 +110,7 @@ fn hole(
     let first = before
         .iter()
         .rposition(|token| rules.ends_statement(file, **token))
+        // A hole never begins with the first token of its line.
         .map_or(1, |index| (index + 1).max(1));
     let starts: Vec<usize> = before
         .iter()
@@ -121,6 +122,7 @@ fn hole(
     if starts.is_empty() {
         return None;
     }
+    // A hash draws, so that changes of other places don't change the choice here.
     let key = format!("{seed}\0{}\0{}", file.path, used.token.start_byte());
     let draw = usize::from_str_radix(&sha256_hex(key.as_bytes())[..8], 16).unwrap_or_default();
     Some(starts[draw % starts.len()]..end)
@@ -149,6 +151,7 @@ impl<'t> FileTokens<'t> {
             lines_before.push(lines);
             if imports.around(token.start_byte()).next().is_none() {
                 let end = token.end_position().row + 1;
+                // Several tokens of one line count it once.
                 let start = token.start_position().row.max(next_line);
                 lines += end.saturating_sub(start);
                 next_line = next_line.max(end);

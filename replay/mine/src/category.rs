@@ -139,6 +139,7 @@ impl<'a> CategoryIndex<'a> {
         let mut inside = FoundWords::default();
         inside.extend(counts.keys());
         let mut around = FoundWords::default();
+        // A word is around the range if the definition has it more often than the range.
         around.extend(
             all.iter()
                 .filter(|(word, count)| **count > counts.get(word).copied().unwrap_or_default())
@@ -152,6 +153,7 @@ impl<'a> CategoryIndex<'a> {
             .names
             .partition_point(|name| name.at.start < range.start);
         let mut counts = WordCounts::new();
+        // Identifiers don't overlap, so their ends are in the order of their starts.
         let names = self.names[first..]
             .iter()
             .take_while(|name| name.at.end <= range.end);
@@ -300,6 +302,7 @@ fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for (index, character) in characters.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| characters[before]);
+        // The last of several capitals begins a word: `HTTPDate`.
         let next_is_lower = characters.get(index + 1).is_some_and(|c| c.is_lowercase());
         let begins = character.is_uppercase()
             && before.is_some_and(|before| !before.is_uppercase() || next_is_lower);
@@ -386,6 +389,7 @@ fn by_syntax(
         let function = support.names.callee(*node)?;
         let member = (support.names.member)(function);
         let name = member.map_or(function, |(_, name)| name);
+        // A call on another object, such as `other.f()`, may run another function of this name.
         let own = member
             .is_none_or(|(receiver, _)| RECEIVERS.contains(&&contents[receiver.byte_range()]));
         let text = &contents[name.byte_range()];

@@ -149,11 +149,14 @@ impl<'a> DependencyIndex<'a> {
                     else {
                         continue;
                     };
+                    // A definition that mentions itself, as by recursion, does not depend on
+                    // itself.
                     let inside = id.0 == path && self.definition(id).range == range;
                     if own(id) || inside {
                         continue;
                     }
                     if let Some(place) = places.get(&id) {
+                        // Uses by deeper code do not change how the code itself uses it.
                         let known = &mut found[*place];
                         known.called |= mention.called && known.depth == depth;
                         continue;
@@ -238,6 +241,7 @@ impl<'a> DependencyIndex<'a> {
         let wrappers = LanguageSupport::for_language(language)
             .dependencies
             .definition_wrappers;
+        // Decorators and `export` are parts of a node around the definition.
         while let Some(parent) = node
             .parent()
             .filter(|parent| wrappers.contains(&parent.kind()))
@@ -255,6 +259,7 @@ impl<'a> DependencyIndex<'a> {
                 let root = parsed.tree.root_node();
                 root.descendant_for_byte_range(function.start, function.end)
             })
+            // A `decorated_definition` of Python has the function itself in this field.
             .and_then(|node| node.child_by_field_name("definition"))
             .map_or(function.start, |definition| definition.start_byte());
         start..function.end
@@ -295,6 +300,7 @@ impl<'a> DependencyIndex<'a> {
             });
             if let Some(body) = body {
                 let line = known.file.line_start(current.start_byte());
+                // With its brace, the head is a text to which members can be added.
                 let brace = usize::from(!known.file.language.indented_blocks);
                 heads.push(contents[line..body.start_byte() + brace].to_owned());
             }
@@ -447,6 +453,7 @@ impl<'a> DependencyIndex<'a> {
         names.extend(parsed.definitions.scope.keys().cloned());
         for from in &parsed.definitions.re_exported {
             if let Some(file) = self.file_of(from) {
+                // `import *` in Python leaves out names that begin with `_`.
                 let theirs = self.names(file, seen);
                 names.extend(theirs.into_iter().filter(|name| !name.starts_with('_')));
             }
@@ -467,6 +474,7 @@ impl<'a> DependencyIndex<'a> {
 
     /// Returns the referent in a file of a path of names, as [`find_uses`] returns it.
     fn resolve(&self, path: &'a str, names: &str, steps: usize) -> Option<NameMeaning<'a>> {
+        // In these paths, `f()` stands for the value of a call of `f`.
         let mut parts = names.split('.');
         let first = parts.next()?;
         let mut entity = self.in_scope(path, first.trim_end_matches("()"), &mut Seen::new())?;
@@ -488,13 +496,17 @@ impl<'a> DependencyIndex<'a> {
             NameMeaning::Definition(id) => match self.definition(id).kind {
                 DefinitionKind::Class | DefinitionKind::Type => Some(NameMeaning::Instance(id)),
                 DefinitionKind::Variable => match self.value(id, steps)? {
+                    // `value` returned something, so at least one step is left, and this does not
+                    // underflow.
                     NameMeaning::Definition(of) => {
                         self.called(NameMeaning::Definition(of), part, steps - 1)
                     }
                     _ => None,
                 },
+                // What a function returns is not known.
                 DefinitionKind::Function => None,
             },
+            // `Class().super` is an instance already, so its `()` is no call of one.
             instance @ NameMeaning::Instance(_) => Some(instance),
             NameMeaning::Module(_) => None,
         }
@@ -549,6 +561,7 @@ impl<'a> DependencyIndex<'a> {
                 },
                 None => self.in_scope(path, name, seen),
             };
+            // Only a list of exports is complete: a package may have a module of this name instead.
             if found.is_some() || definitions.exports.is_some() {
                 return found;
             }

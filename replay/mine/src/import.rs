@@ -131,6 +131,7 @@ pub fn import(
                     files[*file].display()
                 );
                 let mut free = (2..).map(|count| format!("{}#{count}", task.id));
+                // The numbers are endless, so one of the ids is free.
                 let name = free.find(|id| !seen.contains_key(id)).unwrap_or_default();
                 let warning = match options.strict {
                     true => reason,
@@ -142,6 +143,7 @@ pub fn import(
             let id = task.id.clone();
             match writer.add(task) {
                 Ok(()) => {
+                    // The id of a record that can't be used remains free.
                     seen.insert(id, (number, line));
                 }
                 Err(AddError::Record(fault)) => reject(fault.to_string(), &mut unusable)?,

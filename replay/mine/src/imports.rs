@@ -36,6 +36,7 @@ pub(super) fn find_imports(
         }
         let mut cursor = node.walk();
         let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
+        // Reversed, so that the stack returns them in the order of the file.
         pending.extend(children.into_iter().rev());
     }
     imports

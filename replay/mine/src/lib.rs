@@ -115,6 +115,7 @@ fn admit_by<E: Send>(
         ..MinedHoles::default()
     };
     loop {
+        // A wave has as many candidates as holes are missing, so it never admits too many.
         let missing = wanted.holes.saturating_sub(mined.holes.len());
         let wave: Vec<HoleCandidate> = (0..missing).map_while(|_| queue.take(contents)).collect();
         if wave.is_empty() {
@@ -127,6 +128,7 @@ fn admit_by<E: Send>(
             |(), candidate| try_one(candidate),
             |done| progress(mined.holes.len() + done.min(missing), wanted.holes),
         )?;
+        // Taken in the order of the wave, results do not depend on the number of threads.
         for (mut candidate, settled) in wave.into_iter().zip(settled) {
             match settled {
                 Ok(mutation) => {

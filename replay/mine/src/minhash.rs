@@ -78,6 +78,7 @@ fn shingles(text: &str) -> Vec<u64> {
 fn hash(tokens: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for token in tokens {
+        // The zero byte separates tokens.
         for byte in token.bytes().chain([0]) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -91,6 +92,7 @@ fn bands(shingles: &[u64]) -> impl Iterator<Item = (usize, u64)> {
     (0..count).map(|band| {
         let rows = band * ROWS..(band + 1) * ROWS;
         let hash = rows.fold(0, |hash, row| {
+            // Two texts have the same least hash with a probability of their Jaccard similarity.
             let least = shingles
                 .iter()
                 .map(|shingle| mixed(shingle ^ mixed(row as u64)));

@@ -35,6 +35,7 @@ impl<T> Nesting<T> {
         let mut open: Vec<usize> = Vec::new();
         for index in 0..stretches.len() {
             let end = stretches[index].bytes.end;
+            // No two overlap in part, so an open one that ends earlier is before this one.
             while open
                 .pop_if(|outer| stretches[*outer].bytes.end < end)
                 .is_some()
@@ -47,6 +48,7 @@ impl<T> Nesting<T> {
 
     /// Those that hold the byte at an offset, the innermost first.
     pub(super) fn around(&self, offset: usize) -> impl Iterator<Item = &Stretch<T>> {
+        // The last one that begins at or before the offset holds it, or one around that one does.
         let last = self
             .stretches
             .partition_point(|one| one.bytes.start <= offset)

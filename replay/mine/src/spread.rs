@@ -107,6 +107,7 @@ impl CandidateQueue {
         }
         for queue in waiting.values_mut() {
             for candidates in queue.files.values_mut().flat_map(BTreeMap::values_mut) {
+                // Descending, as the next candidate is taken from the end.
                 candidates.sort_by(|a, b| b.0.cmp(&a.0));
             }
             let paths: Vec<String> = queue.files.keys().cloned().collect();
@@ -153,6 +154,7 @@ impl CandidateQueue {
                     )
                 })
                 .map(|(class, (_, path))| (*class, path.clone()))?;
+            // The lists name the last candidate of each class, which `pop` changes.
             queue.unlist(&path, used);
             let next = queue.pop(&path, &class);
             queue.list(&path, used);
@@ -164,6 +166,7 @@ impl CandidateQueue {
             if !self.taken_lines.insert((path.clone(), line)) {
                 continue;
             }
+            // The use of a file counts for all kinds.
             for queue in self.waiting.values_mut() {
                 queue.unlist(&path, used);
                 queue.list(&path, used + 1);

@@ -101,6 +101,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
     /// A function or the whole file.
     fn scope(&mut self, node: Node<'t>) {
         self.scopes.push(BTreeMap::new());
+        // With `every_use`, the names of the outermost scope are those looked for and hide nothing.
         if !self.every_use || self.scopes.len() > 1 {
             self.bindings(node, node);
             self.leave_to_the_file(node);
@@ -338,6 +339,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
             let meaning = self.bound(bound);
             self.bind(pattern, &meaning);
         }
+        // The name of an inner function or class is bound in this scope, its contents are not.
         if !is_scope && (self.is_scope(node) || self.rules.is_class(node)) {
             return;
         }
@@ -372,6 +374,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
             .map(|name| self.file.text(name))?;
         match self.paths.last() {
             Some(outer) => outer.as_ref().map(|outer| format!("{outer}.{name}")),
+            // The outermost scope does not know a class within a function.
             None if self.scopes.len() == 1 => Some(name.to_owned()),
             None => None,
         }
@@ -391,6 +394,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
             }
             let mut cursor = pattern.walk();
             for child in pattern.named_children(&mut cursor) {
+                // Nothing is known of the parts of a value.
                 self.bind(child, &Meaning::Other);
             }
             return;

@@ -100,6 +100,7 @@ impl CodeView {
         let mut suffix = String::new();
         if closes {
             for pair in open_pairs(language, &around, hole) {
+                // A pair that is closed behind the cut is closed by the text that is kept.
                 if pair.close.end <= end {
                     suffix.push_str(&pair.closed(contents));
                 }
@@ -189,6 +190,7 @@ fn open_pairs(language: &Language, around: &[Node<'_>], hole: &Range<usize>) -> 
         let mut cursor = node.walk();
         let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
         if language.is_string(*node) {
+            // The first and the last part of a string's node are its quotes.
             if let [first, .., last] = children.as_slice() {
                 pairs.push((first.byte_range(), last.byte_range()));
             }
@@ -207,6 +209,7 @@ fn open_pairs(language: &Language, around: &[Node<'_>], hole: &Range<usize>) -> 
     }
     pairs
         .into_iter()
+        // A mark that the text lacks is a node without bytes.
         .filter(|(open, close)| {
             open.end <= hole.start && close.start >= hole.end && !close.is_empty()
         })

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::figures::{by_hole, pass_at, passes};
 use super::scored::{ScoredAttempt, load_scored, without_repairs};
-use super::table::{TextTable, figure, paragraph};
+use super::table::{TextTable, TextWidth, figure};
 
 /// pass@1 of the holes whose code changed since a date, and of the others: how much a model gains
 /// where it may have learned the answer.
@@ -60,19 +60,19 @@ impl AgeFigures {
     }
 
     /// The table for people.
-    pub fn table(&self) -> String {
+    pub fn table(&self, width: TextWidth) -> String {
         let Self { since, .. } = self;
         let mut table = TextTable::new(["code changed", PASS_AT_1.name]);
         for (age, value) in [("since", &self.later), ("before", &self.earlier)] {
             let age = Cell::new(format!("{age} {since}"));
             table.add_row([age, figure(PASS_AT_1.name, value.as_ref())]);
         }
-        let mut text = format!("{table}\n");
+        let mut text = table.render(width) + "\n";
         let difference = self.difference.as_ref().map(|difference| {
             let format = PASS_AT_1.unit.format().with_sign();
             format.render(difference).line()
         });
-        text.push_str(&paragraph(&match difference {
+        text.push_str(&width.paragraph(&match difference {
             Some(difference) => format!(
                 "Since the date, the model passes {difference} points more; a model that learned \
                  the older code from its training passes less of what is newer."
@@ -82,7 +82,7 @@ impl AgeFigures {
             ),
         }));
         if self.undated > 0 {
-            text.push_str(&paragraph(&format!(
+            text.push_str(&width.paragraph(&format!(
                 "{} holes have no date, because their projects have no git history; see `fillrate \
                  mine --help`, --since",
                 self.undated

@@ -18,7 +18,7 @@ use super::policies::{self, PolicyFigures};
 use super::rounds::{RepairRound, rounds, rounds_table};
 use super::scored::{ScoredAttempt, load_scored, without_repairs};
 use super::sensitivity::{HoleValues, Sensitivity, Standing};
-use super::table::{TextTable, figure_text, paragraph, right};
+use super::table::{TextTable, TextWidth, figure_text, right};
 
 /// Runs on the same holes, each compared with the first.
 #[derive(Clone, Debug, Serialize)]
@@ -168,6 +168,15 @@ impl PassConclusion {
 /// A hole's cluster and value.
 pub(super) type ByHole<'a> = BTreeMap<&'a str, (&'a str, f64)>;
 
+/// A run and its name in a comparison.
+#[derive(Clone, Copy)]
+pub struct NamedRun<'a> {
+    /// The name of its context, model or folder.
+    pub name: &'a str,
+    /// The run.
+    pub run: &'a Run,
+}
+
 /// A run with its context's name and all that its figures are calculated from.
 pub(super) struct LoadedRun<'a> {
     context: &'a str,
@@ -178,10 +187,11 @@ pub(super) struct LoadedRun<'a> {
 }
 
 impl<'a> LoadedRun<'a> {
-    pub(super) fn load((context, run): &'a (String, Run)) -> Result<Self, StoreError> {
+    pub(super) fn load(named: &NamedRun<'a>) -> Result<Self, StoreError> {
+        let NamedRun { name, run } = *named;
         let scored = load_scored(run)?;
         Ok(Self {
-            context,
+            context: name,
             run,
             developers: DeveloperFigures::load(run)?,
             rounds: rounds(&scored),
@@ -228,11 +238,11 @@ impl<'a> LoadedRun<'a> {
 }
 
 impl Comparison {
-    /// Reads runs, each with its context's name, and calculates their figures.
+    /// Reads runs and calculates their figures.
     ///
     /// # Errors
     /// A run can't be read.
-    pub fn load(runs: &[(String, Run)]) -> Result<Self, StoreError> {
+    pub fn load(runs: &[NamedRun<'_>]) -> Result<Self, StoreError> {
         let loaded: Result<Vec<LoadedRun<'_>>, StoreError> =
             runs.iter().map(LoadedRun::load).collect();
         let loaded = loaded?;
@@ -255,7 +265,7 @@ impl Comparison {
     }
 
     /// The table for people; `what` its first column names.
-    pub fn table(&self, what: &str) -> String {
+    pub fn table(&self, what: &str, width: TextWidth) -> String {
         let mut header = vec![what, "holes", "completions"];
         let columns: Vec<Metric> = hole_metrics()
             .chain([ORACLE_ACCEPTANCE, MEDIAN_LATENCY])
@@ -294,23 +304,23 @@ impl Comparison {
         } else {
             format!("models {}", models.join(", "))
         };
-        let notes = paragraph(&format!(
+        let notes = width.paragraph(&format!(
             "{models}. Rates in %, each with its 95 % interval and its n in a number of files, \
              the clusters. Δ: the paired difference from {first} on the same holes, with \
              its interval; p: McNemar's exact test, and the holes that this one alone : {first} \
              alone has right. Acceptance is simulated, not a person's.",
         ));
-        let mut text = format!("{left_out}{table}\n{notes}");
+        let mut text = format!("{left_out}{}\n{notes}", table.render(width));
         for compared in &self.contexts {
             if let Some(reason) = &compared.no_difference {
-                text.push_str(&paragraph(&format!(
+                text.push_str(&width.paragraph(&format!(
                     "No Δ of pass@1 for {}: {reason}.",
                     compared.context
                 )));
             }
         }
         for compared in self.contexts.iter().filter(|run| !run.rounds.is_empty()) {
-            let rounds = rounds_table(&compared.rounds);
+            let rounds = rounds_table(&compared.rounds, width);
             text.push_str(&format!("{}:\n{rounds}", compared.context));
         }
         for compared in self
@@ -318,7 +328,7 @@ impl Comparison {
             .iter()
             .filter(|run| !run.row.policies.is_empty())
         {
-            let table = policies::table(&compared.row.policies);
+            let table = policies::table(&compared.row.policies, width);
             text.push_str(&format!("{}:\n{table}", compared.context));
         }
         for sensitivity in &self.sensitivity {

@@ -11,7 +11,7 @@ use fillrate_syntax::Language;
 use fillrate_syntax::text::LineIndex;
 use serde::Serialize;
 
-use super::table::{ABSENT, TextTable, right};
+use super::table::{ABSENT, TextTable, TextWidth, right};
 
 /// The figures of a tasks file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -167,7 +167,7 @@ impl Dataset {
     }
 
     /// The table for people. Columns that no hole has a value for are left out.
-    pub fn table(&self) -> String {
+    pub fn table(&self, width: TextWidth) -> String {
         let columns: Vec<(&str, &str)> = MEASURES
             .iter()
             .filter(|measure| {
@@ -191,9 +191,10 @@ impl Dataset {
             table.add_row(cells);
         }
         format!(
-            "{table}\nSizes as mean (least–most), over the row's holes or the n that have one. \
+            "{}\nSizes as mean (least–most), over the row's holes or the n that have one. \
              tokens/syntax are the leaves of the\nreference's own syntax tree, a string or \
-             comment being one; no model's tokenizer is used.\n"
+             comment being one; no model's tokenizer is used.\n",
+            table.render(width)
         )
     }
 }
@@ -295,7 +296,7 @@ mod tests {
             .iter()
             .map(|hole| HoleInFile { hole, around: None })
             .collect();
-        insta::assert_snapshot!(Dataset::measure(&entries).table(), @r#"
+        insta::assert_snapshot!(Dataset::measure(&entries).table(TextWidth::UNLIMITED), @r#"
 ────────────────────────────────────────────────────────────────────────────────────────────────────
  by         name           repositories   files   holes   reference lines   reference tokens/syntax 
 ════════════════════════════════════════════════════════════════════════════════════════════════════
@@ -348,7 +349,11 @@ reference's own syntax tree, a string or comment being one; no model's tokenizer
             .find(|row| row.name == "typescript")
             .expect("there is a row for each language");
         assert!(!typescript.measures.contains_key("suffix/lines"));
-        assert!(dataset.table().contains(" n=3"), "{}", dataset.table());
+        assert!(
+            dataset.table(TextWidth::UNLIMITED).contains(" n=3"),
+            "{}",
+            dataset.table(TextWidth::UNLIMITED)
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod rounds;
 mod scored;
 pub mod sensitivity;
 pub mod table;
+pub mod text_scores;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,10 +31,10 @@ use self::developers::DeveloperFigures;
 use self::figures::{left_out_line, report_row, unproven_line, usage_line};
 use self::rounds::{rounds, rounds_table};
 use self::scored::{ScoredAttempt, load_scored, without_repairs};
-use self::table::{TextTable, figure, paragraph, right};
+use self::table::{TextTable, TextWidth, figure, right};
 
 pub use ages::AgeFigures;
-pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, RunDifference};
+pub use comparison::{ComparedRun, Comparison, HoleFlips, McNemar, NamedRun, RunDifference};
 pub use figures::ReportRow;
 pub use markdown::compare_in_markdown;
 pub use policies::PolicyFigures;
@@ -112,7 +113,7 @@ impl RunReport {
     }
 
     /// The table for people, with what was left out below it.
-    pub fn table(&self) -> String {
+    pub fn table(&self, width: TextWidth) -> String {
         let columns: Vec<&str> = hole_metrics()
             .chain([INVOCATION, ORACLE_ACCEPTANCE, MEDIAN_LATENCY])
             .map(|metric| metric.name)
@@ -139,7 +140,7 @@ impl RunReport {
             );
             table.add_row(cells);
         }
-        let mut text = format!("{table}\n");
+        let mut text = table.render(width) + "\n";
         if let Some(all) = self.rows.last() {
             text.insert_str(0, &left_out_line(all));
             text.insert_str(0, &unproven_line(all));
@@ -148,7 +149,7 @@ impl RunReport {
                 .iter()
                 .map(|(name, count)| format!("{name} {count}"))
                 .collect();
-            text.push_str(&paragraph(&format!(
+            text.push_str(&width.paragraph(&format!(
                 "model {}; outcomes: {}",
                 all.model,
                 outcomes.join(", ")
@@ -165,9 +166,9 @@ impl RunReport {
             ));
         }
         if let Some(line) = self.rows.last().and_then(usage_line) {
-            text.push_str(&paragraph(&line));
+            text.push_str(&width.paragraph(&line));
         }
-        text.push_str(&paragraph(
+        text.push_str(&width.paragraph(
             "Rates in %, each with its 95 % interval and its n in a number of files, the \
              clusters; pass@1 over holes, text metrics over attempts, acceptance over completions \
              offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first \
@@ -178,7 +179,7 @@ impl RunReport {
         {
             let judged: usize = all.outcomes.values().sum();
             let flaky = all.outcomes.get(Outcome::Flaky.name()).unwrap_or(&0);
-            text.push_str(&paragraph(&format!(
+            text.push_str(&width.paragraph(&format!(
                 "{} of {judged} verdicts depended on tests that run no line of the completion and \
                  were rerun; {flaky} ({:.1} %) are flaky and left out of every figure",
                 all.reruns,
@@ -186,9 +187,9 @@ impl RunReport {
             )));
         }
         if let Some(all) = self.rows.last() {
-            text.push_str(&policies::table(&all.policies));
+            text.push_str(&policies::table(&all.policies, width));
         }
-        text.push_str(&rounds_table(&self.rounds));
+        text.push_str(&rounds_table(&self.rounds, width));
         if self.settled > 0 {
             text.push_str(&format!(
                 "{} verdicts in which the parts of the run differed were judged again\n",
@@ -201,12 +202,12 @@ impl RunReport {
                 self.audited, self.differing
             ));
         }
-        text.push_str(&self.mining());
+        text.push_str(&self.mining(width));
         text
     }
 
     /// Lists what was mined, and the projects left out.
-    fn mining(&self) -> String {
+    fn mining(&self, width: TextWidth) -> String {
         let mut text = String::new();
         for (name, project) in &self.projects {
             if let Some(mined) = &project.mined {
@@ -221,14 +222,14 @@ impl RunReport {
                     rejected.join(", ")
                 };
                 if mined.tests == 0 {
-                    text.push_str(&paragraph(&format!(
+                    text.push_str(&width.paragraph(&format!(
                         "{name}: no tests, so nothing was executed and text alone is scored; {} \
                          candidates, {} holes chosen by syntax; rejected: {rejected}",
                         mined.candidates, mined.admitted,
                     )));
                     continue;
                 }
-                text.push_str(&paragraph(&format!(
+                text.push_str(&width.paragraph(&format!(
                     "{name}: {} tests, {} quarantined{}; {} candidates, {} holes admitted; \
                      rejected: {rejected}",
                     mined.tests,
@@ -447,7 +448,7 @@ mod tests {
     #[test]
     fn the_table_says_what_was_left_out() {
         let (_folder, report) = report();
-        let table = report.table();
+        let table = report.table(TextWidth::UNLIMITED);
         let (_, below) = table
             .split_once("model embedded")
             .expect("the table names the model");
@@ -503,7 +504,7 @@ mod tests {
     #[test]
     fn a_table_begins_with_what_is_left_out_of_its_figures() {
         let (_folder, report) = report();
-        let table = report.table();
+        let table = report.table(TextWidth::UNLIMITED);
         let first = table.lines().next();
         assert_eq!(
             first,

@@ -1,20 +1,20 @@
 //! Two runs against each other in Markdown, for a pull request.
 
-use fillrate_engine::store::{Run, StoreError};
+use fillrate_engine::store::StoreError;
 use fillrate_metrics::hole_metrics;
 use fillrate_metrics::metric::PASS_AT_1;
 
-use super::comparison::{ComparedRun, LoadedRun, PassConclusion, RunDifference};
+use super::comparison::{ComparedRun, LoadedRun, NamedRun, PassConclusion, RunDifference};
 
 /// The most holes listed of each kind of flip.
 const LISTED: usize = 30;
 
-/// Compares the second of two runs with the first, each with its name: the conclusion, the figures
-/// with their paired differences and McNemar's test, and the holes that flip.
+/// Compares the second of two runs with the first: the conclusion, the figures with their paired
+/// differences and McNemar's test, and the holes that flip.
 ///
 /// # Errors
 /// A run can't be read.
-pub fn compare_in_markdown(old: &(String, Run), new: &(String, Run)) -> Result<String, StoreError> {
+pub fn compare_in_markdown(old: &NamedRun<'_>, new: &NamedRun<'_>) -> Result<String, StoreError> {
     let (old, new) = (LoadedRun::load(old)?, LoadedRun::load(new)?);
     Ok(markdown(&old.compare(None), &new.compare(Some(&old))))
 }

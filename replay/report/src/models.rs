@@ -24,7 +24,7 @@ pub use self::rule::{FailureRule, RuleError};
 use super::figures::{usage, usage_figures};
 use super::markdown::code;
 use super::scored::cluster;
-use super::table::{ABSENT, TextTable, figure, paragraph, right};
+use super::table::{ABSENT, TextTable, TextWidth, figure, right};
 
 /// Models on the same holes.
 #[derive(Clone, Debug, Serialize)]
@@ -180,7 +180,7 @@ impl ModelComparison {
     }
 
     /// The text for people: figures, curve, and the sentence at the end.
-    pub fn text(&self) -> String {
+    pub fn text(&self, width: TextWidth) -> String {
         let columns = self.columns();
         let header = std::iter::once("model".to_owned()).chain(columns.iter().cloned());
         let mut table = TextTable::new(header.collect::<Vec<String>>());
@@ -191,16 +191,16 @@ impl ModelComparison {
             }
             table.add_row(cells);
         }
-        let mut text = format!("{table}\n");
+        let mut text = table.render(width) + "\n";
         if let Some(curve) = self.curve_table() {
-            text.push_str(&format!("{curve}\n"));
+            text.push_str(&(curve.render(width) + "\n"));
         }
-        text.push_str(&paragraph(UNITS));
+        text.push_str(&width.paragraph(UNITS));
         for changes in &self.order_changes {
-            text.push_str(&paragraph(&changes.sentence()));
+            text.push_str(&width.paragraph(&changes.sentence()));
         }
-        text.push_str(&format!("\n{}", paragraph(&self.sentence)));
-        text.push_str(&paragraph(&self.basis()));
+        text.push_str(&format!("\n{}", width.paragraph(&self.sentence)));
+        text.push_str(&width.paragraph(&self.basis()));
         text
     }
 

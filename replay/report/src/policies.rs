@@ -18,7 +18,7 @@ use fillrate_verdict::Outcome;
 use serde::Serialize;
 
 use super::scored::ScoredAttempt;
-use super::table::{TextTable, figure, right};
+use super::table::{TextTable, TextWidth, figure, right};
 
 /// A developer's figures under one policy.
 #[derive(Clone, Debug, Serialize)]
@@ -354,7 +354,7 @@ fn proportion(outcomes: impl Iterator<Item = (String, bool)>) -> Option<Estimate
 }
 
 /// The table of all policies; empty without figures.
-pub(super) fn table(figures: &[PolicyFigures]) -> String {
+pub(super) fn table(figures: &[PolicyFigures], width: TextWidth) -> String {
     if figures.is_empty() {
         return String::new();
     }
@@ -372,9 +372,10 @@ pub(super) fn table(figures: &[PolicyFigures]) -> String {
         table.add_row(cells);
     }
     format!(
-        "{table}\nSimulated: accepts of a developer of each policy, not of a person. \
+        "{}\nSimulated: accepts of a developer of each policy, not of a person. \
          P(pass|accepted) and wasted-accept are over accepts, each judged\nas the rest of the \
-         hole; P(accepted|pass) over completions that are shown at an empty hole and pass.\n"
+         hole; P(accepted|pass) over completions that are shown at an empty hole and pass.\n",
+        table.render(width)
     )
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::figures::report_row;
 use super::scored::ScoredAttempt;
-use super::table::{TextTable, figure, right};
+use super::table::{TextTable, TextWidth, figure, right};
 
 /// Figures after some repair rounds: §6.2 of
 /// [RepoExec](https://arxiv.org/abs/2406.11927).
@@ -63,7 +63,7 @@ pub(super) fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
 }
 
 /// The table of rounds; empty without repair rounds.
-pub(super) fn rounds_table(rounds: &[RepairRound]) -> String {
+pub(super) fn rounds_table(rounds: &[RepairRound], width: TextWidth) -> String {
     if rounds.is_empty() {
         return String::new();
     }
@@ -75,7 +75,8 @@ pub(super) fn rounds_table(rounds: &[RepairRound]) -> String {
         table.add_row(counts.into_iter().chain(figures));
     }
     format!(
-        "{table}\nRounds: figures after the model saw its failed completions and the test output that often; \
-         all other figures are of round 0.\n"
+        "{}\nRounds: figures after the model saw its failed completions and the test output that often; \
+         all other figures are of round 0.\n",
+        table.render(width)
     )
 }

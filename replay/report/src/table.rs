@@ -1,8 +1,6 @@
 //! Tables of text for people.
 
-use std::fmt::{self, Display, Formatter};
 use std::io::IsTerminal;
-use std::sync::OnceLock;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use fillrate_metrics::{Estimate, Metric};
@@ -20,17 +18,18 @@ pub struct TextTable {
 }
 
 /// Most columns of text of a table; `None` if it may have any number.
-static WIDTH: OnceLock<Option<usize>> = OnceLock::new();
+#[derive(Clone, Copy, Debug)]
+pub struct TextWidth(Option<usize>);
 
-/// Lets tables be wider than the terminal.
-pub fn allow_any_width() {
-    // Set once, before any table; if it is set already, a table was shown in parts.
-    let _ = WIDTH.set(None);
-}
+/// Most columns of text of a paragraph.
+const READABLE: usize = 100;
 
-/// The width of the terminal that standard output is; `COLUMNS` in the environment goes before.
-fn width() -> Option<usize> {
-    *WIDTH.get_or_init(|| {
+impl TextWidth {
+    /// Tables of any width.
+    pub const UNLIMITED: Self = Self(None);
+
+    /// The width of the terminal that standard output is; `COLUMNS` in the environment goes before.
+    pub fn of_output() -> Self {
         let set = std::env::var("COLUMNS").ok();
         let asked = set.and_then(|columns| columns.parse().ok());
         let terminal = || {
@@ -40,17 +39,14 @@ fn width() -> Option<usize> {
                 .then(|| terminal_size::terminal_size_of(output));
             size.flatten().map(|(width, _)| usize::from(width.0))
         };
-        asked.or_else(terminal).filter(|width| *width > 0)
-    })
-}
+        Self(asked.or_else(terminal).filter(|width| *width > 0))
+    }
 
-/// Most columns of text of a [`paragraph`].
-const READABLE: usize = 100;
-
-/// Wraps a text to the width that tables may have, with a line end after it.
-pub fn paragraph(text: &str) -> String {
-    let width = width().map_or(READABLE, |width| width.min(READABLE));
-    wrapped(text, width)
+    /// Wraps a text to the width that tables may have, with a line end after it.
+    pub fn paragraph(self, text: &str) -> String {
+        let width = self.0.map_or(READABLE, |width| width.min(READABLE));
+        wrapped(text, width)
+    }
 }
 
 /// A text in lines of at most the given number of columns, as far as single words fit.
@@ -102,14 +98,15 @@ impl TextTable {
         table
     }
 
-    /// The table in parts that fit into the given number of columns of text, as far as single
-    /// columns do.
-    fn render(&self, width: Option<usize>) -> String {
+    /// The table in parts that fit into the width, as far as single columns do.
+    pub fn render(&self, width: TextWidth) -> String {
         let all: Vec<usize> = (0..self.header.len()).collect();
         let fits = |columns: &[usize]| {
             let table = self.with_columns(columns).to_string();
             let widest = table.lines().map(|line| line.chars().count()).max();
-            width.is_none_or(|width| widest.unwrap_or_default() <= width)
+            width
+                .0
+                .is_none_or(|width| widest.unwrap_or_default() <= width)
         };
         let mut parts = Vec::new();
         let mut part: Vec<usize> = Vec::new();
@@ -123,12 +120,6 @@ impl TextTable {
         parts.push(part);
         let texts = parts.iter().map(|part| self.with_columns(part).to_string());
         texts.collect::<Vec<_>>().join("\n")
-    }
-}
-
-impl Display for TextTable {
-    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.render(width()))
     }
 }
 
@@ -158,14 +149,17 @@ mod tests {
     fn wide_tables_are_shown_in_parts_that_fit() {
         let mut table = TextTable::new(["project", "first", "second", "third"]);
         table.add_row(["demo", "1", "2", "3"]);
-        let narrow = table.render(Some(28));
+        let narrow = table.render(TextWidth(Some(28)));
         assert!(
             narrow.lines().all(|line| line.chars().count() <= 28),
             "{narrow}"
         );
         assert_eq!(narrow.matches("demo").count(), 2, "{narrow}");
         assert!(narrow.contains("third"), "{narrow}");
-        assert_eq!(table.render(None).matches("demo").count(), 1);
+        assert_eq!(
+            table.render(TextWidth::UNLIMITED).matches("demo").count(),
+            1
+        );
     }
 
     #[test]

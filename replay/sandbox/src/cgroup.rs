@@ -49,6 +49,8 @@ impl Group {
             fs::write(self.memory.join("memory.max"), memory)?;
             // Absent without swap, and then not needed.
             let _ = fs::write(self.memory.join("memory.swap.max"), "0");
+            // The kernel then kills the whole group, where it would otherwise kill one process of
+            // it.
             let _ = fs::write(self.memory.join("memory.oom.group"), "1");
         } else {
             fs::create_dir(&self.processes)?;

@@ -136,6 +136,7 @@ fn close_inherited(socket: &UnixStream) -> Result<(), SandboxError> {
 }
 
 fn new_namespaces() -> Result<(), SandboxError> {
+    // Read before `unshare`: afterwards both are the overflow id until the maps are written.
     let (uid, gid) = (geteuid(), getegid());
     unshare(
         CloneFlags::CLONE_NEWUSER
@@ -148,6 +149,8 @@ fn new_namespaces() -> Result<(), SandboxError> {
     .map_err(|errno| refused_namespaces("new namespaces", errno))?;
     // Hides only the path of the caller's control group, so it may fail on old kernels.
     let _ = unshare(CloneFlags::CLONE_NEWCGROUP);
+    // Without rights, `gid_map` can be written only once setgroups(2) is denied,
+    // user_namespaces(7).
     for (file, content) in [
         ("setgroups", "deny".to_owned()),
         ("gid_map", format!("{INSIDE_ID} {gid} 1")),

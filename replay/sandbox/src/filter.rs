@@ -136,6 +136,7 @@ fn forbidden() -> Result<Rules, BackendError> {
         | libc::CLONE_NEWNET
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP;
+    // The conditions of one rule must all hold, so each flag has a rule of its own.
     let any_namespace = (0..32)
         .map(|bit| 1u64 << bit)
         .filter(|flag| u64::from(namespaces.cast_unsigned()) & flag != 0)

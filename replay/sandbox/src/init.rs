@@ -243,11 +243,13 @@ impl<'a> LineCount<'a> {
     /// The number of whole lines with the mark.
     fn lines_in(&mut self, said: &[u8]) -> usize {
         let fresh = said.get(self.seen..).unwrap_or_default();
+        // The last line may still be growing.
         let Some(end) = fresh.iter().rposition(|byte| *byte == b'\n') else {
             return self.lines;
         };
         for line in fresh[..end].split(|byte| *byte == b'\n') {
             let start = &line[..line.len().min(Self::LOOKED_AT)];
+            // `windows` panics for a size of 0.
             let mut parts = start.windows(self.mark.len().max(1));
             self.lines += usize::from(parts.any(|part| part == self.mark));
         }

@@ -115,6 +115,7 @@ struct MountPoint {
 pub(super) fn build(job: &Job, kernel: Kernel, renewable: bool) -> Result<Root, SandboxError> {
     // Modes of new files must not depend on the caller's mask.
     umask(Mode::from_bits_truncate(0o022));
+    // A mount of the sandbox must not propagate to the host.
     mount_at(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)
         .map_err(|errno| refused_namespaces("mounts in a new namespace", errno))?;
     let sources = resolve(job)?;

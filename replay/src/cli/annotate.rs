@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fillrate_engine::play::annotate::{self, AnnotationOutcome, AnnotationPlan, FailureLabel};
 use fillrate_metrics::Estimate;
-use fillrate_report::table::TextTable;
+use fillrate_report::table::{TextTable, TextWidth};
 use serde_json::json;
 
 use super::{CliError, Success};
@@ -49,7 +49,7 @@ pub(super) struct AnnotateArguments {
 /// Votes of a language in a context: what, how, no majority.
 type Votes = [usize; 3];
 
-pub(super) fn run(arguments: &AnnotateArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &AnnotateArguments, width: TextWidth) -> Result<Success, CliError> {
     let outcome = annotate::run(&AnnotationPlan {
         run: arguments.run.clone(),
         judges: arguments.judges.clone(),
@@ -91,7 +91,7 @@ pub(super) fn run(arguments: &AnnotateArguments) -> Result<Success, CliError> {
                    "failures": outcome.failures.len()})
         );
     } else {
-        print_table(&outcome, &groups);
+        print_table(&outcome, &groups, width);
     }
     Ok(if outcome.failures.is_empty() {
         Success::Whole
@@ -100,7 +100,11 @@ pub(super) fn run(arguments: &AnnotateArguments) -> Result<Success, CliError> {
     })
 }
 
-fn print_table(outcome: &AnnotationOutcome, groups: &BTreeMap<(&str, &str), Votes>) {
+fn print_table(
+    outcome: &AnnotationOutcome,
+    groups: &BTreeMap<(&str, &str), Votes>,
+    width: TextWidth,
+) {
     let mut table = TextTable::new([
         "language",
         "context",
@@ -115,7 +119,7 @@ fn print_table(outcome: &AnnotationOutcome, groups: &BTreeMap<(&str, &str), Vote
         cells.push(votes.iter().sum::<usize>().to_string());
         table.add_row(cells);
     }
-    outln!("{table}");
+    outln!("{}", table.render(width));
     let judges = outcome.judges.join(", ");
     match outcome.kappa {
         Some(Estimate {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fillrate_engine::play::distance::{self, DistancePlan, FunctionPart};
 use fillrate_metrics::Estimate;
-use fillrate_report::table::TextTable;
+use fillrate_report::table::{TextTable, TextWidth};
 use serde_json::json;
 
 use super::{CliError, Success, progress, success};
@@ -44,7 +44,7 @@ pub(super) struct DistanceArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &DistanceArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &DistanceArguments, width: TextWidth) -> Result<Success, CliError> {
     let plan = DistancePlan {
         tasks: arguments.tasks.clone(),
         corpus: arguments.corpus.clone(),
@@ -90,6 +90,6 @@ pub(super) fn run(arguments: &DistanceArguments) -> Result<Success, CliError> {
             one.error.map_or(0, |estimate| estimate.n).to_string(),
         ]);
     }
-    outln!("{table}");
+    outln!("{}", table.render(width));
     Ok(success(&outcome.absent))
 }

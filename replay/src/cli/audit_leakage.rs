@@ -7,7 +7,7 @@ use fillrate_engine::play::PlayError;
 use fillrate_engine::store::Run;
 use fillrate_metrics::{Estimate, Unit};
 use fillrate_report::leakage::{LeakageAudit, LeakageParameters};
-use fillrate_report::table::TextTable;
+use fillrate_report::table::{TextTable, TextWidth};
 use serde_json::json;
 
 use super::{CliError, Success};
@@ -39,7 +39,7 @@ pub(super) struct LeakageArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &LeakageArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &LeakageArguments, width: TextWidth) -> Result<Success, CliError> {
     let run = Run::open(&arguments.run)?;
     let greedy = arguments.greedy.as_deref().map(Run::open).transpose()?;
     let parameters = LeakageParameters {
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &LeakageArguments) -> Result<Success, CliError> {
         ]);
     }
     if audit.holes.iter().any(|hole| hole.leaked) {
-        outln!("{table}");
+        outln!("{}", table.render(width));
     }
     let figure = |estimate: Option<Estimate>| match estimate {
         Some(estimate) => Unit::Fraction.render(&estimate).sentence(),

@@ -10,6 +10,7 @@ use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::replay::ReplayPlan;
 use fillrate_report::models::{FailureRule, ModelComparison};
+use fillrate_report::table::TextWidth;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, ReplayedHoles, Success, success};
@@ -95,14 +96,18 @@ fn time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "the time must be a number above 0".to_owned())
 }
 
-pub(super) fn run(arguments: &CompareArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &CompareArguments, width: TextWidth) -> Result<Success, CliError> {
     let advice = arguments.execution.advice();
-    arguments
-        .events
-        .listen("compare", advice, |listener| compare(arguments, listener))
+    arguments.events.listen("compare", advice, |listener| {
+        compare(arguments, listener, width)
+    })
 }
 
-fn compare(arguments: &CompareArguments, listener: &dyn Listener) -> Result<Success, CliError> {
+fn compare(
+    arguments: &CompareArguments,
+    listener: &dyn Listener,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     if arguments.model.len() < 2 {
         return Err(CliError::Refused(
             "a comparison needs two models or more; add another --model".to_owned(),
@@ -139,7 +144,7 @@ fn compare(arguments: &CompareArguments, listener: &dyn Listener) -> Result<Succ
     } else if arguments.json {
         outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
     } else {
-        out!("{}", comparison.text());
+        out!("{}", comparison.text(width));
         for model in &comparison.models {
             outln!("run of {}: {}", model.model, model.run);
         }

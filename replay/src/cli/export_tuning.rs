@@ -6,7 +6,7 @@ use clap::Args;
 use fillrate_engine::play::tuning::{self, TuningOutcome, TuningPlan};
 use fillrate_mine::contexts::{ContextLevel, PromptForm};
 use fillrate_mine::minhash::NearDuplicates;
-use fillrate_report::table::TextTable;
+use fillrate_report::table::{TextTable, TextWidth};
 use serde_json::json;
 use strum::VariantArray;
 
@@ -56,7 +56,7 @@ fn similarity(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("it must be a number from {least} to 1"))
 }
 
-pub(super) fn run(arguments: &TuningArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &TuningArguments, width: TextWidth) -> Result<Success, CliError> {
     super::check_writable_file(&arguments.output)?;
     let plan = TuningPlan {
         corpus: arguments.corpus.clone(),
@@ -77,12 +77,12 @@ pub(super) fn run(arguments: &TuningArguments) -> Result<Success, CliError> {
                    "short_references": outcome.short_references})
         );
     } else {
-        print_table(&plan, &outcome);
+        print_table(&plan, &outcome, width);
     }
     Ok(success(&outcome.absent))
 }
 
-fn print_table(plan: &TuningPlan, outcome: &TuningOutcome) {
+fn print_table(plan: &TuningPlan, outcome: &TuningOutcome, width: TextWidth) {
     let mut table = TextTable::new([
         "repository",
         "license",
@@ -109,7 +109,7 @@ fn print_table(plan: &TuningPlan, outcome: &TuningOutcome) {
         cells.extend(counts.map(|count| count.to_string()));
         table.add_row(cells);
     }
-    outln!("{table}");
+    outln!("{}", table.render(width));
     if outcome.short_references > 0 {
         outln!(
             "{} references of the evaluation sets have fewer than 10 words and signs; beyond their own \

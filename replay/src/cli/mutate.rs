@@ -11,7 +11,7 @@ use fillrate_engine::play::mutate::{
 use fillrate_engine::store::Partition;
 use fillrate_language::mutate::MutationScore;
 use fillrate_language::task::{self, Mutation};
-use fillrate_report::table::TextTable;
+use fillrate_report::table::{TextTable, TextWidth};
 use fillrate_syntax::text::LineIndex;
 use serde_json::{Value, json};
 
@@ -48,14 +48,18 @@ pub(super) struct MutateArguments {
     events: EventArguments,
 }
 
-pub(super) fn run(arguments: &MutateArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &MutateArguments, width: TextWidth) -> Result<Success, CliError> {
     let advice = arguments.execution.advice();
-    arguments
-        .events
-        .listen("mutate", advice, |listener| mutate(arguments, listener))
+    arguments.events.listen("mutate", advice, |listener| {
+        mutate(arguments, listener, width)
+    })
 }
 
-fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Success, CliError> {
+fn mutate(
+    arguments: &MutateArguments,
+    listener: &dyn Listener,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     let plan = MutationPlan {
         tasks: arguments.tasks.clone(),
         corpus: arguments.corpus.clone(),
@@ -81,7 +85,7 @@ fn mutate(arguments: &MutateArguments, listener: &dyn Listener) -> Result<Succes
     let outcome = mutate::run(&plan, listener)?;
     task::write(output, &outcome.holes)?;
     let differing: Vec<&MutantAudit> = outcome.audits.iter().filter(|one| one.differs()).collect();
-    print_counts(arguments, &outcome, differing.len());
+    print_counts(arguments, &outcome, differing.len(), width);
     for audit in &differing {
         eprintln!("fillrate: {audit}");
     }
@@ -111,7 +115,12 @@ fn is_same_path(a: &Path, b: &Path) -> bool {
 }
 
 /// Prints the counts by operator and by project.
-fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differing: usize) {
+fn print_counts(
+    arguments: &MutateArguments,
+    outcome: &MutationOutcome,
+    differing: usize,
+    width: TextWidth,
+) {
     let mut operators: Tallies = Vec::new();
     for (operator, mutation) in &outcome.by_operator {
         add(&mut operators, operator.name(), mutation);
@@ -145,8 +154,8 @@ fn print_counts(arguments: &MutateArguments, outcome: &MutationOutcome, differin
         return;
     }
     let output = arguments.output.as_ref().unwrap_or(&arguments.tasks);
-    out!("{}", table("operator", &operators));
-    out!("{}", table("project", &projects));
+    outln!("{}", table("operator", &operators).render(width));
+    outln!("{}", table("project", &projects).render(width));
     outln!(
         "{scored} of {holes} holes have a score: {}",
         output.display()
@@ -227,7 +236,7 @@ impl Tally {
 }
 
 /// Counts and scores, with the bounds that time-outs leave.
-fn table(name: &str, tallies: &Tallies) -> String {
+fn table(name: &str, tallies: &Tallies) -> TextTable {
     let mut table = TextTable::new([
         name,
         "holes",
@@ -258,5 +267,5 @@ fn table(name: &str, tallies: &Tallies) -> String {
             ),
         ]);
     }
-    format!("{table}\n")
+    table
 }

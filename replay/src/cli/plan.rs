@@ -2,6 +2,7 @@
 
 use clap::Args;
 use fillrate_engine::play::events::{Phase, PhaseProgress};
+use fillrate_report::table::TextWidth;
 use fillrate_study::plan::{self, Clustering, PlanAssumptions, StudySize};
 use serde_json::json;
 
@@ -83,7 +84,7 @@ pub(super) struct PlanArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &PlanArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &PlanArguments, width: TextWidth) -> Result<Success, CliError> {
     let assumptions = PlanAssumptions {
         true_r: arguments.true_r,
         pass_rate: arguments.pass_rate,
@@ -140,7 +141,10 @@ pub(super) fn run(arguments: &PlanArguments) -> Result<Success, CliError> {
         });
         outln!("{whole}");
     } else {
-        out!("{}", plan::table(&assumptions, &expected, arguments.power));
+        out!(
+            "{}",
+            plan::table(&assumptions, &expected, arguments.power, width)
+        );
     }
     Ok(Success::Whole)
 }

@@ -8,9 +8,10 @@ use clap::Args;
 use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::replay::{self, ReplayPlan, ReplayedRun};
-use fillrate_engine::store::{Partition, Run, is_object_address};
+use fillrate_engine::store::{Partition, is_object_address};
 use fillrate_mine::written::{CodeView, ViewExtent};
-use fillrate_report::{Comparison, RunReport};
+use fillrate_report::table::TextWidth;
+use fillrate_report::{Comparison, NamedRun, RunReport};
 use fillrate_server::configuration::Profile;
 
 use super::events::EventArguments;
@@ -154,14 +155,18 @@ fn views(arguments: &ReplayArguments) -> Result<Vec<CodeView>, CliError> {
     Ok(views.map(|view| view.with_extent(extent)).collect())
 }
 
-pub(super) fn run(arguments: &ReplayArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ReplayArguments, width: TextWidth) -> Result<Success, CliError> {
     let advice = arguments.execution.advice();
-    arguments
-        .events
-        .listen("replay", advice, |listener| replay(arguments, listener))
+    arguments.events.listen("replay", advice, |listener| {
+        replay(arguments, listener, width)
+    })
 }
 
-fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Success, CliError> {
+fn replay(
+    arguments: &ReplayArguments,
+    listener: &dyn Listener,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     let developer = arguments.typing.developer_settings()?;
     let models = match arguments.model.as_slice() {
         [] => vec![EMBEDDED.to_owned()],
@@ -198,30 +203,16 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
         ..arguments.holes.plan(HOLES, models, &arguments.execution)?
     };
     let outcome = replay::run(&plan, listener)?;
-    let (incomplete, played): (Vec<bool>, Vec<(String, Run)>) = outcome
-        .runs
-        .into_iter()
-        .map(
-            |ReplayedRun {
-                 title,
-                 run,
-                 is_complete,
-             }| (!is_complete, (title, run)),
-        )
-        .unzip();
+    let played = &outcome.runs;
     if let Some(partition) = arguments.partition {
-        print_parts(arguments, partition, &played, &incomplete)?;
+        print_parts(arguments, partition, played)?;
     } else {
-        print_figures(arguments, &played)?;
+        print_figures(arguments, played, width)?;
     }
     if is_first_look(arguments) {
-        compare_with_bounds(&plan, played.first(), listener)?;
+        compare_with_bounds(&plan, played.first(), listener, width)?;
     }
-    for ((_, run), _) in played
-        .iter()
-        .zip(&incomplete)
-        .filter(|(_, incomplete)| **incomplete)
-    {
+    for ReplayedRun { run, .. } in played.iter().filter(|one| !one.is_complete) {
         eprintln!(
             "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command \
              to repeat them, with --out {}",
@@ -231,7 +222,7 @@ fn replay(arguments: &ReplayArguments, listener: &dyn Listener) -> Result<Succes
             arguments.out.as_deref().unwrap_or(run.folder()).display()
         );
     }
-    if incomplete.contains(&true) {
+    if played.iter().any(|one| !one.is_complete) {
         return Ok(Success::Partial);
     }
     Ok(success(&outcome.absent))
@@ -256,14 +247,15 @@ fn is_first_look(arguments: &ReplayArguments) -> bool {
 /// the models and the next steps.
 fn compare_with_bounds(
     plan: &ReplayPlan,
-    first: Option<&(String, Run)>,
+    first: Option<&ReplayedRun>,
     listener: &dyn Listener,
+    width: TextWidth,
 ) -> Result<(), CliError> {
-    let Some((_, first)) = first else {
+    let Some(ReplayedRun { run: first, .. }) = first else {
         return Ok(());
     };
     let folder = first.folder().display().to_string();
-    let mut runs = vec![(EMBEDDED.to_owned(), Run::open(first.folder())?)];
+    let mut others = Vec::new();
     let alone = ReplayContext::Profile(Profile::None);
     for (name, model, contexts) in [
         ("--context none", EMBEDDED, vec![alone]),
@@ -275,15 +267,15 @@ fn compare_with_bounds(
             ..plan.clone()
         };
         let outcome = replay::run(&other, listener)?;
-        runs.extend(
-            outcome
-                .runs
-                .into_iter()
-                .map(|one| (name.to_owned(), one.run)),
-        );
+        others.extend(outcome.runs.into_iter().map(|one| (name, one.run)));
     }
+    let mut runs = vec![NamedRun {
+        name: EMBEDDED,
+        run: first,
+    }];
+    runs.extend(others.iter().map(|(name, run)| NamedRun { name, run }));
     outln!("");
-    let table = Comparison::load(&runs)?.table("model");
+    let table = Comparison::load(&runs)?.table("model", width);
     out!("{}", color::with_bold_header(&table));
     outln!(
         "embedded: counts of the repository's own tokens, offline and free: a baseline, no language\n\
@@ -303,26 +295,30 @@ fn compare_with_bounds(
 fn print_parts(
     arguments: &ReplayArguments,
     partition: Partition,
-    played: &[(String, Run)],
-    incomplete: &[bool],
+    played: &[ReplayedRun],
 ) -> Result<(), CliError> {
-    for ((context, run), incomplete) in played.iter().zip(incomplete) {
+    for ReplayedRun {
+        title,
+        run,
+        is_complete,
+    } in played
+    {
         let (attempts, folder) = (run.attempts()?.len(), run.part_folder());
         if arguments.json {
             outln!(
                 "{}",
                 serde_json::json!({
                     "partition": partition,
-                    "context": context,
+                    "context": title,
                     "attempts": attempts,
-                    "finished": !incomplete,
+                    "finished": is_complete,
                     "folder": folder,
                 })
             );
         } else {
             outln!(
                 "part {partition}: {attempts} attempts{}: {}",
-                if *incomplete { ", unfinished" } else { "" },
+                if *is_complete { "" } else { ", unfinished" },
                 folder.unwrap_or_default().display()
             );
         }
@@ -330,19 +326,27 @@ fn print_parts(
     Ok(())
 }
 
-/// Prints a run's figures, or compares several runs, each with its context's name.
-fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Result<(), CliError> {
-    if let [(_, run)] = played {
+/// Prints a run's figures, or compares several runs.
+fn print_figures(
+    arguments: &ReplayArguments,
+    played: &[ReplayedRun],
+    width: TextWidth,
+) -> Result<(), CliError> {
+    if let [ReplayedRun { run, .. }] = played {
         let report = RunReport::load(run)?;
         if arguments.json {
             outln!("{}", serde_json::to_string(&report).unwrap_or_default());
         } else {
-            out!("{}", color::with_bold_header(&report.table()));
+            out!("{}", color::with_bold_header(&report.table(width)));
             outln!("run: {}", run.folder().display());
         }
         return Ok(());
     }
-    let comparison = Comparison::load(played)?;
+    let named = played.iter().map(|one| NamedRun {
+        name: &one.title,
+        run: &one.run,
+    });
+    let comparison = Comparison::load(&named.collect::<Vec<_>>())?;
     if arguments.json {
         outln!("{}", serde_json::to_string(&comparison).unwrap_or_default());
     } else {
@@ -351,8 +355,11 @@ fn print_figures(arguments: &ReplayArguments, played: &[(String, Run)]) -> Resul
         } else {
             "context"
         };
-        out!("{}", color::with_bold_header(&comparison.table(what)));
-        for (title, run) in played {
+        out!(
+            "{}",
+            color::with_bold_header(&comparison.table(what, width))
+        );
+        for ReplayedRun { title, run, .. } in played {
             outln!("run with {title}: {}", run.folder().display());
         }
     }

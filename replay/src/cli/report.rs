@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use fillrate_engine::developer::gate::{GateFit, GateObservation, fit_gate};
 use fillrate_engine::store::Run;
-use fillrate_report::compare_in_markdown;
 use fillrate_report::pages::HtmlReport;
+use fillrate_report::{NamedRun, compare_in_markdown};
 
 use super::fit::read_completions;
 use super::runs::{check_unique, open_runs, run_name};
@@ -78,14 +78,15 @@ fn fitted_gate(telemetry: &[PathBuf]) -> Result<GateFit, CliError> {
 /// Prints one run against another in Markdown.
 fn compare(old: &Path, new: &Path) -> Result<Success, CliError> {
     check_unique(&[old, new])?;
-    let (mut first, mut second) = (
-        (run_name(old), Run::open(old)?),
-        (run_name(new), Run::open(new)?),
-    );
-    if first.0 == second.0 {
-        first.0 = old.display().to_string();
-        second.0 = new.display().to_string();
+    let mut names = [run_name(old), run_name(new)];
+    if names[0] == names[1] {
+        names = [old, new].map(|folder| folder.display().to_string());
     }
+    let opened = [Run::open(old)?, Run::open(new)?];
+    let [first, second] = [0, 1].map(|index| NamedRun {
+        name: &names[index],
+        run: &opened[index],
+    });
     out!("{}", compare_in_markdown(&first, &second)?);
     Ok(Success::Whole)
 }

@@ -6,7 +6,8 @@ use clap::Args;
 use fillrate_engine::store::{Attempt, Run};
 use fillrate_language::mutate::MutationScore;
 use fillrate_language::task::{Hole, is_day};
-use fillrate_report::{AgeFigures, Comparison, RunReport};
+use fillrate_report::table::TextWidth;
+use fillrate_report::{AgeFigures, Comparison, NamedRun, RunReport};
 use fillrate_server::completion::Trace;
 use fillrate_verdict::Proof;
 use fillrate_verdict::feedback::without_control_characters;
@@ -47,24 +48,24 @@ pub(super) struct ShowArguments {
 /// Most lines of a text that are printed.
 const MOST_LINES: usize = 200;
 
-pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &ShowArguments, width: TextWidth) -> Result<Success, CliError> {
     if arguments.run.is_file() {
         return show_tasks(arguments);
     }
     let contexts = inner_runs(&arguments.run);
     if !contexts.is_empty() {
-        return show_contexts(&contexts, arguments);
+        return show_contexts(&contexts, arguments, width);
     }
     let run = Run::open(&arguments.run)?.with_proof(arguments.proof);
     if !arguments.compare_with.is_empty() {
-        return show_comparison(run, arguments);
+        return show_comparison(run, arguments, width);
     }
     if let Some(since) = &arguments.since {
         let ages = AgeFigures::load(&run, since)?;
         if arguments.json {
             outln!("{}", json(&ages));
         } else {
-            out!("{}", color::with_bold_header(&ages.table()));
+            out!("{}", color::with_bold_header(&ages.table(width)));
         }
         return Ok(Success::Whole);
     }
@@ -80,7 +81,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<Success, CliError> {
                     outln!("{style}{:14}{style:#} {}", outcome.name(), attempt.hole);
                 }
             }
-            out!("{}", color::with_bold_header(&report.table()));
+            out!("{}", color::with_bold_header(&report.table(width)));
         }
         return Ok(Success::Whole);
     };
@@ -122,8 +123,18 @@ fn day(text: &str) -> Result<String, String> {
     }
 }
 
+/// Opens runs with the proof that is asked for.
+fn open_runs(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Vec<Run>, CliError> {
+    let open = |folder: &PathBuf| Ok(Run::open(folder)?.with_proof(arguments.proof));
+    folders.iter().map(open).collect()
+}
+
 /// Compares the runs with several contexts that a folder holds.
-fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Success, CliError> {
+fn show_contexts(
+    folders: &[PathBuf],
+    arguments: &ShowArguments,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     if arguments.hole.is_some() || !arguments.compare_with.is_empty() {
         let names: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
         return Err(CliError::Refused(format!(
@@ -132,41 +143,46 @@ fn show_contexts(folders: &[PathBuf], arguments: &ShowArguments) -> Result<Succe
             names.join(", ")
         )));
     }
-    let mut runs = Vec::new();
-    for folder in folders {
-        runs.push((
-            run_name(folder),
-            Run::open(folder)?.with_proof(arguments.proof),
-        ));
-    }
-    let comparison = Comparison::load(&runs)?;
+    let opened = open_runs(folders, arguments)?;
+    let names: Vec<String> = folders.iter().map(|folder| run_name(folder)).collect();
+    let named = names.iter().zip(&opened);
+    let named = named.map(|(name, run)| NamedRun { name, run });
+    let comparison = Comparison::load(&named.collect::<Vec<_>>())?;
     if arguments.json {
         outln!("{}", json(&comparison));
     } else {
-        out!("{}", color::with_bold_header(&comparison.table("context")));
+        out!(
+            "{}",
+            color::with_bold_header(&comparison.table("context", width))
+        );
     }
     Ok(Success::Whole)
 }
 
-fn show_comparison(first: Run, arguments: &ShowArguments) -> Result<Success, CliError> {
+fn show_comparison(
+    first: Run,
+    arguments: &ShowArguments,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     let named: Vec<_> = std::iter::once(&arguments.run)
         .chain(&arguments.compare_with)
         .collect();
     check_unique(&named)?;
-    let mut runs = vec![(run_name(&arguments.run), first)];
-    for folder in &arguments.compare_with {
-        runs.push((
-            run_name(folder),
-            Run::open(folder)?.with_proof(arguments.proof),
-        ));
-    }
+    let mut opened = vec![first];
+    opened.extend(open_runs(&arguments.compare_with, arguments)?);
+    let names: Vec<String> = named.iter().map(|folder| run_name(folder)).collect();
+    let runs = names.iter().zip(&opened);
+    let runs: Vec<NamedRun<'_>> = runs.map(|(name, run)| NamedRun { name, run }).collect();
     let comparison = Comparison::load(&runs)?;
     if arguments.json {
         outln!("{}", json(&comparison));
         return Ok(Success::Whole);
     }
-    out!("{}", color::with_bold_header(&comparison.table("run")));
-    let first_name = &runs[0].0;
+    out!(
+        "{}",
+        color::with_bold_header(&comparison.table("run", width))
+    );
+    let first_name = runs[0].name;
     for compared in &comparison.contexts {
         let Some(flips) = &compared.flips else {
             continue;

@@ -7,6 +7,7 @@ use clap::Args;
 use fillrate_engine::play::projects::{check_projects, prepare};
 use fillrate_language::task;
 use fillrate_report::dataset::{Dataset, HoleInFile};
+use fillrate_report::table::TextWidth;
 use fillrate_verdict::corpus::Corpus;
 use serde_json::json;
 
@@ -25,7 +26,7 @@ pub(super) struct StatsArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &StatsArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &StatsArguments, width: TextWidth) -> Result<Success, CliError> {
     let holes = task::read(&arguments.tasks)?;
     let (prepared, absent) = match &arguments.corpus {
         Some(path) => {
@@ -71,7 +72,7 @@ pub(super) fn run(arguments: &StatsArguments) -> Result<Success, CliError> {
         let whole = json!({"tasks": arguments.tasks, "rows": dataset.rows, "absent": absent});
         outln!("{whole}");
     } else {
-        out!("{}", dataset.table());
+        out!("{}", dataset.table(width));
         for project in &absent {
             outln!("{}", project.describe());
         }

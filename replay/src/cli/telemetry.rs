@@ -5,6 +5,7 @@ mod stats;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use fillrate_report::table::TextWidth;
 use fillrate_server::configuration::{Layers, user_file};
 use fillrate_server::telemetry::{ExportLine, StoreContents, TelemetryStore, default_path, read};
 
@@ -45,9 +46,9 @@ pub(super) struct StoreChoice {
     store: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &TelemetryArguments) -> Result<Success, CliError> {
+pub(super) fn run(arguments: &TelemetryArguments, width: TextWidth) -> Result<Success, CliError> {
     match &arguments.command {
-        Command::Stats(arguments) => stats::run(arguments),
+        Command::Stats(arguments) => stats::run(arguments, width),
         Command::Export(choice) => export(choice),
         Command::Purge(choice) => purge(choice),
     }

@@ -7,15 +7,15 @@ use super::input::StudyError;
 
 /// The holes that a run measured one version on.
 #[derive(Clone, Debug)]
-pub struct MeasuredHoles {
+pub(super) struct MeasuredHoles {
     /// The run, for people.
-    pub source: String,
+    pub(super) source: String,
     /// The version: the model's name and its configuration's fingerprint.
-    pub version: (String, Option<String>),
+    pub(super) version: (String, Option<String>),
     /// The ids of the holes.
-    pub holes: BTreeSet<String>,
+    pub(super) holes: BTreeSet<String>,
     /// The keys of its attempts or sessions.
-    pub keys: BTreeSet<String>,
+    pub(super) keys: BTreeSet<String>,
 }
 
 /// The holes of one version, and its runs.
@@ -27,11 +27,11 @@ struct VersionHoles<'a> {
 
 /// The holes that all versions have, if some have others, and a sentence that reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommonHoles {
+pub(super) struct CommonHoles {
     /// Their ids.
-    pub holes: BTreeSet<String>,
+    pub(super) holes: BTreeSet<String>,
     /// The warning.
-    pub warning: String,
+    pub(super) warning: String,
 }
 
 /// The part of a version's holes that all versions must have for them to be compared.
@@ -42,7 +42,7 @@ const LEAST_SHARE: f64 = 0.5;
 /// # Errors
 /// Two runs hold the same attempts, or fewer than half of the holes of the version with the fewest
 /// are those of all.
-pub fn common_holes(runs: &[MeasuredHoles]) -> Result<Option<CommonHoles>, StudyError> {
+pub(super) fn common_holes(runs: &[MeasuredHoles]) -> Result<Option<CommonHoles>, StudyError> {
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     let mut versions: BTreeMap<&(String, Option<String>), VersionHoles<'_>> = BTreeMap::new();
     for run in runs {

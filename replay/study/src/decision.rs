@@ -126,6 +126,7 @@ impl StudyDecision {
             trust,
             sentence: String::new(),
             next_step: String::new(),
+            // Figures that their groups contradict do not show which version is the best.
             selection: main.selection.filter(|_| trust != Trust::Depends),
             smallest_gap,
             predictions,
@@ -334,6 +335,7 @@ fn predict(
         let key = FigureKey::new(version, main.language.as_deref(), &main.offline);
         let offline = input.offline.get(&key)?.figure.value()?;
         let mut second = line.predict(offline);
+        // A line has no bounds, but a share has.
         if main.second_unit == FigureUnit::Share {
             second = second.within(0.0..=1.0);
             second.value = second.value.clamp(0.0, 1.0);
@@ -358,6 +360,7 @@ fn best_pair(pairs: &[MetricPair]) -> Option<BestPair> {
     let all: Vec<&MetricPair> = pairs
         .iter()
         .filter(|pair| pair.second == main.second && pair.language == main.language)
+        // Shares of variance are comparable only over the same versions.
         .filter(|pair| versions(pair) == versions(main))
         .collect();
     let firsts: Vec<Vec<f64>> = all
@@ -367,6 +370,7 @@ fn best_pair(pairs: &[MetricPair]) -> Option<BestPair> {
     let second: Vec<f64> = main.values().iter().map(|it| it.1).collect();
     let best = best_predictor(&firsts, &second)?;
     let pair = all[best.index];
+    // A single metric leaves no choice.
     (all.len() > 1).then(|| BestPair {
         offline: pair.offline.clone(),
         second: main.second.clone(),

@@ -110,6 +110,7 @@ impl StudyDesign {
             least_p: 1.0 / (1..=versions).map(|i| i as f64).product::<f64>(),
             seen_of_one,
             power: TRUE_R.into_iter().filter_map(at).collect(),
+            // `least` returns the observed r; dividing by the attenuation gives the true one.
             least_found: least(|r| by_student(r, versions) >= ENOUGH_POWER)
                 .map(|seen| seen / attenuation)
                 .filter(|r| *r <= 1.0),
@@ -130,11 +131,13 @@ fn seen_of_one_range(reliabilities: [f64; 2], versions: usize) -> Option<(f64, f
         Some((one * other).sqrt())
     };
     let tail = (1.0 - CONFIDENCE) / 2.0;
+    // More error means a smaller observed r, so the upper tail gives the lower bound.
     at(1.0 - tail).zip(at(tail))
 }
 
 /// The fewest versions that are enough, where more are better.
 fn fewest(enough: impl Fn(usize) -> bool) -> Option<usize> {
+    // Each test simulates many studies: doubling and bisecting needs few of them.
     let mut more = 4;
     if enough(3) {
         return Some(3);
@@ -164,6 +167,7 @@ fn least(enough: impl Fn(f64) -> bool) -> Option<f64> {
     if !enough(0.9999) {
         return None;
     }
+    // Eight halvings leave an interval of 1/256.
     for _ in 0..8 {
         let middle = f64::midpoint(weak, strong);
         if enough(middle) {

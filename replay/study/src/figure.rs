@@ -112,6 +112,7 @@ impl RowSpread {
 
     /// The standard error of the rows' mean, of this total weight, if they were independent.
     fn independent_error(self, mean: f64, weight: f64) -> f64 {
+        // This is Σ weight² (value − mean)², expanded.
         let squares = self.squares - 2.0 * mean * self.values + mean * mean * self.weights;
         squares.max(0.0).sqrt() / weight
     }
@@ -151,6 +152,7 @@ impl Figure {
                     spread,
                 } => {
                     let weight: f64 = clusters.values().map(|cluster| cluster.weight).sum();
+                    // The weights of a part's clusters then add up to the part's share.
                     let scale = share / weight;
                     for (name, cluster) in clusters {
                         let of_whole = whole.entry(name.clone()).or_default();
@@ -224,6 +226,8 @@ impl Figure {
             Self::Stated(stated) if stated.error.is_some() => stated.error,
             Self::Stated(stated) if unit == FigureUnit::Share => {
                 let n = stated.effective_n()?;
+                // Two successes and two failures are added, so that a share of 0 or 1 has an error
+                // too.
                 let share = (stated.value * n + 2.0) / (n + 4.0);
                 Some((share * (1.0 - share) / (n + 4.0)).sqrt())
             }
@@ -247,6 +251,7 @@ impl Figure {
     }
 
     fn bounds(&self, value: f64, unit: FigureUnit, error: Option<f64>) -> Option<(f64, f64)> {
+        // Half of what the confidence leaves is at either end.
         let (tail, is_share) = (f64::midpoint(CONFIDENCE, 1.0), unit == FigureUnit::Share);
         let cut_to_range = |(low, high): (f64, f64)| match is_share {
             true => (low.max(0.0), high.min(1.0)),
@@ -257,6 +262,8 @@ impl Figure {
                 clusters, spread, ..
             } if is_share => {
                 let weight = clusters.values().map(|cluster| cluster.weight).sum();
+                // A few clusters may agree by chance, and then show less error than independent
+                // rows have.
                 let error = error?.max(spread.independent_error(value, weight));
                 share_bounds(value, error, clusters.len())
             }
@@ -301,6 +308,7 @@ impl Figure {
         let count = clusters.len() as f64;
         let value = self.value().filter(|_| count >= 2.0)?;
         let whole: f64 = clusters.values().map(|cluster| cluster.weight).sum();
+        // The factor k / (k − 1) corrects the variance for few clusters.
         let scale = (count / (count - 1.0)).sqrt() / whole;
         let influences = clusters.iter().map(|(name, cluster)| {
             (
@@ -379,5 +387,7 @@ fn stated_correlation(one: &Figure, other: &Figure) -> f64 {
 pub(super) fn differ(one: (&Figure, FigureUnit), other: (&Figure, FigureUnit)) -> Option<bool> {
     let variance = error_variance(&[one, other])?;
     let difference = (one.0.value()? - other.0.value()?).abs();
+    // The error variance is half the variance of the difference, and the number is the 97.5 %
+    // quantile of the normal distribution.
     Some(difference > 1.959_963_984_540_054 * (2.0 * variance).sqrt())
 }

@@ -117,6 +117,7 @@ fn pair_versions<'a>(
     let mut taken: BTreeSet<&VersionKey> = BTreeSet::new();
     let mut pairs: Vec<(&VersionKey, &VersionKey)> = Vec::new();
     let mut warnings = Vec::new();
+    // Equal fingerprints come first, so that no match by name alone takes their place.
     for one in ours.iter().filter(|one| one.1.is_some()) {
         if let Some(other) = theirs.iter().find(|other| *other == one) {
             taken.insert(other);
@@ -137,6 +138,7 @@ fn pair_versions<'a>(
         if free.is_empty() {
             free = named(&|name| name.to_lowercase() == one.0.to_lowercase());
         }
+        // With several candidates, the name alone does not decide.
         let &[other] = free.as_slice() else { continue };
         if one.0 != other.0 {
             warnings.push(format!(
@@ -147,6 +149,7 @@ fn pair_versions<'a>(
             ));
         }
         let is_ambiguous = ours.iter().filter(|it| it.0 == one.0).count() > 1;
+        // With several versions of a name, another configuration may mean another version.
         if is_ambiguous && one.1.is_some() && other.1.is_some() {
             continue;
         }

@@ -1,14 +1,14 @@
 //! Studies of whether an offline score predicts what people accept: figures of model versions from
 //! replays compared with figures of the same versions from people's editors.
 //!
-//! Pure computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`]
-//! and [`Study::page`] print. `offline` and `simulated` take a side's figures from runs,
-//! `telemetry` from people's editors, `table` from CSV, and `common` finds the holes that versions
-//! are compared on. Then `pool` pools them, `join` joins the versions, `pair` compares two metrics,
+//! Computation on plain data: two [`StudySide`]s in, a [`Study`] out, which [`Study::text`]
+//! and [`Study::page`] print. `sides` reads the sides: `offline` and `simulated` take figures from
+//! runs, `telemetry` from people's editors, `table` from CSV, and `common` finds the holes that
+//! versions are compared on. Then `pool` pools them, `join` joins the versions, `pair` compares two metrics,
 //! `design` computes the power of a number of versions, and `trend` lists differences from the
 //! first version. `plan` simulates studies before they are made.
 
-pub mod common;
+mod common;
 mod decision;
 mod design;
 mod figure;
@@ -16,15 +16,16 @@ mod format;
 mod input;
 mod join;
 mod mix;
-pub mod offline;
+mod offline;
 mod page;
 mod pair;
 pub mod plan;
 mod plot;
 mod pool;
-pub mod simulated;
+pub mod sides;
+mod simulated;
 mod strata;
-pub mod table;
+mod table;
 pub mod telemetry;
 mod text;
 mod trend;
@@ -119,6 +120,7 @@ impl Study {
             second,
             options,
         );
+        // A pair of one language has no mix of languages to depend on.
         for pair in pairs.iter_mut().filter(|pair| pair.language.is_none()) {
             let contrary = strata.contrary(&joined.versions, pair);
             pair.contradict(&contrary);
@@ -315,6 +317,7 @@ fn language_notes(
 /// Corrects the pairs' p by Holm's method.
 fn correct_for_pairs(pairs: &mut [MetricPair]) {
     let p: Vec<f64> = pairs.iter().filter_map(MetricPair::pearson_p).collect();
+    // `holm` keeps the order, and pairs without p have no value in it.
     let mut corrected = holm(&p).into_iter();
     for pair in pairs {
         if pair.pearson_p().is_some() {

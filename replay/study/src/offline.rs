@@ -19,27 +19,27 @@ use super::input::{Observation, SampleDimension, Stratum, StudySide};
 use super::mix::mixes;
 
 /// The probability that a completion makes all tests pass, mean over holes.
-pub const PASS: &str = PASS_AT_1.name;
+pub(super) const PASS: &str = PASS_AT_1.name;
 
 /// The share of the reference's dependencies that a completion uses.
 const INVOCATION: &str = fillrate_metrics::metric::INVOCATION.name;
 
 /// An attempt with its hole and the file that it was cut into.
 #[derive(Clone, Copy, Debug)]
-pub struct ReplayedAttempt<'a> {
+pub(super) struct ReplayedAttempt<'a> {
     /// The attempt.
-    pub attempt: &'a Attempt,
+    pub(super) attempt: &'a Attempt,
     /// Its hole.
-    pub hole: &'a Hole,
+    pub(super) hole: &'a Hole,
     /// The file, whole.
-    pub contents: &'a str,
+    pub(super) contents: &'a str,
 }
 
 /// Calculates the offline figures of a run's attempts by model and language. Repair rounds are left
 /// out. Samples are clustered by file. `source` names the run to people, `label` is its short name.
 /// A metric of another [view](CodeView) than the finished file is one of its own: its name ends in
 /// the view's.
-pub fn offline_side(
+pub(super) fn offline_side(
     attempts: &[ReplayedAttempt<'_>],
     source: &str,
     label: Option<&str>,
@@ -103,6 +103,7 @@ type FigureRow = (String, f64, f64);
 
 /// The cluster of a hole: its file.
 fn cluster(one: &ReplayedAttempt<'_>) -> String {
+    // A path can't contain a zero byte, so the two parts stay apart.
     format!("{}\0{}", one.hole.project, one.hole.path)
 }
 
@@ -156,7 +157,9 @@ pub(super) fn hole_strata(hole: &Hole) -> Vec<Stratum> {
 
 /// The configuration of a run's first samples, as the others have another seed each. `None` if no
 /// trace has it.
-pub fn run_configuration<'a>(attempts: impl IntoIterator<Item = &'a Attempt>) -> Option<&'a str> {
+pub(super) fn run_configuration<'a>(
+    attempts: impl IntoIterator<Item = &'a Attempt>,
+) -> Option<&'a str> {
     attempts
         .into_iter()
         .filter(|attempt| attempt.sample == 0)

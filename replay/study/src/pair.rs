@@ -132,7 +132,7 @@ pub struct Attenuation {
 }
 
 /// Assumptions of the correction for attenuation, for reports.
-pub(super) const ASSUMPTIONS: &str = "PlanAssumptions of the correction: the versions are drawn at \
+pub(super) const ASSUMPTIONS: &str = "Assumptions of the correction: the versions are drawn at \
     random from versions like them, with both figures normally distributed; the errors of the two \
     sides are independent of each other and of the true figures; and their size is known, from \
     clusters that are themselves independent. None of this can be checked with so few versions.";
@@ -327,6 +327,7 @@ impl MetricPair {
                 names.join(" and ")
             ),
         );
+        // The first sentence before the insertion was that of the pooled figures.
         if let Some(pooled) = self.sentences.get_mut(1) {
             *pooled = format!("Pooled: {pooled}");
         }
@@ -361,13 +362,17 @@ impl MetricPair {
                 let count = figures.len() as f64;
                 let mean = figures.iter().map(|figure| figure.value).sum::<f64>() / count;
                 let squares = figures.iter().map(|figure| (figure.value - mean).powi(2));
+                // For a single figure this is no number, but the next line returns for fewer than
+                // three.
                 let variance = squares.sum::<f64>() / (count - 1.0);
                 if count < 3.0 || variance <= 0.0 || error < variance / 2.0 {
                     return None;
                 }
                 // If error explains all differences, the true ones are unknown: at most a quarter.
                 let signal = (variance - error).max(variance / 4.0);
+                // An error of a quarter of the signal is a fifth of the variance.
                 let factor = error / (signal / 4.0);
+                // If the samples of one version are unknown, their sum is, too.
                 let n: Option<usize> = figures.iter().map(|figure| figure.n).sum();
                 let samples = match n.map(|n| n as f64 / count) {
                     Some(n) => format!(
@@ -410,6 +415,7 @@ impl MetricPair {
         let p = self.pearson_p().unwrap_or(1.0);
         let outside =
             pearson.low.is_some_and(|low| low > 0.0) || pearson.high.is_some_and(|high| high < 0.0);
+        // Both must say so: the interval assumes normal figures, the permutations do not.
         let found = p <= LEVEL && outside;
         let p_text = self
             .coefficients
@@ -475,6 +481,7 @@ fn versions_with_range(needed: &VersionsNeeded, versions: usize, has_errors: boo
 
 /// The step that gives a design enough power, if it has too little.
 fn advise(design: &StudyDesign, better: Option<String>) -> Option<String> {
+    // The design has this constant itself as an r, so the comparison is exact.
     let at = design.power.iter().find(|power| power.true_r == 0.8)?;
     if at.permutation.unwrap_or(at.student).value >= ENOUGH_POWER {
         return None;
@@ -605,6 +612,7 @@ fn coefficients(
         .collect();
     let draws = options.bootstrap_draws;
     let r = Coefficient::Pearson.correlate(values).unwrap_or_default();
+    // A reliability is the share of the variance that is not measurement error.
     let noise = attenuation.map_or((0.0, 0.0), |it| {
         (1.0 - it.offline_reliability, 1.0 - it.second_reliability)
     });
@@ -617,9 +625,11 @@ fn coefficients(
         let bootstrap = two_level_bootstrap(&versions, coefficient, draws, options.seed);
         let coverage = bootstrap_coverage(
             coefficient,
+            // At an r of ±1, the simulated true figures of the two sides would be on one line.
             r.clamp(-0.99, 0.99),
             values.len(),
             noise,
+            // Each of these studies takes a whole bootstrap, hence the tenth.
             options.simulations / 10,
             COVERAGE_DRAWS,
             options.seed,
@@ -647,8 +657,10 @@ fn count_signs(values: &[(f64, f64)], figures: &BothSides<'_>) -> SignCounts {
     for (at, one) in values.iter().enumerate() {
         for (earlier, other) in values[..at].iter().enumerate() {
             let differ = |side: &[(&Figure, FigureUnit)]| figure::differ(side[at], side[earlier]);
+            // One pair whose difference is of unknown certainty leaves both counts unknown.
             beyond = beyond.and_then(|(agreeing, disagreeing)| {
                 let both = differ(&figures.0)? && differ(&figures.1)?;
+                // The product is positive if both sides rank the two versions alike.
                 let same = (one.0 - other.0) * (one.1 - other.1);
                 Some((
                     agreeing + usize::from(both && same > 0.0),

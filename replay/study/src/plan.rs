@@ -3,7 +3,7 @@
 
 use comfy_table::Cell;
 use fillrate_metrics::{Coefficient, Estimate, exact_permutation_p, student_quantile, wilson};
-use fillrate_report::table::{TextTable, right};
+use fillrate_report::table::{TextTable, TextWidth, right};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -155,6 +155,7 @@ impl PlanAssumptions {
         }
         let freedom = (size.versions - 2) as f64;
         let student = student_quantile(0.975, freedom)?;
+        // Student's t for r is r √(freedom / (1 − r²)), solved here for r.
         let critical = student / (freedom + student * student).sqrt();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (holes, shown) = (
@@ -168,11 +169,14 @@ impl PlanAssumptions {
                 .map(|_| {
                     let first = normal(&mut random);
                     let other = normal(&mut random);
+                    // Two standard normal numbers with the correlation `true_r`.
                     let second = self.true_r * first + (1.0 - self.true_r.powi(2)).sqrt() * other;
                     let rate =
                         |mean: f64, spread: f64, at: f64| (mean + spread * at).clamp(0.0, 1.0);
                     let passing = rate(self.pass_rate, self.pass_spread, first);
                     let accepting = rate(self.acceptance, self.acceptance_spread, second);
+                    // All versions share a part of the error on the same holes, which does not
+                    // separate them.
                     let own = (1.0 - self.same_holes).sqrt();
                     let passed = draw_rate(passing, holes, &mut random);
                     (
@@ -181,6 +185,7 @@ impl PlanAssumptions {
                     )
                 })
                 .collect();
+            // Without a correlation, a study finds nothing.
             let Some(r) = Coefficient::Pearson.correlate(&pairs) else {
                 seen.push(0.0);
                 continue;
@@ -207,7 +212,12 @@ impl PlanAssumptions {
 }
 
 /// A plan as a table. `power` is the share of studies that must find the effect.
-pub fn table(assumptions: &PlanAssumptions, expected: &[ExpectedStudy], power: f64) -> String {
+pub fn table(
+    assumptions: &PlanAssumptions,
+    expected: &[ExpectedStudy],
+    power: f64,
+    width: TextWidth,
+) -> String {
     let mut table = TextTable::new([
         "versions",
         "holes",
@@ -238,6 +248,7 @@ pub fn table(assumptions: &PlanAssumptions, expected: &[ExpectedStudy], power: f
             Cell::new(if one.is_enough(power) { "enough" } else { "" }),
         ]);
     }
+    let table = table.render(width);
     let percent = |value: f64| format!("{:.1} %", value * 100.0);
     let studies = expected.first().map_or(0, |one| one.student.n);
     let fewest = expected
@@ -284,6 +295,7 @@ impl ExpectedStudy {
 /// Draws the rate of `outcomes` independent outcomes, by the normal distribution if there are many.
 fn draw_rate(rate: f64, outcomes: f64, random: &mut ChaCha8Rng) -> f64 {
     let variance = outcomes * rate * (1.0 - rate);
+    // The binomial distribution is nearly normal then, and one number replaces many.
     if variance > 25.0 {
         let drawn = rate + (variance.sqrt() / outcomes) * normal(random);
         return drawn.clamp(0.0, 1.0);

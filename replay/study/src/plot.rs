@@ -151,6 +151,7 @@ fn band(
             middle.push((x, estimate.value));
         }
     }
+    // The lower edge runs backwards, so that the polygon does not cross itself.
     upper.extend(lower.into_iter().rev());
     (upper, middle)
 }
@@ -164,6 +165,7 @@ fn place_labels(points: &[(i32, i32)], labels: &[&str]) -> Vec<(i32, i32)> {
         .collect();
     let mut shifts = Vec::new();
     for ((x, y), label) in points.iter().zip(labels) {
+        // A letter is about 0.6 times as wide as it is high.
         let width = label.chars().count() as i32 * LETTER * 6 / 10;
         let sides = [DOT + 3, -DOT - 3 - width, -width / 2];
         let heights = [
@@ -182,6 +184,7 @@ fn place_labels(points: &[(i32, i32)], labels: &[&str]) -> Vec<(i32, i32)> {
         };
         let cost = |shift: &(i32, i32)| {
             let own = area(*shift);
+            // The labels of the axis take the first 64 pixels.
             let is_outside = own[0] < 64 || own[2] > SIZE.0 as i32 || own[1] < 0;
             let covered = taken.iter().filter(|other| overlap(&own, other)).count();
             covered + 10 * usize::from(is_outside)

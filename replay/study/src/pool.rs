@@ -57,6 +57,7 @@ pub(super) fn pool_observations(
     let mut groups: BTreeMap<FigureKey, BTreeMap<Division, Vec<&Observation>>> = BTreeMap::new();
     for observation in observations {
         let group = by.and_then(|dimension| observation.group(dimension));
+        // In other dimensions than the language, samples of all kinds are no group.
         if group.is_none() && by.is_some_and(|by| by != SampleDimension::Language) {
             continue;
         }
@@ -75,6 +76,7 @@ pub(super) fn pool_observations(
     }
     groups
         .into_iter()
+        // Divisions are sorted, so the coarsest is the first.
         .filter_map(|(key, divisions)| Some((key, divisions.into_values().next()?)))
         .map(|(key, parts)| {
             let figure = pool(&parts)?;
@@ -90,6 +92,7 @@ type Division = (Option<SampleDimension>, bool);
 
 fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
     let [first, rest @ ..] = group else {
+        // Every group is made of at least one observation.
         return Ok(Figure::Stated(StatedFigure {
             value: f64::NAN,
             ..StatedFigure::default()
@@ -136,6 +139,7 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
         first.metric.clone(),
         first.version.clone(),
     );
+    // Rows in addition to a stated value, or two values of one part, would count samples twice.
     if rows > 0 || parts.len() < group.len() {
         return Err(StudyError::Duplicate {
             source_name,
@@ -157,6 +161,7 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
             .map(|one| Some(value(one)? * share(one)))
             .sum()
     };
+    // The parts are independent samples, so the variances of their shares add up.
     let error: Option<f64> = stated
         .iter()
         .map(|one| Some((one.error? * share(one)).powi(2)))

@@ -23,7 +23,7 @@ type TypedByPolicy<'a> = BTreeMap<&'a str, Vec<(&'a TypingAttempt, &'a Hole)>>;
 /// are those of [`report::policies`](fillrate_report::policies). Samples are clustered by file.
 /// `configuration` is that of typings without their own; `source` names the run to people, `label`
 /// is its short name.
-pub fn simulated_side(
+pub(super) fn simulated_side(
     typed: &[(&TypingAttempt, &Hole)],
     configuration: Option<&str>,
     source: &str,

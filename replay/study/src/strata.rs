@@ -72,6 +72,7 @@ impl StratifiedFigures {
                     continue;
                 };
                 let samples = paired.iter().filter_map(|one| one.offline.figure.n());
+                // Without any n, every stratum weighs the same.
                 let samples = samples.sum::<usize>().max(1) as f64;
                 all += samples;
                 let signs = sign_agreement(&values);
@@ -79,6 +80,7 @@ impl StratifiedFigures {
                     true => (signs.agreeing, signs.disagreeing),
                     false => (signs.disagreeing, signs.agreeing),
                 };
+                // Two versions have an r of 1 or -1, whatever their figures are.
                 if values.len() >= 3 && r * pooled_r < 0.0 && opposite > same {
                     against += samples;
                     // Half of the two-sided p, as the direction is given.
@@ -237,6 +239,7 @@ fn weight(
         .map(|(name, count)| ((*name).to_owned(), *count as f64 / total as f64))
         .collect();
     let correlate = |shares: &BTreeMap<String, f64>| -> Option<(Vec<Figure>, f64)> {
+        // Without one stratum, the other shares no longer add up to 1.
         let whole: f64 = shares.values().sum();
         let combine = |own: &Strata<'_>| {
             let parts: Option<Vec<(&Figure, f64)>> = shares

@@ -79,11 +79,12 @@ const COLUMNS: [&str; 13] = [
 ///
 /// # Errors
 /// The text is not a valid table.
-pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
+pub(super) fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableError> {
     let fault = |source| TableError::Csv {
         name: name.to_owned(),
         source,
     };
+    // Spreadsheet programs write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let delimiter = find_delimiter(text);
     let mut reader = csv::ReaderBuilder::new()
@@ -112,6 +113,7 @@ pub fn parse_table(text: &str, name: &str) -> Result<Vec<Observation>, TableErro
         let fields = Fields {
             header: &header,
             record: &record,
+            // A comma is a decimal mark only if it does not separate fields.
             decimal_comma: delimiter != b',',
         };
         let observation = fields.observation(name).map_err(|what| wrong(line, what))?;
@@ -326,6 +328,7 @@ fn check_ranges(rows: &[TableRow]) -> Result<(), WrongLine> {
             );
             return Err((*line, what));
         }
+        // 0 and 1 are possible in both units.
         let fraction = values.iter().find(|one| one.value > 0.0 && one.value < 1.0);
         let percent = values.iter().find(|one| one.value > 1.0);
         if let (Some(fraction), Some(percent)) = (fraction, percent) {

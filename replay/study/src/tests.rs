@@ -1,4 +1,5 @@
 use fillrate_metrics::{Coefficient, bootstrap_coverage};
+use fillrate_report::table::TextWidth;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -334,7 +335,7 @@ fn languages_are_compared_apart_or_pooled() {
     );
     assert_eq!(apart.pairs[0].points[0].offline.value, 0.5);
     // The decision is one language's, and says whose.
-    let text = apart.text();
+    let text = apart.text(TextWidth::UNLIMITED);
     assert!(text.starts_with("[CAN'T TELL] python: "), "{text}");
     assert!(
         text.contains("\n  - python: No gap of pass@1 is worth trusting yet"),
@@ -346,9 +347,11 @@ fn languages_are_compared_apart_or_pooled() {
         apart.page()
     );
     assert!(
-        together.text().starts_with("[CAN'T TELL] 2 versions"),
+        together
+            .text(TextWidth::UNLIMITED)
+            .starts_with("[CAN'T TELL] 2 versions"),
         "{}",
-        together.text()
+        together.text(TextWidth::UNLIMITED)
     );
 
     let only_python = StudySide {
@@ -431,7 +434,7 @@ fn p_of_more_than_nine_versions_is_marked_as_drawn() {
     let study = Study::new(&side, &side, SecondSide::Online, &quick()).unwrap();
     let pearson = study.pairs[0].coefficient(Coefficient::Pearson).unwrap();
     assert_eq!((pearson.p_draws, pearson.p), (Some(99_999), 1e-5));
-    let text = study.text();
+    let text = study.text(TextWidth::UNLIMITED);
     assert!(
         text.contains("permutation p by 99999 draws < .001"),
         "{text}"
@@ -540,7 +543,7 @@ fn contradicting_languages_make_the_conclusion_depend_on_the_mix() {
         sentence.starts_with("Depends on the mix: within python (r = −1.000, n = 7 versions) and"),
         "{sentence}"
     );
-    let text = pooled.text();
+    let text = pooled.text(TextWidth::UNLIMITED);
     assert!(
         text.starts_with("[DEPENDS ON THE MIX] m must not choose across the mix"),
         "{text}"
@@ -612,7 +615,7 @@ fn contradicting_strata_make_the_conclusion_depend_on_the_mix() {
         let said = &pair.sentences[0];
         let begins = format!("Depends on the mix: within {column} ");
         assert!(said.starts_with(&begins) && said.contains(easy), "{said}");
-        let text = study.text();
+        let text = study.text(TextWidth::UNLIMITED);
         assert!(text.starts_with("[DEPENDS ON THE MIX]"), "{text}");
         // The mix of a table is the n of its figures.
         let weighted = &study.decision.as_ref().unwrap().weighted[0];
@@ -895,7 +898,7 @@ fn simulated_acceptance_is_never_called_online() {
     let side = table(&format!("version,language,metric,value,n\n{rows}"));
     let study = Study::new(&side, &side, SecondSide::Simulated, &quick()).unwrap();
     let json = serde_json::to_string(&study).unwrap();
-    for text in [study.text(), study.page(), json] {
+    for text in [study.text(TextWidth::UNLIMITED), study.page(), json] {
         assert!(!text.to_lowercase().contains("online"), "{text}");
         assert!(text.to_lowercase().contains("simulated"), "{text}");
     }

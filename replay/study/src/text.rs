@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use comfy_table::Cell;
 use fillrate_metrics::{Coefficient, MOST_EXACT};
-use fillrate_report::table::{TextTable, right};
+use fillrate_report::table::{TextTable, TextWidth, right};
 
 use super::format::{self, bound, decimals, p_value};
 use super::pair::ASSUMPTIONS;
@@ -15,7 +15,7 @@ const WHOLE: usize = 3;
 
 impl Study {
     /// The study as text for a terminal.
-    pub fn text(&self) -> String {
+    pub fn text(&self, width: TextWidth) -> String {
         let mut text = String::new();
         let mut line = |words: &str| {
             text.push_str(words);
@@ -43,9 +43,9 @@ impl Study {
         line(&format!(
             "\nDifferences from {}, the baseline:\n{}",
             self.versions.first().map_or("", |it| &it.label),
-            self.trend_table()
+            self.trend_table(width)
         ));
-        line(&self.pairs_table());
+        line(&self.pairs_table(width));
         line(&format!(
             "Each row: sign agreement over pairs of versions; Pearson's r with an interval that \
              is exact for\nnormal figures, and its permutation p over all orders of {} versions \
@@ -101,7 +101,7 @@ impl Study {
     }
 
     /// The columns of the pairs printed in full; the page has all.
-    fn trend_table(&self) -> String {
+    fn trend_table(&self, width: TextWidth) -> String {
         let is_printed = |column: &TrendColumn| {
             self.pairs.iter().take(WHOLE).any(|pair| {
                 let metric = if column.second {
@@ -148,10 +148,10 @@ impl Study {
             row_cells.extend(cells.map(right));
             table.add_row(row_cells);
         }
-        table.to_string()
+        table.render(width)
     }
 
-    fn pairs_table(&self) -> String {
+    fn pairs_table(&self, width: TextWidth) -> String {
         let mut table = TextTable::new([
             "offline",
             self.second.name(),
@@ -217,7 +217,7 @@ impl Study {
                 Cell::new(pair.corrected_conclusion().words()),
             ]);
         }
-        table.to_string()
+        table.render(width)
     }
 
     fn pair_text(&self, pair: &MetricPair, printed: &mut BTreeSet<String>) -> String {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::judge::Judge;
+use super::judged_code::ChangedFile;
 use super::outcome::Verdict;
 use super::runner::TestRun;
 
@@ -20,19 +21,12 @@ impl Judge {
     /// The sandbox is unavailable.
     pub fn judge_added_tests(
         &self,
-        added: (&str, &str),
-        change: Option<(&str, &str)>,
+        added: ChangedFile<'_>,
+        change: Option<ChangedFile<'_>>,
         tests: &[&str],
     ) -> Result<Verdict, VerdictError> {
-        let replaced: Vec<(&str, &str)> = std::iter::once(added).chain(change).collect();
-        let run = TestRun {
-            replaced: &replaced,
-            select: Some(tests),
-            coverage: None,
-            first_failure_ends: false,
-            test_time: None,
-            limits: self.executor.limits(tests),
-        };
+        let replaced: Vec<ChangedFile<'_>> = std::iter::once(added).chain(change).collect();
+        let run = TestRun::new(&replaced, tests, self.executor.limits(tests));
         let result = self.executor.execute(self.engine, &run)?;
         Ok(self.executor.interpret(&result, tests))
     }
@@ -45,7 +39,7 @@ impl Judge {
     /// As [`Judge::judge_added_tests`].
     pub fn judge_added_tests_with_coverage(
         &self,
-        added: (&str, &str),
+        added: ChangedFile<'_>,
         tests: &[&str],
         file: &str,
     ) -> Result<(Verdict, BTreeSet<usize>), VerdictError> {
@@ -54,13 +48,10 @@ impl Judge {
         // Recording makes every line slower.
         limits.wall *= 3;
         limits.cpu *= 3;
+        let added = [added];
         let run = TestRun {
-            replaced: &[added],
-            select: Some(tests),
             coverage: Some(&covered),
-            first_failure_ends: false,
-            test_time: None,
-            limits,
+            ..TestRun::new(&added, tests, limits)
         };
         let result = self.executor.execute(Engine::Cold, &run)?;
         let lines = result

@@ -237,7 +237,9 @@ impl Baseline {
             tests.filter(|test| test.outcome() == Some(outcome)).count()
         };
         let passing = count(TestOutcome::Passed);
+        // A skipped test does not count, and a file that can't be collected counts as one test.
         let tests = self.tests.len() - count(TestOutcome::Skipped) + self.uncollected.len();
+        // With a `min_share` of 0, one test must pass all the same.
         if passing > 0 && passing as f64 >= min_share * tests as f64 {
             return Ok(());
         }
@@ -279,6 +281,7 @@ impl Baseline {
         if more > 0 {
             listed.push(format!("{more} other reasons"));
         }
+        // Tests that neither pass nor always fail are flaky.
         if listed.is_empty() {
             listed.push("the others are flaky".to_owned());
         }
@@ -391,6 +394,7 @@ impl Baseline {
     /// Adds a run of all tests in which every stable test had its outcome.
     pub(super) fn add_agreeing_run(&self) {
         for info in self.tests.values() {
+            // A flaky test has no outcome, so this leaves it quarantined.
             info.add_run(info.outcome());
         }
     }
@@ -482,6 +486,7 @@ impl Baseline {
             .into_iter()
             .flatten()
             .map(|(test, _)| test.as_str())
+            // Import time, whose name is empty, is no test and has no outcome.
             .filter(|test| self.outcome(test).is_some())
             .collect();
         self.seconds(&tests.into_iter().collect::<Vec<_>>())
@@ -489,6 +494,7 @@ impl Baseline {
 
     /// The file of which the most tests run lines.
     pub(super) fn most_covered_file(&self) -> Option<&str> {
+        // A file has one element for each test that runs lines of it.
         let most = self.coverage.iter().max_by_key(|(_, ranges)| ranges.len());
         most.map(|(path, _)| path.as_str())
     }
@@ -548,7 +554,9 @@ fn merge_tests(runs: &[BaselineRun]) -> BTreeMap<String, TestInfo> {
             .iter()
             .map(|run| run.result.report.tests.get(id))
             .collect();
+        // Each id comes from one of the runs, so there is a first.
         let first = results[0].map(|result| result.outcome);
+        // A run that lacks the test differs from one that has it.
         let agree = results
             .iter()
             .all(|result| result.map(|result| result.outcome) == first);
@@ -620,6 +628,7 @@ pub(super) fn key_line(message: &str) -> String {
         .iter()
         .filter_map(|line| line.strip_prefix("E "))
         .collect();
+    // Of chained exceptions, pytest prints the one that ended the test last.
     let found = marked
         .iter()
         .rfind(|line| names_exception(line))
@@ -662,6 +671,7 @@ pub(super) fn names_exception(line: &str) -> bool {
     };
     let ends = ["Error", "Exception", "Failure", "panic"];
     let is_name = ends.iter().any(|end| name.ends_with(end)) || name == "error";
+    // A line of nothing but `Error`, `error` or `panic` names no exception.
     is_name && ((rest.is_empty() && name.len() > "Error".len()) || rest.starts_with(": "))
 }
 

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fillrate_language::task::WholeFile;
 use fillrate_sandbox::{End, Limits, SandboxError};
 
 use super::baseline::{Baseline, BaselineRun, LaterRuns, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
+use super::judged_code::ChangedFile;
 use super::missing::{missing_advice, missing_modules};
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
@@ -69,6 +71,7 @@ pub(super) fn load_or_begin(
         .and_then(|bytes| serde_json::from_slice::<Baseline>(&bytes).ok())
         .filter(|baseline| baseline.schema == SCHEMA);
     if let Some(baseline) = cached {
+        // The files that were left out when the baseline was made are unknown to this runner.
         let files: Vec<String> = baseline.uncollected.keys().cloned().collect();
         runner.leave_out(&files);
         return Ok(baseline);
@@ -84,19 +87,7 @@ pub(super) fn load_or_begin(
 /// The cache can't be written.
 pub(super) fn store(baseline: &Baseline, key: &str, cache: &Path) -> Result<(), VerdictError> {
     let path = cache.join(baseline_file(key));
-    let folder = path.parent().unwrap_or(cache);
-    let cache_error = |source| VerdictError::Cache {
-        path: path.clone(),
-        source,
-    };
-    std::fs::create_dir_all(folder).map_err(cache_error)?;
-    // Written atomically: a killed process leaves no partial file under the name.
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(cache_error)?;
-    serde_json::to_writer(std::io::BufWriter::new(&file), baseline)
-        .map_err(|error| cache_error(error.into()))?;
-    file.persist(&path)
-        .map_err(|error| cache_error(error.error))?;
-    Ok(())
+    WholeFile::write_json(&path, baseline).map_err(|source| VerdictError::Cache { path, source })
 }
 
 /// A run of all tests without coverage and without changes.
@@ -238,6 +229,7 @@ pub(super) fn complete(
     let quarantined = baseline.quarantined().len();
     let mut trials = try_all()?;
     let fit = trials.iter().filter(|trial| trial.fits()).count();
+    // The warm workers of each fitting readiness have made `WARM_RUNS` of the missing runs.
     let missing = RUNS.saturating_sub(FIRST_RUNS + WARM_RUNS * fit);
     let runs_done = |done| progress(BaselineStep::Runs { done, total: RUNS });
     runs_done(RUNS - missing);
@@ -330,6 +322,7 @@ fn settle_first(
         };
         let more = leave_out_uncollected(runner, &mut result.report, sources);
         let none_ran = result.report.ended && result.report.tests.is_empty();
+        // A run that ended although files were left out has the results of all other tests.
         let repeat = !more.is_empty() && (!result.report.ended || none_ran);
         uncollected.extend(more);
         if repeat {
@@ -362,12 +355,12 @@ fn try_warm(
         Some(path) => Some((path.to_owned(), runner.read(path)?)),
         None => None,
     };
-    let unchanged: Vec<(&str, &str)> = unchanged
+    let unchanged: Vec<ChangedFile<'_>> = unchanged
         .iter()
-        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .map(|(path, contents)| ChangedFile { path, contents })
         .collect();
     let mut trial = WarmTrial::default();
-    let runs: [&[(&str, &str)]; WARM_RUNS] = [&[], &unchanged];
+    let runs: [&[ChangedFile<'_>]; WARM_RUNS] = [&[], &unchanged];
     for replaced in runs {
         if stopped.load(Ordering::Relaxed) {
             return Ok(WarmTrial::unfit("it was stopped".to_owned()));
@@ -398,6 +391,7 @@ fn try_warm(
         if let Some(reason) = difference(baseline, &result) {
             return Ok(WarmTrial::unfit(reason));
         }
+        // Every stable test had its outcome, or `difference` would have found one that had not.
         baseline.add_agreeing_run();
         let report = result.report;
         trial.marks.extend(report.marks);
@@ -412,6 +406,7 @@ fn try_warm(
 fn difference(baseline: &Baseline, result: &TestRunResult) -> Option<String> {
     let report = &result.report;
     let complete = report.ended && report.sentinel_fault.is_none();
+    // The sentinels fail in every run, so a complete one exits with this status.
     if result.end != End::Exited(FAILED_STATUS) || !complete {
         let output = result.output.lines().last().unwrap_or_default();
         let end = result.end;

@@ -35,6 +35,7 @@ pub fn run_commands_before(
         .map(|(name, value)| format!("{name}={value}"));
     let mut parts = vec![prepared.environment.key.clone()];
     parts.extend(variables);
+    // Without this part, a variable and a command of the same text would give the same key.
     parts.push("commands".to_owned());
     parts.extend(commands.iter().cloned());
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fillrate_language::task::sha256_hex;
+use fillrate_language::task::{WholeFile, sha256_hex};
 
 use super::outcome::{Outcome, Verdict};
 
@@ -35,22 +35,14 @@ impl VerdictCache {
     /// Stores a reproducible verdict and ignores others. A verdict that can't be written is logged
     /// and computed again another time.
     pub(super) fn store(&self, change: &str, verdict: &Verdict) {
+        // The other outcomes depend on the machine's load, so the next run judges them again.
         if !matches!(
             verdict.outcome,
             Outcome::Passed | Outcome::Failed | Outcome::Syntax
         ) {
             return;
         }
-        let path = self.path(change);
-        let write = || -> std::io::Result<()> {
-            let folder = path.parent().unwrap_or(&self.folder);
-            std::fs::create_dir_all(folder)?;
-            let file = tempfile::NamedTempFile::new_in(folder)?;
-            serde_json::to_writer(&file, verdict)?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        if let Err(error) = write() {
+        if let Err(error) = WholeFile::write_json(&self.path(change), verdict) {
             tracing::warn!("a verdict is not cached: {error}");
         }
     }

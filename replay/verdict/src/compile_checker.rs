@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::compiler_process::CompilerProcess;
 use super::error::VerdictError;
+use super::judged_code::ChangedFile;
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, TestRunResult};
 
@@ -86,7 +87,7 @@ impl CompileChecker {
     /// The sandbox is unavailable.
     pub(super) fn compiled(
         &self,
-        changed: &[(&str, &str)],
+        changed: &[ChangedFile<'_>],
     ) -> Result<(Vec<Replaced>, Duration), VerdictError> {
         let request = request(changed);
         let kept = || {
@@ -94,12 +95,14 @@ impl CompileChecker {
             let compiled = last
                 .as_mut()
                 .filter(|compiled| compiled.request == request)?;
+            // Taken, so that only the first run with these files counts the time of compiling them.
             Some((compiled.files.clone(), std::mem::take(&mut compiled.wall)))
         };
         if let Some(kept) = kept() {
             return Ok(kept);
         }
         self.check(request.clone())?;
+        // Nothing is kept of files that do not compile, or if the process does not answer.
         Ok(kept().unwrap_or_default())
     }
 
@@ -113,7 +116,8 @@ impl CompileChecker {
         path: &str,
         contents: &str,
     ) -> Result<Option<TestRunResult>, VerdictError> {
-        let Some((refused, finished)) = self.check(request(&[(path, contents)]))? else {
+        let Some((refused, finished)) = self.check(request(&[ChangedFile { path, contents }]))?
+        else {
             return Ok(None);
         };
         let errors = refused.into_iter().map(|source| CollectError {
@@ -123,6 +127,7 @@ impl CompileChecker {
         });
         let mut report = TestReport::default();
         report.collect_errors = errors.collect();
+        // Otherwise the run would also lack a complete report.
         report.ended = true;
         Ok(Some(TestRunResult {
             end: End::Exited(FAILED_STATUS),
@@ -166,7 +171,8 @@ impl CompileChecker {
 }
 
 /// The request on changed files.
-fn request(changed: &[(&str, &str)]) -> Value {
-    let files: BTreeMap<&str, &str> = changed.iter().copied().collect();
+fn request(changed: &[ChangedFile<'_>]) -> Value {
+    let files = changed.iter().map(|file| (file.path, file.contents));
+    let files: BTreeMap<&str, &str> = files.collect();
     json!({"files": files})
 }

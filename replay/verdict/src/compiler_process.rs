@@ -56,6 +56,7 @@ impl CompilerProcess {
         time_limit: Duration,
     ) -> Result<Option<Finished>, VerdictError> {
         let mut state = self.state.lock();
+        // `Stopped` stays if an error ends the request, so that the next one starts a new process.
         let mut worker = match std::mem::replace(&mut *state, ProcessState::Stopped(0)) {
             ProcessState::Running(worker) => Some(worker),
             ProcessState::Stopped(failed) => {
@@ -81,6 +82,7 @@ impl CompilerProcess {
                 time_limit.as_secs()
             ));
         }
+        // `ask` takes away a process that has died.
         if let Some(worker) = worker {
             *state = ProcessState::Running(worker);
         }

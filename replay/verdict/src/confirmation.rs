@@ -82,6 +82,7 @@ impl Confirmation {
                 }
                 let alone = rerun(executor, engine, &unsettled)?;
                 let differing = baseline.differing(&unsettled, &alone.report);
+                // If the batch has no other tests, running all of it would only repeat this run.
                 if differing.is_empty() || batch.len() == unsettled.len() {
                     baseline.add_run(&unsettled, &alone.report);
                     continue;
@@ -112,15 +113,5 @@ impl Drop for Confirmation {
 
 /// Runs tests without a change.
 fn rerun(executor: &Executor, engine: Engine, ids: &[&str]) -> Result<TestRunResult, VerdictError> {
-    executor.execute(
-        engine,
-        &TestRun {
-            replaced: &[],
-            select: Some(ids),
-            coverage: None,
-            first_failure_ends: false,
-            test_time: None,
-            limits: executor.limits(ids),
-        },
-    )
+    executor.execute(engine, &TestRun::new(&[], ids, executor.limits(ids)))
 }

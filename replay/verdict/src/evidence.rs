@@ -89,6 +89,7 @@ impl Rules<'_> {
             .map(|test| test.id.clone())
             .collect();
         let missing = self.missing(run, expected);
+        // A compile error explains all other failures of the run.
         if let Some(error) = report.collect_errors.iter().find(|error| error.compile) {
             return Decision {
                 outcome: Outcome::Syntax,
@@ -141,6 +142,7 @@ impl Rules<'_> {
         }
         let is_closed = |path: &&String| !self.baseline.changes_file(path);
         if let Some(path) = run.unreadable.iter().find(is_closed) {
+            // An empty path is the project's own folder.
             let name = if path.is_empty() { "the project" } else { path };
             let sentence = format!("changes to files in {name} can't be seen");
             missing.push((Evidence::Files, sentence));

@@ -11,6 +11,7 @@ use super::compile_checker::CompileChecker;
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::evidence::Rules;
+use super::judged_code::ChangedFile;
 use super::outcome::Verdict;
 use super::runner::{
     ProjectRunner, Readiness, TestRun, TestRunResult, Version, VersionsRun, WarmWorkers,
@@ -88,6 +89,7 @@ impl Executor {
         run: &TestRun<'_>,
     ) -> Result<TestRunResult, VerdictError> {
         let result = {
+            // Released at the end of this block: the exclusive lock below waits for it.
             let _shared = self.exclusive.read();
             self.execute_once(engine, run)?
         };
@@ -97,6 +99,7 @@ impl Executor {
         let _exclusive = self.exclusive.write();
         let mut patient = run.clone();
         patient.limits = self.limits(&self.baseline.stable());
+        // A time limit in the manifest is not extended.
         if self.runner.timeout().is_none() {
             patient.limits.wall *= 2;
             patient.limits.cpu *= 2;
@@ -186,17 +189,16 @@ impl Executor {
         }
     }
 
-    /// Runs tests on versions of a file, given by its path and its own contents, one after the
-    /// other. Returns the results of the first versions, at least one; `None` for a version that
-    /// has to run by itself. Returns no results if this engine or project runs each version by
-    /// itself.
+    /// Runs tests on versions of a file, given with its own contents, one after the other. Returns
+    /// the results of the first versions, at least one; `None` for a version that has to run by
+    /// itself. Returns no results if this engine or project runs each version by itself.
     ///
     /// # Errors
     /// The sandbox is unavailable.
     pub(super) fn execute_versions(
         &self,
         engine: Engine,
-        (path, original): (&str, &str),
+        original: ChangedFile<'_>,
         versions: &[&str],
         expected: &[&str],
     ) -> Result<Vec<Option<TestRunResult>>, VerdictError> {
@@ -205,7 +207,7 @@ impl Executor {
         }
         let indices: HashMap<&str, usize> = expected.iter().copied().zip(0..).collect();
         let versions = versions.iter().map(|contents| {
-            let covering = self.covering(path, original, contents);
+            let covering = self.covering(original.path, original.contents, contents);
             let batches = self.batches(engine, expected, &covering);
             let indices = |ids: &Vec<&str>| {
                 ids.iter()
@@ -218,7 +220,7 @@ impl Executor {
             }
         });
         let run = VersionsRun {
-            path,
+            path: original.path,
             versions: versions.collect(),
             select: expected,
             time: VERSION_TIME
@@ -236,7 +238,7 @@ impl Executor {
             .warm
             .run_versions(&self.runner, &run, loaded, readiness, memory);
         match result {
-            Ok(result) => Ok(result.map(|result| result.results).unwrap_or_default()),
+            Ok(results) => Ok(results.unwrap_or_default()),
             // Each by itself may still work.
             Err(VerdictError::Sandbox(error @ SandboxError::Program { .. })) => {
                 self.record_slow_path("judging several versions in one process", &error);
@@ -331,6 +333,7 @@ impl Executor {
     /// manifest sets it.
     pub(super) fn limits(&self, tests: &[&str]) -> Limits {
         let all = self.baseline.seconds(&self.baseline.stable());
+        // What a run takes beside the tests themselves, to start and to load.
         let start = self.baseline.slowest().saturating_sub(all);
         let usual = start + self.baseline.seconds(tests);
         let wall = match self.runner.timeout() {
@@ -339,6 +342,7 @@ impl Executor {
         };
         Limits {
             wall,
+            // Tests may use several processors at the same time.
             cpu: wall * 2,
             memory: self.memory_limit(),
             ..Limits::default()

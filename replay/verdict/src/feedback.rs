@@ -79,6 +79,7 @@ fn relative(text: &str) -> String {
             return found[0].to_owned();
         }
         match path.strip_prefix(REPOSITORY) {
+            // The name of a longer folder may begin with the same text.
             Some(inside) if inside.starts_with('/') => inside[1..].to_owned(),
             _ => path.rsplit('/').next().unwrap_or(path).to_owned(),
         }

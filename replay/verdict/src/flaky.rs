@@ -58,15 +58,8 @@ impl FlakyTests {
         let mut without: Vec<BTreeSet<String>> = Vec::new();
         let mut missing = BTreeSet::new();
         for _ in 0..RERUNS {
-            let run = TestRun {
-                replaced: &[],
-                select: Some(batch),
-                coverage: None,
-                // A failure of another test must not keep these tests from running.
-                first_failure_ends: false,
-                test_time: None,
-                limits: executor.limits(batch),
-            };
+            // A failure of another test must not keep these tests from running.
+            let run = TestRun::new(&[], batch, executor.limits(batch));
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             let tests = result.report.tests.into_values();

@@ -20,7 +20,7 @@ use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
 use super::flaky::FlakyTests;
-use super::judged_code::{CodeOrigin, JudgedCode};
+use super::judged_code::{ChangedFile, CodeOrigin, JudgedCode};
 use super::outcome::{Outcome, Proof, Verdict};
 use super::runner::report::TestReport;
 use super::runner::{ProjectRunner, TestRun, WarmWorkers};
@@ -272,6 +272,7 @@ impl Judge {
 
     /// Returns true if a verdict is in memory or in the cache.
     pub(super) fn knows(&self, key: &str) -> bool {
+        // The outer lock is released first, as a run may hold the inner one for minutes.
         let cell = self.verdicts.lock().get(key).map(Arc::clone);
         let in_memory = cell.is_some_and(|cell| cell.lock().is_some());
         in_memory
@@ -298,6 +299,7 @@ impl Judge {
     fn judge_code(&self, code: JudgedCode<'_>, tests: &[String]) -> Result<Verdict, VerdictError> {
         let original = self.executor.runner.read(code.path)?;
         let key = change_key((code.contents != original).then_some(code), tests);
+        // The outer lock is held only meanwhile, so that other changes are judged at the same time.
         let cell = {
             let mut verdicts = self.verdicts.lock();
             Arc::clone(verdicts.entry(key.clone()).or_default())
@@ -314,6 +316,7 @@ impl Judge {
             Some(verdict) => verdict.clone().into(),
             None => self.run(self.engine, code, &original, tests)?,
         };
+        // A judge without a type checker may have stored the verdict.
         if let (Some(type_checker), None) = (&self.type_checker, &verdict.types) {
             verdict.types = type_checker.check(code.path, code.contents)?;
         }
@@ -326,6 +329,7 @@ impl Judge {
         {
             cache.store(&key, &verdict);
         }
+        // A judge with a type checker may have stored the verdict.
         if self.type_checker.is_none() {
             verdict.types = None;
         }
@@ -475,14 +479,11 @@ impl Judge {
                 .finds_flaky(executor, engine, relied, beside)
         };
         for batch in &batches {
+            let changed = [code.file()];
             let run = TestRun {
-                replaced: &[(path, contents)],
-                // Selecting everything that is stable leaves quarantined tests out.
-                select: Some(batch),
-                coverage: None,
                 first_failure_ends: true,
-                test_time: None,
-                limits: executor.limits(batch),
+                // Selecting everything that is stable leaves quarantined tests out.
+                ..TestRun::new(&changed, batch, executor.limits(batch))
             };
             let mut result = executor.execute(engine, &run)?;
             if !executor.runner.can_select() {
@@ -496,10 +497,13 @@ impl Judge {
             if rely_on(&relied, batch)? {
                 return Ok(None);
             }
+            // Without a change, this is one more run of the baseline's own tests.
             if !is_changed && of_batch.outcome == Outcome::Passed {
                 executor.baseline.add_run(batch, &result.report);
             }
             verdict.add_batch(of_batch);
+            // Without a compiler, a syntax error shows only as a failure of the tests that load the
+            // file.
             if verdict.outcome == Outcome::Failed && breaks_syntax(path, original, contents) {
                 verdict.outcome = Outcome::Syntax;
             }
@@ -512,7 +516,7 @@ impl Judge {
         }
         if matches!(verdict.outcome, Outcome::Timeout | Outcome::Memory)
             && let Some(first) = executor.first_of_other_engines(engine, &expected, &covering)
-            && let Some(failure) = self.failure_in(engine, (path, contents), &first, &covering)?
+            && let Some(failure) = self.failure_in(engine, code.file(), &first, &covering)?
         {
             verdict = failure;
         }
@@ -541,17 +545,14 @@ impl Judge {
     fn failure_in(
         &self,
         engine: Engine,
-        changed: (&str, &str),
+        changed: ChangedFile<'_>,
         tests: &[&str],
         covering: &BTreeSet<&str>,
     ) -> Result<Option<Verdict>, VerdictError> {
+        let changed = [changed];
         let run = TestRun {
-            replaced: &[changed],
-            select: Some(tests),
-            coverage: None,
             first_failure_ends: true,
-            test_time: None,
-            limits: self.executor.limits(tests),
+            ..TestRun::new(&changed, tests, self.executor.limits(tests))
         };
         let result = self.executor.execute_once(engine, &run)?;
         let verdict = self.executor.interpret(&result, tests);
@@ -637,6 +638,7 @@ fn relied_on<'a>(
 /// contains it.
 fn names_test(name: &str, id: &str) -> bool {
     id.strip_prefix(name).is_some_and(|rest| {
+        // What follows a name: `::` a name inside it, `[` parameters, ` > ` a test of the suite.
         rest.is_empty() || ["::", "[", " > "].iter().any(|next| rest.starts_with(next))
     })
 }

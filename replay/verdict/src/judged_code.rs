@@ -1,5 +1,14 @@
 //! The code that a verdict is on, and who wrote it.
 
+/// A file of a project with other contents, or a new one.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangedFile<'a> {
+    /// The file's path in the project.
+    pub path: &'a str,
+    /// Its contents.
+    pub contents: &'a str,
+}
+
 /// The code that a verdict is on.
 #[derive(Clone, Copy)]
 pub(super) struct JudgedCode<'a> {
@@ -18,6 +27,14 @@ impl<'a> JudgedCode<'a> {
             path,
             contents,
             origin,
+        }
+    }
+
+    /// The file that it changes.
+    pub(super) fn file(self) -> ChangedFile<'a> {
+        ChangedFile {
+            path: self.path,
+            contents: self.contents,
         }
     }
 

@@ -15,6 +15,7 @@ pub fn missing_modules<'a>(reasons: impl IntoIterator<Item = &'a str>) -> BTreeS
     let mut modules = BTreeSet::new();
     for reason in reasons {
         for marks in MISSING {
+            // What is before the first mark names no module.
             let names = reason.split(marks).skip(1).filter_map(|rest| {
                 let rest = rest.strip_prefix(['\'', '"'])?;
                 rest.split(['\'', '"']).next()

@@ -45,6 +45,7 @@ pub fn run_jobs<J: Sync, W, R: Send, E: Send>(
             scope.spawn(work);
         }
     });
+    // Only after an error do jobs lack a result, and they come after the job of the first error.
     results.into_inner().into_iter().flatten().collect()
 }
 

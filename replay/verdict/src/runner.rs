@@ -16,7 +16,6 @@ mod node;
 mod project;
 mod pytest;
 pub(super) mod report;
-mod transformer;
 mod unittest;
 mod vitest;
 mod warm;

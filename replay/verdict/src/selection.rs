@@ -170,6 +170,7 @@ pub(super) fn changed_lines(original: &str, changed: &str) -> Option<RangeInclus
         .zip(&after)
         .take_while(|(a, b)| a == b)
         .count();
+    // Lines of the common start are excluded, as a repeated line would be counted on both sides.
     let same_end = before[same_start.min(before.len())..]
         .iter()
         .rev()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fillrate_language::task::sha256_hex;
+use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_language::twins::{
     self, ExpectationFile, RowNames, SourceEdit, TestEdit, TestFunction, Way,
 };
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
-use super::judged_code::JudgedCode;
+use super::judged_code::{ChangedFile, JudgedCode};
 use super::outcome::{Evidence, Outcome, Proof, Verdict};
 use super::runner::{TestRun, TestRunResult};
 
@@ -215,19 +215,9 @@ impl TwinCheck {
             .flat_map(|drawn| drawn.test.ids.iter().map(String::as_str))
             .collect();
         let mut run = |code: Option<JudgedCode<'_>>| -> Result<TwinResult, VerdictError> {
-            let mut replaced: Vec<(&str, &str)> = files
-                .iter()
-                .map(|(path, text)| (path.as_str(), text.as_str()))
-                .collect();
-            replaced.extend(code.map(|code| (code.path, code.contents)));
-            let run = TestRun {
-                replaced: &replaced,
-                select: Some(&inside),
-                coverage: None,
-                first_failure_ends: false,
-                test_time: None,
-                limits: executor.limits(&ids),
-            };
+            let mut replaced = changed_files(&files);
+            replaced.extend(code.map(JudgedCode::file));
+            let run = TestRun::new(&replaced, &inside, executor.limits(&ids));
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             verdict.twin_seconds += result.wall.as_secs_f64();
@@ -254,6 +244,7 @@ impl TwinCheck {
         };
         let outside = |id: &str| {
             let ids = drawn.iter().flat_map(|drawn| {
+                // An id can be mapped back only if neutral and own ids correspond one to one.
                 let same = drawn.test.inside.len() == drawn.test.ids.len();
                 drawn
                     .test
@@ -350,7 +341,7 @@ impl TwinCheck {
             Some(tests) => tests,
             None => {
                 let tests = make_twins(executor, engine, path)?;
-                if let Err(error) = store(&stored, &tests) {
+                if let Err(error) = WholeFile::write_json(&stored, &tests) {
                     tracing::warn!("twins are not cached: {error}");
                 }
                 tests
@@ -451,6 +442,7 @@ impl TwinnedTest {
         let mut left = self.twins.clone();
         left.shuffle(&mut rng);
         let mut roles: Vec<Option<Twin>> = vec![None; runs];
+        // Drawn, too, is the run in which the test itself has to pass.
         let mut order: Vec<usize> = (0..runs).collect();
         order.shuffle(&mut rng);
         let mut drawn: Vec<Twin> = Vec::new();
@@ -466,6 +458,7 @@ impl TwinnedTest {
                     wanted > 1 && !is_exchange(twin) && !drawn.iter().any(is_exchange);
                 // The opposite has been asked once by then.
                 let opposite = twin.way.is_none() && drawn.iter().any(|twin| twin.way.is_none());
+                // The smallest tuple is drawn, so the criteria come in the order of their weight.
                 (
                     lacks_exchange,
                     opposite,
@@ -555,13 +548,12 @@ fn runs<'t>(tests: impl ExactSizeIterator<Item = &'t TwinnedTest> + Clone) -> us
     runs.min(most.unwrap_or(0).max(2) + 1)
 }
 
-fn store(path: &Path, tests: &[TwinnedTest]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let file = tempfile::NamedTempFile::new_in(folder)?;
-    serde_json::to_writer(&file, tests)?;
-    file.persist(path)?;
-    Ok(())
+/// Edited files as a run of tests gets them.
+fn changed_files(files: &[(String, String)]) -> Vec<ChangedFile<'_>> {
+    files
+        .iter()
+        .map(|(path, contents)| ChangedFile { path, contents })
+        .collect()
 }
 
 /// A twin that is yet to be tried on the reference.
@@ -631,6 +623,7 @@ fn make_twins(
         let (span, range) = (&function.span, &edit.edit.range);
         edit.file == 0 && span.start <= range.start && range.end <= span.end
     };
+    // Each round tries one edit of every test, so that one run tries many edits.
     for round in 0..ALTERED_TRIED + COMPLEMENTS_TRIED {
         let complements = round.checked_sub(ALTERED_TRIED);
         let candidates = functions
@@ -646,6 +639,7 @@ fn make_twins(
                 };
                 let edit = match complements {
                     None => own(&function.altered, round),
+                    // One complement that the reference fails is enough.
                     Some(nth) if maker.lacks_opposite(index) => own(&function.complements, nth),
                     Some(_) => None,
                 };
@@ -705,23 +699,14 @@ impl TwinMaker<'_> {
             )
         });
         let files = edited_files(self.executor, renamed.chain(twins))?;
-        let replaced: Vec<(&str, &str)> = files
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.as_str()))
-            .collect();
+        let replaced = changed_files(&files);
         let names = |of: fn(&TwinnedTest) -> &Vec<String>| -> Vec<&str> {
             let tests = tests.iter().flat_map(|test| of(&self.tests[*test]));
             tests.map(String::as_str).collect()
         };
         let inside = names(|test| &test.inside);
-        let run = TestRun {
-            replaced: &replaced,
-            select: Some(&inside),
-            coverage: None,
-            first_failure_ends: false,
-            test_time: None,
-            limits: self.executor.limits(&names(|test| &test.ids)),
-        };
+        let limits = self.executor.limits(&names(|test| &test.ids));
+        let run = TestRun::new(&replaced, &inside, limits);
         self.executor.execute(self.engine, &run)
     }
 
@@ -773,6 +758,7 @@ impl TwinMaker<'_> {
         for twin in edits {
             let test = &mut self.tests[twin.test];
             let fails = |id: &&String| {
+                // In Go, a panic ends the process, and the tests after it would not run.
                 let result = report.tests.get(*id);
                 result.is_some_and(|test| {
                     test.outcome.is_failure() && !test.message.contains("panic: ")
@@ -845,6 +831,7 @@ fn renamed_ids(
 ) -> Option<(Vec<String>, Vec<SourceEdit>)> {
     let neutral = function.neutral.as_ref()?;
     let (_, around) = function.names.split_last()?;
+    // A part that is not known can't be written into the new ids.
     if around.iter().any(|name| name.contains('\0')) {
         return None;
     }
@@ -913,9 +900,11 @@ fn other_files(
         };
         let is_code = Language::for_path(file).is_some_and(|other| other.id == language.id);
         let is_read = match stem.as_str() {
+            // pytest loads the `conftest.py` of every folder above a test.
             "conftest" => file
                 .parent()
                 .is_some_and(|parent| folder.starts_with(parent)),
+            // Go compiles all test files of a folder together.
             _ if other.ends_with("_test.go") => file.parent() == Some(folder),
             stem => has_word(&imports, stem),
         };
@@ -1012,6 +1001,7 @@ fn edited_files<'a>(
         let renamed = rename.iter().map(|edit| (file, edit));
         for (path, edit) in renamed.chain(twin) {
             let all = edits.entry(path).or_default();
+            // Several tests may share an edit, which is applied once.
             if !all.contains(&edit) {
                 all.push(edit);
             }

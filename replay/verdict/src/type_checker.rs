@@ -64,6 +64,7 @@ impl TypeChecker {
         let program = environment.interpreter.display().to_string();
         let (name, _) = SCRIPT;
         let mut job = runner.job(program, vec![format!("{HARNESS}/{name}")], limits);
+        // The checker's script takes the place of the test framework's scripts.
         job.binds.retain(|bind| bind.at != Path::new(HARNESS));
         job.binds
             .push(Bind::read_only(write_scripts(&[SCRIPT], cache)?, HARNESS));
@@ -87,11 +88,17 @@ impl TypeChecker {
         contents: &str,
     ) -> Result<Option<TypeCheck>, VerdictError> {
         let request = serde_json::json!({"path": path, "contents": contents});
-        let finished = self.0.check(&request, CHECK_TIME)?;
-        let response = finished.and_then(|finished| serde_json::from_slice(&finished.reply).ok());
-        Ok(match response {
-            Some(CheckerResponse::Checked(checked)) => Some(checked),
-            Some(CheckerResponse::Outside { .. }) | None => None,
+        let Some(finished) = self.0.check(&request, CHECK_TIME)? else {
+            return Ok(None);
+        };
+        Ok(match serde_json::from_slice(&finished.reply) {
+            Ok(CheckerResponse::Checked(checked)) => Some(checked),
+            Ok(CheckerResponse::Outside { .. }) => None,
+            Err(error) => {
+                self.0
+                    .record_fault(format!("its answer can't be read: {error}"));
+                None
+            }
         })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::error::VerdictError;
 use super::judge::{Judge, breaks_syntax, change_key};
-use super::judged_code::JudgedCode;
+use super::judged_code::{ChangedFile, JudgedCode};
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRunResult;
 
@@ -40,7 +40,11 @@ impl Judge {
         let open: Vec<usize> = (0..versions.len()).filter(is_open).collect();
         if open.len() > 1 && !self.checks_types() {
             let texts: Vec<&str> = open.iter().map(|index| versions[*index].as_str()).collect();
-            let verdicts = self.judge_in_turn(path, &original, &texts, tests)?;
+            let original = ChangedFile {
+                path,
+                contents: &original,
+            };
+            let verdicts = self.judge_in_turn(original, &texts, tests)?;
             for (index, verdict) in open.iter().zip(verdicts) {
                 if let Some(verdict) = verdict {
                     self.judged_in_shared_process
@@ -59,8 +63,7 @@ impl Judge {
     /// judged by itself.
     fn judge_in_turn(
         &self,
-        path: &str,
-        original: &str,
+        original: ChangedFile<'_>,
         versions: &[&str],
         tests: &[String],
     ) -> Result<Vec<Option<Verdict>>, VerdictError> {
@@ -72,18 +75,21 @@ impl Judge {
         let mut short = 0;
         while verdicts.len() < versions.len() && short < MOST_SHORT && !expected.is_empty() {
             let left = &versions[verdicts.len()..];
-            let results =
-                self.executor
-                    .execute_versions(self.engine, (path, original), left, &expected)?;
+            let results = self
+                .executor
+                .execute_versions(self.engine, original, left, &expected)?;
             if results.is_empty() {
                 break;
             }
             short += usize::from(results.len() == 1);
             let results = left.iter().zip(results);
-            verdicts.extend(results.map(|(contents, result)| {
-                self.undoubted(result?, (path, original, contents), &expected)
-            }));
+            verdicts.extend(
+                results.map(|(contents, result)| {
+                    self.undoubted(result?, original, contents, &expected)
+                }),
+            );
         }
+        // The versions that are left are judged by themselves.
         verdicts.resize(versions.len(), None);
         Ok(verdicts)
     }
@@ -92,7 +98,11 @@ impl Judge {
     fn undoubted(
         &self,
         result: TestRunResult,
-        (path, original, contents): (&str, &str, &str),
+        ChangedFile {
+            path,
+            contents: original,
+        }: ChangedFile<'_>,
+        contents: &str,
         expected: &[&str],
     ) -> Option<Verdict> {
         let verdict = self.executor.interpret(&result, expected);

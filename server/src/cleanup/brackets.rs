@@ -55,6 +55,8 @@ fn balance(
     } in brackets(parsed.language, parsed.tree.root_node(), |node| {
         leaves_out(node, &completion)
     }) {
+        // A closing bracket of the prefix without an opener is an error of the file, and is
+        // ignored.
         let (open, unmatched) = if start < completion.start {
             (&mut before, None)
         } else if start < completion.end {
@@ -91,6 +93,7 @@ fn balance(
     let allowed = if closes_its_own(all) && matched(all, &own) >= needed {
         all
     } else {
+        // The fewest brackets are cut off: the longest beginning is tried first.
         (0..all)
             .rev()
             .find(|closed| closes_its_own(*closed) && matched(*closed, &[]) >= needed)
@@ -123,8 +126,10 @@ pub(super) fn brackets(
 ) -> Vec<Bracket> {
     let mut found = Vec::new();
     let mut cursor = root.walk();
+    // Not recursive, as code may be nested arbitrarily deeply.
     loop {
         let node = cursor.node();
+        // The parser inserts missing tokens into the tree, which the text does not contain.
         let is_token = node.child_count() == 0 && !node.is_missing();
         let opens = language.opening_brackets.contains(&node.kind());
         let closer = match node.kind().chars().next_back() {

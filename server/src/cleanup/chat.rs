@@ -49,6 +49,7 @@ fn thinking(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
         let found = rfind_ignoring_case(text, end);
         // A file about such marks contains them itself.
         let own = found.is_some() && (site.prefix.contains(end) || site.suffix.contains(end));
+        // In such a file, only the end of reasoning that begins the text is a mark.
         let found = match (begins, own) {
             (true, true) => find_ignoring_case(text, end),
             (_, false) => found,
@@ -76,6 +77,8 @@ fn harmony(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
         if site.prefix.contains(CHANNEL) || site.suffix.contains(CHANNEL) {
             return ThoughtExtent::None;
         }
+        // Drafts may precede the answer in channels of the same name, so the last one is the
+        // answer.
         let channels = text
             .rmatch_indices(CHANNEL)
             .map(|(at, _)| at + CHANNEL.len());
@@ -89,6 +92,7 @@ fn harmony(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
         let end = ends.iter().filter_map(|end| text[start..].find(end)).min();
         return ThoughtExtent::Until(start, end.map_or(text.len(), |end| start + end));
     }
+    // The role `assistant` and the channel `final`, without the special tokens between them.
     const NAMES: &str = "assistantfinal";
     match text.rfind(NAMES) {
         Some(at) if site.chat && text.trim_start().starts_with("analysis") => {
@@ -178,6 +182,7 @@ fn unwrapped<'a>(text: &'a str, site: &SyntaxSite<'_>) -> Option<&'a str> {
     }
     let ticks = reply.len() - reply.trim_start_matches('`').len();
     let code = reply.get(ticks..reply.len().checked_sub(ticks)?)?;
+    // Three or more would be a fence, which is tried before.
     let is_quoted = (1..=2).contains(&ticks)
         && !code.is_empty()
         && !code.contains(['`', '\n'])
@@ -240,6 +245,7 @@ pub(super) fn remove_own_mark(text: &str, site: &SyntaxSite<'_>) -> Change {
     let before = &text[..first];
     let after = without_marks(&text[first..]);
     let partial = last_line(site.prefix).trim();
+    // Text that ends like the prefix repeats the file; other text is the completion itself.
     let repeats = before.trim().is_empty()
         || (!partial.is_empty() && last_line(before).trim() == partial)
         || (partial.is_empty() && site.prefix.trim_end().ends_with(before.trim()));
@@ -344,11 +350,14 @@ fn fence(text: &str) -> Option<(usize, usize)> {
             None if begins_fence(begun) => {
                 let mark = fence_mark(begun);
                 let rest = &begun[mark.len()..];
+                // The fence is closed on its own line, where code may follow the name of a
+                // language.
                 if let Some(end) = rest.rfind(&mark[..3]).filter(|end| *end > 0) {
                     let code = start + mark.len();
                     let language = language_name(&rest[..end]);
                     return Some((code + language, code + end));
                 }
+                // The reply was cut off in the line of the opening fence, before any code.
                 if !line.ends_with('\n') {
                     return None;
                 }
@@ -565,6 +574,7 @@ pub(super) fn remove_repeated_prefix(text: &str, site: &SyntaxSite<'_>) -> Chang
         }
         offset += line.len();
     }
+    // The longest repetition counts, as a part of it would leave the other part in place.
     for count in (1..=prefix_lines.len().min(own.len())).rev() {
         let tail = &prefix_lines[prefix_lines.len() - count..];
         let whole_lines = tail[..count - 1]
@@ -574,10 +584,12 @@ pub(super) fn remove_repeated_prefix(text: &str, site: &SyntaxSite<'_>) -> Chang
         let (start, last) = own[count - 1];
         let goes_on = last.trim_start().starts_with(tail[count - 1]);
         let letters: usize = tail.iter().map(|line| alphanumerics(line)).sum();
+        // A few brackets or a short word are repeated by chance.
         let distinctive = letters >= 3 || (begun.len() >= 3 && letters >= 1);
         if whole_lines && goes_on && distinctive {
             let indent = last.len() - last.trim_start().len();
             let mut begin = start + indent + tail[count - 1].len();
+            // The blanks before the cursor are in the file already.
             if partial.ends_with([' ', '\t']) {
                 let rest = &text[begin..];
                 begin += rest.len() - rest.trim_start_matches([' ', '\t']).len();

@@ -28,6 +28,7 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     }
     let ends = super::line_ends(text)
         .map(|end| text[..end].trim_end_matches(['\n', '\r']).len())
+        // The last line of a text may have no end.
         .chain([text.len()]);
     let mut ends = ends.collect::<Vec<_>>().into_iter();
     let end = ends
@@ -171,6 +172,7 @@ pub(super) fn end_at_definition(text: &str, site: &SyntaxSite<'_>) -> Change {
         .into_iter()
         .filter(|node| language.is_definition(*node))
         .filter(|node| node.start_byte() >= cursor && node.end_byte() < cursor + text.len())
+        // Of nested definitions that begin at the same place, the outermost counts.
         .min_by_key(|node| (node.start_byte(), std::cmp::Reverse(node.end_byte())));
     first.map_or(Change::None, |node| Change::EndAt(node.end_byte() - cursor))
 }

@@ -146,6 +146,7 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
         return Change::None;
     };
     let needless = match last {
+        // An even number of quotes closes its own strings.
         '"' | '\'' | '`' => text.matches(last).count() % 2 == 1,
         ',' | ';' => true,
         _ => false,

@@ -35,6 +35,7 @@ fn without_code<'t>(
     let rest = text.trim_start_matches([' ', '\t']).strip_prefix(code)?;
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let splits_word = code.ends_with(is_word) && rest.starts_with(is_word);
+    // Short code, and a word that goes on, may be repeated by chance.
     if alphanumerics(code) < 3 || splits_word || site.open_text_after("").is_some() {
         return None;
     }
@@ -68,6 +69,7 @@ fn without_indentation(text: &str, begun: &str, site: &SyntaxSite<'_>) -> Option
     let later = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
     let least = |width: usize| later().all(|line| indentation(line) >= width);
     let (here, own_width) = (indentation(begun), indentation(text));
+    // Below a header, lines are deeper in any case, so their depth does not show a shift.
     let surplus = if first.trim_end().ends_with([':', '{', '(', '[', ',']) {
         own_width.saturating_sub(here)
     } else if least(here + own_width) {

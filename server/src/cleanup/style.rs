@@ -21,6 +21,7 @@ pub(super) fn match_line_ends(text: &str, site: &SyntaxSite<'_>) -> Change {
     let may_return = file
         .iter()
         .any(|part| memchr::memchr(b'\r', part).is_some());
+    // Most files have no carriage return, and their line ends need not be counted.
     let (all, with_return) = match may_return {
         true => (ends().count(), ends().filter(has_return).count()),
         false => (1, 0),

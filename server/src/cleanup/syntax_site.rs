@@ -91,6 +91,7 @@ impl<'a> SyntaxSite<'a> {
             let CursorSite { prefix, suffix, .. } = self.site;
             let mut tree = self.file_tree(language);
             let here = self.written.here();
+            // Tree-sitter reuses the tree only if it knows the edit: here the suffix is removed.
             tree.edit(&InputEdit {
                 start_byte: prefix.len(),
                 old_end_byte: prefix.len() + suffix.len(),
@@ -151,6 +152,7 @@ impl<'a> Syntax<'a> {
             Some(tree) => tree.clone(),
             None => {
                 let tree = base();
+                // `base` itself may have set it already: see `file_tree`.
                 self.base.get_or_init(|| tree).clone()
             }
         };

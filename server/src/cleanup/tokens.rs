@@ -136,6 +136,7 @@ fn leading(text: &str, site: &SyntaxSite<'_>) -> usize {
 
 /// Returns the offset of a text's first foreign token from `begin` on.
 fn first_after(text: &str, begin: usize, site: &SyntaxSite<'_>) -> Option<usize> {
+    // Every foreign token begins with one of these.
     let starts = ['<', '[', 'd', char::REPLACEMENT_CHARACTER];
     text[begin..]
         .match_indices(starts)

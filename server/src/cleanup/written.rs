@@ -42,6 +42,7 @@ fn opens_text(text: &str, site: &SyntaxSite<'_>) -> bool {
 /// nothing, and need no parsing.
 pub(super) fn may_leave_block(lines: &str, site: &SyntaxSite<'_>) -> bool {
     let closes_nothing = |text: &str| !text.contains('}');
+    // A completion that begins with a closing bracket leaves its block at once.
     let begins_inside = !lines.trim_start().starts_with([')', ']', '}']);
     let is_in_block = site.beginning().is_some_and(|beginning| {
         let mut roles = beginning.roles.iter().rev().map(|(_, role)| *role);
@@ -185,6 +186,7 @@ fn closers(open: &[Bracket], text: &str, site: &SyntaxSite<'_>) -> String {
         let before = own.map_or(&site.prefix[..bracket.start.min(site.prefix.len())], |at| {
             &text[..at]
         });
+        // A bracket at the completion's start belongs to the last word of the prefix.
         let before = match before.trim_end() {
             "" => site.prefix.trim_end(),
             ink => ink,
@@ -315,6 +317,7 @@ fn end_of_unit(
 ) -> Option<usize> {
     let language = site.language?;
     let cursor = site.prefix.len();
+    // After the completion follow only the closers that were added for the parser.
     let written = cursor + text.trim_end().len();
     let mut walk = container.walk();
     let mut children = container
@@ -322,6 +325,7 @@ fn end_of_unit(
         .filter(|child| child.end_byte() > cursor && child.start_byte() < written)
         .peekable();
     let mut last = children.next()?;
+    // A comment above a declaration belongs to it.
     while language.is_comment(last) {
         last = children.next()?;
     }
@@ -359,6 +363,7 @@ fn end_of_unit(
         }
         children.next();
     }
+    // If nothing follows, the declaration may go on, and there is nothing to cut off.
     children.peek()?;
     if last.is_error() {
         return None;
@@ -432,6 +437,7 @@ impl FollowingLine {
 fn follows_in_function(lines: &str, site: &SyntaxSite<'_>) -> Option<FollowingLine> {
     let begun = last_line(site.prefix);
     let rest = first_line(site.suffix);
+    // The cursor may be in the indentation of a line, which then follows in the same function.
     let next = match begun.trim().is_empty() && !rest.trim().is_empty() {
         true => indentation(&[begun, rest].concat()),
         false => {
@@ -457,6 +463,7 @@ fn follows_in_function(lines: &str, site: &SyntaxSite<'_>) -> Option<FollowingLi
 /// in an outer one, unless that is outside of all blocks.
 fn block_of(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let line = last_line(site.prefix);
+    // The indentation may be partly before the cursor and partly in the completion.
     if line.trim().is_empty() && !first_line(text).trim().is_empty() {
         return Some(indentation(&[line, first_line(text)].concat()));
     }
@@ -515,6 +522,7 @@ impl<'t> LogicalLines<'t> {
         let mut strings = Vec::new();
         let mut pending = vec![parsed.tree.root_node()];
         while let Some(node) = pending.pop() {
+            // Such a node contains no string that spans lines of the completion.
             if node.end_byte() <= cursor || node.start_position().row == node.end_position().row {
                 continue;
             }
@@ -597,6 +605,7 @@ pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<us
     let before = course.open.len() - 1;
     let mut open = course.open.len();
     let closing = course.own.iter().find(|bracket| {
+        // Until the bracket around the cursor is closed, one is open, so this does not underflow.
         open = if bracket.opens { open + 1 } else { open - 1 };
         open == before
     })?;
@@ -613,6 +622,7 @@ pub(super) fn rest_ends_lines(site: &SyntaxSite<'_>) -> bool {
 
 /// Returns the offset of the closing tag of the element around the cursor.
 fn end_of_element(text: &str, name: &str) -> Option<usize> {
+    // Elements of the same name may be nested.
     let mut depth = 0;
     for (at, _) in text.match_indices('<') {
         let (is_end, tag) = match text[at + 1..].strip_prefix('/') {
@@ -622,6 +632,7 @@ fn end_of_element(text: &str, name: &str) -> Option<usize> {
         let Some(rest) = tag.strip_prefix(name) else {
             continue;
         };
+        // The tag's name only begins with this name.
         if rest.starts_with(|c: char| c.is_alphanumeric() || "_.-".contains(c)) {
             continue;
         }
@@ -629,6 +640,7 @@ fn end_of_element(text: &str, name: &str) -> Option<usize> {
             true if depth == 0 => return Some(at),
             true => depth -= 1,
             false => {
+                // A tag that ends with `/>` has no end tag.
                 let is_empty = rest.split('>').next().is_some_and(|it| it.ends_with('/'));
                 depth += usize::from(!is_empty);
             }
@@ -648,6 +660,7 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
         let is_open = open.is_some_and(|open| open.end_mark() == quote.mark);
         return is_open.then(|| text.find(quote.mark)).flatten();
     }
+    // Strings with these quotes end on their line, so the lines before do not matter.
     let line = last_line(site.prefix);
     let is_open = unescaped(line, character).count() % 2 == 1
         || open_quote(line, &quotes_of_lines(site)) == Some(character);

@@ -78,6 +78,8 @@ impl RequestKey {
         // The parts of a large document may begin and end elsewhere.
         let is_same = (before.ends_with(&*self.prefix) || self.prefix.ends_with(before))
             && (after.starts_with(&*self.suffix) || self.suffix.starts_with(after));
+        // An editor inserts closers only when something is typed; otherwise another edit added
+        // them.
         let closed = closers.chars().all(|closer| CLOSERS.contains(&closer));
         (is_same && closed && (closers.is_empty() || !typed.is_empty())).then_some((typed, closers))
     }
@@ -90,6 +92,7 @@ impl CompletionCache {
         self.bytes += size(&cached);
         self.completions.push_front(cached);
         while self.completions.len() > MAX_COMPLETIONS
+            // The newest completion stays at any size, as the person may be typing through it.
             || (self.bytes > MAX_BYTES && self.completions.len() > 1)
         {
             if let Some(oldest) = self.completions.pop_back() {
@@ -102,6 +105,8 @@ impl CompletionCache {
     pub(super) fn typed_through(&self, now: &RequestKey) -> Option<(&Completion, Vec<String>)> {
         self.completions.iter().find_map(|cached| {
             let left = remaining_candidates(&cached.key, &cached.completion.candidates, now)?;
+            // At the same cursor nothing was typed; `same` serves that case, as it compares the
+            // windows too.
             (cached.key.cursor() != now.cursor()).then_some((&*cached.completion, left))
         })
     }
@@ -162,6 +167,7 @@ pub(super) fn remaining_candidates(
             let rest = if closers.is_empty() {
                 rest
             } else {
+                // Text after the candidate's first line would follow the closers, so it is dropped.
                 let line = rest.split(['\n', '\r']).next().unwrap_or_default();
                 line.strip_suffix(closers)?
             };
@@ -173,6 +179,7 @@ pub(super) fn remaining_candidates(
 
 /// True if a candidate that begins with `streamed` may still fit after `typed` was typed.
 pub(super) fn agrees(streamed: &str, typed: &str) -> bool {
+    // The text between prefix and suffix ends with the closers that the editor has inserted.
     let opened = typed.trim_end_matches(CLOSERS);
     streamed.starts_with(typed)
         || typed.starts_with(streamed)

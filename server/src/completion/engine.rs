@@ -180,6 +180,7 @@ impl ModelEngine {
             ];
             typing.rhythm.edited(now, removed.abs_diff(inserted));
             typing.edits.edited(changes);
+            // `take_if` removes the offer, so that one accept is counted once.
             let accepted = typing
                 .offered
                 .take_if(|offered| cursor_after_accept(after, offered).is_some())
@@ -634,6 +635,7 @@ impl ModelEngine {
         cursor: ByteOffset,
         given: &GivenContext,
     ) -> RequestKey {
+        // The given context is in the key only if it can change the completion.
         let used = self.configuration.context.profile.heeds_given() || given.earlier.is_some();
         let settings = if used {
             settings_key(&(self.settings, given))
@@ -667,6 +669,7 @@ impl ModelEngine {
             .saturating_mul(step);
         let line = |offset| text.line_offset(text.line_number(ByteOffset(offset)));
         match most < all.end.0 {
+            // A very long line that contains `most` may begin before the cursor.
             true => line(least)..line(most).max(cursor),
             false => line(least)..all.end,
         }
@@ -734,6 +737,8 @@ fn derived(earlier: &Completion, candidates: Vec<String>, source: CompletionOrig
         candidates,
         trace: Trace {
             source,
+            // Times and tokens belong to the request that called the model; the caller adds its
+            // own.
             wait_ms: 0.0,
             context_ms: 0.0,
             first_text_ms: None,
@@ -750,6 +755,7 @@ fn cursor_after_accept(document: &Snapshot, offered: &CachedCompletion) -> Optio
     let around = offered.key.cursor() + offered.key.rest();
     let inserted = document.text.len().0.checked_sub(around)?;
     let mut candidates = offered.completion.candidates.iter();
+    // Comparing lengths first avoids a copy of the text at each edit.
     if !candidates.any(|candidate| candidate.len() == inserted) {
         return None;
     }

@@ -293,6 +293,8 @@ impl Engines {
         // Each engine records the person's rhythm, even if it is not called.
         let accepted = self
             .engines
+            // Every engine must receive the edit, so the iterator must not stop at the first
+            // accept.
             .iter()
             .filter_map(|engine| engine.document_edited(after, changes))
             .fold(None, |_, cursor| Some(cursor));
@@ -310,6 +312,7 @@ impl Engines {
     /// Indexes changes of other files after a pause in edits and changes, so that the next request
     /// need not.
     pub fn settle_soon(&self) {
+        // A task that already waits reads the new time, and needs no second one.
         let waiting = self
             .shared
             .last_edit
@@ -323,6 +326,7 @@ impl Engines {
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(PAUSE).await;
+                // One lock covers the check and the reset, so that a later edit starts a new task.
                 let mut last = shared.last_edit.lock();
                 if last.is_none_or(|last| last.elapsed() >= PAUSE) {
                     *last = None;
@@ -426,6 +430,7 @@ impl Engines {
         let Some(trial) = self.configuration.trial() else {
             return vec![&self.engines[0]];
         };
+        // A hidden document has no relative path, and the draw needs some fixed key.
         let path = self.shared.repository.relative_path(document);
         let path = path.as_deref().unwrap_or(&document.uri);
         let prefix = document.text.slice(ByteOffset(0)..cursor);

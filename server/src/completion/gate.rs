@@ -151,6 +151,7 @@ impl FittedGate {
 
     /// Returns the probability of an accept; `None` if a feature of the gate is unknown here.
     pub fn probability(&self, signals: &GateSignals) -> Option<f64> {
+        // The sum is the log odds, which the logistic function below turns into a probability.
         let mut odds = self.intercept;
         for (feature, coefficient) in &self.coefficients {
             odds += coefficient * feature.value(signals)?;

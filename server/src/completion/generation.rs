@@ -134,6 +134,7 @@ pub(super) async fn generate(
     for candidate in output.candidates {
         let (text, decisions) = cleaner.clean(&candidate.text, candidate.finish);
         let thought = decisions.iter().any(|decision| decision.rule == "think");
+        // Thinking explains an empty result only if clean-up left nothing after it.
         if text.is_empty() && (candidate.thought || thought) {
             thinking = thinking.or(Some(candidate.finish));
         }

@@ -45,6 +45,7 @@ impl StreamedText {
     /// Records a candidate's text so far.
     pub(super) fn update(&self, candidate: usize, text: &str) {
         let mut texts = self.0.lock();
+        // A later candidate may stream before an earlier one.
         if texts.len() <= candidate {
             texts.resize(candidate + 1, String::new());
         }
@@ -127,6 +128,7 @@ impl ModelCall {
                 }
                 let until = {
                     let waiting = model_call.waiting.lock();
+                    // The last waiting request starts this task again when it is dropped.
                     if waiting.requests > 0 {
                         return;
                     }
@@ -150,6 +152,7 @@ impl Drop for Request {
             let mut waiting = self.0.waiting.lock();
             waiting.requests -= 1;
             let grace = Instant::now() + GRACE;
+            // The longer period after an edit must not be shortened.
             waiting.until = Some(waiting.until.map_or(grace, |until| until.max(grace)));
         }
         // Outside of the runtime the process is about to end, so no task is needed.

@@ -76,6 +76,7 @@ impl ReadingSpeed {
             .zip(self.last.bytes())
             .take_while(|(one, other)| one == other)
             .count();
+        // The common bytes may end within a character.
         let new = approximate_tokens(&prompt[prompt.floor_char_boundary(same)..]);
         prompt.clone_into(&mut self.last);
         if new < MIN_NEW_TOKENS || first_text_ms <= 0.0 {
@@ -105,11 +106,13 @@ impl ReadingSpeed {
     ) -> Option<PromptBudget> {
         let tokens_per_second = self.tokens_per_second()?;
         let allowed = tokens_per_second * budget_ms as f64 / 1000.0;
+        // A new limit is rounded down, to keep within the time.
         let level = match self.level {
             Some(level) if STAYS.contains(&(allowed / level as f64)) => level,
             _ => step(allowed, f64::floor),
         };
         self.level = Some(level);
+        // Rounded up, so that the file's own lines fit.
         let floor = step(
             prompt::tokens_for_lines(prefix, suffix, OWN_LINES),
             f64::ceil,
@@ -117,6 +120,7 @@ impl ReadingSpeed {
         let tokens = level.max(floor);
         (tokens < most_tokens).then(|| PromptBudget {
             tokens,
+            // The file's own lines take precedence over windows.
             window_tokens: prompt::windows_budget(tokens).min(tokens - floor),
             tokens_per_second,
             budget_ms,

@@ -185,6 +185,7 @@ impl RepositoryState {
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
             workspace: Workspace::new(folders),
+            // A kept index may contain files that are hidden by now; an empty one can't.
             searchable: known.is_empty().into(),
             differs: AtomicBool::default(),
             known: Mutex::new(known),
@@ -241,6 +242,8 @@ impl RepositoryState {
             return Ok(IndexSummary::default());
         }
         {
+            // Under the lock no change is being indexed, so each later one is recorded as
+            // overtaking.
             let _order = self.catching_up.lock();
             *self.overtaken.lock() = Some(BTreeSet::new());
         }
@@ -301,10 +304,12 @@ impl RepositoryState {
         let (Some(kept), WindowStore::Index(index)) = (&self.kept, &self.store) else {
             return;
         };
+        // Cleared before writing, so that a change during the write sets it again.
         if !self.differs.swap(false, Ordering::Relaxed) {
             return;
         }
         let (parts, known) = {
+            // Both must be of the same moment, or a later start would trust a wrong digest.
             let _order = self.catching_up.lock();
             (index.parts(), self.known().clone())
         };
@@ -364,6 +369,7 @@ impl RepositoryState {
             }
         };
         if !is_kept {
+            // Cutting is most of the work, so it is done before the lock is taken.
             let cut = self.store.cut(&file.path, &read.contents);
             // An edit may have been indexed while this file was read; it must not be overwritten.
             let _order = self.catching_up.lock();
@@ -618,6 +624,7 @@ impl RepositoryState {
                 // A request that waits goes first.
                 MutexGuard::unlock_fair(order);
             }
+            // Reading a report may add folders, and searching folders may add reports.
             let pending = self.pending();
             if reported.is_none() && pending.reported.is_empty() && pending.folders.is_empty() {
                 break;
@@ -711,6 +718,7 @@ impl RepositoryState {
     /// Indexes one file's version, unless it is already indexed, and lets the models learn it.
     /// `None` removes the file. Returns true if the index changed.
     fn index_file(&self, path: &str, version: Option<FileVersion<'_>>) -> Result<bool, IndexError> {
+        // Each learner has its own record of versions, and may lack one that the index has.
         for learner in self.learners.read().iter() {
             learner.change(path, version);
         }

@@ -86,6 +86,7 @@ impl Retriever<'_> {
         match found {
             Ok(found) => {
                 let bounded = self.bounded(found.windows.clone(), document);
+                // A layout may cut the last window, which then differs from the one found.
                 let whole = found.windows.iter().zip(&bounded);
                 let whole = whole.take_while(|(found, kept)| found == kept).count();
                 RetrievedWindows {
@@ -285,6 +286,7 @@ impl Retriever<'_> {
             return Ok(FoundWindows::default());
         };
         let mut asking: Vec<&str> = texts.iter().map(String::as_str).collect();
+        // The query is embedded in the same request as the windows; its vector is the last.
         asking.push(&query);
         let vectors = embeddings
             .vectors(&asking)

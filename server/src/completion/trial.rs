@@ -71,6 +71,8 @@ pub(super) fn assign(trial: &TrialSettings, keys: DrawKeys<'_>) -> Vec<usize> {
         TrialUnit::Pairs => {
             let others = models - 1;
             let pair = draw(trial.seed, &[unit, path, prefix, suffix], models * others);
+            // The second model's number skips the first model, so each ordered pair is equally
+            // likely.
             let (first, other) = (pair / others, pair % others);
             vec![first, other + usize::from(other >= first)]
         }

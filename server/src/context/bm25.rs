@@ -92,10 +92,13 @@ pub(super) fn scores(
     let logarithms: Vec<f64> = (0..=documents.len())
         .map(|number| (number as f64 + 0.5).ln())
         .collect();
+    // The idf is ln((N - n + 0.5) / (n + 0.5)): negative for a term in more than half of the
+    // documents.
     let idf = |term: u32| {
         let held = holding[term as usize] as usize;
         logarithms[documents.len() - held] - logarithms[held]
     };
+    // Float addition is not associative, so the terms are summed in a fixed order.
     let mut sum = 0.0;
     for term in &order {
         sum += idf(*term);
@@ -121,6 +124,7 @@ pub(super) fn scores(
         .iter()
         .map(|terms| K1 * (1.0 - B + B * f64::from(terms.length) / mean_length))
         .collect();
+    // A term that occurs twice in the query counts twice.
     for term in wanted.into_iter().flatten() {
         let weight = match idf(term) {
             negative if negative < 0.0 => floor,

@@ -180,6 +180,7 @@ impl Index {
         language: &'static Language,
     ) -> Result<(), IndexError> {
         let writer = self.writer();
+        // A deletion applies only to documents added before it, so the windows added below stay.
         writer.delete_term(Term::from_field_text(self.fields.path, path));
         let Some(terms) = self.fields.terms.get(language.name) else {
             return Ok(());
@@ -238,6 +239,7 @@ impl Index {
         if (1..hits.len()).contains(&likely) {
             hits.select_nth_unstable_by(likely - 1, |a, b| b.cmp(a));
         }
+        // Unstable sorting is deterministic here: a path and a line occur once among the hits.
         hits[..likely].sort_unstable_by(|a, b| b.cmp(a));
         let mut sorted = likely;
         let mut next = 0;
@@ -280,6 +282,7 @@ impl Index {
 /// Defines the fields of a window.
 fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
+    // Indexed as a single term, to delete a file's windows; a column, to group windows by file.
     let path = schema.add_text_field(PATH, STRING | FAST);
     let first_line = schema.add_u64_field(FIRST_LINE, FAST);
     let text = schema.add_text_field("text", STORED);
@@ -288,6 +291,7 @@ fn schema() -> (Schema, Fields) {
         terms.entry(language.name).or_insert_with(|| {
             let indexing = TextFieldIndexing::default()
                 .set_tokenizer(language.name)
+                // Scores need frequencies; no phrase is searched, so positions are not stored.
                 .set_index_option(IndexRecordOption::WithFreqs);
             let options = TextOptions::default().set_indexing_options(indexing);
             schema.add_text_field(&format!("terms_{}", language.name), options)
@@ -363,6 +367,8 @@ impl Catalogue {
     ) -> Result<Self, IndexError> {
         let mut segments = Vec::new();
         for reader in searcher.segment_readers() {
+            // A segment is immutable except for deletions, and each of these changes its delete
+            // opstamp.
             let id = (reader.segment_id(), reader.delete_opstamp());
             let known = older.iter().find(|segment| segment.id.0 == id.0);
             segments.push(match known {
@@ -382,6 +388,7 @@ impl Catalogue {
             .fold((0, 0), |(windows, length), file| {
                 (windows + file.windows, length + file.length)
             });
+        // A language without windows has a length of 0, and 0 / 0 would be NaN.
         (windows, length as f32 / windows.max(1) as f32)
     }
 
@@ -415,6 +422,8 @@ impl Catalogue {
             .segments
             .iter()
             .map(|segment| {
+                // A string column's dictionary is sorted, so the files are in the order of their
+                // paths.
                 let place = segment
                     .files
                     .binary_search_by(|file| (*file.path).cmp(query.path));
@@ -533,6 +542,8 @@ impl Segment {
                 let terms = norms
                     .get(file.language)
                     .map_or(0, |norms| norms.fieldnorm(window));
+                // A window without terms has no postings, and counting it would lower the mean
+                // length.
                 if terms > 0 {
                     file_of[window as usize] = ordinal;
                     file.windows += 1;

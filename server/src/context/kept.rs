@@ -155,13 +155,16 @@ impl KeptIndex {
             Err(error) => return Err(io_error(&self.file)(error)),
         };
         let damaged = || KeptIndexError::Damaged(self.file.clone());
+        // The fourth piece is binary and may contain line feeds, which `splitn` does not split.
         let mut lines = bytes.splitn(4, |byte| *byte == b'\n');
         let mut next = || lines.next().ok_or_else(damaged);
         let (origin, sum, contents, parts) = (next()?, next()?, next()?, next()?);
+        // Checked before parsing: a damaged first line must not pass for that of another program.
         if checksum(origin, contents, [parts]).as_bytes() != sum {
             return Err(damaged());
         }
         let origin: Origin = serde_json::from_slice(origin).map_err(|_| damaged())?;
+        // Another program's file is intact but may have other windows; the next save replaces it.
         if origin != self.origin {
             return Ok(None);
         }
@@ -219,6 +222,7 @@ impl KeptIndex {
             for bytes in parts.values() {
                 file.write_all(bytes)?;
             }
+            // Without the sync, a crash after the rename could leave a file with missing contents.
             file.into_inner()?.sync_all()?;
             fs::rename(&part, &self.file)
         };
@@ -247,6 +251,7 @@ impl FileStamp {
     pub fn read(path: &Path) -> Option<Self> {
         let metadata = fs::symlink_metadata(path).ok()?;
         let modified = metadata.modified().ok()?;
+        // A modification time in the future makes `duration_since` fail, and gives no stamp either.
         if SystemTime::now().duration_since(modified).ok()? < SETTLED {
             return None;
         }
@@ -299,7 +304,9 @@ pub fn prune(cache: &Path) -> Result<Vec<KeptEntry>, KeptIndexError> {
     remove_unfinished(&cache.join(FOLDER));
     let mut total = 0;
     let mut removed = Vec::new();
+    // The list is newest first, so the limit excludes the oldest ones.
     for entry in kept_indexes(cache)? {
+        // A file whose first line is unreadable has no folders, and is removed.
         let is_used = entry.folders.iter().any(|folder| folder.is_dir());
         if is_used && total + entry.size <= MAX_TOTAL_BYTES {
             total += entry.size;

@@ -104,6 +104,8 @@ impl LineWindows {
                 WindowScheme::CrossCodeEval => words(&text),
                 WindowScheme::RepoCoder => runs(&text).map(str::to_owned).collect(),
             };
+            // A window without words matches nothing, and with an empty query Jaccard's divisor
+            // would be 0.
             (!words.is_empty()).then(|| Piece {
                 first_line,
                 terms: self.vocabulary.learn(&words),
@@ -262,6 +264,7 @@ pub fn cceval_query(prefix: &str, reference: Option<&str>) -> String {
 pub fn repocoder_query(prefix: &str, completion: Option<&str>) -> String {
     let prefix = with_line_feeds(prefix);
     let (before, line) = prefix.rsplit_once('\n').unwrap_or(("", &prefix));
+    // Splitting the empty text would give one empty line.
     let before: Vec<&str> = match prefix.contains('\n') {
         true => before.split('\n').collect(),
         false => Vec::new(),
@@ -322,6 +325,8 @@ pub fn limited(
             });
             tokens_of(&with) <= tokens
         };
+        // The number of tokens grows with the text, so a binary search finds the longest part that
+        // fits.
         let fitting = ends.partition_point(fits);
         if let Some(end) = fitting
             .checked_sub(1)

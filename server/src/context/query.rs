@@ -153,6 +153,7 @@ fn signatures<'a>(
     place: usize,
 ) -> Vec<&'a str> {
     let mut heads = Vec::new();
+    // The range includes the byte before the cursor, so that a definition that ends there counts.
     let mut node = root.descendant_for_byte_range(place.saturating_sub(1), place);
     while let Some(around) = node {
         if (language.is_definition(around) || language.is_function(around))
@@ -161,6 +162,7 @@ fn signatures<'a>(
             let end = body
                 .start_byte()
                 .min(around.start_byte() + LONGEST_SIGNATURE);
+            // `get` returns `None` if the maximum length ends within a character.
             heads.extend(text.get(around.start_byte()..end));
         }
         node = around.parent();

@@ -94,6 +94,7 @@ impl CodeTerms {
 
 /// True if a part of a word ends between two characters; `next` follows the second.
 fn splits_between(before: char, character: char, next: Option<char>) -> bool {
+    // Underscores stay at the end of the part before them, where `push_part` trims them.
     if before == '_' {
         return character != '_';
     }

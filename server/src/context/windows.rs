@@ -78,12 +78,14 @@ fn find(language: &Language, node: Node<'_>, depth: usize, found: &mut Vec<Range
     for child in node.named_children(&mut node.walk()) {
         let rows = rows(child);
         if language.is_comment(child) {
+            // Each line comment is a node of its own; adjacent ones form one block.
             comments = match comments {
                 Some(above) if above.end == rows.start => Some(above.start..rows.end),
                 _ => Some(rows),
             };
             continue;
         }
+        // A comment separated by a blank line does not belong to the definition.
         let above = comments.take().filter(|above| above.end == rows.start);
         if rows.len() < SMALLEST_DEFINITION {
             continue;
@@ -103,6 +105,7 @@ fn wraps_definition(language: &Language, node: Node<'_>, levels: usize) -> bool 
     if language.is_definition(node) || language.is_function(node) {
         return true;
     }
+    // A definition within a block is a member, found by `find`, and not what the statement wraps.
     levels > 0
         && !language.is_block(node)
         && node

@@ -33,6 +33,8 @@ pub(super) fn runs(text: &str) -> impl Iterator<Item = &str> {
 
 /// True if Python's `\w` matches a character: a letter, a numeric character, or `_`.
 fn is_word(character: char) -> bool {
+    // `char::is_alphanumeric` also includes combining vowel signs and the like, which `\w`
+    // excludes.
     static WORD: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^[\p{L}\p{N}]").expect("the pattern is fixed and sound"));
     if character.is_ascii() {
@@ -55,6 +57,7 @@ fn is_digit(character: char) -> bool {
 
 /// True if Python's `\s` matches a character.
 fn is_space(character: char) -> bool {
+    // Python counts these four separators as white space; Unicode's `White_Space` does not.
     character.is_whitespace() || matches!(character, '\x1c'..='\x1f')
 }
 
@@ -96,6 +99,7 @@ fn same(text: &str, word: &str) -> bool {
 /// True if Python's `(?i)` equates a character with a lower-case ASCII letter.
 fn alike(character: char, letter: char) -> bool {
     character.to_ascii_lowercase() == letter
+        // These four are all non-ASCII characters that Python's `(?i)` equates with ASCII letters.
         || match letter {
             'i' => matches!(character, '\u{130}' | '\u{131}'),
             's' => character == '\u{17f}',
@@ -143,6 +147,7 @@ fn starting_quotes_apart(mut text: Vec<char>) -> Vec<char> {
         let [quote @ '\'', letter, after @ ..] = rest else {
             return None;
         };
+        // NLTK's lookahead also lists `re`, `ve` and `ll`, which a single letter cannot match.
         let clitic = ['m', 't', 's', 'd', 'n'];
         let alone = is_word(*letter) && !after.first().is_some_and(|next| is_word(*next));
         (alone && !clitic.into_iter().any(|clitic| alike(*letter, clitic)))
@@ -159,6 +164,7 @@ fn punctuation_apart(mut text: Vec<char>) -> Vec<char> {
         _ => None,
     });
     text = replaced(&text, |rest, _| match rest {
+        // Python's `$` also matches before a line feed that ends the text.
         [sign @ (':' | ',')] | [sign @ (':' | ','), '\n'] => Some((1, padded(&[*sign]))),
         _ => None,
     });
@@ -302,6 +308,7 @@ fn last_period(text: Vec<char>, wide: bool) -> Vec<char> {
     let after = &text[period + 1..];
     let closing = after.iter().take_while(|c| closes(c)).count();
     let ends = after[closing..].iter().all(|c| is_space(*c));
+    // NLTK's pattern begins with a character other than a period, so a leading period stays.
     if period == 0 || text[period - 1] == '.' || !ends {
         return text;
     }

@@ -75,6 +75,7 @@ impl KeptPart {
         let part = self.current.get_or_init(new);
         match part.range == range {
             true => Cow::Borrowed(&part.document),
+            // The kept part is that of another cursor in the same version.
             false => Cow::Owned(*DocumentPart::new(whole, range).document),
         }
     }
@@ -117,6 +118,7 @@ impl DocumentPart {
             self.range.end = moved(self.range.end);
         } else if end <= self.range.start {
             self.range = moved(self.range.start)..moved(self.range.end);
+            // The change may begin or end a string that reaches into the part.
             self.starts_in_code = false;
         } else if start < self.range.end {
             return None;
@@ -206,6 +208,7 @@ fn part_end(text: &Text, language: Option<&Language>, start: usize, least: usize
     let first = text.line_offset(first).0;
     let lines = line_starts(text, start, language);
     let mut lines = lines.skip_while(|line| line.offset < first).peekable();
+    // A string begun at the cursor hides the code after it until its end is typed.
     let in_string = lines.peek().is_some_and(|line| line.open.is_some());
     let mut end_in_string = None;
     for LineStart { offset, open, .. } in lines.filter(|line| line.begins) {

@@ -50,6 +50,7 @@ impl Documents {
         let Some(cells) = self.notebooks.cells.get_mut(uri) else {
             return false;
         };
+        // `splice` panics if the range exceeds the list.
         let start = start.min(cells.len());
         let end = start.saturating_add(removed).min(cells.len());
         cells.splice(start..end, inserted);

@@ -52,6 +52,7 @@ impl FrameDecoder {
                 String::from_utf8_lossy(&header[..end]).into_owned(),
             ));
         };
+        // The length comes from outside, so the sum may overflow.
         let Some(bytes) = self.buffer.get(body..body.saturating_add(length)) else {
             return Ok(None);
         };

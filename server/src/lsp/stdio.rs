@@ -13,6 +13,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// Opens standard input.
 pub(super) fn input() -> Box<dyn AsyncRead + Send + Unpin> {
+    // A copy of the descriptor, as a pipe or stream closes its own when it is dropped.
     let descriptor = || io::stdin().as_fd().try_clone_to_owned();
     if let Ok(pipe) = descriptor().and_then(Receiver::from_owned_fd) {
         Box::new(pipe)

@@ -93,6 +93,7 @@ impl Learnt {
             self.counts.forget(number);
         }
         let Some(contents) = contents else { return };
+        // Forgetting leaves the vocabulary as it is, so only learning begins a new generation.
         self.generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
         let sequence = Sequence::read(contents, START, &mut self.vocabulary);
         let number = self.counts.learn(sequence, 0);
@@ -114,6 +115,8 @@ impl Learnt {
         let is_valid = |settled: &SettledText| settled.rest(own, self.generation).is_some();
         earlier.filter(|earlier| is_valid(earlier)).or_else(|| {
             let settled = SettledText::new(own, &self.vocabulary, self.generation)?;
+            // Text with few line ends may leave more after the settled part than a request can
+            // count.
             is_valid(&settled).then(|| Arc::new(settled))
         })
     }

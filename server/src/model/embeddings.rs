@@ -226,6 +226,7 @@ fn parse(value: &Value, wanted: usize) -> Result<Vec<Vector>, String> {
     let mut vectors: Vec<Option<Vector>> = vec![None; wanted];
     for (place, entry) in entries.iter().enumerate() {
         let index = match &entry["index"] {
+            // A server may omit the index and keep the order of the texts.
             Value::Null => Some(place),
             index => index.as_u64().and_then(|index| usize::try_from(index).ok()),
         };

@@ -327,6 +327,7 @@ impl<P: HttpProtocol> HttpModel<P> {
     ) -> Result<(Body, Vec<String>), ModelError> {
         let draw = CandidateRequest {
             count: wanted.len(),
+            // Candidates that are requested one by one get different seeds.
             seed: (run.request.parameters.seed).wrapping_add(wanted[0] as u64),
             stream: self.stream,
         };
@@ -386,6 +387,7 @@ impl<P: HttpProtocol> HttpModel<P> {
             while let Some(frame) = new.next() {
                 match frame {
                     Frame::Value(value) => {
+                        // Even an empty list of choices is an answer.
                         answered |= value.get("choices").is_some_and(Value::is_array);
                         counted.add(&value);
                         self.take(&value, run, wanted, stops)?;
@@ -405,6 +407,8 @@ impl<P: HttpProtocol> HttpModel<P> {
                             counted.add(&value);
                         }
                     }
+                    // Otherwise the response is dropped, which closes the connection and ends the
+                    // generation.
                     if !at_end && !run.drafts().has_enough() {
                         keep_alive(response);
                     }

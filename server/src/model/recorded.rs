@@ -84,6 +84,7 @@ impl RecordedModel {
         };
         let text =
             fs::read_to_string(path).map_err(|error| fault(format!("can't be read: {error}")))?;
+        // Editors on Windows may begin a file with a byte order mark, which JSON does not allow.
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut completions: HashMap<_, Vec<String>> = HashMap::new();
         for (index, line) in text.lines().enumerate() {

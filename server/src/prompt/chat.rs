@@ -109,6 +109,7 @@ fn block(text: &str) -> String {
         .map(str::len)
         .max()
         .unwrap_or(0);
+    // A fence of Markdown has at least three backquotes.
     let fence = "`".repeat(longest.max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}\n{text}{end}{fence}\n")

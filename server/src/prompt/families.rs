@@ -81,6 +81,63 @@ const GRANITE_TOKENS: &[&str] = &[
     "<|end_of_role|>",
 ];
 
+/// StarCoder: <https://huggingface.co/bigcode/starcoder#fill-in-the-middle>. It was trained on single
+/// files ("StarCoder: may the source be with you!", <https://arxiv.org/abs/2305.06161>), so
+/// windows are comments.
+const STARCODER: Family = Family {
+    name: "starcoder",
+    names: &["starcoder", "starcoderbase", "starcoderplus"],
+    unless: &[],
+    prefix_token: "<fim_prefix>",
+    suffix_token: "<fim_suffix>",
+    middle_token: "<fim_middle>",
+    order: TemplateOrder::PrefixFirst,
+    repository: RepositoryTemplate::Comments,
+    stops: STARCODER_STOPS,
+    reserved: STARCODER_TOKENS,
+};
+
+/// DeepSeek-Coder, <https://github.com/deepseek-ai/DeepSeek-Coder>: the section on code insertion, and the
+/// section on repositories with a line `#path` over each file.
+const DEEPSEEK_CODER: Family = Family {
+    name: "deepseek-coder",
+    names: &["deepseek-coder"],
+    unless: &[],
+    prefix_token: "<｜fim▁begin｜>",
+    suffix_token: "<｜fim▁hole｜>",
+    middle_token: "<｜fim▁end｜>",
+    order: TemplateOrder::PrefixFirst,
+    repository: RepositoryTemplate::Headings("#"),
+    stops: DEEPSEEK_STOPS,
+    reserved: DEEPSEEK_TOKENS,
+};
+
+/// Qwen2.5-Coder, <https://github.com/QwenLM/Qwen2.5-Coder>: the sections on file-level and on repository-level
+/// fill-in-the-middle; the tokens from its table of special tokens.
+const QWEN_CODER: Family = Family {
+    name: "qwen2.5-coder",
+    names: &[
+        "qwen2.5-coder",
+        "qwen2-5-coder",
+        "qwen25-coder",
+        "qwen2.5coder",
+    ],
+    unless: &[],
+    prefix_token: "<|fim_prefix|>",
+    suffix_token: "<|fim_suffix|>",
+    middle_token: "<|fim_middle|>",
+    order: TemplateOrder::PrefixFirst,
+    repository: RepositoryTemplate::Tokens {
+        name: Some("<|repo_name|>"),
+        file: "<|file_sep|>",
+        file_first: true,
+        end: "\n",
+        path_inside: false,
+    },
+    stops: QWEN_TOKENS,
+    reserved: QWEN_TOKENS,
+};
+
 /// All families. A more specific name precedes one that it contains.
 pub static FAMILIES: &[Family] = &[
     // The file-level layout: <https://huggingface.co/bigcode/starcoder2-3b>. The repository layout:
@@ -150,49 +207,15 @@ pub static FAMILIES: &[Family] = &[
             "<PASSWORD>",
         ],
     },
-    // <https://huggingface.co/bigcode/starcoder#fill-in-the-middle>. It was trained on single
-    // files ("StarCoder: may the source be with you!", <https://arxiv.org/abs/2305.06161>), so
-    // windows are comments.
-    Family {
-        name: "starcoder",
-        names: &["starcoder", "starcoderbase", "starcoderplus"],
-        unless: &[],
-        prefix_token: "<fim_prefix>",
-        suffix_token: "<fim_suffix>",
-        middle_token: "<fim_middle>",
-        order: TemplateOrder::PrefixFirst,
-        repository: RepositoryTemplate::Comments,
-        stops: STARCODER_STOPS,
-        reserved: STARCODER_TOKENS,
-    },
+    STARCODER,
     // "DeepSeek-Coder-V2", §3.1.2, keeps the template of v1, <https://arxiv.org/abs/2406.11931>; so
     // does <https://ollama.com/library/deepseek-coder-v2>.
     Family {
         name: "deepseek-coder-v2",
         names: &["deepseek-coder-v2"],
-        unless: &[],
-        prefix_token: "<｜fim▁begin｜>",
-        suffix_token: "<｜fim▁hole｜>",
-        middle_token: "<｜fim▁end｜>",
-        order: TemplateOrder::PrefixFirst,
-        repository: RepositoryTemplate::Headings("#"),
-        stops: DEEPSEEK_STOPS,
-        reserved: DEEPSEEK_TOKENS,
+        ..DEEPSEEK_CODER
     },
-    // <https://github.com/deepseek-ai/DeepSeek-Coder>: the section on code insertion, and the
-    // section on repositories with a line `#path` over each file.
-    Family {
-        name: "deepseek-coder",
-        names: &["deepseek-coder"],
-        unless: &[],
-        prefix_token: "<｜fim▁begin｜>",
-        suffix_token: "<｜fim▁hole｜>",
-        middle_token: "<｜fim▁end｜>",
-        order: TemplateOrder::PrefixFirst,
-        repository: RepositoryTemplate::Headings("#"),
-        stops: DEEPSEEK_STOPS,
-        reserved: DEEPSEEK_TOKENS,
-    },
+    DEEPSEEK_CODER,
     // "Code Llama", §2.3 and §3.2, <https://arxiv.org/abs/2308.12950>; the spaces as in
     // <https://huggingface.co/blog/codellama#code-infilling>. The 34B and the Python members
     // were not trained for it: <https://huggingface.co/codellama/CodeLlama-34b-hf>.
@@ -208,51 +231,14 @@ pub static FAMILIES: &[Family] = &[
         stops: &["<EOT>", "<PRE>", "<SUF>", "<MID>"],
         reserved: &["<PRE>", "<SUF>", "<MID>", "<EOT>", "<s>", "</s>"],
     },
-    // <https://github.com/QwenLM/Qwen2.5-Coder>: the sections on file-level and on repository-level
-    // fill-in-the-middle; the tokens from its table of special tokens.
-    Family {
-        name: "qwen2.5-coder",
-        names: &[
-            "qwen2.5-coder",
-            "qwen2-5-coder",
-            "qwen25-coder",
-            "qwen2.5coder",
-        ],
-        unless: &[],
-        prefix_token: "<|fim_prefix|>",
-        suffix_token: "<|fim_suffix|>",
-        middle_token: "<|fim_middle|>",
-        order: TemplateOrder::PrefixFirst,
-        repository: RepositoryTemplate::Tokens {
-            name: Some("<|repo_name|>"),
-            file: "<|file_sep|>",
-            file_first: true,
-            end: "\n",
-            path_inside: false,
-        },
-        stops: QWEN_TOKENS,
-        reserved: QWEN_TOKENS,
-    },
+    QWEN_CODER,
     // <https://github.com/QwenLM/Qwen3-Coder>, "Fill in the middle with Qwen3-Coder", which covers
     // Qwen3-Coder-Next too: every version supports it, and its example stops at the same tokens.
     // Files as in the same repository's `examples/Qwen2.5-Coder-repolevel-fim.py`.
     Family {
         name: "qwen3-coder",
         names: &["qwen3-coder", "qwen3coder"],
-        unless: &[],
-        prefix_token: "<|fim_prefix|>",
-        suffix_token: "<|fim_suffix|>",
-        middle_token: "<|fim_middle|>",
-        order: TemplateOrder::PrefixFirst,
-        repository: RepositoryTemplate::Tokens {
-            name: Some("<|repo_name|>"),
-            file: "<|file_sep|>",
-            file_first: true,
-            end: "\n",
-            path_inside: false,
-        },
-        stops: QWEN_TOKENS,
-        reserved: QWEN_TOKENS,
+        ..QWEN_CODER
     },
     // <https://ai.google.dev/gemma/docs/codegemma/prompt-structure>; a path in the line above the
     // prefix's token and files separated by the separator token, as in "CodeGemma: Open Code Models
@@ -323,14 +309,7 @@ pub static FAMILIES: &[Family] = &[
             "granite-20b-code",
             "granite-34b-code",
         ],
-        unless: &[],
-        prefix_token: "<fim_prefix>",
-        suffix_token: "<fim_suffix>",
-        middle_token: "<fim_middle>",
-        order: TemplateOrder::PrefixFirst,
-        repository: RepositoryTemplate::Comments,
-        stops: STARCODER_STOPS,
-        reserved: STARCODER_TOKENS,
+        ..STARCODER
     },
     // The suffix comes first, from single files, so windows are comments: "Seed-Coder: Let the Code
     // Model Curate Data for Itself", §2.2, <https://arxiv.org/abs/2506.03524>. The other members
@@ -367,9 +346,6 @@ pub static FAMILIES: &[Family] = &[
         name: "mellum",
         names: &["mellum"],
         unless: &["mellum2", "mellum-2"],
-        prefix_token: "<fim_prefix>",
-        suffix_token: "<fim_suffix>",
-        middle_token: "<fim_middle>",
         order: TemplateOrder::SuffixFirst,
         repository: RepositoryTemplate::Tokens {
             name: None,
@@ -378,8 +354,7 @@ pub static FAMILIES: &[Family] = &[
             end: "\n",
             path_inside: false,
         },
-        stops: STARCODER_STOPS,
-        reserved: STARCODER_TOKENS,
+        ..STARCODER
     },
     // <https://huggingface.co/stabilityai/stable-code-3b>, "Run with Fill in Middle (FIM)", as a
     // conversion quotes it: <https://huggingface.co/duyntnet/stable-code-3b-imatrix-GGUF>. No
@@ -388,13 +363,7 @@ pub static FAMILIES: &[Family] = &[
         name: "stable-code",
         names: &["stable-code"],
         unless: &["instruct"],
-        prefix_token: "<fim_prefix>",
-        suffix_token: "<fim_suffix>",
-        middle_token: "<fim_middle>",
-        order: TemplateOrder::PrefixFirst,
-        repository: RepositoryTemplate::Comments,
-        stops: STARCODER_STOPS,
-        reserved: STARCODER_TOKENS,
+        ..STARCODER
     },
     // <https://huggingface.co/smallcloudai/Refact-1_6B-fim>. The base model repeats itself when it
     // fills in the middle: <https://huggingface.co/smallcloudai/Refact-1_6-base>.
@@ -402,13 +371,7 @@ pub static FAMILIES: &[Family] = &[
         name: "refact-1.6b",
         names: &["refact-1.6", "refact-1-6"],
         unless: &["base"],
-        prefix_token: "<fim_prefix>",
-        suffix_token: "<fim_suffix>",
-        middle_token: "<fim_middle>",
-        order: TemplateOrder::PrefixFirst,
-        repository: RepositoryTemplate::Comments,
-        stops: STARCODER_STOPS,
-        reserved: STARCODER_TOKENS,
+        ..STARCODER
     },
     // <https://github.com/ibm-granite/granite-4.0-language-models>, "Fill-in-the-middle (FIM) Code
     // Completion": the tokens and their order. Its example is a chat message, as its model is tuned

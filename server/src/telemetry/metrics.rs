@@ -157,6 +157,7 @@ async fn export(
     url: Url,
 ) {
     let mut ticks = tokio::time::interval(EXPORT_EVERY);
+    // After a slow export, the intervals that were missed are skipped.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_new = false;
     loop {
@@ -215,6 +216,7 @@ impl Figures {
                 seconds,
             } => {
                 let histogram = self.durations.entry(labels.clone()).or_default();
+                // A bucket of OTLP includes its upper bound.
                 let bucket = BOUNDS.iter().position(|bound| seconds <= *bound);
                 histogram.buckets[bucket.unwrap_or(BOUNDS.len())] += 1;
                 histogram.sum += seconds;
@@ -230,6 +232,7 @@ impl Figures {
                     .iter()
                     .rev()
                     .find(|(known, _)| *known == id);
+                // A completion that is no longer known has no labels, but its event counts.
                 (
                     known.map(|(_, labels)| labels.clone()).unwrap_or_default(),
                     outcome,

@@ -81,6 +81,7 @@ impl TrackedSpan {
             let back = TextChange::between(joined.start, &joined.inserted, &joined.removed);
             if back == *change {
                 self.range = before.clone();
+                // Reverted edits are forgotten, as they can't be reverted twice.
                 self.done.truncate(index);
                 return true;
             }

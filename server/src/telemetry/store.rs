@@ -162,6 +162,7 @@ impl TelemetryStore {
         // Several processes may open a new file at once: the immediate transaction lets one create
         // its tables.
         self.database.pragma_update(None, "journal_mode", "wal")?;
+        // With a write-ahead log, a crash may lose the last rows then, but can't damage the file.
         self.database.pragma_update(None, "synchronous", "normal")?;
         self.database.execute_batch(&format!(
             "BEGIN IMMEDIATE;
@@ -209,6 +210,7 @@ impl TelemetryStore {
             .database
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let salt = uuid::Uuid::new_v4().to_string();
+        // The first transaction of a store, or after a purge, chooses the salt.
         transaction.execute("INSERT OR IGNORE INTO meta VALUES ('salt', ?1)", [salt])?;
         let salt: String =
             transaction.query_row("SELECT value FROM meta WHERE key = 'salt'", [], |row| {

@@ -110,6 +110,7 @@ impl WriterThread {
                     Message::Flush(done) => waiting.push(done),
                     Message::Purge(done) => {
                         purges.push(done);
+                        // Rows that are queued after the purge must not be removed by it.
                         break;
                     }
                 }
@@ -127,6 +128,7 @@ impl WriterThread {
                 let _ = done.send(());
             }
             for done in purges {
+                // `store` would not try again soon after a failure.
                 let emptied = TelemetryStore::open(&self.path).and_then(|mut store| store.purge());
                 let _ = done.send(emptied);
             }

@@ -176,6 +176,7 @@ impl IgnoreRules {
             return Some(HiddenReason::UnreadableRules);
         }
         let is_ignored = (0..IGNORE_FILES.len()).any(|kind| {
+            // The pattern of the innermost folder decides.
             let decision = self
                 .layers
                 .iter()
@@ -244,6 +245,7 @@ impl GitDirectory {
     /// The ignore files outside the working tree, the weakest first.
     fn exclude_files(&self) -> io::Result<Vec<PathBuf>> {
         let mut configured = None;
+        // The working tree's own configuration takes precedence over the shared one.
         for file in [self.own.join("config.worktree"), self.common.join("config")] {
             if configured.is_none() {
                 configured = text(&file)?.as_deref().and_then(excludes_file);

@@ -196,21 +196,9 @@ pub(super) static CSHARP: Language = Language {
     ],
     comments: &["comment"],
     quotes: &[
-        Quote {
-            mark: "\"\"\"",
-            spans_lines: true,
-            is_raw: true,
-        },
-        Quote {
-            mark: "\"",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'",
-            spans_lines: false,
-            is_raw: false,
-        },
+        Quote::raw("\"\"\""),
+        Quote::on_one_line("\""),
+        Quote::on_one_line("'"),
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: false,

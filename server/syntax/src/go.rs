@@ -111,21 +111,9 @@ pub(super) static GO: Language = Language {
     ],
     comments: &["comment"],
     quotes: &[
-        Quote {
-            mark: "\"",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "`",
-            spans_lines: true,
-            is_raw: true,
-        },
+        Quote::on_one_line("\""),
+        Quote::on_one_line("'"),
+        Quote::raw("`"),
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: true,

@@ -61,6 +61,7 @@ pub fn module_path(path: &str) -> &str {
     LANGUAGES
         .into_iter()
         .find_map(|language| {
+            // An empty name changes nothing, and then no `/` is at the end.
             let folder = module.strip_suffix(language.folder_module)?;
             folder.strip_suffix('/')
         })
@@ -82,6 +83,7 @@ pub(super) fn find(
         .iter()
         .flat_map(|word| memchr::memmem::find_iter(text.as_bytes(), word.as_bytes()))
         .collect();
+    // `add` divides the offsets among the children, and expects them in order.
     words.sort_unstable();
     let mut found = Vec::new();
     let imports = |node: Node<'_>| (language.imports)(node, text, folder);
@@ -101,6 +103,7 @@ fn add(
 ) {
     let mut cursor = node.walk();
     while let Some(word) = words.first() {
+        // A search begins at the cursor's node, and the one before has moved the cursor to a child.
         cursor.reset(node);
         if cursor.goto_first_child_for_byte(*word).is_none() {
             return;

@@ -144,21 +144,9 @@ pub(super) static JAVA: Language = Language {
     strings: &["character_literal", "string_literal"],
     comments: &["block_comment", "line_comment"],
     quotes: &[
-        Quote {
-            mark: "\"\"\"",
-            spans_lines: true,
-            is_raw: false,
-        },
-        Quote {
-            mark: "\"",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'",
-            spans_lines: false,
-            is_raw: false,
-        },
+        Quote::across_lines("\"\"\""),
+        Quote::on_one_line("\""),
+        Quote::on_one_line("'"),
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: false,
@@ -186,9 +174,11 @@ fn imports(node: Node<'_>, text: &str, _: &str) -> Option<Vec<ImportedModule>> {
         .and_then(|name| text.get(name.byte_range()))?;
     let path = name.replace('.', "/");
     Some(vec![match (has("static"), has("asterisk")) {
+        // After `static`, the asterisk stands for the members of a class.
         (false, false) | (true, true) => ImportedModule::Tail(path),
         (false, true) => ImportedModule::FolderTail(path),
         (true, false) => {
+            // The last name is that of the class's member.
             let class = path.rsplit_once('/').map_or("", |(class, _)| class);
             ImportedModule::Tail(class.to_owned())
         }

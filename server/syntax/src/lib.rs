@@ -87,6 +87,33 @@ pub struct Quote {
     pub is_raw: bool,
 }
 
+impl Quote {
+    /// A literal that ends with its line.
+    const fn on_one_line(mark: &'static str) -> Self {
+        Self {
+            mark,
+            spans_lines: false,
+            is_raw: false,
+        }
+    }
+
+    /// A literal that may continue over line ends.
+    const fn across_lines(mark: &'static str) -> Self {
+        Self {
+            spans_lines: true,
+            ..Self::on_one_line(mark)
+        }
+    }
+
+    /// A literal that may continue over line ends and in which a backslash escapes nothing.
+    const fn raw(mark: &'static str) -> Self {
+        Self {
+            is_raw: true,
+            ..Self::across_lines(mark)
+        }
+    }
+}
+
 /// Line comment of an unknown language.
 const DEFAULT_LINE_COMMENT: &str = "#";
 
@@ -121,6 +148,7 @@ impl Language {
         if let Some(language) = Self::for_path(path) {
             return language.id.to_owned();
         }
+        // A file without an ending, such as `Makefile`, is known by its name.
         let ending = path.extension().or(path.file_name()).unwrap_or_default();
         ending.to_string_lossy().to_lowercase()
     }
@@ -152,21 +180,16 @@ impl Language {
             .expect("parsing ends early only on a time-out or a cancel, and neither is set")
     }
 
-    /// Parses an edited text incrementally. The edit has been applied to `earlier`.
-    pub fn reparse(&self, text: &str, earlier: &Tree) -> Tree {
-        self.parser()
-            .parse(text, Some(earlier))
-            .expect("parsing ends early only on a time-out or a cancel, and neither is set")
-    }
-
-    /// The syntax tree of the concatenation of some texts, from an earlier tree as in
-    /// [`Language::reparse`].
+    /// The syntax tree of the concatenation of some texts, from an earlier tree to which the edits
+    /// have been applied.
     pub fn parse_parts(&self, parts: &[&str], earlier: Option<&Tree>) -> Tree {
+        // Tree-sitter asks for the text piece by piece; an empty piece is the end.
         let mut read = |offset: usize, _: Point| {
             let mut at = offset;
             for part in parts {
                 match part.as_bytes().get(at..) {
                     Some(rest) if !rest.is_empty() => return rest,
+                    // An offset at the part's end or past it is in a later part.
                     _ => at -= part.len(),
                 }
             }
@@ -175,7 +198,8 @@ impl Language {
         self.parse_read(&mut read, earlier)
     }
 
-    /// The syntax tree of a document's text, from an earlier tree as in [`Language::reparse`].
+    /// The syntax tree of a document's text, from an earlier tree to which the edits have
+    /// been applied.
     pub fn parse_text(&self, text: &Text, earlier: Option<&Tree>) -> Tree {
         self.parse_read(
             &mut |offset, _| text.bytes_from(ByteOffset(offset)),
@@ -241,6 +265,7 @@ impl Language {
     /// True if a word begins a part of a statement that holds a block, such as `else`.
     pub fn begins_clause(&self, word: &str) -> bool {
         let mut clauses = self.clauses.iter();
+        // A clause's kind is named after its word: `else_clause`.
         clauses.any(|clause| clause.strip_suffix("_clause") == Some(word))
     }
 

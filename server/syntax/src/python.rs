@@ -55,26 +55,10 @@ pub(super) static PYTHON: Language = Language {
     strings: &["string"],
     comments: &["comment"],
     quotes: &[
-        Quote {
-            mark: "\"\"\"",
-            spans_lines: true,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'''",
-            spans_lines: true,
-            is_raw: false,
-        },
-        Quote {
-            mark: "\"",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'",
-            spans_lines: false,
-            is_raw: false,
-        },
+        Quote::across_lines("\"\"\""),
+        Quote::across_lines("'''"),
+        Quote::on_one_line("\""),
+        Quote::on_one_line("'"),
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: true,
@@ -99,6 +83,7 @@ fn imports(node: Node<'_>, text: &str, folder: &str) -> Option<Vec<ImportedModul
         modules.extend(dotted_module(module, None, folder));
     }
     for name in node.children_by_field_name("name", &mut node.walk()) {
+        // In `a as b`, the imported name is a field of the alias.
         let name = part(name.child_by_field_name("name").unwrap_or(name));
         modules.extend(match module {
             Some(module) => dotted_module(module, Some(name), folder),
@@ -113,6 +98,7 @@ fn dotted_module(module: &str, name: Option<&str>, folder: &str) -> Option<Impor
     let inner = module.trim_start_matches('.');
     let dots = module.len() - inner.len();
     let segments = inner.split('.').chain(name).map(str::trim);
+    // `from . import a` has no name after its dots.
     let segments: Vec<&str> = segments.filter(|part| !part.is_empty()).collect();
     if dots == 0 {
         return (!segments.is_empty()).then(|| ImportedModule::Tail(segments.join("/")));

@@ -39,6 +39,7 @@ impl Language {
         let spans = |quote: &&Quote| quote.spans_lines && line.contains(quote.mark);
         let may_open = self.quotes.iter().any(|quote| spans(&quote))
             || has_comments && line.contains(COMMENT[0]);
+        // Most lines have no such mark, so they need no scan.
         if open.is_none() && !may_open {
             return None;
         }
@@ -67,11 +68,14 @@ impl Language {
                     (open, short) = (None, None);
                 }
             } else if rest.starts_with(self.line_comment) {
+                // Nothing is open here, so the comment takes the rest of the line.
                 return None;
             } else if has_comments
                 && rest.starts_with(COMMENT[0])
                 && (before.is_whitespace() || "({[,;=".contains(before))
             {
+                // After other characters, it is more likely a part of a regular expression or a
+                // glob.
                 length = COMMENT[0].len();
                 open = Some(OpenText::Comment);
             } else if let Some(quote) = self.quotes.iter().find(|it| rest.starts_with(it.mark)) {
@@ -84,6 +88,7 @@ impl Language {
             before = first;
             rest = &rest[length..];
         }
+        // A string that can't span lines ends here even without its quote.
         open
     }
 }

@@ -153,6 +153,7 @@ impl Text {
         if end > self.0.len_bytes() {
             return false;
         }
+        // The text may cross the boundaries of the rope's chunks.
         let (chunks, start, ..) = self.0.chunks_at_byte(offset.0);
         let mut skipped = offset.0 - start;
         let mut rest = text.as_bytes();
@@ -184,6 +185,7 @@ impl Text {
         let mut offset = self.0.char_to_byte(start);
         let mut column = 0;
         for character in contents.chars() {
+            // The line includes its line break, inside of which the protocol has no position.
             if matches!(character, '\n' | '\r') {
                 break;
             }

@@ -164,21 +164,9 @@ const COMMON: Language = Language {
     strings: &["string", "template_string"],
     comments: &["comment"],
     quotes: &[
-        Quote {
-            mark: "\"",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "'",
-            spans_lines: false,
-            is_raw: false,
-        },
-        Quote {
-            mark: "`",
-            spans_lines: true,
-            is_raw: false,
-        },
+        Quote::on_one_line("\""),
+        Quote::on_one_line("'"),
+        Quote::across_lines("`"),
     ],
     opening_brackets: &["(", "[", "{", "${"],
     has_flat_files: true,
@@ -199,6 +187,7 @@ fn imports(node: Node<'_>, text: &str, folder: &str) -> Option<Vec<ImportedModul
         let quoted = text.get(source.byte_range()).unwrap_or_default();
         return Some(path_module(quoted, folder).into_iter().collect());
     }
+    // An `export` without a source may contain further imports, so the search goes on below it.
     matches!(node.kind(), "import_statement" | "import_alias").then(Vec::new)
 }
 

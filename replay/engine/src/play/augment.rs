@@ -5,13 +5,14 @@ mod requested_tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fillrate_language::SourceFile;
 use fillrate_language::mutate;
 use fillrate_language::runner::RunnerName;
-use fillrate_language::task::{self, Hole, Survivor, sha256_hex};
+use fillrate_language::task::{self, Hole, Survivor, WholeFile, sha256_hex};
 use fillrate_server::configuration::Layers;
 use fillrate_server::context::WindowLayout;
 use fillrate_server::model::{self, ChatQuestion, Model, ModelRequest, UnlimitedListener};
@@ -20,7 +21,7 @@ use fillrate_syntax::text::LineIndex;
 use fillrate_verdict::corpus::Corpus;
 use fillrate_verdict::corpus::manifest::Manifest;
 use fillrate_verdict::queue::run_jobs;
-use fillrate_verdict::{Outcome, Verdict, VerdictError};
+use fillrate_verdict::{ChangedFile, Outcome, Verdict, VerdictError};
 use serde::{Deserialize, Serialize};
 
 use self::requested_tests::{
@@ -813,10 +814,10 @@ fn judge_one(
     let judge = &project.judge;
     let id = target.id(candidate);
     let tests = [id.as_str()];
-    let added = (
-        candidate.path.as_str(),
-        candidate.proposal.contents.as_str(),
-    );
+    let added = ChangedFile {
+        path: &candidate.path,
+        contents: &candidate.proposal.contents,
+    };
     let denied = |verdict: &Verdict, otherwise: TestRejection| match verdict.outcome {
         Outcome::Passed => None,
         _ if notices(verdict, &id) => Some(otherwise),
@@ -841,7 +842,11 @@ fn judge_one(
     }
     let range = whole_lines(contents, hole.start.0..hole.end.0);
     let text = augment::disguise(language, contents, range);
-    let verdict = judge.judge_added_tests(added, Some((&hole.path, &text)), &tests)?;
+    let disguised = ChangedFile {
+        path: &hole.path,
+        contents: &text,
+    };
+    let verdict = judge.judge_added_tests(added, Some(disguised), &tests)?;
     if let Some(rejection) = denied(&verdict, TestRejection::ReadsText) {
         return Ok(Err(rejection));
     }
@@ -873,14 +878,17 @@ fn judge_one(
 /// The diffs of the survivors that a test notices.
 fn noticed_faults(
     target: &AugmentedHole<'_>,
-    added: (&str, &str),
+    added: ChangedFile<'_>,
     id: &str,
     left: &[(&Survivor, String)],
 ) -> Result<BTreeSet<String>, VerdictError> {
     let judge = &target.project.judge;
     let mut kills = BTreeSet::new();
     for (survivor, text) in left {
-        let change = Some((target.hole.path.as_str(), text.as_str()));
+        let change = Some(ChangedFile {
+            path: &target.hole.path,
+            contents: text,
+        });
         // Twice, since chance may fail a test once that passed ten times.
         let mut noticed = true;
         for _ in 0..2 {
@@ -920,9 +928,8 @@ fn store_test(output: &Path, provenance: &TestProvenance, contents: &str) -> Res
     if !lines.contains(&record) {
         lines.push(record);
     }
-    let file = tempfile::NamedTempFile::new_in(output).map_err(PlayError::file(output))?;
-    fs::write(file.path(), lines.join("\n") + "\n").map_err(PlayError::file(&path))?;
-    file.persist(&path)
-        .map_err(|error| PlayError::file(&path)(error.error))?;
-    Ok(())
+    let mut file = WholeFile::create(&path).map_err(PlayError::file(&path))?;
+    file.write_all((lines.join("\n") + "\n").as_bytes())
+        .and_then(|()| file.finish())
+        .map_err(PlayError::file(&path))
 }

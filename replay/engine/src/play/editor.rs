@@ -32,6 +32,12 @@ pub(super) enum TypingFailure {
     Session(DeveloperError),
 }
 
+impl From<DeveloperError> for TypingFailure {
+    fn from(error: DeveloperError) -> Self {
+        Self::Session(error)
+    }
+}
+
 impl TypingEditor for ServerEditor<'_> {
     type Error = TypingFailure;
 
@@ -46,7 +52,7 @@ impl TypingEditor for ServerEditor<'_> {
             timeout,
             self.given.clone(),
         );
-        let reply = asked.await.map_err(TypingFailure::Session)?;
+        let reply = asked.await?;
         if let Some(commands) = &mut self.accept_commands {
             commands.push(reply.commands);
         }
@@ -104,7 +110,7 @@ impl TypingEditor for ServerEditor<'_> {
             .and_then(|commands| commands.get(request));
         if let Some(command) = commands.and_then(|commands| commands.get(candidate)) {
             let run = self.developer.run_command(command);
-            run.await.map_err(TypingFailure::Session)?;
+            run.await?;
         }
         Ok(())
     }

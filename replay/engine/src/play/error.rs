@@ -11,6 +11,7 @@ use fillrate_verdict::corpus::history::HistoryError;
 use fillrate_verdict::corpus::manifest::ManifestError;
 use fillrate_verdict::corpus::pack::PackError;
 
+use super::score::InputError;
 use crate::developer::DeveloperError;
 use crate::store::StoreError;
 
@@ -47,6 +48,9 @@ pub enum PlayError {
     /// The model's settings are invalid.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// Examples and predictions can't be scored.
+    #[error(transparent)]
+    Scoring(#[from] InputError),
     /// A file can't be read or written.
     #[error("{path}: {source}")]
     File {

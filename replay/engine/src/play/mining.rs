@@ -1,11 +1,11 @@
 //! Chooses the holes of projects that tests can judge.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use fillrate_language::SourceFile;
-use fillrate_language::task::{Hole, HoleKind, sha256_hex};
+use fillrate_language::task::{Hole, HoleKind, WholeFile, sha256_hex};
 use fillrate_mine::candidates::{self, HoleCandidate, LineCoverage};
 use fillrate_mine::dependencies::DependencyIndex;
 use fillrate_mine::leak::LeakIndex;
@@ -182,8 +182,9 @@ pub(super) fn mine_project(
         age.as_ref().map(AgeLimit::key),
         selection.fast_files,
     ]);
-    let folder = cache.join("mined");
-    let path = folder.join(format!("{}.json", sha256_hex(key.to_string().as_bytes())));
+    let path = cache
+        .join("mined")
+        .join(format!("{}.json", sha256_hex(key.to_string().as_bytes())));
     let known = std::fs::read(&path)
         .ok()
         .and_then(|bytes| serde_json::from_slice::<MinedHoles>(&bytes).ok());
@@ -195,7 +196,7 @@ pub(super) fn mine_project(
                 fast_files: selection.fast_files,
             };
             let mined = choose_settled_holes(project, &wanted, filter, loader)?;
-            store(&mined, &folder, &path)?;
+            WholeFile::write_json(&path, &mined).map_err(PlayError::file(&path))?;
             mined
         }
     };
@@ -425,19 +426,6 @@ fn keep_fast_files(candidates: &mut Vec<HoleCandidate>, time: impl Fn(&str) -> D
     candidates.retain(|one| by_time.iter().any(|(_, path)| *path == one.hole.path));
 }
 
-/// Writes mined holes into the cache, whole or not at all.
-fn store(mined: &MinedHoles, folder: &Path, path: &Path) -> Result<(), PlayError> {
-    std::fs::create_dir_all(folder).map_err(PlayError::file(folder))?;
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(PlayError::file(folder))?;
-    serde_json::to_writer(&file, mined).map_err(|error| PlayError::File {
-        path: path.to_owned(),
-        source: error.into(),
-    })?;
-    file.persist(path)
-        .map_err(|error| PlayError::file(path)(error.error))?;
-    Ok(())
-}
-
 /// Number of holes each project of a corpus gets. It depends on the manifest alone, so a project
 /// that is absent on one machine does not change the others' holes.
 pub(super) fn quota(selection: &HoleSelection, manifest: &Manifest, name: &str) -> usize {
@@ -478,6 +466,8 @@ pub(super) fn project_state(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use fillrate_language::SourceFile;
     use fillrate_syntax::Language;
 

@@ -2,11 +2,11 @@
 //! [its paper](https://arxiv.org/abs/2406.11927).
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 use fillrate_language::SourceFile;
-use fillrate_language::task::{self, sha256_hex};
+use fillrate_language::task::{self, WholeFile, sha256_hex};
 use fillrate_metrics::leakage_tokens;
 use fillrate_mine::contexts::{ContextLevel, PromptForm, TaskPrompts};
 use fillrate_mine::dependencies::{DependencyIndex, DocumentedFunction};
@@ -114,16 +114,12 @@ pub fn run(plan: &TuningPlan, listener: &dyn Listener) -> Result<TuningOutcome, 
     let manifest = load_sources(&corpus, &plan.corpus, listener)?;
     let validation = validation_projects(&manifest, plan);
     let (prepared, absent) = prepare(&corpus, &manifest, None, listener)?;
-    let folder = match plan.output.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(PlayError::file(folder))?;
+    let out = WholeFile::create(&plan.output).map_err(PlayError::file(&plan.output))?;
     let mut export = TuningExport {
         plan,
         evaluation: &evaluation,
         known: NearDuplicates::new(plan.similarity),
-        out: BufWriter::new(file),
+        out,
         rows: 0,
     };
     let mut projects = Vec::new();
@@ -135,16 +131,11 @@ pub fn run(plan: &TuningPlan, listener: &dyn Listener) -> Result<TuningOutcome, 
         };
         projects.push(export.add(project, split)?);
     }
-    let rows = export.rows;
-    let file = export
-        .out
-        .into_inner()
-        .map_err(|error| PlayError::file(&plan.output)(error.into_error()))?;
+    let TuningExport { out, rows, .. } = export;
     if rows == 0 {
         return Err(nothing_to_write(&projects, &absent));
     }
-    file.persist(&plan.output)
-        .map_err(|error| PlayError::file(&plan.output)(error.error))?;
+    out.finish().map_err(PlayError::file(&plan.output))?;
     Ok(TuningOutcome {
         projects,
         rows,
@@ -182,7 +173,7 @@ struct TuningExport<'a> {
     plan: &'a TuningPlan,
     evaluation: &'a EvaluationSet,
     known: NearDuplicates,
-    out: BufWriter<tempfile::NamedTempFile>,
+    out: WholeFile,
     rows: usize,
 }
 

@@ -83,6 +83,7 @@ fn class(
         match child.kind() {
             "base_list" => {
                 let bases = parts.iter().filter_map(|of| {
+                    // A base class with constructor arguments is a node around its type.
                     let of = of.child_by_field_name("type").unwrap_or(*of);
                     RULES.path(of, file)
                 });

@@ -25,6 +25,7 @@ const OTHER_ENDINGS: [&str; 6] = [
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for C#.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
+    // A repository in C# is detected as a whole, never one folder of it.
     if !files.focus().is_empty() {
         return None;
     }
@@ -70,6 +71,7 @@ fn name(files: &RepositoryFiles) -> Option<String> {
         let name = path.rsplit('/').next().unwrap_or(path);
         name.strip_suffix(".csproj")
     });
+    // Of several projects, none names the repository.
     let only = projects.next().filter(|_| projects.next().is_none());
     solution.or(only).map(str::to_owned)
 }

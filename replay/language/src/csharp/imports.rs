@@ -27,6 +27,7 @@ pub(super) fn imports(
     let mut cursor = node.walk();
     let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
     let has = |kind: &str| children.iter().any(|child| child.kind() == kind);
+    // The last named child is the namespace or class; an alias comes before it.
     let name = children
         .iter()
         .rfind(|child| child.is_named())
@@ -88,6 +89,7 @@ fn namespace_folder(name: &str, file: &SourceFile, files: &BTreeSet<&str>) -> Op
     let mut last = None;
     for path in files.iter().filter(|path| path.ends_with(ENDING)) {
         let folder = parent(path);
+        // Paths are sorted, so most files of a folder are adjacent, and it is compared once.
         if last == Some(folder) {
             continue;
         }

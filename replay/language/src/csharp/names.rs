@@ -98,6 +98,7 @@ fn bindings<'t>(node: Node<'t>, site: BindingSite) -> Vec<Binding<'t>> {
             let is_field = |of: &Node<'_>| {
                 matches!(of.kind(), "event_field_declaration" | "field_declaration")
             };
+            // A field is an attribute of its class, see [`attribute`], and no name of a scope.
             let declaration = node.parent();
             let local = declaration.filter(|of| !of.parent().as_ref().is_some_and(is_field));
             local.map_or_else(Vec::new, |local| {
@@ -121,6 +122,7 @@ fn bindings<'t>(node: Node<'t>, site: BindingSite) -> Vec<Binding<'t>> {
 
 /// Returns the initial value in the declaration of a variable.
 fn initial_value(declarator: Node<'_>) -> Option<Node<'_>> {
+    // The grammar has no field for the value: it is the last child, after the name and array sizes.
     let last = declarator.named_child_count().checked_sub(1)?;
     declarator
         .named_child(u32::try_from(last).ok()?)

@@ -33,6 +33,7 @@ pub(super) fn define(
             _ => {}
         }
     }
+    // A method may come before its type in the file, so all types are declared first.
     for node in declarations {
         if node.kind() == "method_declaration" {
             method(node, file, found);
@@ -54,6 +55,7 @@ fn specifications(
         .named_children(&mut cursor)
         .filter(|part| !part.is_extra())
         .collect();
+    // A part of a group has the comment right above it, a single one that above the declaration.
     let is_alone = node.id() == declaration.id() && parts.len() == 1;
     for part in parts {
         let statement = if is_alone { declaration } else { part };
@@ -113,6 +115,7 @@ fn type_definition(
 fn fields_of(field: Node<'_>, owner: usize, file: &SourceFile, found: &mut Definitions) {
     let mut cursor = field.walk();
     let names: Vec<Node<'_>> = field.children_by_field_name("name", &mut cursor).collect();
+    // An embedded type has no name of its own, and lends its members to the struct.
     if let ([], Some(embedded)) = (&names[..], field.child_by_field_name("type")) {
         found.all[owner].bases.extend(RULES.path(embedded, file));
     }
@@ -139,6 +142,7 @@ fn variables(spec: Node<'_>, statement: Node<'_>, file: &SourceFile, found: &mut
         let text = file.text(*name);
         let kind = DefinitionKind::Variable;
         let mut definition = Definition::new(text, kind, statement, spec, file);
+        // Of several names, none has the whole expression as its value.
         if names.len() == 1 {
             definition.value = value
                 .and_then(|value| value.named_child(0))
@@ -157,6 +161,7 @@ fn method(node: Node<'_>, file: &SourceFile, found: &mut Definitions) {
         .child_by_field_name("receiver")
         .and_then(|receiver| receiver.named_child(0))
         .and_then(|receiver| receiver.child_by_field_name("type"));
+    // A pointer (`*T`) or a generic type (`T[P]`) is a node around the type's name.
     while let Some(outer) = of.filter(|of| of.kind() != "type_identifier") {
         of = outer
             .child_by_field_name("type")

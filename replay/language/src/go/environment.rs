@@ -161,6 +161,7 @@ impl PackageManager for GoModules {
         let output = program.display().to_string();
         let names = DRIVER.map(|(name, _)| name);
         run(go(&[&["build", "-o", &output][..], &names].concat(), root))?;
+        // Vendored modules are part of the source; `-modcacherw` keeps the cache removable.
         if !sources.join("vendor").is_dir() {
             run(go(&["mod", "download", "-modcacherw"], &sources))?;
         }
@@ -200,6 +201,7 @@ pub fn driver_name() -> String {
 /// Go from the search path, with links and wrappers resolved.
 fn go(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     let missing = |how_to_get| EnvironmentError::missing("go ≥ 1.21", "Go projects", how_to_get);
+    // Outside of any module and with `GOTOOLCHAIN=local`, no `go.mod` selects another version.
     let mut ask = Command::new(&toolchain.go);
     ask.args(["env", "GOROOT", "GOVERSION", "GOOS", "GOARCH"])
         .env("GOTOOLCHAIN", "local")
@@ -214,6 +216,7 @@ fn go(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     let (Some(root), Some(version)) = (lines.next(), lines.next()) else {
         return Err(missing("it gave no version, so install another".to_owned()));
     };
+    // `GOVERSION` begins with `go`, and lists experiments after a blank.
     let version = version.trim_start_matches("go");
     let version = version.split(' ').next().unwrap_or(version);
     if !at_least(version, OLDEST_GO) {

@@ -25,6 +25,7 @@ pub(super) fn imports(
         }
         let mut cursor = current.walk();
         let children: Vec<Node<'_>> = current.named_children(&mut cursor).collect();
+        // Reversed, so that the stack returns them in the order of the file.
         pending.extend(children.into_iter().rev());
     }
     Some(imports)

@@ -131,6 +131,7 @@ fn declared(node: Node<'_>) -> Vec<Binding<'_>> {
         .children_by_field_name("name", &mut cursor)
         .filter(|name| name.kind() == "identifier")
         .collect();
+    // A variadic parameter is a slice of its type, not an instance.
     let declared = node
         .child_by_field_name("type")
         .filter(|_| node.kind() != "variadic_parameter_declaration")

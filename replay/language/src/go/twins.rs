@@ -231,6 +231,7 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
         }
         "call_expression" => {
             let function = condition.child_by_field_name("function");
+            // `slices.Contains` lists several correct values, see [`choices`].
             let is_equality = function.is_some_and(|function| {
                 let name = &text[function.byte_range()];
                 let names = ["Equal", "HasPrefix", "HasSuffix", "MatchString", "Contains"];
@@ -302,6 +303,7 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let word = &text[method.byte_range()];
     let arguments = named_children(node.child_by_field_name("arguments")?);
     let opposite = opposite(word, &OPPOSITES);
+    // The first argument is the `*testing.T`.
     let compared = arguments.into_iter().skip(1).take(2);
     let compared = compared.filter(|_| EQUALITIES.contains(&word)).collect();
     Some(Assertion {
@@ -333,6 +335,7 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
         };
         let is_row = clause
             .child_by_field_name("left")
+            // The first name of a `range` clause is the index, the second the row.
             .and_then(|left| left.named_child(1))
             .is_some_and(|row| frame.source(row) == name);
         if let Some(table) = clause.child_by_field_name("right").filter(|_| is_row) {
@@ -408,6 +411,7 @@ fn cell<'t>(row: Node<'t>, field: &str, position: Option<usize>, text: &str) -> 
     if let Some(element) = named.next() {
         return element.child_by_field_name("value");
     }
+    // A position means a field only if no element has a key.
     let is_plain = elements
         .iter()
         .all(|element| element.kind() == "literal_element");

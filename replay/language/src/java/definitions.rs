@@ -101,6 +101,7 @@ fn bases(class: Node<'_>, file: &SourceFile) -> Vec<String> {
             let mut cursor = node.walk();
             let types: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
             for of in types {
+                // Interfaces are inside a `type_list`; a superclass is directly in its clause.
                 match of.kind() {
                     "type_list" => pending.push(of),
                     _ => found.extend(RULES.path(of, file)),

@@ -156,6 +156,7 @@ impl JavaModule {
     /// Its files.
     fn files<'a>(&'a self, files: &'a RepositoryFiles) -> impl Iterator<Item = &'a str> {
         let is_inner = |path: &str| {
+            // The `/` keeps `lib-extra` from counting as inside `lib`.
             let inside = |folder: &String| {
                 let rest = path.strip_prefix(folder.as_str());
                 rest.is_some_and(|rest| rest.starts_with('/'))
@@ -197,6 +198,7 @@ impl JavaModule {
         let is_named = |set: &str| {
             let mut lines = text.lines();
             lines.any(|line| {
+                // Without their first letters, these fit `<directory>` and `<sourceDirectory>`.
                 (line.contains("srcDir") || line.contains("ource>") || line.contains("irectory>"))
                     && line.contains(&format!("src/{set}"))
             })
@@ -241,6 +243,7 @@ impl JavaModule {
     /// Adds what runs tests of JUnit 3 and 4: [`JUNIT`] has an engine for them, but not JUnit 4
     /// itself.
     fn add_vintage(&self, files: &RepositoryFiles, packages: &mut Packages) {
+        // The engine in the POM brings JUnit 4 along; `JUNIT` has the engine only.
         if let Some(JavaBuild::Maven(build)) = &self.build {
             let root = files.root().display().to_string();
             let archives = build.archives_pom(&self.folder, &root);

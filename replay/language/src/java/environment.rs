@@ -106,6 +106,7 @@ impl PackageManager for Jars {
         let text = read_requested(project, source, pom)?;
         let folder = joined_path("", project_folder(Some(pom), None)).unwrap_or_default();
         let read = |path: &str| fs::read_to_string(source.join(path)).ok();
+        // A description under another name is no module that others depend on.
         let build = MavenBuild::around(&folder, &read).filter(|_| pom.ends_with(POM));
         let archives =
             build.and_then(|build| build.archives_pom(&folder, &source.display().to_string()));
@@ -165,6 +166,7 @@ impl PackageManager for Jars {
         let names = names_in(&jars)?;
         let has = |start: &str| names.iter().any(|name| name.starts_with(start));
         if !has("junit-platform-console-standalone-") && !has("junit-platform-launcher-") {
+            // The launcher must have the version of the engine that the project's packages brought.
             let version = names.iter().find_map(|name| {
                 name.strip_prefix("junit-platform-engine-")?
                     .strip_suffix(".jar")
@@ -244,6 +246,7 @@ fn fetch(request: &InstallRequest<'_>, pin: &str, jars: &Path) -> Result<(), Env
     let mut part = || parts.next().unwrap_or_default();
     let (group, artifact, version) = (part(), part(), part());
     let name = format!("{artifact}-{version}.jar");
+    // Maven keeps an archive below its group, with a folder for each part of the name.
     let path = local_repository()
         .join(group.replace('.', "/"))
         .join(artifact)
@@ -338,6 +341,7 @@ fn java(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
              distribution's package `default-jdk-headless`, and put it on the PATH"
         ))
     })?;
+    // `java -version` and `-XshowSettings` write to standard error.
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let property = |name: &str| {
         said.lines()

@@ -90,6 +90,7 @@ impl GradleBuild {
         if let Some(text) = beside(top, &[CATALOG]) {
             build.catalog = read_catalog(&text).unwrap_or_default();
         }
+        // The top's file may list dependencies of all projects, in `allprojects` or `subprojects`.
         let shared = dependencies(&own);
         for project in included(&settings.unwrap_or_default()) {
             let path = project.trim_matches(':').replace(':', "/");
@@ -120,6 +121,7 @@ impl GradleBuild {
             let Some((name, value)) = line.split_once('=') else {
                 continue;
             };
+            // `def name`, `val name` and `ext.name` all set the variable `name`.
             let name = name.trim().rsplit([' ', '.']).next().unwrap_or_default();
             let value = value.trim();
             let quoted = value.strip_prefix(['\'', '"']);
@@ -153,6 +155,7 @@ impl GradleBuild {
         if let Some((_, rest)) = argument.split_once("project(") {
             let quoted = rest.split(['\'', '"']).nth(1)?;
             let path = quoted.trim_matches(':').replace(':', "/");
+            // A project path begins at the build's top, which may be below that of the repository.
             return all.find(|folder| {
                 *folder == path || (!path.is_empty() && folder.ends_with(&format!("/{path}")))
             });
@@ -292,6 +295,7 @@ fn included(settings: &str) -> Vec<String> {
             }
         };
         found.extend(quoted(rest));
+        // After a comma or an opening bracket, the list continues on the next line.
         continues = rest.ends_with([',', '(']) || (continues && line.is_empty());
     }
     found
@@ -338,6 +342,7 @@ fn dependencies(text: &str) -> Vec<Dependency> {
 /// Reads a catalog: its packages and its bundles, by the words after `libs.`.
 fn read_catalog(text: &str) -> Option<BTreeMap<String, Vec<String>>> {
     let table: toml::Table = text.parse().ok()?;
+    // In accessors, Gradle replaces `-` and `_` by `.`.
     let accessor = |name: &str| name.replace(['-', '_'], ".");
     let version_of = |value: &toml::Value| -> Option<String> {
         if let Some(version) = value.as_str() {

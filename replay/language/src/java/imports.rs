@@ -81,6 +81,7 @@ fn find_below(
     let own = parent(&file.path);
     let root = own
         .strip_suffix(package.as_str())
+        // The package `b` must not match the end of the folder `ab`.
         .filter(|root| root.is_empty() || root.ends_with('/'));
     if let Some(found) = root.and_then(|root| known(&format!("{root}{path}"))) {
         return Some(found);

@@ -96,6 +96,7 @@ pub(super) fn closure(
     let mut left = vec![(folder.to_owned(), true)];
     while let Some((module, is_own)) = left.pop() {
         for sibling in needed(&module, is_own) {
+            // A module that the first one's tests need may itself depend on the first one.
             if sibling.folder == folder {
                 continue;
             }

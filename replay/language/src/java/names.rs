@@ -43,6 +43,7 @@ fn member(node: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     if node.kind() != "scoped_type_identifier" {
         return field("object").zip(field("field").or_else(|| field("name")));
     }
+    // The grammar has no fields for the parts of a scoped type.
     let last = node.named_child_count().checked_sub(1)?;
     let of = node.named_child(0).filter(|_| last > 0)?;
     Some((of, node.named_child(u32::try_from(last).ok()?)?))

@@ -24,6 +24,7 @@ fn put_member(outline: &mut Outline<'_>, member: Node<'_>) {
 /// Returns the end of the comma or semicolon that follows a constant, or else of the constant.
 fn separator_end(constant: Node<'_>) -> usize {
     let next = constant.next_sibling();
+    // If an enumeration has members, the semicolon is the first child of their node.
     let next = next.and_then(|next| match next.kind() {
         "enum_body_declarations" => next.child(0),
         _ => Some(next),

@@ -25,6 +25,7 @@ impl Element {
     /// Parses a document; `None` if it is no XML.
     fn parse(text: &str) -> Option<Self> {
         let mut reader = Reader::from_str(text);
+        // An outermost element holds the root, so that every element on the stack has a parent.
         let mut open = vec![Self::default()];
         loop {
             match reader.read_event().ok()? {
@@ -38,6 +39,7 @@ impl Element {
                     open.last_mut()?.children.push(element);
                 }
                 Event::Text(part) => open.last_mut()?.text.push_str(part.as_ref()),
+                // quick-xml reports an entity reference as an event of its own, not as text.
                 Event::GeneralRef(name) => {
                     let letter = match name.as_ref() {
                         "amp" => "&",
@@ -81,6 +83,7 @@ impl Element {
     /// Writes it, with each text as `replaced` returns it.
     fn write(&self, out: &mut String, replaced: &dyn Fn(&str) -> String) {
         let _ = write!(out, "<{}>", self.name);
+        // Text next to child elements is white space.
         if self.children.is_empty() {
             let text = replaced(self.text.trim());
             let text = text.replace('&', "&amp;").replace('<', "&lt;");
@@ -151,6 +154,7 @@ impl MavenBuild {
         let mut chain: Vec<&str> = Vec::new();
         let mut next = self.modules.get_key_value(folder);
         while let Some((folder, pom)) = next {
+            // A cycle of parents would never end.
             if chain.contains(&folder.as_str()) {
                 break;
             }
@@ -275,6 +279,8 @@ impl MavenBuild {
         let top = self.chain(folder).last().copied().unwrap_or(folder);
         if let Some(parent) = self.modules[top].at(&["parent"]) {
             let mut outer = parent.clone();
+            // With an empty `relativePath`, Maven fetches the parent and does not look in the
+            // folder above.
             outer.children.retain(|child| child.name != "relativePath");
             outer.children.push(Element::named("relativePath"));
             outer.write(&mut out, &str::to_owned);
@@ -300,6 +306,8 @@ impl MavenBuild {
                         "properties" => element.name.as_str(),
                         _ => element.text_of("id"),
                     };
+                    // A module's own elements come before its ancestors', so the first of a key is
+                    // in force.
                     if known.insert(key) {
                         let own = |text: &str| self.with_own_values(folder, text, root);
                         element.write(&mut out, &own);
@@ -336,6 +344,7 @@ impl MavenBuild {
                 Some(module) if one.1.text_of("scope") == "import" => {
                     self.add_managed(module, managed, seen);
                 }
+                // Modules of the build are compiled from their sources and never fetched.
                 Some(_) => {}
                 None => managed.push(one),
             }
@@ -372,6 +381,7 @@ pub(super) fn with_requirements(pom: Option<&str>, requires: &[String]) -> Optio
         (None, true) => None,
         (Some(pom), true) => Some(pom.to_owned()),
         (Some(pom), false) => {
+            // The last list is the project's own; the one before is that of `dependencyManagement`.
             let (start, end) = pom.rsplit_once("</dependencies>")?;
             Some(format!("{start}{listed}</dependencies>{end}"))
         }

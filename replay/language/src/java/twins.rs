@@ -188,6 +188,7 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cell
     let mut cells = Vec::new();
     let mut pending = vec![arguments];
     while let Some(node) = pending.pop() {
+        // A row of `@CsvSource` is one string with commas between its columns.
         let is_cell = match is_text {
             true => node.kind() == "string_literal",
             false => node.kind().ends_with("_literal"),

@@ -23,6 +23,7 @@ pub(super) fn incremented(literal: &str) -> Option<String> {
     }
     let value: f64 = lower.parse().ok()?;
     let next = value + 1.0;
+    // Above 2^53 a double may equal its successor; `Debug` keeps the `.0` of a whole number.
     (next.is_finite() && next != value).then(|| format!("{next:?}"))
 }
 

@@ -111,6 +111,7 @@ impl<'a, 't> MutationSite<'a, 't> {
             .map_or(before.end_byte(), |token| token.start_byte());
         let gap = before.end_byte().max(operator.min(self.range.start));
         let kept = &self.contents[second.start_byte()..self.node.end_byte()];
+        // An object or function at the start of a statement would be a block or a declaration.
         let without_first = if (self.rules.begins_statement)(kept) {
             self.replace(self.node.byte_range(), &format!("({kept})"))
         } else {
@@ -192,6 +193,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let Some(contents) = contents else {
             return Vec::new();
         };
+        // Prefix and quotes of the first part serve for the whole literal.
         let [open, first, close] = contents[0];
         let other = match (contents.len(), first) {
             (1, STRING) => OTHER_STRING,
@@ -262,6 +264,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let inside = |node: Node<'_>| {
             self.range.start <= node.start_byte() && node.end_byte() <= self.range.end
         };
+        // A body without braces gets them.
         if !self.language.is_block(body) {
             let ends = self.rules.terminal.contains(&body.kind());
             let text = match body.kind() {
@@ -281,6 +284,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let text = if before.trim().is_empty() || !self.language.indented_blocks {
             let indentation: String = before.chars().take_while(|c| c.is_whitespace()).collect();
             format!("\n{indentation}{leave}")
+        // A body on its header's line goes on there.
         } else {
             format!("{}{leave}", self.rules.statement_separator)
         };
@@ -301,6 +305,7 @@ impl<'a, 't> MutationSite<'a, 't> {
             return None;
         }
         let parent = self.node.parent()?;
+        // In these fields, a statement is part of a header, which must not be empty braces.
         let part_of_another = ["initializer", "update", "communication", "declaration"]
             .iter()
             .any(|field| parent.child_by_field_name(field) == Some(self.node));
@@ -322,6 +327,7 @@ impl<'a, 't> MutationSite<'a, 't> {
         let before = self.contents[..range.start].chars().next_back();
         let after = self.contents[range.end..].chars().next();
         let mut text = String::new();
+        // A deletion makes the two neighbours adjacent.
         if run_together(before, replacement.chars().next().or(after)) {
             text.push(' ');
         }
@@ -468,6 +474,7 @@ impl<'a, 't> MutationSite<'a, 't> {
             let mut cursor = node.walk();
             found.extend(node.children_by_field_name(field, &mut cursor));
         }
+        // The grammars give an update no field for its operator, its only unnamed child.
         if found.is_empty() && self.rules.updates.contains(&node.kind()) {
             let mut cursor = node.walk();
             found.extend(node.children(&mut cursor).filter(|child| !child.is_named()));

@@ -125,6 +125,7 @@ fn variables(
                         owner,
                         found,
                     );
+                    // In a pattern of several names, none has the whole right side as its value.
                     if node.id() == left.id() {
                         found.all[index].value = right.and_then(|right| RULES.path(right, file));
                     }
@@ -138,6 +139,7 @@ fn variables(
             }
         }
     }
+    // In `a = b = c`, the right side is an assignment itself.
     if let Some(right) = right {
         variables(right, statement, file, owner, found);
     }

@@ -58,10 +58,12 @@ fn within(folder: &str, mut found: DetectedProject) -> DetectedProject {
                 *argument = inside(argument);
             }
         }
+        // Without a path, pytest would collect the tests of the whole workspace.
         if test.args.iter().all(|argument| argument.starts_with('-')) {
             test.args.push(folder.to_owned());
         }
     }
+    // Findings quote globs and arguments, which now have the folder before them.
     for finding in &mut found.findings {
         if finding.starts_with("holes: ") {
             *finding = format!("holes: {}", found.holes.join(" "));
@@ -152,6 +154,7 @@ fn environment(
         }
     }
     let is_listed = packages.file.is_some() || !from.is_empty();
+    // tox and nox count only if the project itself lists nothing for its tests.
     if packages.groups.is_empty() && packages.extras.is_empty() && !is_listed {
         for (file, known) in [
             ("deps of tox.ini", &metadata.tox_requires),
@@ -359,6 +362,7 @@ fn read_requirements(
         .read(path)
         .filter(|_| !within.contains(&path.to_owned()))
     else {
+        // A file that includes itself is readable; an absent file is not.
         return within.contains(&path.to_owned());
     };
     within.push(path.to_owned());

@@ -146,6 +146,7 @@ impl PackageManager for Pip {
             for sibling in siblings(request.build, folder, &requirements) {
                 let wheel = build_wheel(request, &python, root, &sibling)?;
                 let named = distribution_name(&wheel);
+                // With both, pip would look for another version of the sibling in the registry.
                 requirements.retain(|one| distribution(one) != normalise(named));
                 built.insert(normalise(named));
                 requirements.push(wheel.display().to_string());
@@ -332,6 +333,7 @@ fn build_wheel(
     root: &Path,
     folder: &str,
 ) -> Result<PathBuf, EnvironmentError> {
+    // Each project has its own folder of wheels, so that `built` finds only its wheel.
     let mut wheels = root.with_file_name("wheels");
     wheels.extend(
         Path::new(folder)
@@ -460,6 +462,7 @@ print('.'.join(str(part) for part in sys.version_info[:3]))
 print(sys.implementation.cache_tag, sysconfig.get_platform(), *platform.libc_ver())
 for root in {sys.base_prefix, sys.base_exec_prefix}: print(os.path.realpath(root))";
     let missing =
+        // `-I` keeps the working directory off `sys.path`: no file in it may replace `platform`.
         |how_to_get| EnvironmentError::missing("python3 ≥ 3.9", "Python projects", how_to_get);
     let mut ask = Command::new(program);
     ask.args(["-I", "-c", ASK]);
@@ -480,6 +483,7 @@ for root in {sys.base_prefix, sys.base_exec_prefix}: print(os.path.realpath(root
             "the one found is {version}, so install a newer one"
         )));
     }
+    // The real executable may be outside of its prefixes.
     let path = PathBuf::from(path);
     let mut roots: Vec<PathBuf> = lines.map(PathBuf::from).collect();
     if !roots.iter().any(|root| path.starts_with(root)) {

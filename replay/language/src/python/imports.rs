@@ -96,6 +96,8 @@ fn modules(node: Node<'_>, file: &SourceFile, files: &BTreeSet<&str>) -> Vec<Imp
                 // This form binds the package alone.
                 None => {
                     let first = module.split('.').next().unwrap_or(module);
+                    // `.` and `/` both have one byte, so the path ends with as many bytes as the
+                    // name.
                     let below = module.len() - first.len();
                     (first, from[..from.len() - below].to_owned())
                 }
@@ -116,6 +118,7 @@ fn relative_module(name: &str, from: &str) -> String {
     let rest = name.trim_start_matches(['.', ' ', '\t']);
     let dots = name[..name.len() - rest.len()].matches('.').count();
     let mut folder = parent(from);
+    // One dot is the file's own folder, each further dot one folder above.
     for _ in 1..dots {
         folder = parent(folder);
     }

@@ -122,6 +122,7 @@ fn parameter<'t>(parameter: Node<'t>, site: BindingSite) -> Binding<'t> {
         .child_by_field_name("type")
         .filter(|_| site.every_use)
         .map_or(BoundTo::Unknown, BoundTo::Type);
+    // The grammar gives the name in `a: int` no field.
     let plain = name
         .named_child(0)
         .filter(|plain| name.kind() == "typed_parameter" && plain.kind() == "identifier");

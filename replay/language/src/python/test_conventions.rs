@@ -47,6 +47,7 @@ fn file_name(example: &str, stem: &str, digest: &str) -> String {
 
 /// One statement that runs the text from its bytes in hexadecimal digits.
 fn recompiled(text: &str) -> String {
+    // Hexadecimal digits need no escapes, whatever the text contains.
     let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("exec(compile(bytes.fromhex(\"{digits}\"), __file__, \"exec\"))\n")
 }

@@ -111,6 +111,7 @@ fn neutral(
         .filter_map(|decorator| parametrize(decorator, text))
         .collect();
     if let [arguments] = tables.as_slice() {
+        // pytest takes as many ids from an iterator as there are rows.
         let ids = "map(str, range(100_000))";
         let given = arguments.iter().find(|argument| {
             argument
@@ -129,6 +130,7 @@ fn neutral(
         }
         own_ids(*arguments.get(1)?, text, &mut edits);
     } else if !tables.is_empty() {
+        // Stacked tables combine their ids, so no index names a row.
         return None;
     }
     let rows = match tables.len() {
@@ -267,6 +269,8 @@ const GRAMMAR: Grammar = Grammar {
 fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let condition = named_children(statement).into_iter().next()?;
     let opposite = match (condition.kind(), operator(condition)) {
+        // Only a comparison of two operands has an opposite operator; a chain is negated as a
+        // whole.
         ("comparison_operator", Some(operator)) if named_children(condition).len() == 2 => {
             let opposite = match &text[operator.byte_range()] {
                 "==" => Some("!="),
@@ -299,6 +303,7 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
 
 /// The first operator of a comparison.
 fn operator(comparison: Node<'_>) -> Option<Node<'_>> {
+    // The grammar makes `not in` and `is not` named nodes, unlike other operators.
     (0..comparison.child_count())
         .filter_map(|index| comparison.child(index))
         .find(|child| !child.is_named() || child.kind() == "not in" || child.kind() == "is not")
@@ -426,6 +431,7 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         return None;
     }
     let compared = match positional.as_slice() {
+        // As in `compared`, the right side comes first.
         [first, second, ..] if is_equality => vec![*second, *first],
         [member, ..] if word == "assertIn" => vec![*member],
         [_, pattern, ..] if word == "assertRegex" => vec![*pattern],
@@ -483,6 +489,7 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cell
             continue;
         };
         let table = frame.written(*values, &["list", "tuple"])?;
+        // A call is `pytest.param(…)`. With one parameter, a tuple or list is the value itself.
         let cell = |row: Node<'t>| match (names.len(), row.kind()) {
             (1, "call") | (_, "tuple" | "list" | "call") => {
                 let cells = match row.child_by_field_name("arguments") {

@@ -46,6 +46,7 @@ pub fn names_others(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool
     named.extend(listed_folders(&|path| read(&format!("{folder}/{path}"))));
     let mut others = named.iter().filter_map(|path| joined_path(folder, path));
     others.any(|other| {
+        // Neither the folder itself nor one in it; `app2` begins with `app` and is not in it.
         let inside = other.strip_prefix(folder);
         inside.is_none_or(|rest| !rest.is_empty() && !rest.starts_with('/'))
             && ["pyproject.toml", "setup.py"]
@@ -135,6 +136,7 @@ pub(super) fn siblings(source: &Path, folder: &str, named: &[String]) -> Vec<Str
             left.extend(needs.iter().cloned());
         }
     }
+    // A distribution is found before those that it needs itself.
     found.reverse();
     found
 }
@@ -191,7 +193,10 @@ pub(super) fn path_requirements(source: &Path, folder: &str) -> Vec<String> {
     let requirements = found.iter().map(|folder| {
         let path = source.join(folder).display().to_string();
         match name_of(&read(folder)) {
+            // A blank ends the address of a requirement.
             Some(name) => format!("{name} @ file://{}", path.replace(' ', "%20")),
+            // The metadata of `setup.py` are known only when it runs, so the installer finds the
+            // name.
             None => path,
         }
     });
@@ -224,12 +229,14 @@ fn listed_folders(read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let texts = REQUIREMENT_FILES.iter().filter_map(|name| read(name));
     let folders = texts.flat_map(|text| {
         let paths = text.lines().filter_map(|line| {
+            // A `#` without a blank before it is a part of an address.
             let line = line.split(" #").next().unwrap_or_default().trim();
             let path = ["--editable", "-e"]
                 .iter()
                 .find_map(|option| line.strip_prefix(option))
                 .unwrap_or(line);
             let path = path.trim_start_matches([' ', '=']);
+            // Extras follow the path: `../core[test]`.
             let path = path.split('[').next().unwrap_or_default().trim();
             path.starts_with("../").then(|| path.to_owned())
         });
@@ -265,6 +272,7 @@ fn named_folders(pyproject: &toml::Table, is_own: bool) -> Vec<String> {
         let all = groups.flat_map(|(_, group)| group.as_array().into_iter().flatten());
         for requirement in all.filter_map(toml::Value::as_str) {
             let address = requirement.split_once("file:///${PROJECT_ROOT}/");
+            // The fragment of the address is the name: `#egg=core`.
             let path = address.and_then(|(_, path)| path.split('#').next());
             folders.extend(path.map(str::to_owned));
         }

@@ -306,3 +306,30 @@ fn heads_are_removed_by_the_lines_of_python() {
         "return 2 * x"
     );
 }
+
+/// The numbers of words in the scorer's lists.
+#[test]
+fn scorer_lists_leave_out_literals_and_contextual_words() {
+    let counts = [
+        ("python", 33),
+        ("typescript", 42),
+        ("go", 25),
+        ("java", 51),
+        ("csharp", 75),
+    ];
+    for (name, count) in counts {
+        let language = ScoringLanguage::named(name).unwrap();
+        let own = match language.scorer_keywords {
+            ScorerKeywords::Only(all) => all.to_vec(),
+            ScorerKeywords::Except(others) => {
+                let is_known = |word: &&str| language.keywords.contains(word);
+                assert!(others.iter().all(is_known), "{name}");
+                language.keywords.to_vec()
+            }
+        };
+        let words = own.into_iter().filter(|word| language.is_keyword(word));
+        assert_eq!(words.count(), count, "{name}");
+    }
+    let java = ScoringLanguage::named("java").unwrap();
+    assert!(java.is_keyword("class") && !java.is_keyword("record"));
+}

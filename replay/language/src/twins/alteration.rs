@@ -155,6 +155,7 @@ impl Site {
             let Some((file, _)) = drawn.first() else {
                 break;
             };
+            // A row with fewer edits repeats them, so that each edit alters every row.
             let parts: Vec<&(Way, SourceEdit)> = drawn
                 .iter()
                 .filter(|(of, edits)| of == file && !edits.is_empty())
@@ -208,6 +209,7 @@ impl Site {
             }
             let parts = numbers.iter().zip(&values);
             let parts = parts.map(|(number, (value, decimals))| {
+                // With as many decimals as before, an integer stays an integer.
                 SourceEdit::new(
                     number.range.clone(),
                     &format!("{:.*}", *decimals, value + amount),
@@ -342,6 +344,7 @@ fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, St
     let others: Vec<&str> = text
         .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.' && letter != '_')
         .filter(|word| is_plain(word) && word.contains('.') == is_float && !word.ends_with('.'))
+        // An integer with a leading zero is octal in some languages and an error in others.
         .filter(|word| *word != plain && !(word.len() > 1 && word.starts_with('0') && !is_float))
         .collect();
     let mut all = vec![(Way::First, first)];
@@ -375,6 +378,7 @@ fn with_other_digit(number: &str, at: usize, rng: &mut impl Rng) -> String {
 /// Other strings that look like this one: another string of the file, and this one with another
 /// letter or digit. Empty for one with an escape, whose letters are not the string's.
 fn altered_texts(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
+    // `${` begins code within a template.
     if source.contains("${") {
         return Vec::new();
     }
@@ -399,6 +403,7 @@ fn altered_texts(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, Stri
     let letters: Vec<(usize, char)> = source
         .char_indices()
         .filter(|(at, letter)| {
+            // Letters after `%` and `{` belong to placeholders.
             letter.is_ascii_alphanumeric()
                 && !source[..*at].ends_with(['%', '{'])
                 && !escaped.iter().any(|range| range.contains(at))
@@ -426,6 +431,7 @@ fn escaped(source: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     while let Some(start) = source[at..].find('\\').map(|start| at + start) {
         let rest = &source[start + 1..];
+        // Each length counts the letter and the digits after it.
         let length = match rest.chars().next() {
             Some('x') => 3,
             Some('u') => 5,
@@ -458,6 +464,7 @@ fn other_constant(source: &str, text: &str, rng: &mut impl Rng) -> Option<String
     let others: Vec<&str> = match source.rsplit_once('.') {
         Some((object, _)) => words
             .filter(|word| word.rsplit_once('.').is_some_and(|(of, _)| of == object))
+            // A member that is called is a function and no constant.
             .filter(|word| !text.contains(&format!("{word}(")))
             .collect(),
         None => words
@@ -494,6 +501,7 @@ fn quoted(text: &str) -> Vec<Range<usize>> {
                 }
                 at = start + length + 2;
             }
+            // A quote without its pair on the line, such as an apostrophe, opens no string.
             _ => at = start + 1,
         }
     }

@@ -281,6 +281,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     /// True if a value depends on a call of what may be under test.
     fn is_foreign(&self, node: Node<'t>, depth: usize) -> bool {
         if depth > DEPTH {
+            // What can't be followed further may depend on the code under test.
             return true;
         }
         if self.data(node).is_some() {
@@ -309,6 +310,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                     None => !(self.grammar.is_pure)(call.name),
                 };
         }
+        // The class of an instance may be under test.
         if node.kind().starts_with("new_") || node.kind().starts_with("object_creation") {
             return true;
         }
@@ -488,6 +490,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     fn column(&self, row: Node<'t>, column: usize) -> Option<Site> {
         let source = self.source(row);
         let inside = unquoted(source);
+        // The quotes have the same length on both sides.
         let start = row.start_byte() + (source.len() - inside.len()) / 2;
         let mut at = start;
         for (index, cell) in inside.split(',').enumerate() {
@@ -670,6 +673,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             let Some(part) = part else { continue };
             for name in named_children(part) {
                 if self.grammar.identifiers.contains(&name.kind()) {
+                    // At this depth, names in the values are not followed any further.
                     let values = self.values(name, DEPTH);
                     sources.extend(
                         values
@@ -733,6 +737,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         let mut values = Vec::new();
         let mut left = vec![function];
         while let Some(node) = left.pop() {
+            // A fixture yields its value.
             if node.kind() == self.grammar.returns || node.kind() == "yield" {
                 values.extend(node.named_child(0).map(|value| match value.kind() {
                     "expression_list" => value.named_child(0).unwrap_or(value),
@@ -742,6 +747,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             }
             left.extend(named_children(node));
         }
+        // An arrow function without braces returns its body.
         if let (true, Some(body)) = (values.is_empty(), function.child_by_field_name("body"))
             && !body.kind().contains("block")
         {
@@ -802,6 +808,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     fn called<'g>(&'g self, node: Node<'t>, file: usize, function: Node<'t>) -> CallFrame<'t, 'g> {
         let mut arguments = Vec::new();
         let names = parameters(function, self.files[file].text);
+        // A call passes no argument for the receiver.
         let mut names = names
             .into_iter()
             .filter(|name| !matches!(name.as_str(), "self" | "cls"));
@@ -884,6 +891,7 @@ fn member_of<'t>(value: Node<'t>, key: &str, text: &str) -> Option<Node<'t>> {
         .filter_map(|element| Some((element.child_by_field_name("key")?, element)))
         .peekable();
     match key.parse::<usize>() {
+        // A numeric key is an index only if no element has a key.
         Ok(index) if pairs.peek().is_none() => elements.get(index).copied(),
         _ => pairs
             .find(|(name, _)| unquoted(&text[name.byte_range()]) == key)
@@ -921,6 +929,7 @@ fn parameters(function: Node<'_>, text: &str) -> Vec<String> {
             .filter(Node::is_named)
             .collect();
         if own.is_empty() {
+            // A default, a type or a pattern may enclose the name.
             let mut node = parameter;
             for field in ["pattern", "left"] {
                 node = node.child_by_field_name(field).unwrap_or(node);

@@ -112,6 +112,7 @@ fn variable(
         ) {
             let name = file.text(current);
             let mut definition = Definition::new(name, kind, statement, node, file);
+            // A name in a pattern has only a part of the value.
             if current.id() == pattern.id() {
                 definition.value = value.and_then(|value| RULES.path(value, file));
             }
@@ -203,6 +204,7 @@ fn export_declaration(
     let is_default = statement
         .children(&mut cursor)
         .any(|child| child.kind() == "default");
+    // Every definition of this statement has the statement's range.
     let range = whole(statement, file);
     let names: Vec<(String, usize)> = found
         .all
@@ -267,6 +269,7 @@ fn export_names(
         let from = from.clone()?;
         Some(NameTarget::Imported { from, target })
     };
+    // `export * from` has neither a clause nor a namespace.
     let mut everything = elsewhere;
     let mut cursor = statement.walk();
     for child in statement.named_children(&mut cursor) {

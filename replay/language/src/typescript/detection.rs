@@ -73,6 +73,8 @@ fn detect(
                 let mut builds = workspaces::builds_needed(folder, files.paths(), &has, &read);
                 let all = workspaces::BUILD_ALL;
                 let top = Package::read(files);
+                // Without this script at the top, packages that have no build of their own stay
+                // unbuilt.
                 if top.is_none_or(|it| it.script("build").is_none()) {
                     builds.retain(|build| build != all);
                 } else if builds.iter().any(|build| build == all)
@@ -81,6 +83,7 @@ fn detect(
                     builds = vec![all.to_owned()];
                 }
                 builds.retain(|build| !tests.before.contains(build));
+                // The script's own commands may need the builds.
                 tests.before.splice(0..0, builds);
             }
             environment = packages(files, &mut findings);
@@ -141,6 +144,7 @@ struct Package(Value);
 impl Package {
     fn read(files: &RepositoryFiles) -> Option<Self> {
         let text = files.read("package.json")?;
+        // Some editors write a byte order mark, which JSON does not allow.
         serde_json::from_str(text.trim_start_matches('\u{feff}'))
             .ok()
             .map(Self)

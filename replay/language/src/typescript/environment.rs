@@ -234,6 +234,7 @@ fn plain_settings(name: &str, text: &str) -> String {
         "shamefully-hoist",
         "strict-peer-deps",
     ];
+    // Yarn's keys for registries begin with `npm`.
     const DROPPED: [&str; 5] = ["npm", "plugins", "yarnPath", "unsafeHttpWhitelist", "http"];
     let mut is_kept = true;
     let kept = text.lines().filter(|line| match name {
@@ -318,6 +319,7 @@ pub fn npm(toolchain: &Toolchain) -> Result<String, EnvironmentError> {
 
 /// `NAME@VERSION` or `@SCOPE/NAME@VERSION`, the version with three numbers.
 fn parse_pin(pin: &str) -> Option<(String, String)> {
+    // A scope begins with `@` too.
     let at = pin.rfind('@').filter(|&at| at > 0)?;
     let (name, version) = (&pin[..at], &pin[at + 1..]);
     let word = |part: &str| {

@@ -82,6 +82,7 @@ fn find_script(path: &str, from: &str, files: &BTreeSet<&str>) -> Option<String>
         .iter()
         .find_map(|ending| base.strip_suffix(ending))
         .unwrap_or(&base);
+    // A file of exactly this name takes precedence.
     if Language::for_path(std::path::Path::new(&base)).is_some() && files.contains(base.as_str()) {
         return Some(base);
     }

@@ -153,6 +153,7 @@ fn is_untouched(node: Node<'_>, contents: &str) -> bool {
     let is = |field: &str| parent.child_by_field_name(field) == Some(node);
     match parent.kind() {
         "as_expression" | "satisfies_expression" => {
+            // The first child is the expression, the other one its type.
             node.is_named() && named(parent).first() != Some(&node)
         }
         "call_expression" if is("arguments") => {

@@ -42,6 +42,7 @@ pub(super) static RULES: NameRules = NameRules {
 
 fn member(node: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     let field = |name: &str| node.child_by_field_name(name);
+    // A `nested_type_identifier` calls its parts `module` and `name`.
     let object = field("object").or_else(|| field("module"))?;
     let member = field("property").or_else(|| field("name"))?;
     Some((object, member))
@@ -114,10 +115,12 @@ fn bindings<'t>(node: Node<'t>, site: BindingSite) -> Vec<Binding<'t>> {
     };
     match node.kind() {
         "variable_declarator" | "required_parameter" | "optional_parameter" => one(
+            // A declarator has a name, and a parameter has a pattern.
             field("name").or_else(|| field("pattern")),
             declared_or_value(node),
         ),
         "for_in_statement" => one(field("left"), BoundTo::Unknown),
+        // A function's own name is bound in the scope around it.
         "function_declaration"
         | "generator_function_declaration"
         | "class_declaration"
@@ -148,6 +151,7 @@ fn attribute<'t>(_: ClassSite<'t, '_>, node: Node<'t>) -> Option<Binding<'t>> {
             Some((node.child_by_field_name("name")?, declared_or_value(node)))
         }
         "required_parameter" | "optional_parameter" => {
+            // A modifier such as `private` makes a field of a constructor's parameter.
             let mut cursor = node.walk();
             let is_field = node
                 .children(&mut cursor)
@@ -165,6 +169,7 @@ fn type_name<'t>(node: Node<'t>, file: &SourceFile) -> Option<Node<'t>> {
         "type_annotation" => type_name(node.named_child(0)?, file),
         "type_identifier" | "identifier" | "nested_type_identifier" => Some(node),
         "union_type" => {
+            // A member can only be that of the part that is not null.
             let mut cursor = node.walk();
             let mut some = node
                 .named_children(&mut cursor)

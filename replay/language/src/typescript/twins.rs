@@ -212,7 +212,9 @@ fn collect(
 fn neutral(title: Node<'_>, is_table: bool, index: usize) -> Option<NeutralName> {
     let name = format!("t{index}");
     let edit = |title_text: String| vec![SourceEdit::new(title.byte_range(), &title_text)];
+    // In the titles of a table, `%#` is the row's index.
     let rows = edit(format!("\"{name} %#\""));
+    // A loop evaluates the same title for each of its tests, so a global counter numbers them.
     let counted = format!("`{name} ${{globalThis.{name} = (globalThis.{name} ?? -1) + 1}}`");
     Some(NeutralName {
         single: match is_table {
@@ -333,6 +335,7 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
     let name = frame.source(variable);
     let is_name = |node: &Node<'_>| frame.source(*node) == name;
     let body = frame.function;
+    // `a => …` has a single parameter without a list.
     let parameters = body
         .child_by_field_name("parameters")
         .map(named_children)
@@ -348,6 +351,7 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
     if index.is_none() && !is_property {
         return None;
     }
+    // In `test.each(table)("title", body)`, the table is an argument of the called function.
     let call = body.parent()?.parent()?;
     let table = call.child_by_field_name("function")?;
     let table = named_children(table.child_by_field_name("arguments")?)
@@ -448,6 +452,7 @@ fn expectation<'t>(
     let mut compared = Vec::new();
     let mut choices = Vec::new();
     if EQUALITIES.contains(&word) && !negated {
+        // In `toHaveProperty(path, value)`, the expected value is the last argument.
         compared.extend(arguments.iter().rev().copied());
     }
     let mut bounds = match BOUNDS.contains(&word) {
@@ -460,6 +465,8 @@ fn expectation<'t>(
             bounds.extend(self::bounds(part, text));
             choices.extend(self::choices(part, text));
             if part.kind() == "array" && word.starts_with("toContain") && !negated {
+                // The value of the code is the argument of the matcher, and the list has the
+                // accepted ones.
                 choices.extend(named_children(part));
                 compared.clear();
             }
@@ -528,6 +535,7 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
     let word = method.map_or("ok", |method| &text[method.byte_range()]);
     let condition = arguments.first()?;
     let compared = if EQUALITIES.contains(&word) {
+        // A third argument is a message.
         arguments.iter().take(2).rev().copied().collect()
     } else {
         compared(*condition, text)

@@ -23,6 +23,7 @@ pub fn is_member(folder: &str, read: Read<'_>) -> bool {
 /// The patterns of the folders of packages; `None` if the repository is no workspace.
 fn patterns(read: Read<'_>) -> Option<Vec<String>> {
     if let Some(text) = read("pnpm-workspace.yaml") {
+        // Of the YAML, only the list `packages` is read, with one item a line.
         let list = text
             .lines()
             .skip_while(|line| !line.starts_with("packages:"))
@@ -101,6 +102,7 @@ fn add_builds(
     seen: &mut BTreeSet<String>,
     found: &mut Vec<String>,
 ) {
+    // The prefix distinguishes packages whose needs were added from packages that are built.
     if !seen.insert(format!("needs of {}", member.folder)) {
         return;
     }
@@ -136,6 +138,7 @@ pub(super) fn built_entry(package: &Value, has: &dyn Fn(&str) -> bool) -> Option
         ends.iter().any(|end| path.ends_with(end)) && !path.contains(".d.")
     });
     let code: Vec<&str> = code.map(|path| path.trim_start_matches("./")).collect();
+    // The targets of a pattern such as `./dist/*.js` are unknown, so it counts as present.
     let exists = |path: &&str| path.contains('*') || has(path);
     let first = code.first().map(|path| (*path).to_owned());
     first.filter(|_| !code.iter().any(exists))

@@ -324,6 +324,7 @@ pub fn correlation_power(
     }
     let freedom = (n - 2) as f64;
     let critical = student_quantile(1.0 - LEVEL / 2.0, freedom)?;
+    // The test's statistic is t = r √(freedom / (1 − r²)), solved here for r.
     let critical = critical / (freedom + critical * critical).sqrt();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut found = 0;

@@ -70,7 +70,9 @@ pub fn latent_correlation(
     };
     let scatters = (scatter(&|pair| pair.0), scatter(&|pair| pair.1));
     let freedom = pairs.len() - 1;
+    // The share of the variance, scatter / freedom, that is not error.
     let kept = |scatter: f64, noise: f64| 1.0 - noise * freedom as f64 / scatter;
+    // With `max`, two negative shares have no positive product.
     let kept = kept(scatters.0, noise.0) * kept(scatters.1, noise.1).max(0.0);
     let value = if kept > 0.0 { r / kept.sqrt() } else { r };
 
@@ -160,6 +162,7 @@ pub fn bootstrap_coverage(
                 }
             })
             .collect();
+        // Each study's bootstrap has a seed of its own.
         let found = two_level_bootstrap(&drawn, coefficient, draws, seed ^ study as u64);
         if let Some(found) = found {
             let Estimate { low, high, .. } = found.estimate;

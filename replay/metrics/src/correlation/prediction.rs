@@ -96,10 +96,13 @@ impl LinearPrediction {
         let spread = (self.scatter / (n - 1.0)).sqrt();
         let (mut weights, mut sum) = (0.0, 0.0);
         for step in 0..CORRELATIONS {
+            // The midpoint of each equal part of the range from −1 to 1.
             let r = (2.0 * f64::from(step) + 1.0) / f64::from(CORRELATIONS) - 1.0;
             let rest = 1.0 - r * r;
             let weight = (rest.ln() * (n - 1.0) / 2.0 - (1.0 - r * self.r).ln() * (n - 1.5)).exp();
             weights += weight;
+            // In standard units, the second figures differ by r · gap / spread, with variance 2 (1
+            // − r²).
             sum += weight * normal_cdf(r * gap / (spread * (2.0 * rest).sqrt()));
         }
         sum / weights

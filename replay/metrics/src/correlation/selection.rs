@@ -116,6 +116,7 @@ impl MeasuredMoments {
     fn draw(&self, random: &mut ChaCha8Rng) -> Population {
         let root = self.root.draw(self.n - 1, random);
         let (first, second) = two_normals(random);
+        // The mean of n figures has the population's covariance divided by n.
         let scale = (self.n as f64).sqrt();
         Population {
             means: (

@@ -52,6 +52,7 @@ pub fn nearest_lexical_distances(real: &[&str], tasks: &[&str]) -> Vec<f64> {
                 }
             }
             let own = f64::from(u8::from(!counts.is_empty()));
+            // |a − b|² = |a|² + |b|² − 2 a·b, where a vector has length 1, or 0 without words.
             let squared = products
                 .iter()
                 .zip(&has_words)

@@ -134,6 +134,7 @@ fn unit_cost(first: &[char], second: &[char]) -> usize {
                 | vertical.less;
             let row_more = vertical.less | !(diagonal | vertical.more);
             let row_less = diagonal & vertical.more;
+            // The cost of the whole shorter text is at its last character, in the last word.
             if at + 1 == masks.words {
                 cost += (row_more >> last & 1) as usize;
                 cost -= (row_less >> last & 1) as usize;
@@ -339,6 +340,7 @@ impl Runs {
 
     /// Forgets every run.
     fn clear(&mut self) {
+        // Two rows on, no run that was recorded before continues.
         self.row += 2;
     }
 

@@ -21,11 +21,10 @@ pub fn identifiers_cceval(text: &str, syntax: &dyn ScoringSyntax) -> Vec<String>
         Regex::new(r"[\p{L}\p{N}_]+").expect("the pattern is a constant, compiled in tests")
     });
     let text = without_strings(text);
-    let keywords = syntax.keywords();
     WORD.find_iter(&text)
         .map(|word| word.as_str())
         .filter(|word| word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_'))
-        .filter(|word| !keywords.contains(word))
+        .filter(|word| !syntax.is_keyword(word))
         .map(str::to_owned)
         .collect()
 }

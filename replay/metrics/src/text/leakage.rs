@@ -31,6 +31,7 @@ pub fn leakage_tokens(text: &str) -> Vec<&str> {
 pub fn peakedness(greedy: &str, samples: &[&str], alpha: f64) -> Option<f64> {
     // Each token becomes a character, so that the distance of texts is that of tokens.
     let mut characters: HashMap<String, char> = HashMap::new();
+    // From here on, `char` has no gap: the surrogates are below.
     let mut fresh = '\u{10000}'..=char::MAX;
     let mut encoded = |text: &str| -> String {
         let tokens = leakage_tokens(text);

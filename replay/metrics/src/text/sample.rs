@@ -19,8 +19,8 @@ pub struct Sample<'a> {
 /// Syntax of a language that CrossCodeEval's scorer needs: the end of a statement, and the
 /// keywords.
 pub trait ScoringSyntax: Debug {
-    /// The words that are no identifiers.
-    fn keywords(&self) -> &[&str];
+    /// True if a word is a keyword, and so no identifier.
+    fn is_keyword(&self, word: &str) -> bool;
 
     /// True if indentation delimits blocks, so that a statement's end is found by parsing, with
     /// [`first_parsing_end`](Self::first_parsing_end).

@@ -199,6 +199,7 @@ impl RangeFinder<'_> {
             .filter(|leaf| leaf.start_position().row == first_row)
             .map(|leaf| leaf.start_byte())
             .filter(|start| {
+                // A rest of one letter, or of signs alone, leaves nothing to complete.
                 let rest = &self.file.contents[*start..statement.end_byte()];
                 rest.chars()
                     .filter(|c| c.is_alphanumeric())
@@ -227,6 +228,7 @@ impl RangeFinder<'_> {
             let start = bytes.start + (line.len() - line.trim_start().len());
             let end = bytes.start + line.trim_end().len();
             let text = line.trim();
+            // Fewer than three letters and digits leave too little to complete.
             if text
                 .chars()
                 .filter(|c| c.is_alphanumeric())

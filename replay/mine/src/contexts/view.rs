@@ -28,6 +28,7 @@ pub(super) fn view_function(
     members: &str,
 ) -> HoleView {
     let contents = &file.contents;
+    // A function at the beginning of its line keeps its indentation.
     let line = file.line_start(function.start);
     let start = match contents[line..function.start].trim() {
         "" => line,
@@ -40,6 +41,7 @@ pub(super) fn view_function(
         prefix += head.trim_end();
         prefix.push('\n');
         if !file.language.indented_blocks {
+            // Every head opens a brace, which the suffix closes.
             suffix += "}\n";
         }
     }

@@ -55,6 +55,7 @@ impl DependencyIndex<'_> {
                     (before, definition.statement)
                 };
                 let mut body = head.signature_end.max(documentation.end);
+                // The documentation is before the function, whose body begins after the brace.
                 if !docstrings {
                     let block = function.child_by_field_name("body")?.start_byte();
                     body = block + usize::from(contents[block..].starts_with('{'));

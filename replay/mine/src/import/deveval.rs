@@ -94,6 +94,7 @@ fn check_signature(
     contents: &str,
 ) -> Result<(), RecordFault> {
     let (first, last) = record.lines("signature_position")?;
+    // The id is the function's full name, with its modules before it.
     let name = id.rsplit('.').next().unwrap_or(id);
     let signature = located_hole::lines(contents, first - 1, last - 1);
     let signature = signature.map_or("", |range| &contents[range]);

@@ -45,6 +45,7 @@ fn read(
         [name, number, ..] => format!("{name}_{number}"),
         _ => rest.to_owned(),
     };
+    // Records that differ only in their hole share the file of the program.
     let parts = format!("{}\0{test}\0{entry_point}", program_text.contents);
     let hash = &sha256_hex(parts.as_bytes())[..8];
     let module = format!("{}_{hash}", plain_file_name(&problem));

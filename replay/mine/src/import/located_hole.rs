@@ -155,6 +155,7 @@ pub(super) fn line_start(contents: &str, line: usize) -> Option<usize> {
 /// The text of some lines, counted from 0, both ends included, without the last line's end.
 pub(super) fn lines(contents: &str, first: usize, last: usize) -> Option<Range<usize>> {
     let index = LineIndex::new(contents);
+    // After the last line end, the index has an empty line, which is none of the file's.
     let line = |line| index.range(line).filter(|line| line.start < contents.len());
     Some(line(first)?.start..line(last)?.end)
 }

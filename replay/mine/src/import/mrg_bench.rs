@@ -53,6 +53,7 @@ fn read(
             let stands = located_hole::lines(&contents, first, last.max(first));
             let start = stands.and_then(|range| {
                 let text = &contents[range.clone()];
+                // The lines begin with the indentation of a method, and `func` does not.
                 let indent = text.len() - text.trim_start().len();
                 text[indent..]
                     .trim_end()

@@ -135,6 +135,7 @@ impl<'a> BenchmarkRecord<'a> {
     }
 
     fn value(&self, field: &str) -> Option<&'a Value> {
+        // A dot in a field's name leads into the object before it.
         let mut names = field.split('.');
         let mut value = self.fields.get(names.next()?)?;
         for name in names {
@@ -154,6 +155,7 @@ pub(super) fn plain_file_name(id: &str) -> String {
 
 /// Refuses a path that leaves its base folder.
 pub(super) fn inside(field: &str, path: &str) -> Result<(), RecordFault> {
+    // `..`, a root and a drive are components of other kinds.
     let stays = Path::new(path)
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
@@ -232,6 +234,7 @@ impl RecordLines {
             return Err(ImportError::Refused(format!("{} {what}", path.display())));
         }
         let reader: Box<dyn BufRead> = if start.starts_with(b"\x1f\x8b") {
+            // Archives that were joined are one file of several gzip members.
             Box::new(BufReader::new(MultiGzDecoder::new(plain)))
         } else {
             Box::new(plain)

@@ -76,6 +76,7 @@ fn after(contents: &str, code: &str, next_line: &str) -> Result<Range<usize>, Re
     let mut places = contents.match_indices(code).filter_map(|(start, _)| {
         let rest = &contents[start + code.len()..];
         let begin = start + code.len() + (rest.len() - rest.trim_start().len());
+        // The rest of the code's last line is no next line.
         let own_line = rest.trim_start().len() < rest.len()
             && contents[start + code.len()..begin].contains('\n');
         let line = contents[begin..].lines().next()?.trim_end();

@@ -129,6 +129,7 @@ fn file_of(repository: &Path, module: &str) -> Option<(String, String)> {
         let package = module.rsplit_once('.').map_or("", |(package, _)| package);
         return Some((plain, package.to_owned()));
     }
+    // Imports in the file of a package itself are relative to that package.
     let own = format!("{path}/__init__.py");
     repository
         .join(&own)
@@ -226,6 +227,7 @@ type Moved = (String, Vec<(std::path::PathBuf, String)>);
 fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, RecordFault> {
     let mut text = String::new();
     for line in test.lines() {
+        // `/input/` is a folder of the benchmark's container.
         if line.starts_with("sys.path.insert(") && line.contains("/input/") {
             continue;
         }
@@ -277,6 +279,7 @@ fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, Re
 fn absolute(package: &str, rest: &str) -> Result<String, RecordFault> {
     let names = rest.trim_start_matches('.');
     let mut base = package;
+    // The first dot, which `rest` lacks, stands for the package itself.
     for _ in 0..rest.len() - names.len() {
         base = base.rsplit_once('.').map_or("", |(above, _)| above);
     }

@@ -71,6 +71,7 @@ fn read(
         ));
     };
     let program_text = LocatedHole::from_parts(before, reference, after);
+    // The ids begin with `block`, `control` or `api`.
     let kind = if id.starts_with("block") {
         HoleKind::Block
     } else {

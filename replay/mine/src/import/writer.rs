@@ -115,6 +115,7 @@ impl ImportWriter {
             format,
             to: to.to_owned(),
             corpus,
+            // Next to the result, as a file is renamed only within one file system.
             tasks: BufWriter::new(NamedTempFile::new_in(parent).map_err(fault)?),
             folder: tempfile::Builder::new()
                 .prefix(".import")
@@ -175,6 +176,7 @@ impl ImportWriter {
                 ),
             )));
         }
+        // Tests are added to a copy, so that the repository stays unchanged.
         if made && let (Some(repository), false) = (&repository, project.copied) {
             tree::copy_folder(repository, &root).map_err(ImportError::from)?;
             project.copied = true;
@@ -264,6 +266,7 @@ impl ImportWriter {
         let fresh = self.folder.keep();
         open(&fresh).map_err(fault)?;
         fs::rename(&fresh, &self.corpus).map_err(fault)?;
+        // The tasks come last, so that they never name a corpus that is not there.
         open_file(tasks.as_file()).map_err(|error| ImportError::file(&to)(error))?;
         tasks
             .persist(&to)
@@ -294,6 +297,7 @@ impl WrittenProject {
 
     /// Lays tests into the project.
     fn lay(&mut self, root: &Path, tests: TaskTests) -> Result<(), AddError> {
+        // A file that this import has written is no file of the repository.
         if root.join(&tests.path).exists() && !self.written.contains_key(&tests.path) {
             return Err(AddError::Record(RecordFault::new(
                 "project",

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use fillrate_report::table::TextWidth;
 use fillrate_server::telemetry::{StoreContents, TelemetryError, read};
 use fillrate_study::telemetry::statistics::{Dimension, StatisticsOptions, TelemetryStatistics};
 
@@ -36,7 +37,10 @@ pub(super) struct TelemetryStatsArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &TelemetryStatsArguments) -> Result<Success, CliError> {
+pub(super) fn run(
+    arguments: &TelemetryStatsArguments,
+    width: TextWidth,
+) -> Result<Success, CliError> {
     let contents = match read(&arguments.store.path()?) {
         // Before the first completion there is no store, which is no error.
         Err(TelemetryError::Missing(_)) if !arguments.store.is_named() => StoreContents::default(),
@@ -72,7 +76,7 @@ pub(super) fn run(arguments: &TelemetryStatsArguments) -> Result<Success, CliErr
         if arguments.simulated {
             outln!("Of a simulated developer, not of a person:");
         }
-        out!("{}", statistics.table());
+        out!("{}", statistics.table(width));
     }
     Ok(Success::Whole)
 }

@@ -1,3 +1,5 @@
+use fillrate_report::table::TextWidth;
+
 use super::*;
 use crate::input::{Observation, SampleDimension, SampleMix, Stratum};
 use crate::{Figure, Study, StudyOptions, StudySide, table};
@@ -62,7 +64,7 @@ fn a_close_connection_is_trusted_from_a_gap_on() {
     assert!((next.second.value - 0.332).abs() < 0.01, "{next:?}");
     let width = |one: &VersionPrediction| one.second.high.unwrap() - one.second.low.unwrap();
     assert!(width(far) > width(next));
-    let text = study.text();
+    let text = study.text(TextWidth::UNLIMITED);
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("[TRUST] pass@1 may choose"), "{first}");
     assert!(text.contains("Smallest gap worth trusting"), "{text}");

@@ -124,6 +124,7 @@ impl Impression<'_> {
             }),
             (one, other) => one.or(other),
         };
+        // The earlier one was not accepted: see `continues_as`.
         self.accepted = later.accepted;
         self.partly += later.partly;
         if !later.retention.is_empty() {

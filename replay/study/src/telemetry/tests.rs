@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fillrate_metrics::Estimate;
+use fillrate_report::table::TextWidth;
 use fillrate_server::completion::{CompletionOrigin, TrialAssignment};
 use fillrate_server::configuration::TrialUnit;
 use fillrate_server::telemetry::{
@@ -327,7 +328,7 @@ fn accepts_of_editors_that_report_no_display_support_no_rate() {
     );
     assert!(!row.figures.contains_key("acceptance/shown"));
     assert_eq!(figure(row, "retained@30").value, 1.0);
-    let table = acceptance.table();
+    let table = acceptance.table(TextWidth::UNLIMITED);
     assert!(
         table.contains("1 more were accepted in editors that do not report"),
         "{table}"
@@ -470,14 +471,14 @@ fn clear_and_zero_differences_need_no_more_completions() {
         ],
     );
     let acceptance = by_model(clear);
-    let table = acceptance.table();
+    let table = acceptance.table(TextWidth::UNLIMITED);
     assert!(table.contains("a is accepted more often than b"), "{table}");
     let difference = &acceptance.trial.unwrap().differences[0];
     assert!(difference.clear && difference.shown_needed.is_none());
 
     let files: &[(&str, &str)] = &[("a", "+-"), ("b", "-+")];
     let acceptance = by_model(turns(TrialUnit::Request, &[("a", files), ("b", files)]));
-    let table = acceptance.table();
+    let table = acceptance.table(TextWidth::UNLIMITED);
     assert!(
         table.contains("can't tell; they do not differ so far"),
         "{table}"
@@ -563,7 +564,7 @@ fn pairs_yield_bradley_terry_strengths() {
     // there are 8; a choice takes 9 / 8 pairs.
     assert!(!difference.clear);
     assert_eq!(difference.shown_needed, Some(25));
-    let table = acceptance.table();
+    let table = acceptance.table(TextWidth::UNLIMITED);
     assert!(table.contains("Strengths by choices"), "{table}");
     assert!(
         table.starts_with("Nothing was offered by one model alone"),
@@ -575,9 +576,11 @@ fn pairs_yield_bradley_terry_strengths() {
         pair("g", ["a", "b"], Some(0)),
     ]);
     assert!(
-        never.table().contains("Strengths need each model"),
+        never
+            .table(TextWidth::UNLIMITED)
+            .contains("Strengths need each model"),
         "{}",
-        never.table()
+        never.table(TextWidth::UNLIMITED)
     );
     let never = never.trial.unwrap();
     assert!(never.strengths.is_none());
@@ -620,7 +623,11 @@ fn empty_store_has_empty_statistics() {
     let json = serde_json::to_value(&acceptance).unwrap();
     let expected = serde_json::json!({"schema": 2, "rows": [], "trial": null});
     assert_eq!(json, expected);
-    assert!(acceptance.table().starts_with("Nothing was offered"));
+    assert!(
+        acceptance
+            .table(TextWidth::UNLIMITED)
+            .starts_with("Nothing was offered")
+    );
 }
 
 #[test]

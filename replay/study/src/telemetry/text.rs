@@ -6,7 +6,7 @@ use fillrate_metrics::metric::{
     MEDIAN_LATENCY,
 };
 use fillrate_metrics::{NumberFormat, POWER, Unit};
-use fillrate_report::table::{TextTable, figure, paragraph, right};
+use fillrate_report::table::{TextTable, TextWidth, figure, right};
 
 use super::impression::FEW;
 use super::statistics::{StatisticsRow, TelemetryStatistics, VariantEstimates};
@@ -14,24 +14,25 @@ use super::trial::{ArmDifference, TrialStatistics};
 
 impl TelemetryStatistics {
     /// The tables with their explanations.
-    pub fn table(&self) -> String {
+    pub fn table(&self, width: TextWidth) -> String {
         let mut text = String::new();
         let mut rows = self.rows.as_slice();
+        // Rows of one grouping follow each other and have the same keys.
         while let Some(first) = rows.first() {
             let same_grouping = |row: &&StatisticsRow| row.by.keys().eq(first.by.keys());
             let count = rows.iter().take_while(same_grouping).count();
             let (grouping, rest) = rows.split_at(count);
-            text.push_str(&grouping_table(grouping));
+            text.push_str(&grouping_table(grouping, width));
             rows = rest;
         }
         if self.rows.is_empty() && self.trial.is_some() {
-            text.push_str(&paragraph("Nothing was offered by one model alone."));
+            text.push_str(&width.paragraph("Nothing was offered by one model alone."));
         } else if self.rows.is_empty() {
-            text.push_str(&paragraph(
-                "Nothing was offered in this time, so there are no statistics.",
-            ));
+            text.push_str(
+                &width.paragraph("Nothing was offered in this time, so there are no statistics."),
+            );
         } else {
-            text.push_str(&paragraph(
+            text.push_str(&width.paragraph(
                 "Rates in %, each with its 95 % interval (clustered by session and file) and its \
                  n; times in ms. \"?\": the data support no bound, for example if all samples are \
                  of one file in one session. Shown: confirmed by the editor + estimated by it. A \
@@ -45,20 +46,20 @@ impl TelemetryStatistics {
                 .collect();
             let unreported: usize = self.rows.iter().map(|row| row.accepted_unreported).sum();
             if unreported > 0 {
-                text.push_str(&paragraph(&format!(
+                text.push_str(&width.paragraph(&format!(
                     "{unreported} more were accepted in editors that do not report what they \
                      show: no acceptance rate counts them."
                 )));
             }
             if !few.is_empty() {
-                text.push_str(&paragraph(&format!(
+                text.push_str(&width.paragraph(&format!(
                     "Too few samples (fewer than {FEW} shown): {}.",
                     few.join("; ")
                 )));
             }
         }
         if let Some(trial) = &self.trial {
-            text.push_str(&trial.table());
+            text.push_str(&trial.table(width));
         }
         text
     }
@@ -70,6 +71,7 @@ fn columns<'a>(figures: impl Iterator<Item = &'a VariantEstimates>, first: &[&st
     let mut kept: Vec<(&str, u64, String)> = Vec::new();
     for name in figures.flat_map(|figures| figures.keys()) {
         if let Some((kind, horizon)) = name.split_once('@') {
+            // As a number, so that 30 seconds come before 120.
             let horizon = horizon.parse().unwrap_or(u64::MAX);
             kept.push((kind, horizon, name.clone()));
         }
@@ -81,7 +83,7 @@ fn columns<'a>(figures: impl Iterator<Item = &'a VariantEstimates>, first: &[&st
     names
 }
 
-fn grouping_table(rows: &[StatisticsRow]) -> String {
+fn grouping_table(rows: &[StatisticsRow], width: TextWidth) -> String {
     let shares = [
         ACCEPTANCE_SHOWN,
         ACCEPTANCE_READ,
@@ -117,12 +119,12 @@ fn grouping_table(rows: &[StatisticsRow]) -> String {
         );
         table.add_row(cells);
     }
-    format!("{table}\n")
+    table.render(width) + "\n"
 }
 
 impl TrialStatistics {
     /// The trial's table, and a sentence on each difference.
-    fn table(&self) -> String {
+    fn table(&self, width: TextWidth) -> String {
         let pairs = self.strengths.is_some()
             || self
                 .arms
@@ -150,19 +152,19 @@ impl TrialStatistics {
             );
             table.add_row(cells);
         }
-        let mut text = format!("\n{table}\n");
-        text.push_str(&paragraph(&format!(
+        let mut text = format!("\n{}\n", table.render(width));
+        text.push_str(&width.paragraph(&format!(
             "Trial by {}, seed {}; intervals clustered by {}.",
             self.unit, self.seed, self.clusters
         )));
         if self.hidden {
-            text.push_str(&paragraph(
+            text.push_str(&width.paragraph(
                 "It is blind and still running, so letters replace its models' names; `--unblind` \
                  names them.",
             ));
         }
         for difference in &self.differences {
-            text.push_str(&paragraph(&difference.sentence()));
+            text.push_str(&width.paragraph(&difference.sentence()));
         }
         if let Some(strengths) = &self.strengths {
             let strengths: Vec<String> = strengths
@@ -180,14 +182,14 @@ impl TrialStatistics {
                     )
                 })
                 .collect();
-            text.push_str(&paragraph(&format!(
+            text.push_str(&width.paragraph(&format!(
                 "Strengths by choices (Bradley–Terry, natural logarithms, mean 0): {}.",
                 strengths.join("; ")
             )));
         } else if pairs {
-            text.push_str(&paragraph(
-                "Strengths need each model to be chosen at least once.",
-            ));
+            text.push_str(
+                &width.paragraph("Strengths need each model to be chosen at least once."),
+            );
         }
         text
     }

@@ -129,6 +129,7 @@ impl BlindTrial {
     /// The same for characters that entered a file, if a model had answered there.
     pub(super) fn model_name_of_entered(&self, entered: &EnteredCharacters) -> Option<String> {
         let model = entered.model.clone()?;
+        // These events don't name their trial, so its time and its models identify it.
         let hidden = self.trial.as_ref().is_some_and(|(trial, began)| {
             entered.at_ms >= *began && trial.0.contains(&entered.named)
         });
@@ -151,6 +152,7 @@ impl BlindTrial {
             return models.map(|name| (name.clone(), name.clone())).collect();
         }
         let mut mixed: Vec<_> = models.iter().collect();
+        // Ordered by a draw of the seed, so that every evaluation gives the same letters.
         mixed.sort_by_key(|name| draw(*seed, &["hidden", name], usize::MAX));
         let letters = ('A'..='Z').map(String::from);
         let numbers = (27..).map(|number| number.to_string());

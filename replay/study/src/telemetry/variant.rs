@@ -155,6 +155,7 @@ impl VariantSamples {
 }
 
 fn outcomes(samples: &[VariantSample]) -> Vec<(Cluster, bool)> {
+    // These values are 0 or 1.
     let outcomes = samples.iter();
     outcomes
         .map(|(cluster, _, value)| (cluster.clone(), *value > 0.5))

@@ -55,6 +55,7 @@ pub(super) fn with_generated(
         return Ok(prepared);
     };
     let mut entries = tree::entries(&from)?;
+    // `exists` would follow links, and miss one whose target is missing.
     entries.retain(|entry| fs::symlink_metadata(prepared.source.join(&entry.path)).is_err());
     if entries.is_empty() {
         return Ok(prepared);
@@ -73,6 +74,7 @@ pub(super) fn with_changes(
     let name = prepared.project.name.clone();
     let fill = |root: &Path| {
         let failed = change(root)?;
+        // A command may have made a link that leads out of the tree.
         tree::check_links(&name, root)?;
         Ok(failed)
     };

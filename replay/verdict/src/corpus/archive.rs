@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fillrate_language::environment::stays_inside;
@@ -31,6 +32,7 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
     for entry in tar.entries().map_err(reading)? {
         let mut entry = entry.map_err(reading)?;
         let kind = entry.header().entry_type();
+        // Headers of the pax format describe the entries after them and are no files.
         if matches!(kind, EntryType::XGlobalHeader | EntryType::XHeader) {
             continue;
         }
@@ -79,7 +81,12 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
                     .ok_or_else(|| refuse("is a hard link out of the archive"))?;
                 let mut file =
                     File::open(&original).map_err(CorpusError::io("reading", &original))?;
-                write_file(&target, &mut file, false)?;
+                let metadata = file
+                    .metadata()
+                    .map_err(CorpusError::io("reading", &original))?;
+                // The header of a link has no mode.
+                let executable = metadata.permissions().mode() & 0o111 != 0;
+                write_file(&target, &mut file, executable)?;
             }
             EntryType::Symlink => {
                 let name = entry.link_name().map_err(reading)?;
@@ -107,6 +114,7 @@ fn decompress(file: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = io::BufReader::new(File::open(file)?);
     // https://tukaani.org/xz/xz-file-format.txt, 2.1.1.1
     let is_xz = file.fill_buf()?.starts_with(b"\xfd7zXZ\0");
+    // Both formats allow several concatenated streams.
     Ok(if is_xz {
         Box::new(XzReader::new(file, true))
     } else {

@@ -165,6 +165,7 @@ impl Cache {
 pub(crate) fn entry_name(label: &str, parts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
+        // With their lengths, the parts `a` and `bc` differ from `ab` and `c`.
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
@@ -217,6 +218,7 @@ fn write_record<R: Serialize>(folder: &Path, record: &R) -> Result<(), CorpusErr
         let text = serde_json::to_vec_pretty(record)?;
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
         std::io::Write::write_all(&mut temporary, &text)?;
+        // The record makes the entry complete, so its bytes reach the disk before its name does.
         temporary.as_file().sync_all()?;
         temporary.persist(&path)?;
         Ok(())

@@ -78,6 +78,7 @@ fn workspace_around(root: &Path) -> Option<(PathBuf, String)> {
         }
         let folder = root.strip_prefix(top).ok()?.to_str()?;
         if is_part_of_workspace(top, folder) {
+            // No `break`: of nested workspaces, the outermost counts.
             found = Some((top.to_owned(), folder.to_owned()));
         }
     }
@@ -120,6 +121,7 @@ fn detect_most_tested(
     source: &SourcePin,
 ) -> Option<Manifest> {
     let counted = packages.iter().map(|folder| {
+        // A test in a package within this one counts for the inner one.
         let is_inner = |path: &str| {
             let others = packages.iter().filter(|other| other.len() > folder.len());
             let mut inside = others.filter_map(|other| path.strip_prefix(other.as_str()));
@@ -190,6 +192,7 @@ pub(super) fn locate_package(
     let files = RepositoryFiles::new(&root, paths);
     let packages = inner_packages(&files);
     let name = name.trim_end_matches('/').trim_start_matches("./");
+    // A whole path is unique, whereas two packages may have folders or metadata of the same name.
     let by_folder = packages.iter().filter(|folder| *folder == name);
     let mut found: Vec<&String> = by_folder.collect();
     if found.is_empty() {
@@ -367,6 +370,7 @@ fn resolve_revision(
     environment::git(&corpus.toolchain)?;
     let wanted = wanted.unwrap_or("HEAD");
     let mut git = Command::new(&corpus.toolchain.git);
+    // After `--`, an address that begins with a hyphen is no option.
     git.args(["ls-remote", "--", url, wanted])
         .arg(format!("{wanted}^{{}}"))
         .env("GIT_TERMINAL_PROMPT", "0")

@@ -130,10 +130,12 @@ pub fn build(
     let mut parts = vec![interpreter.version.as_str(), &interpreter.platform];
     let schema = SCHEMA.to_string();
     parts.push(&schema);
+    // Such an environment has the interpreter's path in it, and fails with another one.
     if manager.binds_interpreter() {
         parts.push(&path);
     }
     parts.extend(files.iter().map(|(_, text)| text.as_str()));
+    // Without this part, a file's text could pass for a package.
     parts.push("packages");
     parts.extend(asked.iter().map(String::as_str));
     let more = further_parts(project, source)?;
@@ -225,6 +227,7 @@ fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, Corpus
         let test = project.test.as_ref();
         parts.extend(test.into_iter().flat_map(|test| test.path.iter().cloned()));
     } else if !packages.groups.is_empty() {
+        // The groups are defined in this file, so its text decides what they install.
         let text = fs::read_to_string(source.join("pyproject.toml")).unwrap_or_default();
         parts.push(text);
     }

@@ -101,10 +101,12 @@ impl LineHistory {
             folder: self.folder.clone(),
         };
         let (output, prefix) = if is_day(given) {
+            // `git rev-parse --since=DATE` prints the date's time as `--max-age=SECONDS`.
             let since = format!("--since={given}T00:00:00Z");
             (self.run(&["rev-parse", &since])?, "--max-age=")
         } else {
             let commit = format!("{given}^{{commit}}");
+            // After `--end-of-options`, a revision that begins with a hyphen is no option.
             let shown = ["show", "--no-patch", "--format=%at", "--end-of-options"];
             (self.run(&[&shown[..], &[&commit]].concat())?, "")
         };
@@ -161,10 +163,13 @@ impl LineHistory {
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Output, HistoryError> {
+        // Git would start a configured file monitor, and fail on a configured list that is missing.
         Command::new(&self.git)
             .args(["-c", "core.fsmonitor=false", "-c", "blame.ignoreRevsFile="])
             .args(arguments)
             .current_dir(&self.folder)
+            // Its messages are recognised.
+            .env("LC_ALL", "C")
             .output()
             .map_err(|error| self.failed(&error.to_string()))
     }

@@ -31,11 +31,13 @@ pub fn find_license(root: &Path) -> Option<String> {
                     .any(|start| name.starts_with(start))
             })
             .collect();
+        // The order in which a folder lists its files differs between machines.
         names.sort();
         let known: Vec<&str> = names
             .iter()
             .filter_map(|name| recognize(&read(name)?))
             .collect();
+        // Several texts, such as `LICENSE-MIT` and `LICENSE-APACHE`, are a choice.
         (!known.is_empty()).then(|| known.join(" OR "))
     })
 }
@@ -46,12 +48,14 @@ fn is_name(license: &str) -> bool {
         && !license.contains('\n')
         && !license.to_lowercase().starts_with("see ")
         && !license.to_lowercase().starts_with("file:")
+        // Setuptools writes this into the metadata of a package without a licence.
         && license != "UNKNOWN"
 }
 
 fn in_package_json(text: &str) -> Option<String> {
     let package: Value = serde_json::from_str(text).ok()?;
     let license = &package["license"];
+    // Packages of early versions of npm have an object with `type` and `url`.
     let name = license.as_str().or_else(|| license["type"].as_str())?;
     Some(name.to_owned())
 }
@@ -61,6 +65,7 @@ fn in_pyproject(text: &str) -> Option<String> {
     let own = project.get("project").and_then(|it| it.get("license"));
     let poetry = || project.get("tool")?.get("poetry")?.get("license");
     let license = own.or_else(poetry)?;
+    // PEP 621 has a table with `text` or `file` here, and PEP 639 a string.
     let name = license
         .as_str()
         .or_else(|| license.get("text").and_then(toml::Value::as_str))?;
@@ -114,6 +119,7 @@ const SENTENCES: [(&str, &str); 6] = [
 /// The identifier of a licence's text.
 fn recognize(text: &str) -> Option<&'static str> {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    // Only the title is searched, as the texts of licences mention other licences.
     let title = words[..words.len().min(40)].join(" ");
     let whole = words.join(" ");
     let titled = TITLES.iter().find(|(says, _)| title.contains(says));

@@ -104,6 +104,7 @@ impl PackedCorpus {
         let folder = Path::new(CORPORA).join(&hex(&hasher.finalize())[..16]);
         let root = cache.root();
         fs::create_dir_all(root).map_err(PackError::io(root))?;
+        // In the cache itself, as `adopt` renames the folder within one file system.
         let made = tempfile::tempdir_in(root).map_err(PackError::io(root))?;
         let aside = made.path().join("corpus");
         for (name, text) in files {

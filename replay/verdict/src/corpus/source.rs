@@ -84,6 +84,7 @@ pub fn fetch(
         },
     )?;
     let unnamed = match &project.source {
+        // The pin does not depend on these files, so they may change without a new record.
         SourcePin::Path(path) => tree::unnamed_entries(path)?,
         _ => record.unnamed,
     };
@@ -284,6 +285,7 @@ impl Fetch<'_> {
         fs::create_dir(clone).map_err(CorpusError::io("creating", clone))?;
         let git = |arguments: &[&str]| {
             let mut git = Command::new(&self.toolchain.git);
+            // Neither git's configuration nor hooks decide over what is checked out.
             git.args(["-c", "core.hooksPath=/dev/null"])
                 .args(["-c", "core.autocrlf=false"])
                 .args(["-c", "core.fsmonitor=false"])
@@ -306,6 +308,7 @@ impl Fetch<'_> {
             }
             programs::run(&mut git, project, CHECK_NETWORK)
         };
+        // A template of the machine could bring hooks and ignore files.
         git(&["init", "--quiet", "--template="])?;
         git(&[
             "fetch",

@@ -437,10 +437,12 @@ fn an_archive_is_unpacked_without_its_top_folder() {
         (Kind::Symlink, "top/sub/link", "../a"),
         (Kind::Symlink, "top/dangling", "nowhere"),
         (Kind::Link, "top/hard", "top/a"),
+        (Kind::Link, "top/hard.sh", "top/sub/run.sh"),
     ]);
     assert_snapshot!(listed.unwrap(), @r#"
 f a
 f hard
+x hard.sh
 l sub/link -> ../a
 x sub/run.sh
 "#);

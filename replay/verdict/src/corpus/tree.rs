@@ -102,10 +102,12 @@ pub(super) fn unnamed_entries(root: &Path) -> Result<Vec<String>, CorpusError> {
 
 fn kept(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
+    // `hidden(false)` keeps files whose names begin with a dot.
     walk.hidden(false)
         .parents(false)
         .git_global(false)
         .git_exclude(false)
+        // A `.gitignore` has an effect without a `.git` folder, too.
         .require_git(false)
         .filter_entry(|entry| {
             entry.depth() == 0
@@ -189,6 +191,7 @@ pub(super) fn digest_of(root: &Path, entries: &[TreeEntry]) -> Result<String, Co
             }
         };
         hasher.update(kind);
+        // With their lengths, different paths and contents can't join to the same bytes.
         for part in [path.as_bytes(), &contents] {
             hasher.update((part.len() as u64).to_le_bytes());
             hasher.update(part);
@@ -232,6 +235,7 @@ pub(super) fn write_file(
         io::copy(contents, &mut file)?;
         file.flush()?;
         file.set_permissions(fs::Permissions::from_mode(mode))?;
+        // Writing to the file changes its time, so the time is set last.
         file.set_modified(fixed)
     };
     write().map_err(CorpusError::io("writing", path))
@@ -268,6 +272,7 @@ pub(super) fn check_links(project: &str, root: &Path) -> Result<(), CorpusError>
 /// Returns true if a link's target, by its text alone, is outside of the tree. Other links on the
 /// way can still lead out, so this is only the first of two checks.
 fn leaves(link: &str, target: &str) -> bool {
+    // The last component is the link itself, which is no folder.
     let mut depth = Path::new(link).components().count().saturating_sub(1);
     for part in Path::new(target).components() {
         match part {

@@ -236,10 +236,12 @@ class Plugin:
 
     def make_sentinels(self, session):
         """Collect the sentinels."""
+        # The names of the sentinels are not among the wanted ones.
         self.wanted = None
         folder = Path(tempfile.mkdtemp(prefix="fillrate-"))
         path = folder / f"test_{folder.name.replace('-', '_')}.py"
         path.write_text(SENTINELS, encoding="utf-8")
+        # Assertions are rewritten when a module is imported, so it must be registered before.
         pytest.register_assert_rewrite(path.stem)
         module = SentinelModule.from_parent(session, path=path)
         found = list(session.genitems(module))
@@ -366,6 +368,7 @@ class Plugin:
         """Order the tests as the instructions may say; the sentinels stay last."""
         ranks = self.instructions.get("ranks")
         if ranks:
+            # A test without a rank comes last, as do the sentinels; sorting is stable.
             items.sort(key=lambda item: ranks.get(item.nodeid, (len(items), 0)))
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -461,6 +464,7 @@ class Plugin:
             self.report.write("sentinel", id=name, outcome=outcome, message=message)
             return
         self.tests += 1
+        # A test whose function raised can't pass, unless its report was changed.
         if outcome == "passed" and (self.raised is not None or RAISED):
             self.report.write("broken", what=f"the outcome of {item.nodeid}")
         self.report.write(
@@ -561,6 +565,7 @@ def are_plain(items):
     """Return whether each item's id is its parent's and then its own name."""
     return all(
         item.nodeid == f"{item.parent.nodeid}::{item.name}"
+        # within() takes a bracket for the beginning of the parameters.
         and "[" not in item.nodeid.split("::")[0]
         for item in items
     )
@@ -673,6 +678,7 @@ def run(arguments, directory):
     before it loads any plugin.
     """
     plugin()
+    # ``python -m`` has the working directory here, and not the folder of a script.
     sys.path[0] = directory
     sys.argv = ["pytest", *arguments]
     runpy.run_module("pytest", run_name="__main__", alter_sys=True)

@@ -81,6 +81,7 @@ class FillrateReporter {
       event: "test",
       id,
       outcome: outcomes[result.status] ?? "skipped",
+      // From milliseconds to seconds, rounded to microseconds.
       seconds: Math.round((result.duration ?? 0) * 1000) / 1e6,
       message: message({ name: "", message: "", stack: (result.failureMessages ?? []).join("\n") }),
     });
@@ -111,6 +112,7 @@ class FillrateReporter {
       this.gatherCoverage();
       const end = { event: "end", tests: this.tests };
       if (results.runExecError) end.message = message(results.runExecError);
+      // Without its end, a report is not complete.
       if (!results.wasInterrupted) report.write(end);
     });
   }

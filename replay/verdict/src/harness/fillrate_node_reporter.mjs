@@ -63,6 +63,7 @@ export default async function* fillrate(source) {
   let tests = 0;
   for await (const { type, data } of source) {
     if (type === "test:start") {
+      // A test starts after the suites around it, each one level above the next.
       names.length = data.nesting;
       names.push(data.name);
     } else if (type === "test:pass" || type === "test:fail") {
@@ -74,6 +75,7 @@ export default async function* fillrate(source) {
   report.guard(() => {
     checkFramework();
     if (fault) collectError();
+    // Under node's runner, a file without tests is a test itself.
     else if (tests === 0) report.write({ event: "test", id: file, outcome: "passed", seconds: 0 });
     for (const event of coverage?.events() ?? []) report.write(event);
     report.write({ event: "end", marks: all.broken().map((what) => `changed ${what}`) });

@@ -133,8 +133,10 @@ class TestWatch:
                 names = os.read(reader, 1 << 16)
                 if not names:
                     return
+                # A read may end within a name, which the next one completes.
                 name = (name + names).split(b"\0")[-1]
                 continue
+            # `write` ignores every process but the owner.
             report.owner = os.getpid()
             message = f"it does not end within {seconds} s"
             report.write("collect_error", id=name.decode(), message=message)
@@ -336,6 +338,7 @@ class SnapshotPart:
             values = self.get(self.holder.__dict__)
         except KeyError:
             return False
+        # With a single name, `itemgetter` returns no tuple.
         if len(self.names) == 1:
             values = (values,)
         return all(map(same, values, self.values)) and all(
@@ -443,6 +446,7 @@ def frozen(value, left, depth):
         )
     if kind in (set, frozenset):
         return (kind.__name__, frozenset(frozen(part, left, depth + 1) for part in value))
+    # NaN differs from itself, and 0.0 equals -0.0; with their texts it is the other way.
     if kind in (float, complex):
         return (kind.__name__, repr(value))
     if kind in DATA:

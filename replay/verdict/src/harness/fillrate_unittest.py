@@ -120,6 +120,7 @@ def overrides_of(test):
 
 def format_exception(kind, error, trace):
     """Format an exception: its message first, then the traceback from the test on."""
+    # Frames of modules with this global are unittest's and this harness's, not the test's.
     while trace is not None and "__unittest" in trace.tb_frame.f_globals:
         trace = trace.tb_next
     said = "".join(traceback.format_exception_only(kind, error))
@@ -243,6 +244,7 @@ class Result(unittest.TestResult):
         run and passed: the last of them gets the error, as the last test of a
         class does in pytest.
         """
+        # A fixture's description is `setUpClass (module.Class)` or `setUpModule (module)`.
         what, _, scope = holder.description.partition(" (")
         scope = scope.rstrip(")")
         affected = [
@@ -267,6 +269,7 @@ class Result(unittest.TestResult):
         seconds = time.perf_counter() - self.started
         self.check_framework(test)
         outcome, message = self.judge()
+        # The test raised an exception that unittest takes for no failure.
         if outcome == "passed" and self.raised:
             outcome = "failed"
             error = self.raised[0]
@@ -299,6 +302,7 @@ class Result(unittest.TestResult):
             self.data.check(holder)
         if sys.gettrace() is not self.traced or sys.getprofile() is not None:
             self.report.write("broken", what="the interpreter's trace function")
+        # An attribute of the object would hide its class's method.
         for name in vars(self):
             if callable(getattr(Result, name, None)):
                 self.report.write("broken", what=f"the result's {name}")

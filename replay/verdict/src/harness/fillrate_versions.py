@@ -47,6 +47,7 @@ class Versions:
 
     def run(self):
         """Fork for each version; return its instructions in the fork, and never here."""
+        # `sigtimedwait` receives only a signal that is blocked.
         watched = {signal.SIGCHLD}
         signal.pthread_sigmask(signal.SIG_BLOCK, watched)
         for version in self.versions:
@@ -80,6 +81,7 @@ class Versions:
     def state(self):
         """Return what must be the same before each version."""
         files = self.files()
+        # The file differs in every version.
         files.pop(self.path, None)
         processes = {name for name in os.listdir("/proc") if name.isdigit()}
         return files, processes
@@ -107,6 +109,7 @@ def wait(child, deadline):
         if left <= 0:
             break
         signal.sigtimedwait({signal.SIGCHLD}, left)
+    # The fork may not have made its group yet.
     for kill, target in ((os.killpg, child), (os.kill, child)):
         try:
             kill(target, signal.SIGKILL)

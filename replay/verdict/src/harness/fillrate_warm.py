@@ -71,6 +71,8 @@ def load(names, directory):
             importlib.import_module(name)
         except BaseException:
             pass
+        # A package that failed to import the project is loaded only in part: each run loads it
+        # anew.
         for importer in keeper.take_importers():
             for known in [known for known in sys.modules if is_within(known, importer)]:
                 del sys.modules[known]
@@ -101,6 +103,7 @@ class ProjectKeeper:
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if not spec or not self.leads_inside([spec.origin, *(spec.submodule_search_locations or [])]):
             return None
+        # Every package on the stack, up to the one that is loaded, was importing this module.
         frame = sys._getframe(1)
         while frame and frame.f_code is not load.__code__:
             self.importers.add(str(frame.f_globals.get("__name__")).split(".")[0])
@@ -270,6 +273,7 @@ class ForkServer:
             line += self.socket.recv(1 << 16)
         self.task = json.loads(line)
         self.libc = ctypes.CDLL(None)
+        # Otherwise a fork could trace this process, or read its memory.
         self.libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
     def refuse(self, reason):

@@ -7,6 +7,14 @@ use serde::Serialize;
 
 use crate::error::VerdictError;
 
+/// Scripts of the folder `harness`, as name and contents.
+macro_rules! harness_scripts {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../harness/", $name)))),+]
+    };
+}
+pub(super) use harness_scripts;
+
 /// Instructions that the scripts read on their standard input: a line of JSON.
 #[derive(Serialize)]
 pub(super) struct RunInstructions<'a> {

@@ -1,10 +1,9 @@
 //! The jest runner.
 
-use fillrate_sandbox::{Bind, Overlay};
-
-use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
+use super::framework::TestFramework;
+use super::harness::harness_scripts;
 use super::layout::HARNESS;
-use super::vitest::{self, Vitest};
+use super::vitest::{self, NodeFramework, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 use crate::outcome::Evidence;
@@ -47,27 +46,12 @@ pub(super) struct Jest;
 
 impl TestFramework for Jest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "fillrate.jest.config.cjs",
-                include_str!("../harness/fillrate.jest.config.cjs"),
-            ),
-            (
-                "fillrate_jest.cjs",
-                include_str!("../harness/fillrate_jest.cjs"),
-            ),
-            (
-                "fillrate_jest_setup.cjs",
-                include_str!("../harness/fillrate_jest_setup.cjs"),
-            ),
-            (
-                "fillrate_report.cjs",
-                include_str!("../harness/fillrate_report.cjs"),
-            ),
-            (
-                "fillrate_source_map.cjs",
-                include_str!("../harness/fillrate_source_map.cjs"),
-            ),
+        harness_scripts![
+            "fillrate.jest.config.cjs",
+            "fillrate_jest.cjs",
+            "fillrate_jest_setup.cjs",
+            "fillrate_report.cjs",
+            "fillrate_source_map.cjs",
         ]
     }
 
@@ -113,30 +97,8 @@ impl TestFramework for Jest {
     }
 }
 
-impl SandboxView for Jest {
-    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        Vitest.binds(prepared)
-    }
-
-    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
-        Vitest.overlays(prepared)
-    }
-}
-
-impl TestIds for Jest {
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        Vitest.test_ids(path, names)
-    }
-
+impl NodeFramework for Jest {
     fn leave_out(&self, file: &str) -> Option<String> {
         Some(format!("{LEAVE_OUT}{file}"))
     }
 }
-
-impl WarmStart for Jest {
-    fn waits_for_instructions(&self) -> bool {
-        true
-    }
-}
-
-impl Compilation for Jest {}

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use fillrate_sandbox::{Bind, Overlay};
-
-use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
+use super::framework::TestFramework;
+use super::harness::harness_scripts;
 use super::layout::HARNESS;
-use super::vitest::{self, Vitest};
+use super::vitest::{self, NodeFramework, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 
@@ -24,19 +23,10 @@ pub(super) struct Mocha;
 
 impl TestFramework for Mocha {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "fillrate_mocha.cjs",
-                include_str!("../harness/fillrate_mocha.cjs"),
-            ),
-            (
-                "fillrate_report.cjs",
-                include_str!("../harness/fillrate_report.cjs"),
-            ),
-            (
-                "fillrate_source_map.cjs",
-                include_str!("../harness/fillrate_source_map.cjs"),
-            ),
+        harness_scripts![
+            "fillrate_mocha.cjs",
+            "fillrate_report.cjs",
+            "fillrate_source_map.cjs",
         ]
     }
 
@@ -73,26 +63,4 @@ impl TestFramework for Mocha {
     }
 }
 
-impl SandboxView for Mocha {
-    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        Vitest.binds(prepared)
-    }
-
-    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
-        Vitest.overlays(prepared)
-    }
-}
-
-impl TestIds for Mocha {
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        Vitest.test_ids(path, names)
-    }
-}
-
-impl WarmStart for Mocha {
-    fn waits_for_instructions(&self) -> bool {
-        true
-    }
-}
-
-impl Compilation for Mocha {}
+impl NodeFramework for Mocha {}

@@ -1,10 +1,9 @@
 //! The runner for Node's own test framework.
 
-use fillrate_sandbox::{Bind, Overlay};
-
-use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
+use super::framework::TestFramework;
+use super::harness::harness_scripts;
 use super::layout::HARNESS;
-use super::vitest::Vitest;
+use super::vitest::{NodeFramework, Vitest};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
 
@@ -13,27 +12,12 @@ pub(super) struct Node;
 
 impl TestFramework for Node {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "fillrate_node.mjs",
-                include_str!("../harness/fillrate_node.mjs"),
-            ),
-            (
-                "fillrate_node_file.mjs",
-                include_str!("../harness/fillrate_node_file.mjs"),
-            ),
-            (
-                "fillrate_node_reporter.mjs",
-                include_str!("../harness/fillrate_node_reporter.mjs"),
-            ),
-            (
-                "fillrate_report.cjs",
-                include_str!("../harness/fillrate_report.cjs"),
-            ),
-            (
-                "fillrate_source_map.cjs",
-                include_str!("../harness/fillrate_source_map.cjs"),
-            ),
+        harness_scripts![
+            "fillrate_node.mjs",
+            "fillrate_node_file.mjs",
+            "fillrate_node_reporter.mjs",
+            "fillrate_report.cjs",
+            "fillrate_source_map.cjs",
         ]
     }
 
@@ -51,30 +35,8 @@ impl TestFramework for Node {
     }
 }
 
-impl SandboxView for Node {
-    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        Vitest.binds(prepared)
-    }
-
-    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
-        Vitest.overlays(prepared)
-    }
-}
-
-impl TestIds for Node {
-    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
-        Vitest.test_ids(path, names)
-    }
-
+impl NodeFramework for Node {
     fn leave_out(&self, file: &str) -> Option<String> {
         Some(format!("--leave-out={file}"))
     }
 }
-
-impl WarmStart for Node {
-    fn waits_for_instructions(&self) -> bool {
-        true
-    }
-}
-
-impl Compilation for Node {}

@@ -17,6 +17,7 @@ use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
 use crate::corpus::{CorpusError, Prepared};
 use crate::error::VerdictError;
+use crate::judged_code::ChangedFile;
 use crate::outcome::Evidence;
 
 /// Runs the tests of one project.
@@ -41,8 +42,8 @@ const TEST_MARK: &str = "\"event\":\"test\",";
 /// Settings of one run of tests.
 #[derive(Clone)]
 pub(crate) struct TestRun<'a> {
-    /// Changed or new files, by their paths in the project, with their contents.
-    pub(crate) replaced: &'a [(&'a str, &'a str)],
+    /// Changed or new files.
+    pub(crate) replaced: &'a [ChangedFile<'a>],
     /// The tests to run; `None` selects all.
     pub(crate) select: Option<&'a [&'a str]>,
     /// The files whose lines are recorded by test; `None` disables recording.
@@ -57,10 +58,26 @@ pub(crate) struct TestRun<'a> {
 }
 
 impl<'a> TestRun<'a> {
+    /// A run of some tests to their end, without coverage.
+    pub(crate) fn new(
+        replaced: &'a [ChangedFile<'a>],
+        select: &'a [&'a str],
+        limits: Limits,
+    ) -> Self {
+        Self {
+            replaced,
+            select: Some(select),
+            coverage: None,
+            first_failure_ends: false,
+            test_time: None,
+            limits,
+        }
+    }
+
     pub(super) fn overlay_files(&self) -> impl Iterator<Item = Replaced> {
-        self.replaced.iter().map(|(path, contents)| Replaced {
-            path: (*path).into(),
-            content: (*contents).into(),
+        self.replaced.iter().map(|file| Replaced {
+            path: file.path.into(),
+            content: file.contents.into(),
         })
     }
 
@@ -73,7 +90,7 @@ impl<'a> TestRun<'a> {
             coverage: self.coverage,
             first_failure_ends: self.first_failure_ends,
             test_seconds: self.test_time.map(|time| time.as_secs()),
-            changed: self.replaced.iter().map(|(path, _)| *path).collect(),
+            changed: self.replaced.iter().map(|file| file.path).collect(),
         }
     }
 }
@@ -309,7 +326,7 @@ impl ProjectRunner {
                 project: self.prepared.project.name.clone(),
                 reason: error.to_string(),
             })?;
-        for (path, contents) in run.replaced {
+        for ChangedFile { path, contents } in run.replaced {
             let path = copy.join(path);
             let time = path.metadata().and_then(|metadata| metadata.modified());
             std::fs::write(&path, contents).map_err(cache_error)?;

@@ -5,6 +5,7 @@ use fillrate_sandbox::Bind;
 use super::framework::{
     Compilation, LoadedCode, Readiness, SandboxView, TestFramework, TestIds, WarmProgram, WarmStart,
 };
+use super::harness::harness_scripts;
 use super::layout::{HARNESS, REPOSITORY};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -27,39 +28,15 @@ const OPTIONS: [&str; 6] = [
 
 impl TestFramework for Pytest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "fillrate_harness.py",
-                include_str!("../harness/fillrate_harness.py"),
-            ),
-            (
-                "fillrate_options.py",
-                include_str!("../harness/fillrate_options.py"),
-            ),
-            (
-                "fillrate_pytest.py",
-                include_str!("../harness/fillrate_pytest.py"),
-            ),
-            (
-                "fillrate_compile.py",
-                include_str!("../harness/fillrate_compile.py"),
-            ),
-            (
-                "fillrate_warm.py",
-                include_str!("../harness/fillrate_warm.py"),
-            ),
-            (
-                "fillrate_swap.py",
-                include_str!("../harness/fillrate_swap.py"),
-            ),
-            (
-                "fillrate_report.py",
-                include_str!("../harness/fillrate_report.py"),
-            ),
-            (
-                "fillrate_versions.py",
-                include_str!("../harness/fillrate_versions.py"),
-            ),
+        harness_scripts![
+            "fillrate_harness.py",
+            "fillrate_options.py",
+            "fillrate_pytest.py",
+            "fillrate_compile.py",
+            "fillrate_warm.py",
+            "fillrate_swap.py",
+            "fillrate_report.py",
+            "fillrate_versions.py",
         ]
     }
 

@@ -3,6 +3,7 @@
 use fillrate_sandbox::Bind;
 
 use super::framework::{Compilation, SandboxView, TestFramework, TestIds, WarmStart};
+use super::harness::harness_scripts;
 use super::pytest::Pytest;
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -12,16 +13,7 @@ pub(super) struct Unittest;
 
 impl TestFramework for Unittest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "fillrate_report.py",
-                include_str!("../harness/fillrate_report.py"),
-            ),
-            (
-                "fillrate_unittest.py",
-                include_str!("../harness/fillrate_unittest.py"),
-            ),
-        ]
+        harness_scripts!["fillrate_report.py", "fillrate_unittest.py",]
     }
 
     fn sentinels(&self) -> &'static [&'static str] {

@@ -11,6 +11,7 @@ use fillrate_sandbox::{Bind, Overlay};
 use super::framework::{
     Compilation, LoadedCode, Readiness, SandboxView, TestFramework, TestIds, WarmProgram, WarmStart,
 };
+use super::harness::harness_scripts;
 use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
@@ -55,65 +56,60 @@ pub(super) fn refusal(prepared: &Prepared, name: &str, first: u32) -> Option<Str
     })
 }
 
+/// A framework that runs with the files that vitest's runs see, gives its tests ids of the same form
+/// and waits for its instructions.
+pub(super) trait NodeFramework {
+    /// The argument that leaves a file of tests out of every run; `None` if there is none.
+    fn leave_out(&self, _file: &str) -> Option<String> {
+        None
+    }
+}
+
+impl<T: NodeFramework> SandboxView for T {
+    fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
+        Vitest.binds(prepared)
+    }
+
+    fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
+        Vitest.overlays(prepared)
+    }
+}
+
+impl<T: NodeFramework> TestIds for T {
+    fn test_ids(&self, path: &str, names: &[String]) -> Vec<String> {
+        Vitest.test_ids(path, names)
+    }
+
+    fn leave_out(&self, file: &str) -> Option<String> {
+        NodeFramework::leave_out(self, file)
+    }
+}
+
+impl<T: NodeFramework> WarmStart for T {
+    fn waits_for_instructions(&self) -> bool {
+        true
+    }
+}
+
+impl<T: NodeFramework> Compilation for T {}
+
 impl TestFramework for Vitest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            (
-                "fillrate_coverage.mjs",
-                include_str!("../harness/fillrate_coverage.mjs"),
-            ),
-            (
-                "fillrate_select.mjs",
-                include_str!("../harness/fillrate_select.mjs"),
-            ),
-            (
-                "fillrate_sentinel.mjs",
-                include_str!("../harness/fillrate_sentinel.mjs"),
-            ),
-            (
-                "fillrate_source_map.cjs",
-                include_str!("../harness/fillrate_source_map.cjs"),
-            ),
-            (
-                "fillrate_vitest.mjs",
-                include_str!("../harness/fillrate_vitest.mjs"),
-            ),
-            (
-                "fillrate_vitest_host.mjs",
-                include_str!("../harness/fillrate_vitest_host.mjs"),
-            ),
-            (
-                "fillrate_vitest_open.mjs",
-                include_str!("../harness/fillrate_vitest_open.mjs"),
-            ),
-            (
-                "fillrate_vitest_pool.mjs",
-                include_str!("../harness/fillrate_vitest_pool.mjs"),
-            ),
-            (
-                "fillrate_vitest_run.mjs",
-                include_str!("../harness/fillrate_vitest_run.mjs"),
-            ),
-            (
-                "fillrate_vitest_tinypool.mjs",
-                include_str!("../harness/fillrate_vitest_tinypool.mjs"),
-            ),
-            (
-                "fillrate_vitest_transform.mjs",
-                include_str!("../harness/fillrate_vitest_transform.mjs"),
-            ),
-            (
-                "fillrate_vitest_versions.mjs",
-                include_str!("../harness/fillrate_vitest_versions.mjs"),
-            ),
-            (
-                "fillrate_vitest_versions_worker.mjs",
-                include_str!("../harness/fillrate_vitest_versions_worker.mjs"),
-            ),
-            (
-                "fillrate_vitest_worker.mjs",
-                include_str!("../harness/fillrate_vitest_worker.mjs"),
-            ),
+        harness_scripts![
+            "fillrate_coverage.mjs",
+            "fillrate_select.mjs",
+            "fillrate_sentinel.mjs",
+            "fillrate_source_map.cjs",
+            "fillrate_vitest.mjs",
+            "fillrate_vitest_host.mjs",
+            "fillrate_vitest_open.mjs",
+            "fillrate_vitest_pool.mjs",
+            "fillrate_vitest_run.mjs",
+            "fillrate_vitest_tinypool.mjs",
+            "fillrate_vitest_transform.mjs",
+            "fillrate_vitest_versions.mjs",
+            "fillrate_vitest_versions_worker.mjs",
+            "fillrate_vitest_worker.mjs",
         ]
     }
 

@@ -24,6 +24,8 @@ impl ReadFile {
         workspace: &Workspace,
         file: &WorkspaceFile,
     ) -> Result<Self, WorkspaceError> {
+        // If the file changes between the two reads, its stamp is too old, and it is read again
+        // later.
         let stamp = FileStamp::read(&file.absolute);
         Ok(Self::new(workspace.read(file)?, stamp))
     }

@@ -170,6 +170,8 @@ impl Learner {
         };
         let (learning, known) = {
             let _order = catching_up.lock();
+            // State and record must be of the same moment, as the record decides what is learnt
+            // again.
             let known = self.known.lock().clone();
             if self.changed.load(Ordering::Relaxed) * WORTH_KEEPING <= known.len() {
                 return Ok(());
@@ -180,6 +182,7 @@ impl Learner {
         let Some(write) = learning else {
             return Ok(());
         };
+        // Writing takes long, so it runs without the lock, and the model may learn meanwhile.
         let learnt = write();
         let parts = IndexParts::from([(PathBuf::from("learnt"), Arc::clone(&learnt))]);
         kept.save(&parts, known)?;

@@ -63,6 +63,7 @@ fn apply(session: &EditorSession, configuration: &Configuration) -> Option<Arc<E
                 current
             }
         };
+        // Calls of models that stay in use are not ended.
         (tuned, replaced.filter(|_| !same_models))
     };
     if let Some(replaced) = replaced {

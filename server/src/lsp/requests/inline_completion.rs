@@ -102,6 +102,7 @@ pub(in crate::lsp) async fn handle(
         params.fillrate.unwrap_or_default(),
     )
     .await?;
+    // Without a selected suggestion, the candidates replace nothing at the cursor.
     let selected = selected.unwrap_or_else(|| SelectedCompletion {
         range: Range::new(params.position, params.position),
         text: String::new(),

@@ -100,6 +100,7 @@ pub(super) fn mix(mut key: u64) -> u64 {
 
 /// Returns the key of a context.
 pub(super) fn key(classes: &[Class]) -> u64 {
+    // `mix(0)` is 0, so without the 1, leading classes of number 0 would not change the key.
     classes
         .iter()
         .fold(0, |key, class| mix(key).wrapping_add(u64::from(*class) + 1))
@@ -204,6 +205,7 @@ impl Followers {
         let mut less_counts = less.counts.iter().peekable();
         let mut counts = SmallVec::with_capacity(self.counts.len());
         for &(symbol, count) in &self.counts {
+            // Both lists are sorted by symbol, so one pass finds the counts to subtract.
             let taken = less_counts
                 .next_if(|entry| entry.0 == symbol)
                 .map_or(0, |entry| entry.1);
@@ -258,6 +260,8 @@ impl Counts {
     pub(super) fn learn(&mut self, sequence: Sequence, first: usize) -> u32 {
         count(&mut self.followers, &sequence, first, Followers::add);
         let next = (self.kept.texts() + self.sequences.len()) as u32;
+        // Numbers of forgotten texts are used again, so the list does not grow with each edit of a
+        // file.
         let number = self.free.pop().unwrap_or(next);
         for index in first.max(SHORTEST)..sequence.classes.len() {
             let key = key(&sequence.classes[index - SHORTEST..index]);
@@ -278,6 +282,8 @@ impl Counts {
     /// Forgets a text. Afterwards the counts are as if it had never been learnt.
     pub(super) fn forget(&mut self, number: u32) {
         let Some(index) = (number as usize).checked_sub(self.kept.texts()) else {
+            // The kept tables never change: the counts of a text gone from them are subtracted at
+            // look-up.
             if self.gone.insert(number)
                 && let Some(sequence) = self.kept.sequence(number)
             {
@@ -289,6 +295,8 @@ impl Counts {
             return;
         };
         count(&mut self.followers, &sequence, 0, Followers::take);
+        // Contexts that only this text had are removed, or each edit would leave empty entries
+        // behind.
         for (order, table) in (1..).zip(&mut self.followers) {
             for classes in sequence.classes.windows(order) {
                 let key = key(classes);
@@ -384,6 +392,7 @@ impl Counts {
                 continue;
             };
             let index = index as usize;
+            // Different contexts may share a key, so the tokens themselves are compared.
             let agreeing = sequence.classes[..index]
                 .iter()
                 .rev()

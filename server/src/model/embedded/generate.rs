@@ -169,6 +169,7 @@ impl Knowledge<'_> {
         let mut left = 1.0;
         let mut give = |total: u32, counts: &[(Symbol, u32)]| {
             if total > 0 {
+                // Each distinct follower is evidence that others, not seen yet, may follow too.
                 let kinds = ESCAPE * counts.len() as f64;
                 let all = f64::from(total) + kinds;
                 receive(left / all, counts);
@@ -184,6 +185,8 @@ impl Knowledge<'_> {
             .visit(context, |_, length, symbol| hits[1].add(length, symbol));
         self.repository.visit(context, |number, length, symbol| {
             if Some(number) != self.left_out {
+                // A file of the folder counts in the repository as well, since the caches are
+                // nested.
                 if (self.in_folder)(number) {
                     hits[2].add(length, symbol);
                 }
@@ -191,6 +194,7 @@ impl Knowledge<'_> {
             }
         });
         let mut seen: [Tally; 4] = Default::default();
+        // Positions that agree in more tokens also agree in fewer, so the tallies are never reset.
         for order in (SHORTEST..=LONGEST).rev() {
             for (hits, tally) in hits.iter().zip(&mut seen) {
                 for symbol in hits.of_length(order) {
@@ -202,6 +206,7 @@ impl Knowledge<'_> {
             }
         }
         for order in (1..SHORTEST).rev() {
+            // The tables of short contexts do not distinguish folders, so these have three caches.
             let repository = self.short(context, order);
             for followers in [
                 self.own_followers(context, order),
@@ -359,6 +364,7 @@ impl Sampling {
         let all: f64 = choices.iter().map(|choice| choice.1).sum();
         let weights: Vec<f64> = choices
             .iter()
+            // At temperature *T*, a choice of probability *p* has the weight *p*^(1/*T*).
             .map(|choice| (choice.1 / all).powf(1.0 / self.temperature))
             .collect();
         let whole: f64 = weights.iter().sum();
@@ -380,6 +386,7 @@ impl Sampling {
             }
             rest -= weight;
         }
+        // Rounding may leave a remainder after the last weight.
         choices[..kept].last().copied()
     }
 }
@@ -472,6 +479,8 @@ impl Start {
                 });
             }
             if last.line_break.is_some() {
+                // The indentation may go on after the cursor, so the break is tried from the state
+                // before it.
                 let mut outer = first.clone();
                 lex(&prefix[..start], &mut outer);
                 begun.push(Begun {
@@ -519,6 +528,7 @@ impl After {
             .find(|line| !line.is_empty())
             .unwrap_or_default()
             .to_owned();
+        // Far more bytes than `LOOK_AHEAD` tokens have.
         let begin = &suffix[..suffix.floor_char_boundary(1000)];
         let mut indents = Indents::default();
         let mut tokens = Vec::new();
@@ -585,6 +595,8 @@ impl Writer<'_, '_> {
                 let mut choices = self.knowledge.next(&pen.context);
                 if let Some((end, probability)) = self.end(pen, &choices) {
                     let score = pen.log_probability + probability.ln();
+                    // The tokens after the cursor only lower the score, so this skips no line that
+                    // could win.
                     if score > beaten {
                         lines.push(Line {
                             pen: pen.clone(),
@@ -606,6 +618,7 @@ impl Writer<'_, '_> {
             }
             grown.sort_by(|a, b| {
                 b.2.total_cmp(&a.2)
+                    // The choices come in arbitrary order, so ties need a fixed one.
                     .then(a.0.cmp(&b.0))
                     .then_with(|| self.knowledge.compare(&a.1, &b.1))
             });
@@ -632,6 +645,7 @@ impl Writer<'_, '_> {
                 .collect();
         }
         if lines.is_empty() {
+            // No line ended within the limits, so the best unfinished one is the result.
             lines.extend(active.into_iter().take(1).map(|pen| Line {
                 score: pen.log_probability,
                 end: LineEnd::Stop,
@@ -672,6 +686,8 @@ impl Writer<'_, '_> {
         for (class, indentation) in &self.after.tokens {
             let class = match indentation {
                 Some(indentation) => {
+                    // The form of a break depends on the indentation that is open at the end of the
+                    // line before.
                     let form = indents.move_to(1, indentation).form(false);
                     self.knowledge.vocabulary.find(&form).unwrap_or(UNKNOWN)
                 }
@@ -730,11 +746,13 @@ impl Writer<'_, '_> {
         let home = pen.indents.current().to_owned();
         while let LineEnd::Break(choice) = end {
             end = LineEnd::Stop;
+            // The rest of the cursor's line would follow the last of the added lines.
             if self.after.on_line.is_some() {
                 break;
             }
             let mut further = pen.clone();
             self.put(&mut further, choice);
+            // A line that is indented less than the cursor's is outside of its block.
             if !further.indents.current().starts_with(&home) {
                 break;
             }
@@ -742,6 +760,8 @@ impl Writer<'_, '_> {
             let next = self.greedy_line(&mut further);
             let line = further.text[begin..].trim();
             let before = pen.text.lines().next_back().unwrap_or_default().trim();
+            // A line repeated at once begins a loop, and the line after the cursor is in the file
+            // already.
             if line.is_empty()
                 || line == before
                 || line == self.after.next_line
@@ -802,6 +822,8 @@ impl Writer<'_, '_> {
             if !begun.is_break {
                 return text.strip_prefix(&begun.text).map(str::to_owned);
             }
+            // A break is counted as a change of indentation, so its text is only known after
+            // applying it.
             let mut indents = begun.indents.clone();
             indents.take(&LineBreak::from_form(text)?);
             indents
@@ -836,6 +858,8 @@ impl Writer<'_, '_> {
             };
             match pens.iter_mut().find(alike) {
                 Some(other) => {
+                    // Both write the same text, so their probabilities add up, not their
+                    // logarithms.
                     let sum = other.log_probability.exp() + pen.log_probability.exp();
                     other.log_probability = sum.ln();
                 }
@@ -908,6 +932,7 @@ fn near_end(text: &str) -> &str {
     let Some(over) = text.len().checked_sub(OWN_TEXT) else {
         return text;
     };
+    // Rounding up to steps keeps the start in place while a person types a few thousand bytes.
     let least = over.div_ceil(OWN_TEXT_STEP) * OWN_TEXT_STEP;
     let least = text.ceil_char_boundary(least);
     match text[least..].find('\n') {

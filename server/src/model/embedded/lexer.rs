@@ -55,6 +55,8 @@ impl Indents {
     /// Moves to a line with this indentation. Returns the line break that leads there.
     pub(super) fn move_to(&mut self, breaks: usize, indentation: &str) -> LineBreak {
         let before = self.0.len();
+        // Indentations that the line does not begin with have ended, even if it is indented as
+        // deeply.
         while self
             .0
             .last()
@@ -193,6 +195,7 @@ fn token_length(text: &str) -> usize {
         return text.find(|other| !is_word(other)).unwrap_or(text.len());
     }
     let second = text.as_bytes().get(first.len_utf8());
+    // The second character of every longer operator is punctuation, so most need no search.
     if second.is_some_and(u8::is_ascii_punctuation)
         && let Some(operator) = OPERATORS
             .iter()

@@ -48,6 +48,7 @@ impl SettledText {
         if own.prefix.len() + own.suffix.len() <= MOST_UNSETTLED {
             return None;
         }
+        // Text near the cursor is about to change, which would make a settled part invalid.
         let most = own.prefix.len().saturating_sub(LEAST_UNSETTLED);
         let most = own.prefix.floor_char_boundary(most);
         let most = own.prefix[..most].rfind('\n').unwrap_or(0);
@@ -78,6 +79,7 @@ impl SettledText {
         let is_same =
             generation == self.generation && own.start == self.start && *own.suffix == *self.suffix;
         let rest = own.prefix.strip_prefix(&*self.prefix)?;
+        // If the rest began in the middle of a token, the settled part would end with half of one.
         let begins_with_break = rest
             .trim_start_matches([' ', '\t'])
             .starts_with(['\n', '\r']);
@@ -88,6 +90,7 @@ impl SettledText {
     /// Returns the counts of the rest of the text before the cursor.
     pub(super) fn count_rest(&self, rest: &str, vocabulary: &mut Extended<'_>) -> Counts {
         let mut sequence = self.context.end(LONGEST);
+        // The symbols of the context are counted in the settled part already.
         let known = sequence.symbols().len();
         sequence.read_on(rest, &mut self.indents.clone(), vocabulary);
         let mut counts = Counts::default();

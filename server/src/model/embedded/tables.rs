@@ -73,6 +73,7 @@ impl KeptTables {
     /// Opens the tables that [`LearntTexts::encode`] wrote; `None` if the bytes are not of this
     /// format.
     pub(super) fn read(bytes: Arc<Vec<u8>>) -> Option<Self> {
+        // The last eight bytes are the length of the footer before them.
         let (rest, length) = bytes.split_last_chunk()?;
         let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
         let (rest, footer) = rest.split_at_checked(rest.len().checked_sub(length)?)?;
@@ -144,6 +145,7 @@ impl KeptTables {
     pub(super) fn followers(&self, order: usize, key: u64) -> Option<Followers> {
         let values = self.values(order - 1, key)?;
         let section = TABLES + 4 * (order - 1) + VALUES;
+        // The values are pairs of a symbol and its count, and the ends of keys count pairs.
         let counts: SmallVec<[(Symbol, u32); 2]> = values
             .map(|pair| {
                 let symbol = self.number(section, 2 * pair);
@@ -229,6 +231,7 @@ impl KeptTables {
     /// Returns the range of a key's values in a table.
     fn values(&self, table: usize, key: u64) -> Option<Range<usize>> {
         let first = TABLES + 4 * table;
+        // The keys are stored mixed, so that their first bits spread evenly over the buckets.
         let wanted = mix(key);
         let index = self
             .bucket(first + BUCKETS, wanted)
@@ -239,6 +242,7 @@ impl KeptTables {
 
     /// Returns the range of the keys that share a bucket with a mixed key.
     fn bucket(&self, section: usize, key: u64) -> Range<usize> {
+        // A table has one bound more than buckets, whose number is a power of two.
         let Some(buckets) = self.count(section).checked_sub(1) else {
             return 0..0;
         };
@@ -369,12 +373,14 @@ impl TextClasses {
     fn table(&self, order: usize, tokens: &[u8]) -> Table {
         let mut table = Table::default();
         let parts: Vec<usize> = (0..1 << PART_BITS).collect();
+        // One part per thread at a time bounds the memory for the entries.
         for together in parts.chunks(rayon::current_num_threads()) {
             let sorted = together.par_iter().map(|part| {
                 let mut entries = self.entries(order, tokens, *part);
                 entries.sort_unstable();
                 Table::of_sorted(&entries, order < SHORTEST)
             });
+            // Parts come in the order of their keys, so the concatenated table is sorted.
             for part in sorted.collect::<Vec<_>>() {
                 table.append(part);
             }
@@ -470,6 +476,7 @@ impl Sections {
 /// Returns the start of each bucket of sorted keys, and the end of the last. A bucket has about
 /// four keys.
 fn bucket_bounds(keys: &[u64]) -> Vec<u32> {
+    // At least one bit, since `bucket_of` can't shift a key by all its 64 bits.
     let bits = (keys.len() / 4).max(2).ilog2();
     let mut bounds = vec![0; (1 << bits) + 1];
     for key in keys {

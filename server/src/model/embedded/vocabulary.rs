@@ -68,6 +68,7 @@ pub(super) trait Intern {
         };
         let symbol = match self.find(text) {
             Some(symbol) => symbol,
+            // A known symbol has its class already, so only a new one needs it.
             None => {
                 let class = (text != class_text).then(|| self.intern(class_text, None));
                 self.intern(text, class)
@@ -80,6 +81,7 @@ pub(super) trait Intern {
 impl Default for Vocabulary {
     fn default() -> Self {
         let mut empty = Self::empty();
+        // The first two numbers are those of `START` and `CUT`.
         empty.intern("", None);
         empty.intern(" ", None);
         empty
@@ -91,6 +93,7 @@ impl Vocabulary {
     pub(super) fn of_kept(kept: Arc<KeptTables>) -> Self {
         Self {
             kept,
+            // The kept symbols begin with `START` and `CUT` themselves.
             ..Self::empty()
         }
     }

@@ -181,6 +181,7 @@ fn is_version(part: &str) -> bool {
         return false;
     };
     let letters = rest.trim_start_matches(|character: char| character.is_ascii_digit());
+    // At least one digit follows the `v`.
     letters.len() < rest.len()
         && letters
             .chars()

@@ -48,6 +48,7 @@ impl Body {
             [only] if matches!(only.as_str(), "gzip" | "x-gzip") => {
                 Decoder::Gzip(MultiGzDecoder::new(Vec::new()))
             }
+            // In HTTP, `deflate` means the zlib format: RFC 9110, §8.4.1.2.
             [only] if only == "deflate" => Decoder::Zlib(ZlibDecoder::new(Vec::new())),
             several => Decoder::Other(several.join(", ")),
         };
@@ -85,6 +86,7 @@ impl Body {
             };
         }
         let written = match &mut self.decoder {
+            // Without the flush, the decoder may hold back text of a stream.
             Decoder::Gzip(decoder) => decoder
                 .write_all(&bytes)
                 .and_then(|()| decoder.flush())

@@ -66,6 +66,7 @@ impl Drafts {
             Some(_) => draft.text.len(),
             None => draft.text.len() - open_stop(&draft.text[draft.safe..], stops),
         };
+        // A candidate that ends without any text is announced, too.
         let news = safe > draft.safe || (end.is_some() && !draft.announced);
         draft.safe = safe;
         draft.finish = end;

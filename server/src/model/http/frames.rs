@@ -89,6 +89,7 @@ impl Frames {
                 continue;
             }
             match byte {
+                // A CRLF ends one line, even if its two bytes arrive in different pieces.
                 b'\n' if self.after_return => self.after_return = false,
                 b'\n' | b'\r' => {
                     self.after_return = byte == b'\r';
@@ -106,6 +107,7 @@ impl Frames {
     /// Ends the response and returns the remaining frames.
     pub(super) fn end(&mut self) -> Vec<Frame> {
         let mut frames = Vec::new();
+        // The last line may lack its end.
         if self.form != BodyForm::Whole && !self.pending.is_empty() {
             self.end_line(b'\n', &mut frames);
         }

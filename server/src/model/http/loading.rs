@@ -53,6 +53,7 @@ impl Loading {
         self.timeout?;
         let mut changes = self.state.subscribe();
         loop {
+            // Check and change are one step, so that only one of several requests leads.
             let leads = self.state.send_if_modified(|state| {
                 let is_cold = *state == LoadState::Cold;
                 if is_cold {
@@ -63,6 +64,7 @@ impl Loading {
             if leads {
                 return Some(LoadLead(Arc::clone(&self.state)));
             }
+            // If the leading request fails, the state is cold again, and another request leads.
             let state = changes.wait_for(|state| *state != LoadState::Loading).await;
             if state.is_ok_and(|state| *state == LoadState::Warm) {
                 return None;
@@ -81,6 +83,7 @@ impl LoadLead {
 impl Drop for LoadLead {
     fn drop(&mut self) {
         self.0.send_if_modified(|state| {
+            // After `answered` the state is warm, and dropping the right changes nothing.
             let is_open = *state == LoadState::Loading;
             if is_open {
                 *state = LoadState::Cold;

@@ -84,6 +84,7 @@ impl Pacing {
         let until = match status {
             401 => None,
             429 | 503 | 529 => {
+                // A longer shift could overflow, and the pause is bounded anyway.
                 let doubled = FIRST_PAUSE.saturating_mul(1 << state.overloads.min(16));
                 state.overloads += 1;
                 let pause = retry_after.unwrap_or(doubled.min(LONGEST_PAUSE));

@@ -80,6 +80,7 @@ impl Parameters {
                 remove(body, name);
             }
         }
+        // Servers reject a second limit, so one from the settings replaces the protocol's own.
         if self
             .added
             .keys()
@@ -182,6 +183,7 @@ pub(super) fn without_texts(body: Value) -> Map<String, Value> {
 /// Removes the member of a body at a dotted path, and returns it.
 fn remove(body: &mut Value, path: &str) -> Option<Value> {
     match path.split_once('.') {
+        // A member whose name contains the dot itself takes precedence.
         Some((first, rest)) if body.get(path).is_none() => remove(body.get_mut(first)?, rest),
         _ => body.as_object_mut()?.shift_remove(path),
     }

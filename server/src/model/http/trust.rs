@@ -46,6 +46,7 @@ pub(super) fn trusting(path: &Path) -> Result<ClientConfig, ModelError> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
+    // Without ALPN, no server would choose HTTP/2.
     configuration.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(configuration)
 }

@@ -327,6 +327,7 @@ func list[T any](run *Run, arguments ...string) ([]T, error) {
 		return nil, err
 	}
 	var all []T
+	// The output is one object after the other, and no list.
 	decoder := json.NewDecoder(bytes.NewReader(output))
 	for {
 		var one T
@@ -357,6 +358,7 @@ func (run *Run) selectedPackages() error {
 		}
 		run.packages = append(run.packages, &Package{path, folder, run.packageName(inside)})
 	}
+	// The order of a map differs from run to run.
 	sort.Slice(run.packages, func(i, j int) bool {
 		return run.packages[i].folder < run.packages[j].folder
 	})
@@ -431,7 +433,9 @@ func (run *Run) runTests() error {
 	if err != nil {
 		return err
 	}
+	// With `-count=1` no outcome comes from the cache; the sandbox has the limit of time.
 	arguments := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=0", "-overlay=" + overlay}
+	// Without a pattern all tests run, and those that are not selected are not reported.
 	if pattern := run.pattern(); run.selected != nil && len(pattern) < longestPattern {
 		arguments = append(arguments, "-run="+pattern)
 	}
@@ -442,6 +446,7 @@ func (run *Run) runTests() error {
 	command := run.command(arguments...)
 	command.Env = append(os.Environ(), tokenKey+"="+run.Token)
 	command.Stderr = os.Stderr
+	// A group of its own, so that a signal reaches the tests' processes too.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -486,6 +491,7 @@ func (run *Run) pattern() string {
 // take reads an event; returns whether one of the tests has failed.
 func (run *Run) take(event Event) bool {
 	if event.Action == "build-output" {
+		// The path of a package built for a test has that test after it: `a/b [a/b.test]`.
 		path, _, _ := strings.Cut(event.ImportPath, " ")
 		run.noteBroken(path, event.Output)
 		return false
@@ -666,6 +672,7 @@ func buildOptions(options []string) []string {
 type Counts map[string]map[[2]int]int
 
 func (run *Run) recordPackage(one *Package, program string, names []string, wanted map[string]bool) {
+	// No test has an empty name, so only initialisation runs, and `TestMain`.
 	atStart := run.counts(one, program, "^$")
 	run.reportLines("", atStart, nil, wanted)
 	waiting := make(chan string)
@@ -706,6 +713,7 @@ func (run *Run) counts(one *Package, program, pattern string) Counts {
 	// A test that fails alone has run lines all the same.
 	_ = command.Run()
 	counts := Counts{}
+	// A line is `FILE:LINE.COLUMN,LINE.COLUMN STATEMENTS COUNT`.
 	line := regexp.MustCompile(`^(.+):(\d+)\.\d+,(\d+)\.\d+ \d+ (\d+)$`)
 	scanner := bufio.NewScanner(profile)
 	for scanner.Scan() {

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sort"
 	"strings"
 )
 
@@ -49,6 +50,7 @@ type Checker struct {
 
 // checkFiles answers a line for every line on the standard input.
 func checkFiles(root string, arguments []string) error {
+	// The first line, `{}`, instructs nothing.
 	if _, err := readLine(os.Stdin); err != nil {
 		return err
 	}
@@ -110,6 +112,7 @@ func newChecker(run *Run) (*Checker, error) {
 			GoVersion string
 		}
 	}
+	// With `-export`, packages are compiled, and each has the path of the file with its types.
 	all, err := list[listed](run, "-e", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Module")
 	if err != nil {
 		return nil, err
@@ -227,15 +230,23 @@ func sentences(err error) string {
 // typeErrors returns what is wrong with a package in which a file is replaced, a line for each error.
 func (checker *Checker) typeErrors(known *CheckedPackage, path string, changed *ast.File) string {
 	var lines []string
+	// With a function for errors, the check goes on after the first one.
 	settings := types.Config{
 		GoVersion: known.version,
 		Importer:  checker.importer,
 		Sizes:     types.SizesFor("gc", runtime.GOARCH),
 		Error:     func(err error) { lines = append(lines, err.Error()) },
 	}
+	var names []string
+	for name := range known.files {
+		names = append(names, name)
+	}
+	// A map has no order, and the errors' order is the files'.
+	sort.Strings(names)
 	var files []*ast.File
-	for file, parsed := range known.files {
-		if file == path {
+	for _, name := range names {
+		parsed := known.files[name]
+		if name == path {
 			parsed = changed
 		}
 		files = append(files, parsed)

@@ -31,6 +31,7 @@ final class ClassFace {
     /** A text that is equal for two versions of a class which no other can tell apart. */
     static String of(byte[] bytes) throws IOException {
         DataInputStream input = new DataInputStream(new ByteArrayInputStream(bytes));
+        // The magic number and the version have eight bytes together.
         input.readLong();
         ClassFace face = new ClassFace(input, input.readUnsignedShort());
         face.readConstants();
@@ -45,9 +46,12 @@ final class ClassFace {
                 case 3, 4 -> constants[index] = tag + ":" + input.readInt();
                 case 5, 6 -> {
                     constants[index] = tag + ":" + input.readLong();
+                    // A `long` or `double` takes two entries of the constant pool (JVMS, §4.4.5).
                     index++;
                 }
+                // Each of these is the index of a text.
                 case 7, 8, 16, 19, 20 -> constants[index] = input.readUnsignedShort();
+                // A method handle has three bytes, and each of the others four.
                 case 15 -> input.skipBytes(3);
                 default -> input.skipBytes(4);
             }
@@ -68,6 +72,7 @@ final class ClassFace {
             face.append(' ').append(constant(input.readUnsignedShort()));
         }
         TreeSet<String> members = new TreeSet<>();
+        // Fields, then methods: both have the same layout.
         for (int kind = 0; kind < 2; kind++) {
             for (int left = input.readUnsignedShort(); left > 0; left--) {
                 int flags = input.readUnsignedShort();
@@ -130,6 +135,7 @@ final class ClassFace {
                 for (int left = input.readUnsignedShort(); left > 0; left--) {
                     String of = constant(input.readUnsignedShort());
                     String outer = constant(input.readUnsignedShort());
+                    // The simple name, which the full name contains.
                     input.readUnsignedShort();
                     int flags = input.readUnsignedShort();
                     // Others are only named in it, as is one by every class that joins texts.

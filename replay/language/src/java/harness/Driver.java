@@ -205,6 +205,7 @@ final class Driver {
         Map<String, Outcome> sentinels = new TreeMap<>();
         Process process = waiting;
         if (!sources.hasUsualClassPath()) {
+            // The waiting process has the usual class path.
             waiting.destroyForcibly();
             process = start(sources.classPath(), List.of(), "run");
         }
@@ -212,7 +213,9 @@ final class Driver {
         int status;
         try (BufferedReader reader = reader(process)) {
             for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                // A negative limit keeps empty parts at the end.
                 String[] parts = line.split("\t", -1);
+                // Lines without the mark are what tests print.
                 if (parts.length != 5 || !parts[0].equals(mark)) {
                     System.err.println(line);
                     continue;

@@ -142,6 +142,7 @@ final class Recorder extends TreeScanner<Void, Void> {
         if (of.getCaseKind() == CaseTree.CaseKind.STATEMENT) {
             List<? extends StatementTree> inside = of.getStatements();
             if (!inside.isEmpty()) {
+                // A case is no statement, so its line is recorded with the first one in it.
                 add(start(inside.get(0)), hit(start(of)));
             }
             statements(inside);
@@ -152,6 +153,7 @@ final class Recorder extends TreeScanner<Void, Void> {
             scan(body, null);
             return null;
         }
+        // `case A -> value;` becomes a block that yields the value.
         boolean yields = !(body instanceof StatementTree);
         int end = end(body);
         int close = yields ? text.indexOf(';', end) + 1 : end;
@@ -167,6 +169,7 @@ final class Recorder extends TreeScanner<Void, Void> {
             scan(body, null);
             return;
         }
+        // In braces, the record and the body are one statement.
         add(start(body), "{" + hit(start(body)));
         within(start(body), body);
         add(end(body), "}");

@@ -58,6 +58,7 @@ final class Runner {
         PrintStream output =
                 new PrintStream(
                         new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
+        // What the project prints must not be among the lines of this program.
         System.setOut(System.err);
         warmUp();
         List<String> lines =
@@ -127,6 +128,7 @@ final class Runner {
             for (int depth = 0; depth < inner.length; depth++) {
                 name += depth == 0 ? "" : "$" + inner[depth - 1];
                 try {
+                    // Without initialisation, which would run code of the project.
                     classes.add(Class.forName(name, false, loader));
                 } catch (ClassNotFoundException | LinkageError error) {
                     System.err.println(error);
@@ -163,6 +165,7 @@ final class Runner {
             urls.add(Path.of(folder).toUri().toURL());
         }
         for (String id : selected) {
+            // Only the lines count here, not the outcome.
             Runner one = new Runner(new PrintStream(OutputStream.nullOutputStream()), mark, Set.of(id));
             Lines.clear();
             try (URLClassLoader loader =
@@ -242,6 +245,7 @@ final class Runner {
                         end(test, "passed", "");
                     }
                 }
+                // An assumption of the test does not hold.
                 case ABORTED -> end(test, "skipped", message);
                 default -> {
                     failed = true;

@@ -97,9 +97,11 @@ final class Sources {
         Sources sources = new Sources(environment, built, project, project, also, built, Set.of());
         Path output = Files.createDirectories(built.resolve(CLASSES));
         Set<String> names = sources.digests.keySet();
+        // A file that needs a refused one is refused only once that is left out.
         while (sources.javac(names, output, List.of(), Map.of()).isPresent()) {
             deleteInside(output);
             if (!names.removeAll(sources.refused)) {
+                // The errors are in none of the files that are left.
                 names.clear();
             }
             if (names.isEmpty()) {
@@ -184,6 +186,7 @@ final class Sources {
         Path index = built.resolve(INDEX);
         if (Files.exists(index)) {
             for (String line : Files.readAllLines(index)) {
+                // A digest has 64 digits, and a space follows it.
                 before.put(line.substring(65), line.substring(0, 64));
             }
         }
@@ -247,6 +250,7 @@ final class Sources {
         try (Stream<Path> walk = Files.walk(folder)) {
             inside = new ArrayList<>(walk.filter(path -> !path.equals(folder)).toList());
         }
+        // Reversed, a folder comes after all that it holds.
         Collections.reverse(inside);
         for (Path path : inside) {
             Files.delete(path);
@@ -341,6 +345,7 @@ final class Sources {
             said.append(file).append(':').append(one.getLineNumber()).append(": ");
             said.append(one.getMessage(Locale.ROOT)).append('\n');
         }
+        // An error may be in no file, such as one of the options.
         if (refused.isEmpty()) {
             refused.add(root.relativize(project).toString());
         }
@@ -351,6 +356,7 @@ final class Sources {
         List<Path> seen = new ArrayList<>(classPath);
         seen.addAll(jars);
         seen.add(Driver.ownFolder());
+        // Without a source path and implicit classes, only the named files are compiled.
         return List.of(
                 "-g", "-nowarn", "-parameters", "-encoding", "UTF-8", "-implicit:none",
                 "-Xmaxerrs", "20", "-cp", Driver.joined(seen), "-sourcepath", "",

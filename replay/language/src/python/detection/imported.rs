@@ -68,6 +68,7 @@ pub(super) fn provides(requirement: &str, module: &str) -> bool {
     let bare = ["python-", "py"]
         .iter()
         .find_map(|it| name.strip_prefix(it));
+    // `psycopg2-binary` has the module `psycopg2`.
     let bare = bare.unwrap_or(&name).trim_end_matches("-binary");
     let module = module.to_lowercase().replace('_', "-");
     let other = OTHER_NAMES.contains(&(&module, &name));

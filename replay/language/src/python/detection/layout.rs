@@ -80,6 +80,7 @@ impl PythonLayout {
             });
         }
         let usual = ["src", ".", "lib", "python", "Lib"].map(str::to_owned);
+        // A folder with an `__init__.py` is itself a package, not a folder of packages.
         let others = files.folders_in(".").into_iter().filter(|name| {
             !OTHER_FOLDERS.contains(name) && !files.has(&format!("{name}/__init__.py"))
         });
@@ -188,6 +189,7 @@ impl PythonLayout {
         let mut globs: Vec<String> = sources.chain(without.map(str::to_owned)).collect();
         for pattern in patterns {
             let pattern = format!("!{pattern}");
+            // As a pattern of tests, `*.py` would exclude every source.
             if pattern != "!*.py" && !globs.contains(&pattern) {
                 globs.push(pattern);
             }

@@ -89,6 +89,7 @@ impl Metadata {
             test_names,
             ..Self::default()
         };
+        // The strongest metadata comes last: it replaces values of those before.
         metadata.add_script(&script);
         metadata.add_setup(&setup);
         metadata.add_pyproject(&pyproject);
@@ -106,6 +107,7 @@ impl Metadata {
         self.name = quoted_after(script, "name");
         self.requires_python = quoted_after(script, "python_requires");
         if let Some(after) = script.split("package_dir").nth(1) {
+            // In `package_dir={"": "src"}`, the empty key means the folder of all packages.
             let words: Vec<&str> = after.split(['"', '\'']).take(4).collect();
             if let [_, "", _, folder] = words[..] {
                 self.package_folders.push(folder.to_owned());
@@ -301,11 +303,13 @@ impl RequirementList {
     pub(super) fn parse(text: &str) -> Self {
         let mut list = Self::default();
         for line in text.lines() {
+            // pip reads `#` as a comment only after white space, as it may be part of a URL.
             let line = line.split(" #").next().unwrap_or_default().trim();
             let after = |options: &[&str]| {
                 options.iter().find_map(|option| {
                     let rest = line.strip_prefix(option)?;
                     let value = rest.trim_start_matches([' ', '=']);
+                    // `-rFILE` is an option with its value, but `--requirementFILE` is not.
                     (value.len() < rest.len() || !option.starts_with("--")).then_some(value)
                 })
             };
@@ -399,6 +403,7 @@ fn strings(value: Option<&Value>) -> Vec<String> {
 /// The first string in quotes after `KEY=` in a setup.py.
 fn quoted_after(script: &str, key: &str) -> Option<String> {
     script.match_indices(key).find_map(|(at, _)| {
+        // `name` must not match the end of `package_name`.
         let starts_word = !script[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
         let rest = script[at + key.len()..].trim_start().strip_prefix('=')?;
         let rest = rest.trim_start();
@@ -428,6 +433,7 @@ impl Settings {
             if content.is_empty() || content.starts_with(['#', ';']) {
                 continue;
             }
+            // An indented line continues the value before it.
             if line.starts_with([' ', '\t']) {
                 if let Some((_, _, value)) = sections.last_mut() {
                     value.push('\n');

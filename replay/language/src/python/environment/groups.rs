@@ -77,6 +77,7 @@ fn add(
                     add(table, other, within, requirements)?;
                 }
             }
+            // Two groups may include the same third one; only a group within itself is an error.
             within.pop();
             Ok(())
         }
@@ -154,6 +155,7 @@ fn clause(text: &str) -> String {
         return format!(">={version},<{}", next(version, first));
     }
     if let Some(version) = text.strip_prefix('~').filter(|rest| !rest.starts_with('=')) {
+        // `~1.2.3` means below 1.3, and `~1` below 2.
         return format!(">={version},<{}", next(version, 1));
     }
     if text.starts_with(|c: char| c.is_ascii_digit()) {

@@ -57,14 +57,16 @@ fn candidates(toolchain: &Toolchain, wanted: &str) -> Vec<PathBuf> {
         .map(PathBuf::from)
         .or_else(|| home.map(|home| home.join(".pyenv")));
     let versions = pyenv.and_then(|root| std::fs::read_dir(root.join("versions")).ok());
-    let mut kept: Vec<PathBuf> = versions
+    let mut kept: Vec<_> = versions
         .into_iter()
         .flatten()
         .filter_map(Result::ok)
-        .map(|entry| entry.path().join("bin/python"))
+        .map(|entry| (numbers(&entry.file_name().to_string_lossy()), entry.path()))
         .collect();
+    // As text, 3.9 would follow 3.10.
     kept.sort();
-    programs.extend(kept.into_iter().rev());
+    let newest_first = kept.into_iter().rev();
+    programs.extend(newest_first.map(|(_, folder)| folder.join("bin/python")));
     let mut ask = Command::new(&toolchain.uv);
     ask.args(["python", "find", wanted]);
     if let Ok(found) = answer(&mut ask) {
@@ -92,9 +94,10 @@ fn satisfies(version: &str, wanted: &str) -> bool {
             "" | "==" | "===" => prefix(least.len()),
             "!=" => !prefix(least.len()),
             ">=" => version >= least,
-            ">" => version > least && !prefix(least.len()),
+            ">" => version > least,
             "<=" => version <= least || prefix(least.len()),
             "<" => version < least,
+            // `~=3.8.1` fixes all numbers but the last.
             "~=" => version >= least && prefix(least.len().saturating_sub(1)),
             "^" => version >= least && prefix(1),
             _ => true,
@@ -122,6 +125,7 @@ mod tests {
             ("3.11.7", "~=3.8"),
             ("3.11.7", "^3.8"),
             ("3.8.10", "<=3.8"),
+            ("3.8.10", ">3.8"),
         ] {
             assert!(satisfies(version, wanted), "{version} {wanted}");
         }
@@ -130,6 +134,7 @@ mod tests {
             ("3.11.7", "3.1"),
             ("3.11.7", ">=3.12"),
             ("3.11.7", "<3.11"),
+            ("3.11.7", ">3.11.7"),
             ("3.9.1", ">=3.8,!=3.9.*"),
             ("3.11.7", "~=3.8.0"),
         ] {

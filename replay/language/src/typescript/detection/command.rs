@@ -188,6 +188,7 @@ fn called_scripts(package: &Package, command: &ScriptCommand) -> Vec<String> {
             };
             let name = match first.as_str() {
                 "run" | "run-script" => words.next(),
+                // npm accepts these for `test`.
                 "t" | "tst" => return vec!["test".to_owned()],
                 _ => Some(first),
             };
@@ -232,6 +233,7 @@ fn read_command(
         let name = program_name(&word);
         let starter = |word: &String| STARTERS.contains(&program_name(word).as_str());
         if let Some((variable, value)) = assignment(&word) {
+            // Only a shell can expand a value with `$`.
             if !value.contains('$') {
                 environment.insert(variable.to_owned(), value.to_owned());
             }
@@ -259,6 +261,7 @@ fn read_command(
         } else if let Some(running) = words.get(1)
             && RUNNING.contains(&(name.as_str(), running.as_str()))
         {
+            // In `yarn node FILE`, `node` is the program itself.
             let skipped = if running == "node" { 1 } else { 2 };
             words.drain(..skipped);
             wrapper = None;
@@ -338,6 +341,7 @@ fn split(text: &str) -> Vec<Vec<String>> {
     }
     let last = commands.len() - 1;
     commands[last].extend(word);
+    // `&&` and `||` leave an empty command between their two signs.
     commands.retain(|words| !words.is_empty());
     commands
 }

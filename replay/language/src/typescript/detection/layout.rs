@@ -108,6 +108,7 @@ impl ScriptLayout {
             match path.split_once('/') {
                 None => layout.files.push(path.to_owned()),
                 Some((folder, _)) => {
+                    // Paths are sorted, so the files of a folder are adjacent.
                     if layout.folders.last().is_none_or(|last| last != folder) {
                         layout.folders.push(folder.to_owned());
                     }

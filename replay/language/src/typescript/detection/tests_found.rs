@@ -269,6 +269,7 @@ impl ScriptTests {
                     continue;
                 };
                 let other = other.unwrap_or_default();
+                // A test may name the folder of the entry, or the entry without its ending.
                 if other.is_empty() || entry.starts_with(&other) {
                     imports_build = true;
                 } else if !is_test(&format!("{other}.ts")) {
@@ -520,6 +521,7 @@ fn runner_of(files: &RepositoryFiles, command: &ScriptCommand) -> Option<RunnerC
         "jest" => call(RunnerName::Jest, arguments),
         "mocha" => call(RunnerName::Mocha, arguments),
         "tsx" if tests => {
+            // `tsx --test` starts node with tsx's loader.
             arguments.insert(0, "--import=tsx".to_owned());
             call(RunnerName::Node, arguments)
         }
@@ -532,6 +534,7 @@ fn runner_of(files: &RepositoryFiles, command: &ScriptCommand) -> Option<RunnerC
             call(RunnerName::Node, arguments)
         }
         "node" => {
+            // node may start a runner by its file, with options of its own before it.
             let at = arguments.iter().position(|word| {
                 let runners = ["jest", "mocha", "vitest"];
                 runners.contains(&program_name(word).as_str()) && word.contains('/')
@@ -567,10 +570,12 @@ fn builds(files: &RepositoryFiles, package: &Package, script: &str) -> Vec<Strin
         "webpack", "zshy",
     ];
     let is_build = |command: &ScriptCommand| {
+        // `tsc --noEmit` only checks types.
         let checks = command.arguments.iter().any(|word| word == "--noEmit");
         BUILDERS.contains(&command.program.as_str()) && !checks
     };
     let mut found = Vec::new();
+    // npm runs the script `preNAME` before the script `NAME`.
     for name in [format!("pre{script}"), script.to_owned()] {
         for step in steps(package, &name) {
             let ran = step.commands(package);

@@ -41,11 +41,14 @@ impl PackageClient {
     /// The client for a lock file of this name with this text.
     pub(super) fn for_lock(name: &str, text: &str) -> Self {
         match name.rsplit('/').next().unwrap_or(name) {
+            // pnpm 7 writes lock files of version 5, pnpm 8 of version 6, pnpm 9 and 10 of version
+            // 9.
             "pnpm-lock.yaml" => Self::Pnpm(match lock_version(text) {
                 ..6 => "7",
                 6..9 => "8",
                 _ => "10",
             }),
+            // Only Yarn 2 and later write this block.
             "yarn.lock" if text.contains("__metadata:") => Self::YarnBerry,
             "yarn.lock" => Self::YarnClassic,
             _ => Self::Npm {
@@ -231,8 +234,10 @@ fn absent_package(said: &str) -> Option<String> {
     if let Some(version) = after("No matching version found for ") {
         return Some(version.rsplit_once('@')?.0.to_owned());
     }
+    // npm writes the slash after a scope as `%2f`.
     let address = after("404 Not Found - GET ")?.replace("%2f", "/");
     let package = address
+        // The address of an archive has the file's name after `/-/`.
         .split_once("/-/")
         .map_or(&*address, |(package, _)| package);
     let mut names = package.rsplit('/');
@@ -268,6 +273,7 @@ fn error_line(said: &str) -> Option<String> {
         .find(|line| {
             let is_error =
                 line.starts_with("➤ YN") && !line.starts_with("➤ YN0000") && line.contains("Error");
+            // pnpm puts a thin space before its error codes.
             is_error
                 || starts[..2]
                     .iter()

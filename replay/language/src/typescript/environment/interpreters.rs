@@ -59,6 +59,7 @@ pub(super) fn find(toolchain: &Toolchain, wanted: &str) -> Result<Interpreter, E
         .filter_map(|path| ask(path).ok())
         .filter(is_wanted)
         .collect();
+    // Compared as numbers: as text, 9 would be newer than 20.
     kept.sort_by_key(|found| {
         let parts = found.version.split('.');
         parts

@@ -22,6 +22,7 @@ pub fn module_folders(root: &Path) -> Vec<PathBuf> {
             .flatten();
         for entry in entries {
             let path = folder.join(entry.file_name());
+            // The kind is that of a link itself, so links are not followed.
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 continue;
             }
@@ -129,6 +130,7 @@ fn link_target(installed: &Path, link: &Path) -> Option<PathBuf> {
         target.strip_prefix(installed).ok()?,
     );
     let in_top = |path: &Path| path.starts_with(MODULES);
+    // If both ends move together, a relative link keeps its target.
     if in_top(from) == in_top(to) && said.is_relative() {
         return None;
     }

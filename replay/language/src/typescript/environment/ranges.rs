@@ -86,6 +86,7 @@ impl NodeRange {
     pub(crate) fn oldest(&self) -> Option<String> {
         let span = self.0.iter().min_by_key(|span| span.least)?;
         let [major, minor, _] = span.least;
+        // `22` means the newest release of 22, which the range may not have.
         Some(match span.contains([major, u32::MAX, u32::MAX]) {
             true => major.to_string(),
             false => format!("{major}.{minor}"),
@@ -95,6 +96,7 @@ impl NodeRange {
 
 /// Parses what stands between two `||`: bounds that all hold.
 fn parse_span(text: &str) -> Option<Span> {
+    // Without blanks around it, a hyphen begins the name of a pre-release.
     if let Some((least, most)) = text.split_once(" - ") {
         let least = bound(">=", &parse_partial(least.trim())?);
         return Some(least.and(bound("<=", &parse_partial(most.trim())?)));
@@ -119,11 +121,14 @@ fn bound(operator: &str, parts: &[u32]) -> Span {
     let least = padded(parts);
     let (least, below) = match operator {
         ">=" => (least, None),
+        // `>18` does not allow 18.1.
         ">" => (next(parts).unwrap_or(least), None),
         "<" => ([0; 3], Some(least)),
         "<=" => ([0; 3], next(parts)),
+        // `~1` keeps the major version, and `~1.2` the minor one, too.
         "~" | "~>" => (least, next(&parts[..parts.len().min(2)])),
         "^" => {
+            // A caret keeps the numbers up to the first that is not 0.
             let first = parts.iter().position(|part| *part > 0);
             let kept = first.map_or(parts.len(), |first| first + 1);
             (least, next(&parts[..kept]))
@@ -148,6 +153,7 @@ fn padded(parts: &[u32]) -> Numbers {
 
 /// The numbers of a version such as `v20.11.1`, `20.x` or `*`.
 fn parse_partial(text: &str) -> Option<Vec<u32>> {
+    // A pre-release counts as its release.
     let core = text.trim_start_matches('v').split(['-', '+']).next()?;
     let mut parts = Vec::new();
     for part in core.split('.').take(3) {

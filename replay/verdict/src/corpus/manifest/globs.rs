@@ -24,6 +24,7 @@ impl Globs {
     pub fn new(patterns: Vec<String>) -> Result<Self, (usize, String)> {
         let mut matchers = Vec::new();
         for (index, pattern) in patterns.iter().enumerate() {
+            // In a `.gitignore`, these are blank lines and comments.
             if pattern.trim().is_empty() || pattern.starts_with('#') {
                 return Err((index, "it matches nothing".to_owned()));
             }

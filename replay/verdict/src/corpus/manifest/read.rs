@@ -111,6 +111,7 @@ impl Section<'_> {
             "pypi" => {
                 let pin = Pip.parse_pin(&location);
                 expect(pin.is_some(), "must be an exact pin, `NAME==VERSION`")?;
+                // Without a pin, `expect` has returned an error.
                 let (name, version) = pin.unwrap_or_default();
                 let sha256 = self.sha256(kind)?;
                 Ok(SourcePin::Pypi {
@@ -229,6 +230,8 @@ impl Section<'_> {
 
     fn packages(&self, language: &LanguageSupport) -> Result<Packages, ManifestError> {
         let manager = language.packages;
+        // The keys of other languages count as known here: below, their message names the right
+        // ones.
         let every = LANGUAGES.iter().flat_map(|one| one.packages.own_keys());
         let mut known = vec!["packages", "requires", "install", "env", "before"];
         known.extend(every.clone());

@@ -21,6 +21,7 @@ pub fn manifest_text(manifest: &Manifest, folder: &Path) -> String {
             .filter(|(name, _)| *name == project.name)
             .flat_map(|(_, findings)| findings);
         for finding in findings {
+            // A line end would end the comment, and the rest would be read as a setting.
             text.push_str(&format!("# {}\n", finding.replace('\n', " ")));
         }
         write_project(&mut text, project, folder);
@@ -85,6 +86,7 @@ fn write_test(text: &mut String, test: &TestSettings, folder: &Path) {
         key(text, "timeout", seconds.to_string());
     }
     if let Some(share) = test.min_share {
+        // `Debug` writes a whole number with a decimal point, as a float of TOML has it.
         key(text, "min_share", format!("{share:?}"));
     }
 }

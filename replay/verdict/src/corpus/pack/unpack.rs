@@ -116,6 +116,7 @@ fn read_header(pack: &Path, entry: Entry<'_, impl Read>) -> Result<PackHeader, P
     struct Version {
         pack: u32,
     }
+    // The rest of another version's header may have another form.
     let Version { pack: found } = serde_json::from_slice(&text).map_err(|_| no_pack())?;
     if found != SCHEMA {
         return Err(PackError::Version {
@@ -262,6 +263,7 @@ impl<'a> ItemUnpacking<'a> {
         let writing = |error| PackError::io(target)(error);
         let parent = target.parent().unwrap_or(self.aside);
         fs::create_dir_all(parent).map_err(PackError::io(parent))?;
+        // A second entry of the same name is damage, and must not replace the first.
         let mut file = File::create_new(target).map_err(writing)?;
         let mut buffer = [0; 1 << 16];
         loop {

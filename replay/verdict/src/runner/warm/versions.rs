@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fillrate_sandbox::{End, Finished, ForkRun, Limits, Overlay};
+use fillrate_sandbox::{End, Finished, ForkRun, Limits};
 use serde::{Deserialize, Serialize};
 
-use super::{IdleWorker, WarmWorkers, start_transformer};
+use super::WarmWorkers;
+use super::transformed::TransformedVersions;
 use crate::error::VerdictError;
-use crate::runner::framework::{LoadedCode, Readiness, WarmProgram};
+use crate::judged_code::ChangedFile;
+use crate::runner::framework::{LoadedCode, Readiness};
 use crate::runner::harness::{RunInstructions, instruction_line};
 use crate::runner::project::{ProjectRunner, TestRun, TestRunResult};
 
@@ -77,14 +79,9 @@ enum LastEvent {
     Exited,
 }
 
-/// Result of running several versions.
-pub(crate) struct VersionsResult {
-    /// Result of each version that was reached; `None` if it has to run by itself.
-    pub(crate) results: Vec<Option<TestRunResult>>,
-}
-
 impl WarmWorkers {
-    /// Runs tests on several versions of a file. `None` if this framework or project can't.
+    /// Runs tests on several versions of a file. Returns the results of those that were reached,
+    /// `None` for one that has to run by itself; no list if this framework or project can't.
     /// With [`Readiness::Collected`], workers can collect the project's tests.
     ///
     /// # Errors
@@ -96,7 +93,7 @@ impl WarmWorkers {
         loaded: &LoadedCode,
         readiness: Readiness,
         memory: u64,
-    ) -> Result<Option<VersionsResult>, VerdictError> {
+    ) -> Result<Option<Vec<Option<TestRunResult>>>, VerdictError> {
         let collected = readiness == Readiness::Collected;
         let framework = &runner.framework;
         let Some(program) = framework.warm_program(runner.prepared(), loaded, readiness) else {
@@ -110,22 +107,22 @@ impl WarmWorkers {
         {
             return Ok(None);
         }
-        let replaced = [(run.path, "")];
+        let replaced = [ChangedFile {
+            path: run.path,
+            contents: "",
+        }];
         // The scripts enforce the time limit of each version; this one bounds their sum.
         let count = u32::try_from(run.versions.len()).unwrap_or(u32::MAX);
         let wall = run.time * count + START_TIME;
+        let limits = Limits {
+            wall,
+            cpu: wall * 2,
+            memory,
+            ..Limits::default()
+        };
         let all = TestRun {
-            replaced: &replaced,
-            select: Some(run.select),
-            coverage: None,
             first_failure_ends: true,
-            test_time: None,
-            limits: Limits {
-                wall,
-                cpu: wall * 2,
-                memory,
-                ..Limits::default()
-            },
+            ..TestRun::new(&replaced, run.select, limits)
         };
         let mut instructions = VersionsInstructions {
             instructions: all.instructions(),
@@ -137,11 +134,16 @@ impl WarmWorkers {
         };
         let finished = match (&program.host, collected) {
             (Some(host), _) => {
-                let folder = self.transform_versions(runner, run, &program, &mut instructions)?;
-                let Some(mut folder) = folder else {
+                let transformed = self.transformed.transform_versions(runner, run, &program)?;
+                let Some(TransformedVersions { mut folder, files }) = transformed else {
                     return Ok(None);
                 };
-                let mut job = runner.job(program.program.clone(), host.clone(), all.limits.clone());
+                for (version, files) in instructions.versions.iter_mut().zip(files) {
+                    // The script reads the transformed files in place of the source.
+                    version.contents = "";
+                    version.files = files;
+                }
+                let mut job = runner.job(program.program, host.clone(), all.limits.clone());
                 job.input = Some(instruction_line(&instructions));
                 // The script puts each version's modules there.
                 folder.guarded.clear();
@@ -149,16 +151,14 @@ impl WarmWorkers {
                 fillrate_sandbox::run(&job)?
             }
             (None, true) => {
-                let IdleWorker { worker, since, .. } =
-                    self.take_worker(runner, program, readiness, memory)?;
-                let (finished, worker) = worker.run(ForkRun {
+                let fork_run = ForkRun {
                     replaced: Vec::new(),
                     input: instruction_line(&instructions),
                     wall,
                     cpu: wall * 2,
-                })?;
-                self.keep_worker(worker, readiness, since);
-                finished
+                };
+                let forks = &self.forks;
+                forks.run(runner, program, readiness, memory, fork_run)?
             }
             (None, false) => return Ok(None),
         };
@@ -167,44 +167,6 @@ impl WarmWorkers {
             return Ok(None);
         }
         Ok(Some(instructions.results(runner, &finished)))
-    }
-
-    /// Transforms each version and puts the differences into its instructions. Returns the folder
-    /// of all transformed files; `None` if a version can't be transformed.
-    fn transform_versions(
-        &self,
-        runner: &ProjectRunner,
-        run: &VersionsRun<'_>,
-        program: &WarmProgram,
-        instructions: &mut VersionsInstructions<'_>,
-    ) -> Result<Option<Overlay>, VerdictError> {
-        let mut slot = self.transformer.lock();
-        let transformer = match &mut *slot {
-            Some(transformer) => transformer,
-            None => {
-                // The spares show the files of a transformer that died.
-                self.spares.lock().clear();
-                slot.insert(start_transformer(runner, program)?)
-            }
-        };
-        for (version, instructions) in run.versions.iter().zip(&mut instructions.versions) {
-            let Some(changed) = transformer.transform(&[(run.path, version.contents)])? else {
-                // The transformer has failed and may be dead, so the next run starts another.
-                *slot = None;
-                return Ok(None);
-            };
-            // The script reads the transformed files in place of the source.
-            instructions.contents = "";
-            instructions.files = changed
-                .replaced
-                .into_iter()
-                .map(|file| {
-                    let text = String::from_utf8_lossy(&file.content).into_owned();
-                    (file.path.display().to_string(), text)
-                })
-                .collect();
-        }
-        Ok(Some(transformer.overlay(Vec::new())))
     }
 }
 
@@ -222,7 +184,7 @@ impl<'a> Version<'a> {
 
 impl VersionsInstructions<'_> {
     /// The results of a run with these instructions.
-    fn results(&self, runner: &ProjectRunner, finished: &Finished) -> VersionsResult {
+    fn results(&self, runner: &ProjectRunner, finished: &Finished) -> Vec<Option<TestRunResult>> {
         let reports = split_reports(&finished.reply, &self.versions);
         // Which version reached a limit that ended the run is not known.
         let is_complete = matches!(finished.end, End::Exited(_) | End::Signalled(_));
@@ -257,7 +219,7 @@ impl VersionsInstructions<'_> {
                 (!result.report.missed).then_some(result)
             }));
         }
-        VersionsResult { results }
+        results
     }
 }
 

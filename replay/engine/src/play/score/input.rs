@@ -1,54 +1,54 @@
 //! Reads examples and predictions, line by line.
 
 use std::collections::HashMap;
-use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use fillrate_language::task::{self, Hole, json_fault, open_lines};
+use fillrate_language::task::{Hole, NonBlankLines, TaskError, json_fault};
 use serde::Deserialize;
 use serde_json::Value;
+
 /// Reason for which files can't be scored.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum InputError {
-    /// A file can't be read or written.
-    #[error("{path}: {source}")]
-    File {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    /// A line is invalid.
-    #[error("{path}, line {line}: {reason}")]
-    Record {
-        path: PathBuf,
-        /// One-based.
-        line: usize,
-        /// Reason, with the field's name.
-        reason: String,
-    },
+pub enum InputError {
+    /// A file can't be read, or a line is invalid.
+    #[error(transparent)]
+    Task(#[from] TaskError),
     /// A task occurs twice in a file.
     #[error("{path}, line {line}: the task `{id}` occurs on line {before} already")]
     Duplicate {
+        /// The file.
         path: PathBuf,
+        /// The line of its second occurrence.
         line: usize,
+        /// The line of its first.
         before: usize,
+        /// The task's id.
         id: String,
     },
     /// Examples without a prediction.
     #[error("{predictions} has no prediction for {}", list_ids(.ids, "example"))]
     Missing {
+        /// The file of predictions.
         predictions: PathBuf,
+        /// The examples' ids.
         ids: Vec<String>,
     },
     /// Predictions without an example.
     #[error("{predictions} has predictions that {examples} has no example for: {}", list_ids(.ids, "task"))]
     Unknown {
+        /// The file of predictions.
         predictions: PathBuf,
+        /// The file of examples.
         examples: PathBuf,
+        /// The tasks' ids.
         ids: Vec<String>,
     },
     /// There are no examples.
     #[error("{path} has no examples")]
-    Empty { path: PathBuf },
+    Empty {
+        /// The file of examples.
+        path: PathBuf,
+    },
 }
 
 /// The count and the first ten of these ids.
@@ -139,13 +139,7 @@ pub(super) fn parse_example(line: &str) -> Result<Example, String> {
 
 fn parse_hole(line: &str) -> Result<Example, String> {
     let hole: Hole = serde_json::from_str(line).map_err(|error| without_line(&error))?;
-    if hole.schema != task::SCHEMA {
-        return Err(format!(
-            "`schema` is {}, and this program reads {}",
-            hole.schema,
-            task::SCHEMA
-        ));
-    }
+    hole.check_schema()?;
     Ok(Example {
         task_id: hole.id.clone(),
         benchmark_id: hole.task_id.clone(),
@@ -198,7 +192,7 @@ impl PredictionFile {
                         }
                         Err(reason) => reason,
                     };
-                    return Err(record_error(path, line, reason));
+                    return Err(TaskError::record(path, line, reason).into());
                 }
             };
             let prediction = Prediction {
@@ -239,58 +233,6 @@ impl PredictionFile {
             .collect();
         unknown.sort_unstable();
         unknown.into_iter().map(|(_, id)| id.clone()).collect()
-    }
-}
-
-/// An error about one line.
-pub(super) fn record_error(path: &Path, line: usize, reason: String) -> InputError {
-    InputError::Record {
-        path: path.to_owned(),
-        line,
-        reason,
-    }
-}
-
-/// The lines of a file that are not blank, with their numbers from 1.
-pub(super) struct NonBlankLines {
-    path: PathBuf,
-    lines: std::iter::Enumerate<std::io::Lines<Box<dyn BufRead>>>,
-}
-
-impl NonBlankLines {
-    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
-        let fault = |source| InputError::File {
-            path: path.to_owned(),
-            source,
-        };
-        Ok(Self {
-            path: path.to_owned(),
-            lines: open_lines(path).map_err(fault)?.lines().enumerate(),
-        })
-    }
-}
-
-impl Iterator for NonBlankLines {
-    type Item = Result<(usize, String), InputError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (index, line) = self.lines.next()?;
-            match line {
-                Ok(line) if line.trim().is_empty() => {}
-                Ok(line) => return Some(Ok((index + 1, line))),
-                Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                    let reason = "this is not UTF-8".to_owned();
-                    return Some(Err(record_error(&self.path, index + 1, reason)));
-                }
-                Err(source) => {
-                    return Some(Err(InputError::File {
-                        path: self.path.clone(),
-                        source,
-                    }));
-                }
-            }
-        }
     }
 }
 

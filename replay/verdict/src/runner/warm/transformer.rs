@@ -14,9 +14,10 @@ use fillrate_sandbox::{End, Finished, Job, Overlay, Replaced, Sandbox, SandboxEr
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::harness::make_readable;
-use super::layout::TRANSFORMED;
 use crate::error::VerdictError;
+use crate::judged_code::ChangedFile;
+use crate::runner::harness::make_readable;
+use crate::runner::layout::TRANSFORMED;
 
 /// A process that transforms files, and the transformed files of the unchanged project.
 #[derive(Debug)]
@@ -77,15 +78,18 @@ impl Transformer {
         })
     }
 
-    /// The overlay for runs in which files of the project have other contents, given as pairs of
-    /// path and contents; `None` if the process died or failed.
+    /// The overlay for runs with changed files; `None` if the process died or failed.
     ///
     /// # Errors
     /// The sandbox is unavailable.
     pub(super) fn transform(
         &mut self,
-        changes: &[(&str, &str)],
+        changes: &[ChangedFile<'_>],
     ) -> Result<Option<Overlay>, VerdictError> {
+        let changes: Vec<[&str; 2]> = changes
+            .iter()
+            .map(|file| [file.path, file.contents])
+            .collect();
         let line = serde_json::json!({ "changes": changes }).to_string();
         let response: Option<TransformResponse> = query(&mut self.worker, line, CHANGE_TIME)?;
         let files = response.and_then(|response| response.files);

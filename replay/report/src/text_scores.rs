@@ -2,85 +2,76 @@
 //! files.
 
 use comfy_table::Cell;
+use fillrate_engine::play::score::ExampleScores;
 use fillrate_metrics::{CONFIDENCE, Estimate, TextMetric, Unit, mcnemar_exact, paired_difference};
-use fillrate_report::table::{TextTable, right};
 use serde::Serialize;
 
-/// The values of all metrics for one example.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ExampleScores {
-    /// The example's id.
-    pub(super) task_id: String,
-    /// The cluster of its samples.
-    pub(super) cluster: String,
-    /// For each prediction file, the values of the metrics in their order.
-    pub(super) values: Vec<Vec<f64>>,
-}
+use super::table::{TextTable, TextWidth, right};
 
 /// The figures of one prediction file or two.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct ScoreSummary {
+pub struct ScoreSummary {
     /// The number of clusters behind the intervals.
-    pub(super) clusters: usize,
+    pub clusters: usize,
     /// The nominal coverage of the intervals.
-    pub(super) confidence: f64,
+    pub confidence: f64,
     /// Of each prediction file.
-    pub(super) predictions: Vec<PredictionScores>,
+    pub predictions: Vec<PredictionScores>,
     /// Of two prediction files, metric by metric.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) comparison: Option<Vec<MetricComparison>>,
+    pub comparison: Option<Vec<MetricComparison>>,
 }
 
 /// The figures of one prediction file.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct PredictionScores {
+pub struct PredictionScores {
     /// The file.
-    pub(super) file: String,
+    pub file: String,
     /// One for each metric.
-    pub(super) metrics: Vec<MetricScore>,
+    pub metrics: Vec<MetricScore>,
 }
 
 /// One metric's mean.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct MetricScore {
+pub struct MetricScore {
     /// The metric's name with its variant.
-    pub(super) variant: &'static str,
+    pub variant: &'static str,
     /// The unit of the value.
-    pub(super) unit: Unit,
+    pub unit: Unit,
     /// The mean over all examples.
     #[serde(flatten)]
-    pub(super) estimate: Estimate,
+    pub estimate: Estimate,
 }
 
 /// One metric of two prediction files for the same examples.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct MetricComparison {
+pub struct MetricComparison {
     /// The metric's name with its variant.
-    pub(super) variant: &'static str,
+    pub variant: &'static str,
     /// The unit of the difference.
-    pub(super) unit: Unit,
+    pub unit: Unit,
     /// The mean of the second file's value minus the first's.
-    pub(super) second_minus_first: Estimate,
+    pub second_minus_first: Estimate,
     /// For metrics that are 0 or 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) flips: Option<ExampleFlips>,
+    pub flips: Option<ExampleFlips>,
 }
 
 /// The examples that one of two prediction files has right and the other wrong.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct ExampleFlips {
+pub struct ExampleFlips {
     /// Right in the first file alone.
-    pub(super) only_first: Vec<String>,
+    pub only_first: Vec<String>,
     /// Right in the second file alone.
-    pub(super) only_second: Vec<String>,
+    pub only_second: Vec<String>,
     /// McNemar's exact p, two-sided.
-    pub(super) mcnemar_p: f64,
+    pub mcnemar_p: f64,
 }
 
 impl ScoreSummary {
     /// Summarises examples scored with these metrics for these prediction files, and compares two
     /// files. Figures of no examples are absent.
-    pub(super) fn new(
+    pub fn new(
         metrics: &[&'static TextMetric],
         files: &[String],
         scored: &[ExampleScores],
@@ -116,7 +107,7 @@ impl ScoreSummary {
 
     /// The tables: each file's figures, the comparison and the flips. `cluster` names what the
     /// examples are clustered by.
-    pub(super) fn table(&self, cluster: &str) -> String {
+    pub fn table(&self, cluster: &str, width: TextWidth) -> String {
         let mut text = String::new();
         let mut header = vec!["predictions", "variant", "n", "value", "95 % interval"];
         if self.predictions.len() == 1 {
@@ -143,9 +134,9 @@ impl ScoreSummary {
                 table.add_row(cells);
             }
         }
-        text.push_str(&format!("{table}\n"));
+        text.push_str(&(table.render(width) + "\n"));
         if let Some(comparison) = &self.comparison {
-            text.push_str(&comparison_table(comparison));
+            text.push_str(&comparison_table(comparison, width));
         }
         let intervals = match self.clusters {
             1 => format!("All examples are of one {cluster}, so there are no intervals."),
@@ -223,7 +214,7 @@ fn compared(
     })
 }
 
-fn comparison_table(comparison: &[MetricComparison]) -> String {
+fn comparison_table(comparison: &[MetricComparison], width: TextWidth) -> String {
     let mut table = TextTable::new([
         "variant",
         "n",
@@ -253,7 +244,7 @@ fn comparison_table(comparison: &[MetricComparison]) -> String {
             right(p),
         ]);
     }
-    format!("{table}\n")
+    table.render(width) + "\n"
 }
 
 #[cfg(test)]
@@ -284,7 +275,7 @@ mod tests {
         ];
         let scores = ScoreSummary::new(&metrics(), &["p.jsonl".to_owned()], &rows);
         assert!(scores.comparison.is_none());
-        insta::assert_snapshot!(scores.table("repository"), @"
+        insta::assert_snapshot!(scores.table("repository", TextWidth::UNLIMITED), @"
         ──────────────────────────────────────────
          variant        n   value   95 % interval 
         ══════════════════════════════════════════
@@ -306,7 +297,7 @@ mod tests {
         ];
         let files = ["p.jsonl".to_owned(), "q.jsonl".to_owned()];
         let scores = ScoreSummary::new(&metrics(), &files, &rows);
-        insta::assert_snapshot!(scores.table("repository"), @"
+        insta::assert_snapshot!(scores.table("repository", TextWidth::UNLIMITED), @"
         ─────────────────────────────────────────────────────────
          predictions   variant        n   value   95 % interval  
         ═════════════════════════════════════════════════════════
@@ -346,7 +337,7 @@ mod tests {
     fn one_cluster_has_no_interval() {
         let rows = [scored(1, "a", &[[1.0, 1.0]]), scored(2, "a", &[[0.0, 0.0]])];
         let scores = ScoreSummary::new(&metrics(), &["p.jsonl".to_owned()], &rows);
-        let table = scores.table("repository");
+        let table = scores.table("repository", TextWidth::UNLIMITED);
         assert!(table.contains("[?, ?]"), "{table}");
         assert!(
             table.contains("All examples are of one repository, so there are no intervals."),

@@ -1,0 +1,90 @@
+//! Verdicts on completions of holes, under the limit of concurrent verdicts.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fillrate_language::task::{Hole, TaskError};
+use fillrate_verdict::{Outcome, Verdict};
+
+use crate::play::events::Listener;
+use crate::play::permits::WorkerPermits;
+use crate::play::projects::{PlayableProject, UNTESTED};
+use crate::play::{PlayError, audit};
+use crate::store::{Attempt, AuditRecord};
+
+/// A hole with the file and project that a job works on.
+pub(super) struct HoleSite<'a> {
+    pub(super) hole: &'a Hole,
+    pub(super) project: &'a PlayableProject,
+    /// The file with the reference in it.
+    pub(super) contents: &'a str,
+}
+
+/// The judge of a subject's completions.
+pub(super) struct CompletionJudge<'a> {
+    /// The permits of the workers.
+    pub(super) permits: Arc<WorkerPermits>,
+    /// The listener to audits.
+    pub(super) listener: &'a dyn Listener,
+}
+
+impl CompletionJudge<'_> {
+    /// Judges a completion once a permit is free.
+    ///
+    /// # Errors
+    /// The file has changed.
+    pub(super) fn judge(
+        &self,
+        site: &HoleSite<'_>,
+        completion: &str,
+    ) -> Result<Verdict, TaskError> {
+        let permit = self.permits.judging.take();
+        let began = Instant::now();
+        let verdict = site.judge(completion)?;
+        drop(permit);
+        self.permits
+            .add_verdict(began.elapsed(), verdict.seconds, verdict.twin_seconds);
+        Ok(verdict)
+    }
+
+    /// Audits a small share of all attempts while the run is made.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable, or the file has changed.
+    pub(super) fn audit(
+        &self,
+        site: &HoleSite<'_>,
+        attempt: &Attempt,
+    ) -> Result<Option<AuditRecord>, PlayError> {
+        if attempt.verdict.outcome == Outcome::Infrastructure
+            || !audit::is_sampled(&attempt.key, audit::CONTINUOUS_SHARE, 0)
+        {
+            return Ok(None);
+        }
+        let Some(judge) = &site.project.judge else {
+            return Ok(None);
+        };
+        let filled = site.hole.filled(site.contents, attempt.completion())?;
+        let _permit = self.permits.judging.take();
+        let began = Instant::now();
+        let record = audit::audit_attempt(judge, attempt, site.hole, &filled, self.listener)?;
+        self.permits.add(|spent| &mut spent.audit, began.elapsed());
+        Ok(Some(record))
+    }
+}
+
+impl HoleSite<'_> {
+    /// Judges the file with a completion in its hole.
+    fn judge(&self, completion: &str) -> Result<Verdict, TaskError> {
+        let filled = self.hole.filled(self.contents, completion)?;
+        let Some(judge) = &self.project.judge else {
+            return Ok(Verdict {
+                reason: UNTESTED.to_owned(),
+                ..Verdict::from_outcome(Outcome::Unjudged)
+            });
+        };
+        Ok(judge
+            .judge(&self.hole.path, &filled, &self.hole.tests)
+            .unwrap_or_else(|error| Verdict::infrastructure(&error)))
+    }
+}

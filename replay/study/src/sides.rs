@@ -1,0 +1,252 @@
+//! Reads the sides of a study from runs, telemetry and tables.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use fillrate_engine::store::{FILE_NAME, Run, StoreError, TypingAttempt, view_name};
+use fillrate_language::task::Hole;
+use fillrate_server::telemetry::TelemetryError;
+
+use super::common::{MeasuredHoles, common_holes};
+use super::input::{StudyError, StudySide};
+use super::offline::{ReplayedAttempt, offline_side, run_configuration};
+use super::simulated::simulated_side;
+use super::table::{TableError, parse_table};
+use super::telemetry::online::online_side;
+
+/// Reason for which a side can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SideError {
+    /// A run can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A telemetry store can't be read.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
+    /// A table is invalid.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The versions have no holes in common.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// A file can't be read.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A source has no figure.
+    #[error("{0}")]
+    Empty(String),
+}
+
+/// Reads the offline side from runs and tables. If its versions were measured on different holes,
+/// only what they have in common counts.
+///
+/// # Errors
+/// A source can't be read or has no figure.
+pub fn read_offline_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
+    let measured = |folder: &Path| {
+        let run = Run::open(folder)?;
+        let attempts = run.attempts()?;
+        let configuration = run_configuration(&attempts).map(str::to_owned);
+        // All attempts that any offline figure counts.
+        let counted = attempts
+            .iter()
+            .filter(|one| one.repair_round == 0 && one.verdict.outcome.is_counted());
+        let rows = counted.map(|one| (&*one.model, configuration.clone(), &*one.hole, &*one.key));
+        Ok(measured_holes(folder, rows))
+    };
+    read_run_side(paths, measured, read_offline_run)
+}
+
+/// Reads the side of simulated developers from runs and tables, as [`read_offline_side`] does.
+///
+/// # Errors
+/// A source can't be read or has no figure.
+pub fn read_typed_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
+    let measured = |folder: &Path| {
+        let run = Run::open(folder)?;
+        let (attempts, typings) = (run.attempts()?, run.typings()?);
+        let configuration = run_configuration(&attempts);
+        let rows = typings.iter().filter(|one| one.is_counted()).map(|one| {
+            // It is empty if the session requested nothing.
+            let own = Some(&*one.configuration).filter(|own| !own.is_empty());
+            let configuration = own.or(configuration).map(str::to_owned);
+            (&*one.model, configuration, &*one.hole, &*one.key)
+        });
+        Ok(measured_holes(folder, rows))
+    };
+    read_run_side(paths, measured, read_typed_run)
+}
+
+/// Reads the online side from people's telemetry and tables.
+///
+/// # Errors
+/// A source can't be read or has no figure.
+pub fn read_online_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
+    read_side(paths, read_telemetry)
+}
+
+/// Reads the sources of a side: tables here, others by `read_other`.
+fn read_side(
+    paths: &[PathBuf],
+    read_other: impl Fn(&Path) -> Result<StudySide, SideError>,
+) -> Result<StudySide, SideError> {
+    let mut whole = StudySide::default();
+    for path in paths {
+        if is_table(path) {
+            let text = std::fs::read_to_string(path).map_err(|source| SideError::File {
+                path: path.clone(),
+                source,
+            })?;
+            let observations = parse_table(&text, &path.display().to_string())?;
+            whole.observations.extend(observations);
+        } else {
+            let more = read_other(path)?;
+            whole.observations.extend(more.observations);
+            whole.mixes.extend(more.mixes);
+        }
+    }
+    Ok(whole)
+}
+
+/// True if a source of a side is a table of figures.
+fn is_table(path: &Path) -> bool {
+    let ending = path.extension();
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+}
+
+/// Reads a side of runs and tables. If its versions were measured on different holes, only what
+/// they have in common counts: `measured` says what a run was measured on, and `read` takes the
+/// figures of the holes of a set, or of all.
+fn read_run_side(
+    paths: &[PathBuf],
+    measured: impl Fn(&Path) -> Result<Vec<MeasuredHoles>, SideError>,
+    read: impl Fn(&Path, Option<&BTreeSet<String>>) -> Result<StudySide, SideError>,
+) -> Result<StudySide, SideError> {
+    let mut all = Vec::new();
+    // The figures of a table don't name their holes.
+    for run in paths.iter().filter(|path| !is_table(path)) {
+        all.extend(measured(run)?);
+    }
+    let common = common_holes(&all)?;
+    let mut side = read_side(paths, |path| {
+        read(path, common.as_ref().map(|common| &common.holes))
+    })?;
+    side.warnings.extend(common.map(|common| common.warning));
+    Ok(side)
+}
+
+/// The holes of a run by version, of rows of model, configuration, hole and key.
+fn measured_holes<'a>(
+    folder: &Path,
+    rows: impl Iterator<Item = (&'a str, Option<String>, &'a str, &'a str)>,
+) -> Vec<MeasuredHoles> {
+    let mut versions: BTreeMap<(String, Option<String>), MeasuredHoles> = BTreeMap::new();
+    for (model, configuration, hole, key) in rows {
+        let version = (model.to_owned(), configuration);
+        let of_version = versions
+            .entry(version.clone())
+            .or_insert_with(|| MeasuredHoles {
+                source: folder.display().to_string(),
+                version,
+                holes: BTreeSet::new(),
+                keys: BTreeSet::new(),
+            });
+        of_version.holes.insert(hole.to_owned());
+        of_version.keys.insert(key.to_owned());
+    }
+    versions.into_values().collect()
+}
+
+/// Reads the offline figures of a run, of the holes of a set or of all.
+fn read_offline_run(
+    folder: &Path,
+    common: Option<&BTreeSet<String>>,
+) -> Result<StudySide, SideError> {
+    let run = Run::open(folder)?;
+    let (mut attempts, holes) = (run.attempts()?, run.holes()?);
+    attempts.retain(|one| common.is_none_or(|common| common.contains(&one.hole)));
+    let mut files: HashMap<&str, String> = HashMap::new();
+    for hole in holes.values() {
+        if !files.contains_key(hole.file_sha256.as_str()) {
+            files.insert(&hole.file_sha256, run.source(hole)?);
+        }
+    }
+    let attempts: Vec<ReplayedAttempt<'_>> = attempts
+        .iter()
+        .filter_map(|attempt| {
+            let hole = holes.get(&attempt.hole)?;
+            Some(ReplayedAttempt {
+                attempt,
+                hole,
+                contents: files.get(hole.file_sha256.as_str())?,
+            })
+        })
+        .collect();
+    if attempts.is_empty() {
+        return Err(SideError::Empty(format!(
+            "{} has no attempt, so it has no offline figure",
+            folder.display()
+        )));
+    }
+    let source = folder.display().to_string();
+    let identity = run.identity()?;
+    let view = view_name(&identity).parse().map_err(SideError::Empty)?;
+    Ok(offline_side(&attempts, &source, run_name(folder), view))
+}
+
+/// Reads what simulated developers accepted in a run, in the holes of a set or in all.
+fn read_typed_run(
+    folder: &Path,
+    common: Option<&BTreeSet<String>>,
+) -> Result<StudySide, SideError> {
+    let run = Run::open(folder)?;
+    let (attempts, holes, mut typings) = (run.attempts()?, run.holes()?, run.typings()?);
+    typings.retain(|one| common.is_none_or(|common| common.contains(&one.hole)));
+    let typed: Vec<(&TypingAttempt, &Hole)> = typings
+        .iter()
+        .filter_map(|typing| Some((typing, holes.get(&typing.hole)?)))
+        .collect();
+    if typed.is_empty() {
+        return Err(SideError::Empty(format!(
+            "{}: this run has no typed hole, so nothing was accepted; replay it with `replay \
+             --mode type`",
+            folder.display()
+        )));
+    }
+    let source = folder.display().to_string();
+    Ok(simulated_side(
+        &typed,
+        run_configuration(&attempts),
+        &source,
+        run_name(folder),
+    ))
+}
+
+/// Reads the telemetry of people's editors.
+fn read_telemetry(path: &Path) -> Result<StudySide, SideError> {
+    if path.join(FILE_NAME).is_file() {
+        return Err(SideError::Empty(format!(
+            "{}: a run's acceptance is that of a simulated developer, not of people; use \
+             --simulated for it",
+            path.display()
+        )));
+    }
+    let contents = fillrate_server::telemetry::read(path)?;
+    online_side(&contents, &path.display().to_string()).ok_or_else(|| {
+        SideError::Empty(format!(
+            "{} has no completion that was offered to a person; sessions of a replay are \
+             simulated and never count as online",
+            path.display()
+        ))
+    })
+}
+
+/// A run's own name: its folder's.
+fn run_name(folder: &Path) -> Option<&str> {
+    folder.file_name()?.to_str()
+}
