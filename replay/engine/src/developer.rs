@@ -183,6 +183,8 @@ impl Developer {
             self.encoding = Encoding::from_name(name)
                 .ok_or_else(|| DeveloperError::Garbled(format!("position encoding {name}")))?;
         }
+        // The server answers `initialize` before it has read the repository, so its status is
+        // awaited.
         self.notify("initialized", json!({})).await?;
         loop {
             let (method, params) = self.wire.notification().await?;
@@ -221,7 +223,9 @@ impl Developer {
             json!({"changes": changes}),
         )
         .await?;
+        // The response shows that the server has handled the notification before it.
         let _: Value = self.request(NEW_SESSION, json!({})).await?;
+        // Notifications of the last session are not about this one.
         self.wire.forget_notifications();
         Ok(())
     }
@@ -321,11 +325,13 @@ impl Developer {
                 (true, list.unwrap_or_default())
             }
             Err(_) => {
+                // The server may still be busy with the request, so it serves no further hole.
                 self.answered = false;
                 self.notify("$/cancelRequest", json!({"id": id})).await?;
                 (false, InlineCompletionList::default())
             }
         };
+        // The latency ends before the explanation is requested, which no editor does.
         let latency = started.elapsed();
         let commands = list.items.iter().filter_map(|item| item.command.clone());
         let commands = commands.collect();
@@ -387,6 +393,7 @@ impl Developer {
         range: Range<ByteOffset>,
         text: &str,
     ) -> Result<(), DeveloperError> {
+        // The positions are those before the change, as LSP requires.
         let (start, end) = (
             self.position(&file.text, range.start),
             self.position(&file.text, range.end),

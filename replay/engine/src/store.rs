@@ -406,6 +406,8 @@ impl Run {
         run.database.execute_batch(TABLES).map_err(fault)?;
         let identity_text = identity.to_string();
         run.database
+            // An existing identity is kept, so that the comparison below finds a run of something
+            // else.
             .execute(
                 "INSERT OR IGNORE INTO meta VALUES ('schema', ?1), ('identity', ?2)",
                 params![SCHEMA.to_string(), identity_text],
@@ -469,6 +471,7 @@ impl Run {
 
     fn with_required_proof(&self, mut attempt: Attempt) -> Attempt {
         let verdict = &mut attempt.verdict;
+        // Proofs are ordered from the strongest, so a greater one is weaker.
         let is_weak = |weakest: Proof| verdict.proof.is_none_or(|proof| proof > weakest);
         if verdict.outcome == Outcome::Passed && self.proof.is_some_and(is_weak) {
             verdict.outcome = Outcome::Unproven;
@@ -811,6 +814,7 @@ impl Run {
         holes: impl IntoIterator<Item = (&'a Hole, &'a str)>,
     ) -> Result<(), StoreError> {
         let fault = |source| self.fault(source);
+        // One transaction for all holes: a commit for each would cost most of the time.
         let transaction = self.database.unchecked_transaction().map_err(fault)?;
         for (hole, contents) in holes {
             transaction
@@ -830,6 +834,7 @@ impl Run {
                 let mut part = part.borrow_mut();
                 // Known holes too: their source may have been removed because it is damaged.
                 part.write_source(&hole.file_sha256, contents)?;
+                // A hole that a segment has already must not be in a second one.
                 if added > 0 {
                     part.add(SegmentRow::Hole, &record);
                 }

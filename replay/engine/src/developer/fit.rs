@@ -133,12 +133,14 @@ pub fn fit(
         .iter()
         .copied()
         .filter(|feature| {
+            // A feature that never varies can't be told apart from the intercept.
             let first = value(*feature, taken[0]);
             taken.iter().any(|one| value(*feature, one) != first)
         })
         .collect();
     let accepted = taken.iter().filter(|one| one.accepted).count();
     let sessions: BTreeSet<&str> = taken.iter().map(|one| one.session.as_str()).collect();
+    // The intercept is a coefficient, too.
     let needed = EVENTS_PER_COEFFICIENT * (features.len() + 1);
     if accepted.min(taken.len() - accepted) < needed || sessions.len() < LEAST_SESSIONS {
         return Err(FitError::TooLittle {
@@ -233,6 +235,7 @@ fn calibration(samples: &[LogisticSample<&str>]) -> Result<Calibration, Logistic
             .iter()
             .cloned()
             .partition(|(session, ..)| fold[session] == held_out);
+        // The completions of a session are alike, so whole sessions are held out.
         let regression = Logistic::fit(&training)?;
         let accepts = training.iter().filter(|(_, _, accepted)| *accepted).count();
         let rate = accepts as f64 / training.len() as f64;
@@ -260,6 +263,7 @@ fn calibration(samples: &[LogisticSample<&str>]) -> Result<Calibration, Logistic
 fn calibration_error(predictions: &[(f64, f64)]) -> f64 {
     let mut bins = [(0.0, 0.0); BINS];
     for (probability, outcome) in predictions {
+        // A probability of 1 belongs to the last bin.
         let bin = ((probability * BINS as f64) as usize).min(BINS - 1);
         bins[bin].0 += probability;
         bins[bin].1 += outcome;
@@ -302,6 +306,8 @@ fn hex(bytes: &[u8]) -> String {
 /// The day of a time in UTC, by Hinnant's `civil_from_days`,
 /// <https://howardhinnant.github.io/date_algorithms.html>.
 pub fn utc_day(at_ms: i64) -> String {
+    // The year begins with March, so that the leap day is its last day (Hinnant's
+    // `civil_from_days`).
     let days = at_ms.div_euclid(86_400_000) + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);

@@ -129,6 +129,7 @@ pub fn fit_gate(
         }
     };
     let frontier = frontier(&judged_by_the_others(&taken, &features, &sessions)?);
+    // Thresholds rise, so the last that loses little enough holds back the most.
     let best = frontier
         .iter()
         .rev()
@@ -223,6 +224,8 @@ fn is_usable(feature: GateFeature, taken: &[&GateObservation]) -> bool {
     if (known.len() as f64) < KNOWN * taken.len() as f64 {
         return false;
     }
+    // Each half of a feature needs accepted and rejected completions of several sessions; else the
+    // fit would separate them by one session.
     let middle = known.iter().map(|(_, value)| value).sum::<f64>() / known.len().max(1) as f64;
     let mut sessions: BTreeMap<(bool, bool), BTreeSet<&str>> = BTreeMap::new();
     for (one, value) in known {
@@ -260,6 +263,7 @@ fn judged_by_the_others(
     sessions: &BTreeSet<&str>,
 ) -> Result<Vec<(f64, usize)>, LogisticError> {
     let mut judged = Vec::new();
+    // Each session is judged by a fit without it, so the frontier is not that of the training data.
     for session in sessions {
         let (own, others): (Vec<_>, Vec<_>) = taken
             .iter()

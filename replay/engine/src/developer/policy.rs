@@ -335,6 +335,7 @@ impl FittedPolicy {
                 sum + value * feature.value(characters, lines, latency_ms, place)
             },
         );
+        // The logistic function, as the policy was fitted.
         1.0 / (1.0 + (-log_odds).exp())
     }
 }

@@ -262,6 +262,7 @@ pub(crate) async fn type_hole<E: TypingEditor>(
     };
     let mut last_action = LastAction::Opened;
     while let Some(key) = keys(state.remaining()).next() {
+        // The developer reads the place first, which takes as long as thinking of a line.
         let before = match last_action {
             LastAction::Opened => KeyPosition::Line,
             _ => KeyPosition::after(&state.before_cursor(), key),
@@ -269,8 +270,12 @@ pub(crate) async fn type_hole<E: TypingEditor>(
         let pause = state.pause(before, "");
         let mut due = state.now + pause;
         let mut accepted = None;
+        // After a repair the developer types on: the next completion would continue the rejected
+        // one.
         if last_action != LastAction::Repaired {
             let check = state.check_display(last_action, pause).await?;
+            // A developer who waits for completions types the next key only after having seen the
+            // reply.
             due = due.max(check.seen_at);
             accepted = check.accepted;
         }
@@ -374,6 +379,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
             LastAction::Typed => EDITOR_DELAY_MS,
             _ => 0.0,
         };
+        // In real time the server waits itself; in virtual time its wait is only counted.
         let waited = match self.settings.pace {
             Pace::Real => 0.0,
             Pace::Virtual => self.server_wait(at + asked_after),
@@ -388,6 +394,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
             });
         }
         let timeout = match self.settings.latency_ms {
+            // A reply after the next key is useless, so no longer time is waited for it.
             None if hurried => self.hole.timeout.min(milliseconds(pause - due)),
             _ => self.hole.timeout,
         };
@@ -395,12 +402,15 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
             self.editor.sleep(milliseconds(asked_after)).await;
         }
         let answer = self.editor.ask(self.cursor(), timeout).await?;
+        // The server's own wait depends on its model's recent times, so they are recorded as it
+        // does.
         if let Some(took) = self.settings.latency_ms.or(answer.model_ms) {
             self.model_time.took(took);
         }
         let latency = answer
             .latency_ms
             .map(|measured| due + self.settings.latency_ms.unwrap_or(measured));
+        // Without a reply, the developer has waited for the whole timeout.
         let took = latency.unwrap_or(due + milliseconds_of(timeout));
         if self.settings.pace == Pace::Real {
             // What was slept while the request was under way is not slept again.
@@ -426,6 +436,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
                 Some(_) if late => RequestResult::Late,
                 Some(_) => RequestResult::Nothing,
             };
+            // An empty reply replaces what an editor displays.
             if request.result == RequestResult::Nothing {
                 self.end_display_at(seen_at).await?;
             }
@@ -453,6 +464,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         let index = self.session.requests.len();
         let text = request.candidates[0].clone();
         let whole = [&self.hole.reference[..self.written], &text].concat();
+        // The same completion, minus what was typed since, is still the one that was shown before.
         let again = self.last.as_ref().filter(|(_, last)| *last == whole);
         if let Some((origin, _)) = again {
             request.result = RequestResult::Continued;
@@ -500,6 +512,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         self.session.keys.typed += 1;
         let now = self.now;
         let left = self.display.as_ref().and_then(|display| {
+            // The key may be the completion's next character, and the editor then shows the rest.
             let left = display.text.strip_prefix(key)?;
             (!left.is_empty()).then(|| left.to_owned())
         });
@@ -513,6 +526,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
     /// Accepts a candidate and deletes what differs from the reference.
     async fn accept(&mut self, request: usize, candidate: usize) -> Result<LastAction, E::Error> {
         self.end_display().await?;
+        // After an acceptance, an equal text is another completion.
         self.last = None;
         self.session.keys.accepts += 1;
         let text = self.session.requests[request].candidates[candidate].clone();
@@ -522,6 +536,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         let (right, wrong) = text.split_at(kept);
         let back: Vec<&str> = keys(wrong).collect();
         let mut end = self.cursor() + text.len();
+        // The developer deletes from the end, one key at a time, as a backspace does.
         for (index, key) in back.iter().rev().enumerate() {
             let pause = self.pause(KeyPosition::Key, &format!("-{index}"));
             self.advance_to(self.now + pause).await;
@@ -569,6 +584,7 @@ fn keys(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let first = rest.chars().next()?;
+        // An editor enters and deletes a line break of two characters by one key.
         let length = if rest.starts_with("\r\n") {
             2
         } else {

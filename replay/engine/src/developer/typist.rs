@@ -139,6 +139,7 @@ impl Typist {
             KeyPosition::Line => self.line,
         };
         let standard = normal_quantile(draw);
+        // Log-normal; the subtraction keeps the mean at `mean_ms`, since E[exp(σZ)] = exp(σ²/2).
         mean_ms * (sigma * standard - sigma * sigma / 2.0).exp()
     }
 }
@@ -161,6 +162,7 @@ impl KeyPosition {
 pub fn draw(parts: &[&str]) -> f64 {
     let mut hash = Sha256::new();
     for part in parts {
+        // The lengths tell apart lists whose concatenations are equal.
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }

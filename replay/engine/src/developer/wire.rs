@@ -39,6 +39,7 @@ impl Wire {
         let last_words = Arc::new(Mutex::new(VecDeque::new()));
         if let Some(errors) = child.stderr.take() {
             let last_words = Arc::clone(&last_words);
+            // A full pipe of standard error would block the server, so it is always read.
             tokio::spawn(async move {
                 let mut lines = BufReader::new(errors).lines();
                 while let Ok(Some(line)) = lines.next_line().await {
@@ -98,6 +99,7 @@ impl Wire {
         id: i64,
     ) -> Result<Result<Value, String>, DeveloperError> {
         loop {
+            // Answers may come in another order than the requests.
             if let Some(answer) = self.answers.remove(&id) {
                 return Ok(answer);
             }

@@ -51,6 +51,7 @@ impl FailureLabel {
 
     /// The label in an answer: between `<label>` and `</label>`, the last one.
     fn parse(answer: &str) -> Option<Self> {
+        // The last label counts, because a model may quote the instructions before its judgement.
         let (_, rest) = answer.rsplit_once("<label>")?;
         let (label, _) = rest.split_once("</label>")?;
         let label = label.trim().to_lowercase();
@@ -201,6 +202,7 @@ impl Judge {
         let mut layers = Layers::default();
         layers.file(file)?;
         let mut settings = layers.merged()?.model;
+        // The settings are those for a completion, which is too short and too fast for a judgement.
         settings.max_tokens = settings.max_tokens.max(LEAST_TOKENS);
         settings.timeout_ms = settings.timeout_ms.max(LEAST_TIME);
         settings.candidates = 1;
@@ -252,6 +254,7 @@ fn ask(
     prompt: &str,
     threads: usize,
 ) -> Result<(Vec<GivenLabel>, Vec<String>), PlayError> {
+    // Workers block on the runtime from outside, so it needs a thread to drive its connections.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -320,6 +323,7 @@ fn count_votes(
         labels.sort_by(|one, other| one.judge.cmp(&other.judge));
         let votes = FailureLabel::ALL
             .map(|label| labels.iter().filter(|given| given.label == label).count());
+        // Fleiss' kappa needs the same number of votes for each answer.
         if labels.len() == judges.len() {
             table.push(votes.to_vec());
         }

@@ -77,6 +77,8 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
     let sampled: Vec<&Attempt> = all
         .iter()
         .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
+        // attempt||Nothing was judged in a project without tests, so there is no verdict to reach
+        // again.
         .filter(|attempt| attempt.verdict.outcome != Outcome::Unjudged)
         .filter(|attempt| is_sampled(&attempt.key, plan.sample, plan.seed))
         .filter(|attempt| {
@@ -87,6 +89,7 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
     let execution = ExecutionPlan {
         threads: plan.threads,
         engine: Engine::Naive,
+        // A cached verdict would only repeat the one that is audited.
         anew: true,
         tests: match &plan.tests {
             Some(folder) => Some(folder.clone()),
@@ -134,6 +137,7 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
         |_| {},
     )?;
     records.sort_by(|a, b| (&a.hole, &a.attempt).cmp(&(&b.hole, &b.attempt)));
+    // Records are stored after all verdicts: a failing sandbox leaves no partial audit.
     for record in &records {
         run.add_audit(record)?;
     }
@@ -148,6 +152,7 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
 /// sample of the same seed.
 pub(super) fn is_sampled(key: &str, share: f64, seed: u64) -> bool {
     let hash = sha256_hex(format!("audit\0{seed}\0{key}").as_bytes());
+    // 13 hexadecimal digits are 52 bits, which an `f64` represents exactly.
     let position = u64::from_str_radix(&hash[..13], 16).unwrap_or_default();
     (position as f64) < share * (1u64 << 52) as f64
 }

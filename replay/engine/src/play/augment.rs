@@ -252,6 +252,7 @@ pub fn run(
             plan.tasks.display()
         )));
     }
+    // Projects are left out before they are loaded, which runs their tests.
     let mut failures = retain_supported(&mut manifest, &holes);
     let loader = ProjectLoader {
         corpus: &corpus,
@@ -286,6 +287,7 @@ pub fn run(
         if open == 0 {
             break;
         }
+        // =|One answered request is enough: later failures don't discard tests that were written.
         answered |= augmentation.ask_and_judge(number)? < open;
     }
     if !answered {
@@ -349,9 +351,11 @@ impl Augmentation<'_> {
             }
         }
         let judged = self.judge(&fresh, number)?;
+        // A hole whose request gained nothing is not asked about again.
         for target in &mut self.targets {
             target.open = false;
         }
+        // In the order of the answers, so that equal answers keep equal tests.
         for (candidate, judged) in fresh.iter().zip(judged) {
             match judged {
                 Ok(gain) => self.keep_if_useful(candidate, &gain)?,
@@ -548,6 +552,7 @@ fn statement_lines(hole: &Hole, file: &SourceFile) -> BTreeSet<usize> {
     let mut pending = vec![tree.root_node()];
     let mut found = BTreeSet::new();
     while let Some(node) = pending.pop() {
+        // An expression statement whose only child is a string is documentation.
         let only = node
             .named_child(0)
             .filter(|_| node.named_child_count() == 1);
@@ -569,6 +574,7 @@ fn find_example(
     contents: &str,
 ) -> Result<(String, (String, String)), PlayError> {
     let baseline = project.judge.baseline();
+    // A test that runs the hole is the best example; any stable test is second.
     let covering = baseline.covering(&hole.path, hole.lines(contents));
     let stable = baseline.stable();
     let ids = covering.into_iter().chain(stable);
@@ -747,6 +753,7 @@ impl TestAuthor {
         number: u32,
     ) -> ModelRequest {
         let mut parameters = self.parameters.clone();
+        // Another seed each round: else a deterministic model gives the same tests again.
         parameters.seed = parameters.seed.wrapping_add(u64::from(number));
         ModelRequest {
             prefix: String::new(),
@@ -824,9 +831,11 @@ fn judge_one(
         _ => Some(TestRejection::Unproved),
     };
 
+    // This is checked first because it needs no run.
     if augment::names_code_objects(&candidate.proposal.contents) {
         return Ok(Err(TestRejection::ReadsText));
     }
+    // The first of the runs records coverage, which the others need not.
     let (verdict, ran) = judge.judge_added_tests_with_coverage(added, &tests, &hole.path)?;
     if let Some(rejection) = denied(&verdict, TestRejection::Fails) {
         return Ok(Err(rejection));
@@ -834,6 +843,7 @@ fn judge_one(
     if !hole.lines(contents).any(|line| ran.contains(&line)) {
         return Ok(Err(TestRejection::Uncalled));
     }
+    // The run with coverage above is the first of the passes.
     for _ in 1..PASSES {
         let verdict = judge.judge_added_tests(added, None, &tests)?;
         if let Some(rejection) = denied(&verdict, TestRejection::Flaky) {
@@ -864,9 +874,11 @@ fn judge_one(
             ..TestGain::default()
         },
     };
+    // The run of all tests is the costliest, so useless tests are rejected before it.
     if gain.kills.is_empty() && gain.lines.is_empty() {
         return Ok(Err(TestRejection::Useless));
     }
+    // State that a test leaves behind is noticed only by the tests that run after it.
     let mut all = judge.baseline().stable();
     all.push(&id);
     if judge.judge_added_tests(added, None, &all)?.outcome != Outcome::Passed {
@@ -925,6 +937,7 @@ fn store_test(output: &Path, provenance: &TestProvenance, contents: &str) -> Res
         path: path.clone(),
         source: error.into(),
     })?;
+    // The same command again writes the same tests, each with one record.
     if !lines.contains(&record) {
         lines.push(record);
     }

@@ -144,12 +144,16 @@ fn play(
     let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
     let mut runs = Vec::new();
     for PlayedSubject { title, replay, .. } in subjects {
+        // A comparison that stopped early lacks attempts, and its runs must not count as finished.
         let has_all = replay.missing_jobs(holes)?.is_empty();
+        // An error can't be cloned, so each run gets its message; the error itself is returned
+        // last.
         let outcome = match &played {
             Ok(_) => Ok(()),
             Err(error) => Err(PlayError::Refused(error.to_string())),
         };
         let run = replay.finish(outcome, usize::from(played.is_ok()))?;
+        // Typings that were never begun because a model was decided are no failures.
         let typings = run.typings()?.len().min(policies * holes.len());
         let is_complete = is_complete(&run, typings)?;
         match is_complete && has_all {
@@ -179,12 +183,14 @@ fn play_batches<'s>(
     holes: &'s [Hole],
 ) -> Result<ComparisonEnding, PlayError> {
     let looks = comparison.is_some_and(|comparison| comparison.stops_early);
+    // The bound of the sequential test needs the largest cluster, known before any result.
     let largest = by_file(holes).values().map(Vec::len).max().unwrap_or(1);
     let mut decisions = OrderDecisions::new(orders.len(), largest, looks);
     let mut played_holes: Vec<&Hole> = Vec::new();
     let mut ending = ComparisonEnding::AllHoles;
     let began = Instant::now();
     for batch in batches(holes) {
+        // Without a comparison nothing is decided, so every model plays every hole.
         let is_open = |model: usize| {
             let mut questions = orders.iter().enumerate();
             comparison.is_none()
@@ -214,6 +220,7 @@ fn play_batches<'s>(
             }
         }
     }
+    // The last look uses all that was played, even if the looks in between were disabled.
     if !orders.is_empty() {
         let passes = player.passes()?;
         for (index, order) in orders.iter_mut().enumerate() {
@@ -228,6 +235,7 @@ fn play_batches<'s>(
 fn by_file(holes: &[Hole]) -> BTreeMap<String, Vec<&Hole>> {
     let mut files: BTreeMap<String, Vec<&Hole>> = BTreeMap::new();
     for hole in holes {
+        // The hash mixes the projects, so that a comparison that stops early has seen several.
         let key = sha256_hex(cluster(hole).as_bytes());
         files.entry(key).or_default().push(hole);
     }
@@ -242,6 +250,7 @@ fn batches(holes: &[Hole]) -> Vec<Vec<&Hole>> {
     let mut batches: Vec<Vec<&Hole>> = Vec::new();
     for file in by_file(holes).into_values() {
         match batches.last_mut() {
+            // A batch is never cut within a file, which is one cluster of the test.
             Some(batch) if batch.len() < BATCH => batch.extend(file),
             _ => batches.push(file),
         }
@@ -305,6 +314,7 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
         let mut jobs: Vec<(usize, HoleJob<'s>)> = Vec::new();
         for hole in batch {
             for (index, _) in open.iter().enumerate().filter(|(_, open)| **open) {
+                // A hole that the run of a resumed comparison already has is missing here.
                 let job = self.missing.remove(&(hole.id.as_str(), index));
                 jobs.extend(job.map(|job| (index, job)));
             }
@@ -381,6 +391,8 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
         };
         let mut calls = 0;
         for subject in self.subjects {
+            // Attempts of earlier processes count too, so the budget is that of the whole
+            // comparison.
             calls += subject.replay.with_run(Run::attempts)?.len();
         }
         Ok((calls >= most).then_some(ComparisonEnding::Calls))
@@ -447,6 +459,8 @@ pub fn passes_by_hole(
     let mut by_hole: BTreeMap<&str, Vec<(f64, Option<f64>)>> = BTreeMap::new();
     let counted = attempts
         .iter()
+        // attempt||A repair round exists only where the first completion failed, so it would bias
+        // the rate.
         .filter(|attempt| attempt.repair_round == 0 && attempt.verdict.outcome.is_evidence());
     for attempt in counted {
         let rate = f64::from(u8::from(attempt.verdict.outcome == Outcome::Passed));
@@ -458,6 +472,7 @@ pub fn passes_by_hole(
     }
     let passes = by_hole.into_iter().map(|(hole, samples)| {
         let rate = samples.iter().map(|(rate, _)| rate).sum::<f64>() / samples.len() as f64;
+        // The first sample is what an editor shows.
         let arrived_ms = samples[0].1;
         (hole.to_owned(), TimedPass { rate, arrived_ms })
     });

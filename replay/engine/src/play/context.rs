@@ -123,6 +123,7 @@ pub(super) fn present_holes(
     if papers.is_empty() {
         return Ok(all);
     }
+    // The index of a project is costly, so all papers share it.
     for project in projects {
         let name = project.name();
         let sources = visible_sources(&project.prepared)?;

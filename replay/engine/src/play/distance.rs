@@ -111,6 +111,7 @@ pub fn run(plan: &DistancePlan, listener: &dyn Listener) -> Result<DistanceOutco
     for project in &prepared {
         add_tasks(project, &holes, plan.part, &mut tasks)?;
     }
+    // Projects of the tasks are no real code to compare with: their functions are the tasks.
     let mut manifest = load_sources(&corpus, &plan.real, listener)?;
     manifest
         .projects
@@ -173,7 +174,9 @@ fn add_tasks(
             function.range.start <= hole.start.0 && hole.end.0 <= function.range.end
         };
         let functions = repository.documented_functions(&file.path);
+        // Functions may be nested; the last one around the hole is the innermost.
         match functions.iter().rfind(|it| around(it)) {
+            // Several holes of one function are one task.
             Some(function) if seen.insert((&file.path, function.range.start)) => {
                 of_language.texts.push(text(file, function, part));
             }
@@ -237,9 +240,11 @@ fn measure(
         let key = format!("{}\0{project}\0{path}\0{}", plan.seed, function.text);
         sha256_hex(key.as_bytes())
     });
+    // Random functions replace the tasks in the baseline, and at least one more must be left.
     if tasks.texts.is_empty() || real.len() <= tasks.texts.len() {
         return Ok(distance);
     }
+    // The measured functions are disjoint from the random ones; else each would be its own nearest.
     let rest = real.split_off(tasks.texts.len());
     let rest = &rest[..rest.len().min(plan.samples)];
     let texts: Vec<&str> = rest.iter().map(|function| function.text.as_str()).collect();

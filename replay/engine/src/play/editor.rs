@@ -53,6 +53,7 @@ impl TypingEditor for ServerEditor<'_> {
             self.given.clone(),
         );
         let reply = asked.await?;
+        // Unanswered requests push, too: the index of the commands is that of the request.
         if let Some(commands) = &mut self.accept_commands {
             commands.push(reply.commands);
         }
@@ -65,6 +66,7 @@ impl TypingEditor for ServerEditor<'_> {
         if let Some(trace) = &reply.trace {
             self.configuration.clone_from(&trace.configuration);
         }
+        // A cached or typed-through completion has no time of the model.
         let asked_model = reply
             .trace
             .filter(|trace| trace.source == CompletionOrigin::Model);

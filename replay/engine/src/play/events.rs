@@ -416,6 +416,7 @@ impl<'a> PhaseProgress<'a> {
             total,
             last: Mutex::new((done, total)),
         };
+        // Without a total, the number of steps is not known yet, and a display shows no bar.
         if total > 0 {
             progress.set(done, total);
         }
@@ -430,6 +431,7 @@ impl<'a> PhaseProgress<'a> {
 
     /// Says how many units of how many are completed.
     pub fn set(&self, done: usize, total: usize) {
+        // It is recorded for the repetition by `repeating`, which has no figures of its own.
         *self.last.lock() = (done, total);
         self.listener.receive(&Event::PhaseProgress {
             phase: self.phase,
@@ -459,6 +461,7 @@ impl PhaseProgress<'_> {
                 }
             });
             let result = work();
+            // Closing the channel ends the thread at once, and the scope waits for it.
             drop(finished);
             result
         })

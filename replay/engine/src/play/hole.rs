@@ -53,6 +53,7 @@ impl<'a> SubjectReplay<'a> {
         connections: Option<usize>,
     ) -> Self {
         let is_asked = matches!(parameters.source, CompletionSource::Server(_));
+        // Given completions open no connection, so their workers are the jobs alone.
         let connections = connections.filter(|_| is_asked);
         let permits = Arc::new(WorkerPermits::new(connections.unwrap_or(jobs), jobs));
         Self {
@@ -88,6 +89,7 @@ impl<'a> SubjectReplay<'a> {
             |worker, job| self.run_job(job, worker, &progress),
             |_| {},
         );
+        // The phase is reported as finished before `finish` reports the time spent.
         drop(progress);
         let workers = self.workers.min(jobs.len());
         drop(jobs);
@@ -300,9 +302,12 @@ impl<'a> SubjectReplay<'a> {
                 earlier: sample.earlier.clone(),
                 ..*sample
             };
+            // A resumed sample starts at its missing round, with the attempt of the round before.
             loop {
                 let reply = session.ask(developer, sample.earlier.take()).await?;
                 let attempt = self.judge_and_store(session.site, &sample, reply)?;
+                // Flaky tests and infrastructure failures are no feedback on the code, so they end
+                // the sample.
                 if !attempt.is_repairable() || sample.repair_round == self.parameters.repair_rounds
                 {
                     break;
@@ -339,6 +344,8 @@ impl<'a> SubjectReplay<'a> {
         self.failures.reset();
         for index in requests_to_judge(&session.requests) {
             let request = &session.requests[index];
+            // The tests get the file as it is right after the acceptance: the typed part and the
+            // completion.
             let completion = [
                 &hole.reference[..request.written],
                 request.text().unwrap_or_default(),
@@ -379,6 +386,7 @@ impl<'a> SubjectReplay<'a> {
             sample: sample.number,
             repair_round,
             answered: reply.answered,
+            // A scripted latency replaces the measured one, so that reruns have equal figures.
             latency_ms: self
                 .parameters
                 .scripted_latency()
@@ -396,6 +404,8 @@ impl<'a> SubjectReplay<'a> {
     }
 
     fn verdict(&self, site: &HoleSite<'_>, reply: &CompletionReply) -> Result<Verdict, PlayError> {
+        // A failed request is the model's, not a wrong completion: it must not count as a failed
+        // test.
         if let Some(fault) = reply.trace.as_ref().and_then(|trace| trace.fault.as_ref()) {
             self.failures.count(site.hole, fault)?;
             return Ok(Verdict::infrastructure(fault));

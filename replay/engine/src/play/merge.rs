@@ -116,6 +116,7 @@ fn settle(
     })?;
     let corpus = Corpus::from_environment()?;
     let mut manifest = corpus.load_manifest(manifest)?;
+    // Other projects are not prepared, because preparing runs their tests.
     manifest
         .projects
         .retain(|project| conflicts.iter().any(|one| one.hole.project == project.name));
@@ -177,6 +178,8 @@ fn settle_one(
             chosen = Some(attempt.clone());
             break;
         }
+        // The first attempt is the fallback, in the order of outcomes, so the result is
+        // deterministic.
         chosen = chosen.or_else(|| {
             Some(Attempt {
                 verdict,

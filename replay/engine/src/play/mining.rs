@@ -165,11 +165,13 @@ pub(super) fn mine_project(
         mutation_score: selection.min_mutation_score,
         solved: solved.clone(),
     };
+    // The key has everything that the choice depends on; a cached choice is used unchecked.
     let version = env!("CARGO_PKG_VERSION");
     let key = json!([
         version,
         RULES,
         name,
+        // Without a judge, the digest of the files stands for the state of the project.
         match &project.judge {
             Some(judge) => judge.key(),
             None => project.prepared.digest.clone(),
@@ -223,6 +225,7 @@ fn choose_settled_holes(
         let Some(judge) = &project.judge else {
             return Ok(mined);
         };
+        // Settling may quarantine tests, on which the chosen holes depend; the number only grows.
         if judge.settle()? && before == Some(quarantined(judge)) {
             return Ok(mined);
         }
@@ -356,6 +359,7 @@ fn choose_holes(
         .collect();
     candidates.extend(api::deduplicate(needing_others));
     let threads = loader.execution.threads;
+    // Candidates are dropped by age before tests are run for them.
     let (mut older, mut ages) = (0, None);
     if let Some(age) = filter.age {
         let holes = candidates.iter().map(|one| &one.hole);
@@ -384,6 +388,7 @@ fn choose_holes(
             |done, all| progress.set(done, all),
         )?,
     };
+    // Older candidates were removed before admission, which therefore did not count them.
     if older > 0 {
         mined.candidates += older;
         mined.rejected.insert(Rejection::Older, older);
@@ -421,6 +426,7 @@ fn keep_fast_files(candidates: &mut Vec<HoleCandidate>, time: impl Fn(&str) -> D
         .into_iter()
         .map(|path| (time(path), path.to_owned()))
         .collect();
+    // Paths break ties, so equal times give the same choice.
     by_time.sort();
     by_time.truncate(by_time.len().div_ceil(2));
     candidates.retain(|one| by_time.iter().any(|(_, path)| *path == one.hole.path));

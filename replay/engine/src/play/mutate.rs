@@ -151,6 +151,7 @@ enum HoleScore {
 pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutcome, PlayError> {
     with_mutants(plan, listener, |mut holes, mutated, absent| {
         let (scores, audits) = judge_mutants(&mutated, plan, listener)?;
+        // Several holes have one judge, whose count must not be added for each.
         let judges: BTreeMap<&str, &Judge> = mutated
             .iter()
             .map(|of| (of.project.name(), &of.project.judge))
@@ -279,12 +280,14 @@ pub(super) fn until_below(
         return Ok(mutation);
     };
     let mutants = distinct_mutants(Some(judge), file, hole)?;
+    // Chunks, so that a hole that can't reach the least score is given up early.
     for some in mutants.chunks(MOST_MUTANTS / 2) {
         let texts = some.iter().map(|mutant| mutant.edit.apply(&file.contents));
         let texts: Vec<String> = texts.collect();
         let verdicts = judge.judge_own_versions(&hole.path, &texts, &hole.tests)?;
         for (mutant, verdict) in some.iter().zip(verdicts) {
             count(&mut mutation, mutant, &file.contents, verdict.outcome);
+            // The score that remains possible if every other mutant is killed.
             let most_killed = mutants.len() - mutation.survived;
             if (most_killed as f64) < least * mutants.len() as f64 {
                 return Ok(mutation);
@@ -300,6 +303,7 @@ fn distinct_mutants(
     file: &SourceFile,
     hole: &Hole,
 ) -> Result<Vec<Mutant>, VerdictError> {
+    // Whole lines: an operator may change code that a hole within a line only touches.
     let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
     let mutants = mutate::find_mutants(file.language, &file.contents, range);
     let texts: Vec<String> = mutants
@@ -311,6 +315,7 @@ fn distinct_mutants(
         None => None,
     };
     Ok(match compiled {
+        // Mutants that compile to the same as the original or another one are equivalent.
         Some(compiled) => mutate::deduplicate(mutants, compiled.original, compiled.others),
         None => mutants,
     })
@@ -400,9 +405,11 @@ fn judge_mutants(
 /// are several jobs for each thread.
 fn mutant_jobs<'a>(mutated: &'a [MutatedHole<'a>], threads: usize) -> Vec<MutantJob<'a>> {
     let all: usize = mutated.iter().map(|of| of.mutants.len()).sum();
+    // Four jobs for each thread even out their durations; more mutants in one share a process.
     let size = all.div_ceil(4 * threads.max(1)).clamp(1, MOST_MUTANTS);
     let mut jobs = Vec::new();
     for of in mutated {
+        // The checks are jobs of their own, since their processes must not be shared with mutants.
         let changes = [Change::Unchanged, Change::Raising].map(|change| vec![change]);
         let mutants: Vec<Change> = (0..of.mutants.len()).map(Change::Mutant).collect();
         let changes = changes
@@ -430,6 +437,7 @@ fn judge_job(
     let mut verdicts = versions.iter().zip(verdicts);
     let mut judged = Vec::new();
     for (change, text) in job.changes.iter().copied().zip(&texts) {
+        // Verdicts are of the changes that have a text, in their order.
         let of_text = text.as_ref().and_then(|_| verdicts.next());
         let outcome = of_text.as_ref().map(|(_, verdict)| verdict.outcome);
         let audit = match (change, of_text) {
@@ -504,6 +512,7 @@ impl HoleScore {
     /// Counts the outcome of a version of the hole's file.
     fn add(&mut self, of: &MutatedHole<'_>, change: Change, outcome: Option<Outcome>) {
         match (change, outcome) {
+            // Mutants show nothing of tests that fail unchanged, or that don't run the hole.
             (Change::Unchanged, Some(Outcome::Passed)) => {}
             (Change::Unchanged, outcome) => {
                 let outcome = outcome.map_or("nothing", Outcome::name);
@@ -517,6 +526,7 @@ impl HoleScore {
             }
             (Change::Raising, Some(_)) => {}
             (Change::Mutant(index), outcome) => {
+                // A void score stays void, whichever job ends last.
                 if let (Self::Scored(mutation, by_operator), Some(outcome)) = (self, outcome) {
                     let mutant = &of.mutants[index];
                     let of_operator = by_operator.entry(mutant.operator).or_default();

@@ -53,6 +53,7 @@ impl WorkerPermits {
         } else {
             (0.0, 0.0)
         };
+        // Tests include twins, so the remainder after both is the time of the sandbox.
         let mut spent = self.spent.lock();
         spent.tests += tests - twins;
         spent.twins += twins;
@@ -63,6 +64,7 @@ impl WorkerPermits {
     pub(super) fn spent(&self, workers: usize) -> TimeSpent {
         let mut spent = *self.spent.lock();
         spent.wall = self.began.elapsed().as_secs_f64();
+        // Rounding may make the sum of the parts exceed the total slightly.
         spent.idle = (spent.wall * workers as f64 - spent.busy()).max(0.0);
         spent
     }
@@ -71,6 +73,7 @@ impl WorkerPermits {
 impl Permits {
     fn new(count: usize) -> Self {
         Self {
+            // Without any permit every worker would wait forever.
             free: Mutex::new(count.max(1)),
             given_back: Condvar::new(),
             paused_until: Mutex::new(Instant::now()),
@@ -84,8 +87,10 @@ impl Permits {
             self.given_back.wait(&mut free);
         }
         *free -= 1;
+        // The lock is released before the sleep, so that other permits can be returned.
         drop(free);
         let permit = TakenPermit(self);
+        // Another worker may extend the pause during the sleep, so the end is read again.
         loop {
             let left = self
                 .paused_until

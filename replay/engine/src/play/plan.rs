@@ -146,6 +146,8 @@ impl ReplayPlan {
             "predictions": predictions,
             "request_timeout": self.request_timeout.as_secs(),
         });
+        // Options are added only if they are set: runs made before an option existed keep their
+        // identity.
         if self.type_check {
             identity["types"] = json!(true);
         }
@@ -253,6 +255,7 @@ impl ReplayPlan {
         let part = |key: &str| file_name_part(identity[key].as_str().unwrap_or_default());
         let title = title.map_or_else(String::new, |title| format!("{title}-"));
         let name = format!("{}-{}-{title}{short}", part("corpus"), part("model"));
+        // A finished run is not continued: the same command again begins another.
         for attempt in 1.. {
             let folder = match attempt {
                 1 => Path::new("runs").join(&name),

@@ -65,6 +65,7 @@ impl HolePredictions {
                 continue;
             }
             let (id, texts) = prediction(&record).map_err(refuse)?;
+            // Lines of the same task are its samples, as benchmarks write them.
             let known = by_id.entry(id).or_default();
             if !known.is_empty() && record.get("hole").is_some() {
                 let hole = &record["hole"];
@@ -91,6 +92,7 @@ impl HolePredictions {
         let shared = task
             .and_then(|task| task.rsplit_once('#'))
             .filter(|(_, count)| count.parse::<usize>().is_ok());
+        // The hole's own id is tried first, since a benchmark's id may be that of several holes.
         [Some(hole.id.as_str()), task, shared.map(|(task, _)| task)]
             .into_iter()
             .flatten()
@@ -199,6 +201,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
 /// The completions of a file of MRG-Bench's results, by task.
 fn mrg_results(file: &Value) -> Option<Vec<(String, Vec<String>)>> {
     let tasks = file.as_object().filter(|tasks| !tasks.is_empty())?;
+    // One entry of another form makes the file one of another format.
     let results = tasks.iter().map(|(id, result)| {
         let answers = result.get("response")?.as_array()?;
         let texts: Option<Vec<String>> = answers
@@ -219,6 +222,7 @@ fn longest_block(answer: &str) -> String {
             - after
                 .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
                 .len();
+        // As the benchmark's script, it takes a block only if its first line is a word or empty.
         let block = after[name..].strip_prefix('\n');
         let Some((block, next)) = block.and_then(|block| block.split_once("```")) else {
             rest = after;
@@ -335,6 +339,7 @@ pub(super) fn deveval_body(text: &str, spaces: usize) -> String {
         .split('\n')
         .filter(|line| !blank(line))
         .map(|line| &line[..margin(line)])
+        // Python's `dedent` removes the blanks that all lines have in common.
         .reduce(|one, other| {
             let equal = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
             &one[..equal.count()]

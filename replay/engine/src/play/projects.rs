@@ -303,6 +303,7 @@ impl ProjectLoader<'_> {
         } = *self.execution;
         let name = Some(prepared.project.name.as_str());
         let progress = PhaseProgress::start(self.listener, Phase::Baseline, name, 0);
+        // A short suite is measured whole at once; a long one goes on while holes are chosen.
         let longest = match self.after_first_runs {
             true => SHORT_RUN,
             false => Duration::MAX,
@@ -440,6 +441,7 @@ pub fn prepare(
         match ready {
             Ok(ready) => prepared.push(ready),
             Err(error) => {
+                // A missing program is this machine's lack and not a fault of the project.
                 let status = match error {
                     CorpusError::Environment(EnvironmentError::MissingProgram { .. }) => {
                         ProjectStatus::LeftOut
@@ -532,6 +534,7 @@ pub(super) fn load_sources(
 ) -> Result<Manifest, PlayError> {
     let mut manifest = load_manifest(corpus, location, listener)?;
     for project in &mut manifest.projects {
+        // Sources alone need neither packages nor tests, so nothing is installed.
         project.environment = Packages::default();
         project.test = None;
     }

@@ -109,6 +109,8 @@ pub(super) fn with_prepared<T>(
         after_first_runs: true,
     };
     let (prepared, mut absent) = loader.prepare(&manifest)?;
+    // The digests are taken before `open` runs the tests, which may drop projects: the identity
+    // must not depend on whether they pass.
     let digests = digests(&prepared);
     let identities: Vec<Value> = subjects
         .iter()
@@ -122,17 +124,20 @@ pub(super) fn with_prepared<T>(
     if projects.is_empty() {
         return Err(none_replayable(&plan.corpus, &absent));
     }
+    // The partition is applied after the choice, so that all machines choose the same holes.
     let (mut holes, mut states) =
         choose_holes(plan, &manifest, tasks.as_deref(), &projects, &loader)?;
     if let Some(partition) = plan.partition {
         holes.retain(|hole| partition.includes(&hole.id));
     }
+    // An absent project is recorded too, so that a report can say why its holes are missing.
     states.extend(
         absent
             .iter()
             .map(|one| (one.name.clone(), one.state.clone())),
     );
     let with_files = with_contents(&projects, &holes)?;
+    // Subjects with the same presentation share one preparation of the holes.
     let asked = subjects.iter().filter(|subject| !subject.is_verbatim());
     let presentations: HashSet<HolePresentation> =
         asked.map(HolePresentation::for_subject).collect();
@@ -143,6 +148,7 @@ pub(super) fn with_prepared<T>(
     // Nothing is written before everything given is known to fit together.
     let mut with_runs = Vec::new();
     for ((subject, (source, records)), identity) in subjects.iter().zip(prepared).zip(&identities) {
+        // A single subject needs no title, so its run keeps the folder that was named.
         let run = plan.open_run((subjects.len() > 1).then_some(subject), identity)?;
         describe_run(plan, &run, &states, &with_files)?;
         if !subject.is_verbatim() {
@@ -180,6 +186,7 @@ impl<'a> PreparedReplay<'a> {
                 Ok(true) => run.set_finished()?,
                 _ => run.write_segment()?,
             }
+            // An error is returned only after the part is written.
             is_complete?;
             runs.push(ReplayedRun {
                 title,
@@ -350,6 +357,7 @@ pub(super) fn is_complete(run: &Run, typings: usize) -> Result<bool, PlayError> 
     let Some(first) = failures.next() else {
         return Ok(all_typed);
     };
+    // `first` is taken off the iterator, so the count lacks it.
     if failures.count() + 1 == attempts.len() {
         return Err(PlayError::Refused(format!(
             "no attempt completed: {}; fix that and rerun the command",
@@ -376,6 +384,7 @@ fn with_contents<'a>(
                 path: hole.path.clone(),
             })?
             .source_file(hole)?;
+        // The cut is only tried for its error: a file with another hash must not be replayed.
         hole.cut(&file.contents)?;
         Ok((hole, file.contents.as_str()))
     };

@@ -79,6 +79,7 @@ impl<'a> ReplayParameters<'a> {
             CompletionSource::Server(_) => None,
         };
         let given = given.map(|texts| u32::try_from(texts.len()).unwrap_or(u32::MAX));
+        // More samples than a hole has predictions can't be made.
         match (self.samples, given) {
             (Some(wanted), Some(given)) => wanted.min(given),
             (Some(wanted), None) => wanted,

@@ -140,6 +140,7 @@ impl Scoring<'_> {
             if batch.is_empty() {
                 break;
             }
+            // Batches bound the memory, and their order keeps the output that of the examples.
             let outcomes = run_jobs(
                 &batch,
                 threads,
@@ -165,6 +166,8 @@ impl Scoring<'_> {
                 }
                 match outcome {
                     Ok(outcome) => {
+                        // Predictions may be under the benchmark's id, which must not count as
+                        // unknown.
                         seen.extend(outcome.benchmark_id.map(|id| (id, *line)));
                         if let Some(output) = &mut output {
                             let written = output.write_all(outcome.lines.as_bytes());
@@ -177,6 +180,7 @@ impl Scoring<'_> {
                 }
             }
         }
+        // Missing predictions are collected, so that one error names all of them.
         for (predictions, ids) in self.predictions.iter().zip(missing) {
             if !ids.is_empty() {
                 return Err(PlayError::Scoring(InputError::Missing {
@@ -298,6 +302,7 @@ impl Scoring<'_> {
     fn prompt(&self, example: &Example, language: ScoringLanguage) -> Result<String, String> {
         match &example.text {
             HoleContext::Prompt(prompt) => Ok(prompt.clone()),
+            // Only statements of indented blocks need the text before them to find their end.
             HoleContext::InFile(hole) if self.truncates() && language.indented_blocks() => {
                 self.prefix(hole)
             }

@@ -396,6 +396,7 @@ impl ModelUnderTest {
             .filter_map(|hole| Some((hole, shown.get(&hole.id)?)));
         let mut records = Vec::new();
         for (hole, shown) in presented {
+            // A recorded answer has the prefix in its key, so each typed prefix needs a record.
             let written = match predictions {
                 None if typed => hole.reference.char_indices().map(|(at, _)| at).collect(),
                 _ => vec![0],

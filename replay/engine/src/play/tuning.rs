@@ -126,6 +126,7 @@ pub fn run(plan: &TuningPlan, listener: &dyn Listener) -> Result<TuningOutcome, 
     for project in &prepared {
         let name = &project.project.name;
         let split = match validation.contains(name) {
+            // Whole projects are held out: functions of one project are alike.
             true => "validation",
             false => "train",
         };
@@ -148,9 +149,11 @@ pub fn run(plan: &TuningPlan, listener: &dyn Listener) -> Result<TuningOutcome, 
 /// never all.
 fn validation_projects(manifest: &Manifest, plan: &TuningPlan) -> BTreeSet<String> {
     let mut names: Vec<&String> = manifest.projects.iter().map(|it| &it.name).collect();
+    // The hash chooses independently of the manifest's order.
     names.sort_by_cached_key(|name| sha256_hex(format!("{}\0{name}", plan.seed).as_bytes()));
     let all = names.len();
     let wanted = (plan.validation * all as f64).round() as usize;
+    // A share above 0 holds out at least one project, and one always remains to train on.
     let least = usize::from(plan.validation > 0.0);
     let count = wanted.max(least).min(all.saturating_sub(1));
     names.into_iter().take(count).cloned().collect()
@@ -199,6 +202,8 @@ impl TuningExport<'_> {
                     counts.independent += 1;
                 } else if self.evaluation.has(&counts.project, &file.path, text, body) {
                     counts.excluded += 1;
+                // Duplicates are tested last, so that an excluded function does not stand for
+                // others.
                 } else if self.known.resembles_any(text) {
                     counts.duplicates += 1;
                 } else {
@@ -284,6 +289,7 @@ impl EvaluationSet {
             for hole in task::read(path)? {
                 let place = set.places.entry((hole.project, hole.path)).or_default();
                 set.references.insert(&hole.reference);
+                // A short reference, such as `return None`, is in too much code to show leakage.
                 if leakage_tokens(&hole.reference).len() < TELLING_TOKENS {
                     set.short += 1;
                 } else {

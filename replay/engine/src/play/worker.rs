@@ -37,10 +37,12 @@ impl ReplayWorker {
         cut: &Path,
         session: impl AsyncFnOnce(&mut Developer) -> Result<T, PlayError>,
     ) -> Result<T, PlayError> {
+        // The server is taken out: if the session fails, it is dropped and not used again.
         let earlier = self.server.take();
         let (result, developer) = self.block_on(async {
             let mut developer = match earlier {
                 Some(mut idle) if idle.workspace == workspace => {
+                    // The server still knows the last hole's file as cut, and this one's as whole.
                     let changed = [idle.restored, cut.to_owned()];
                     idle.developer.begin_session(&changed).await?;
                     idle.developer
@@ -55,6 +57,7 @@ impl ReplayWorker {
             let result = session(&mut developer).await?;
             Ok((result, developer))
         })?;
+        // A server that still works on a request could answer into the next session.
         if developer.is_idle() {
             self.server = Some(IdleServer {
                 developer,
@@ -70,6 +73,7 @@ impl ReplayWorker {
         &mut self,
         session: impl Future<Output = Result<T, PlayError>>,
     ) -> Result<T, PlayError> {
+        // The runtime outlives a session because an idle server's connection is bound to it.
         let runtime = match self.runtime.take() {
             Some(runtime) => runtime,
             None => tokio::runtime::Builder::new_current_thread()
@@ -117,6 +121,7 @@ impl ReplayWorker {
         };
         let path = folder.path().join(project.name()).join(&hole.path);
         let prepared = &project.prepared;
+        // A hidden file is not in the copy: it exists only while its own hole is open.
         if prepared.project.hidden.matches(&hole.path) {
             std::fs::remove_file(&path).map_err(PlayError::file(&path))?;
         } else {

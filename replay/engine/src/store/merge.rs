@@ -141,6 +141,7 @@ impl FinishedParts {
         let begun = self.begun.entry(partition.parts()).or_default();
         begun.insert(partition.part());
         self.names.insert(name);
+        // Only the last segment of a part says that it is finished, and names the others.
         let Some(others) = &header.finished else {
             return;
         };
@@ -163,6 +164,8 @@ impl FinishedParts {
             });
             missing.collect::<Vec<_>>()
         });
+        // A run may have been divided anew; parts of an abandoned division must not count as
+        // missing.
         divisions.min_by_key(Vec::len).unwrap_or_default()
     }
 
@@ -188,6 +191,7 @@ impl FinishedParts {
                 (None, Some(project)) => Some(format!(
                     "its machine left out the project `{project}`, which other machines have"
                 )),
+                // One whole ending suffices: an interrupted or repeated part may have others.
                 (None, None) => return None,
             };
         }
@@ -209,6 +213,7 @@ impl MergedParts {
             let found = part_folders(folder)?;
             for part in &found {
                 paths.extend(segments_in(part)?);
+                // A part's folder is `parts/K-of-N`, so the sources are beside its parent.
                 let shared = part.parent().and_then(Path::parent);
                 sources.extend(shared.map(|shared| shared.join(SOURCES)));
             }
@@ -322,6 +327,7 @@ impl MergedParts {
                 });
                 let known = variants.by_outcome.entry(outcome).or_insert(place);
                 *known = first_of(*known, place);
+                // Another outcome replaces an infrastructure failure and is no conflict with it.
                 if variants.by_outcome.len() > 1 {
                     variants.by_outcome.remove(&Outcome::Infrastructure);
                 }
@@ -340,6 +346,8 @@ impl MergedParts {
                     failed,
                     place,
                 });
+                // A typing without a failure wins; of equals, the least digest does, whatever the
+                // order.
                 if known.failed && !failed {
                     (known.failed, known.place) = (false, place);
                 } else if known.failed == failed {
@@ -364,6 +372,7 @@ impl MergedParts {
                     self.projects.insert(name, state);
                 }
                 Some(known) => {
+                    // A project that is ready on any machine is ready in the run; JSON breaks ties.
                     let rank =
                         |state: &ProjectState| (state.status != ProjectStatus::Ready, json(state));
                     if rank(&state) < rank(known) {
@@ -449,6 +458,8 @@ impl MergedParts {
             _ => Path::new("."),
         };
         std::fs::create_dir_all(parent).map_err(StoreError::file(parent))?;
+        // The database is made beside the run's folder, so that the rename can't cross file
+        // systems.
         let made = tempfile::tempdir_in(parent).map_err(StoreError::file(parent))?;
         let database = made.path().join(FILE_NAME);
         self.write_database(&database, settled)?;
@@ -485,6 +496,7 @@ impl MergedParts {
         let transaction = database.unchecked_transaction().map_err(fault)?;
         transaction.execute_batch(TABLES).map_err(fault)?;
         self.write_meta(&transaction, settled).map_err(fault)?;
+        // Only sources that a hole refers to are written, so spare files don't change the result.
         let sources = self.write_holes(&transaction, &fault)?;
         for sha256 in sources {
             let contents = self.source_file(&sha256)?;
@@ -575,6 +587,8 @@ impl MergedParts {
             .map(|(_, attempt)| (attempt.key.as_str(), attempt))
             .collect();
         let mut ordered: Vec<(&String, &AttemptVariants)> = self.attempts.iter().collect();
+        // The order of insertion decides the bytes of the file, which must not depend on the hash
+        // map.
         ordered.sort_by_key(|(key, one)| (&one.hole, one.sample, one.repair_round, *key));
         let mut insert = database.prepare(ADD_ATTEMPT).map_err(fault)?;
         let mut reader = self.reader();
@@ -626,6 +640,7 @@ impl MergedParts {
         fault: &dyn Fn(rusqlite::Error) -> StoreError,
     ) -> Result<(), StoreError> {
         let mut ordered: Vec<(&String, &TypingVariant)> = self.typings.iter().collect();
+        // The order of insertion decides the bytes of the file.
         ordered.sort_by_key(|(key, one)| (&one.hole, &one.policy, *key));
         let mut insert = database.prepare(ADD_TYPING).map_err(fault)?;
         let mut reader = self.reader();
@@ -646,6 +661,7 @@ impl MergedParts {
     fn source_file(&self, sha256: &str) -> Result<String, StoreError> {
         let paths = self.sources.iter().map(|folder| folder.join(sha256));
         let mut damaged = None;
+        // A damaged copy is an error only if no other folder has a whole one.
         for path in paths.filter(|path| path.is_file()) {
             let bytes = std::fs::read(&path).map_err(StoreError::file(&path))?;
             match String::from_utf8(bytes) {
@@ -718,12 +734,14 @@ fn part_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
         )));
     }
     let inner = folder.join(PARTS);
+    // Without `parts/`, the folder is that of a single part.
     if !inner.is_dir() {
         return Ok(match segments_in(folder)?.is_empty() {
             true => Vec::new(),
             false => vec![std::path::absolute(folder).map_err(StoreError::file(folder))?],
         });
     }
+    // Absolute, so that the same folder given in two ways is read once.
     let inner = std::path::absolute(&inner).map_err(StoreError::file(&inner))?;
     let entries = std::fs::read_dir(&inner).map_err(StoreError::file(&inner))?;
     let mut found = Vec::new();

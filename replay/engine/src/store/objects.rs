@@ -93,6 +93,7 @@ impl ObjectPrefix {
         let mut names: Vec<String> = found
             .into_iter()
             .filter_map(|object| {
+                // Listed locations have the prefix of the store; names here are relative to it.
                 let parts = object.location.prefix_match(&self.prefix)?;
                 let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
                 Some(parts.join("/"))

@@ -160,6 +160,8 @@ impl Run {
                 }
                 SegmentRow::Typing => {
                     let typing: TypingAttempt = segment.parse(record)?;
+                    // Segments come in the order of their hashes, so a failed typing may follow its
+                    // repetition.
                     let query = match typing.has_infrastructure_failure() {
                         true => "INSERT OR IGNORE INTO typings VALUES (?1, ?2, ?3, ?4)",
                         false => super::ADD_TYPING,
@@ -203,6 +205,8 @@ impl Run {
         let finished = self.is_finished()?;
         let projects = self.projects()?;
         let mut part = part.borrow_mut();
+        // A finished part still writes an end without rows unless one says the same of its
+        // projects.
         if part.pending.is_empty() && (!finished || part.finished.contains(&projects)) {
             return Ok(());
         }
@@ -222,6 +226,8 @@ impl Run {
             .map_err(StoreError::file(&part.location.part_place(part.partition)))?;
         part.location
             .put_segment(part.partition, &name, contents.as_bytes())?;
+        // The rows are dropped only once they are written: after an error, the next segment has
+        // them.
         part.segments.insert(name);
         if finished {
             part.finished.push(header.projects);

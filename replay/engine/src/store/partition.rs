@@ -36,6 +36,8 @@ impl Partition {
 
     /// True if the hole with this id is in the part.
     pub fn includes(self, hole: &str) -> bool {
+        // The prefix makes the hash independent of the other samples that are drawn by the same
+        // ids.
         let hash = sha256_hex(format!("partition\0{hole}").as_bytes());
         let number = u64::from_str_radix(&hash[..16], 16).unwrap_or_default();
         number % u64::from(self.parts) + 1 == u64::from(self.part)
@@ -61,6 +63,7 @@ impl Partition {
             parsed.map_err(|_| format!("{name} is `{text}`, which is no number of a part"))
         };
         let given = number(PARTITIONS_VARIABLE)?;
+        // The second value is added to the number: Kubernetes counts its indices from 0.
         let sources = [
             ("HQ_TASK_ID", 0),
             ("JOB_COMPLETION_INDEX", 1),

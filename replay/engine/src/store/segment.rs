@@ -92,6 +92,7 @@ impl SegmentRow {
         let (kind, start) = Self::ALL
             .into_iter()
             .find(|(_, start)| line.starts_with(start))?;
+        // The record ends before the brace that closes the line's object.
         let end = line.strip_suffix('}')?.len();
         Some((kind, start.len()..end))
     }
@@ -140,6 +141,7 @@ impl Segment {
     /// It was written by another version of this program.
     pub(super) fn header(&self) -> Result<SegmentHeader, StoreError> {
         #[derive(Deserialize)]
+        // The version is read by itself first: a header of another version may have other members.
         struct Version {
             segment: u32,
         }

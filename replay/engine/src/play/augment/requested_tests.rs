@@ -184,6 +184,7 @@ fn code_under_test<'a>(focus: &TestRequest<'a>) -> &'a str {
             } else {
                 current.byte_range()
             };
+            // The innermost definition is shown whole, however long it is.
             if best.is_some() && range.len() > FOCUS_BYTES {
                 break;
             }
@@ -192,6 +193,7 @@ fn code_under_test<'a>(focus: &TestRequest<'a>) -> &'a str {
         node = current.parent();
     }
     let range = best.unwrap_or(0..focus.contents.len());
+    // The indentation of the first line belongs to the code.
     let line = line_start(focus.contents, range.start);
     &focus.contents[line..range.end]
 }
@@ -217,6 +219,7 @@ fn block(name: &str, text: &str) -> String {
         run = if c == '`' { run + 1 } else { 0 };
         longest = longest.max(run);
     }
+    // A text with a fence in it would end a shorter one.
     let fence = "`".repeat(3.max(longest + 1));
     let end = if text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}{name}\n{text}{end}{fence}\n")
@@ -248,6 +251,7 @@ fn blocks(answer: &str) -> Vec<String> {
 /// A file of several tests as several files of one.
 fn split_tests(language: &'static Language, text: &str) -> Vec<TestProposal> {
     let tree = language.parse(text);
+    // A block that was cut off by the token limit does not parse.
     if tree.root_node().has_error() {
         return Vec::new();
     }
@@ -261,6 +265,7 @@ fn split_tests(language: &'static Language, text: &str) -> Vec<TestProposal> {
     let single = tests
         .iter()
         .enumerate()
+        // A test without a name of its own expands to several ids, so no single id can be judged.
         .filter_map(|(index, test)| Some((index, test.name.as_ref()?)));
     single
         .map(|(kept, name)| {
@@ -270,6 +275,7 @@ fn split_tests(language: &'static Language, text: &str) -> Vec<TestProposal> {
                 if index != kept {
                     contents.push_str(&text[at..range.start]);
                     let rest = &text[range.end..];
+                    // Blank lines after a removed test go with it.
                     at = range.end + (rest.len() - rest.trim_start_matches('\n').len());
                 }
             }

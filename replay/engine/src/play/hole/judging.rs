@@ -38,6 +38,7 @@ impl CompletionJudge<'_> {
         site: &HoleSite<'_>,
         completion: &str,
     ) -> Result<Verdict, TaskError> {
+        // The clock starts after the wait for the permit, which counts as idle time.
         let permit = self.permits.judging.take();
         let began = Instant::now();
         let verdict = site.judge(completion)?;

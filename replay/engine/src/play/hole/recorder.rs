@@ -77,6 +77,7 @@ impl<'a> RunRecorder<'a> {
         workers: usize,
         spent: TimeSpent,
     ) -> Result<Run, PlayError> {
+        // This is recorded even if the replay failed; the error of the replay is returned first.
         let recorded = self
             .add_slow_paths(parameters)
             .and_then(|()| self.add_time_spent(parameters, workers, spent));
@@ -113,6 +114,7 @@ impl<'a> RunRecorder<'a> {
         workers: usize,
         spent: TimeSpent,
     ) -> Result<(), StoreError> {
+        // A resumed run that lacks nothing has no workers, and its earlier times stay.
         if workers == 0 {
             return Ok(());
         }

@@ -60,6 +60,7 @@ impl HoleSession<'_> {
     ) -> Result<T, PlayError> {
         let (workspace, path) = (&self.workspace, self.path());
         let began = Instant::now();
+        // The time until the closure runs is the start of the server, or its new session.
         worker.run_session(&self.server, workspace, &path, async |developer| {
             self.permits
                 .add(|spent| &mut spent.servers, began.elapsed());
@@ -77,8 +78,11 @@ impl HoleSession<'_> {
         sample: &MissingSample,
     ) -> Result<(), DeveloperError> {
         let mut settings = self.settings();
+        // A single sample keeps the seed of the settings, so it equals a completion in the editor.
         if self.parameters.samples_at(self.site.hole) > 1 {
             let seed = self.parameters.subject.configuration.model.seed;
+            // Each sample has its own seed; else a deterministic model gives the same completion
+            // each time.
             let seed = seed + u64::from(sample.number);
             settings.insert("model".to_owned(), json!({"seed": seed}));
         }
@@ -99,6 +103,7 @@ impl HoleSession<'_> {
             let permit = self.permits.asking.take();
             let began = Instant::now();
             let reply = self.request_completion(developer, earlier.clone()).await?;
+            // The permit is returned before the pause, which then applies to all workers.
             drop(permit);
             self.permits.add(|spent| &mut spent.models, began.elapsed());
             let retry_after = reply.trace.as_ref().and_then(|trace| trace.retry_after_ms);
@@ -110,6 +115,7 @@ impl HoleSession<'_> {
                 hole: self.site.hole.id.clone(),
                 seconds: retry_after / 1000.0,
             });
+            // A negative or too large number is no `Duration`; it counts as the upper limit.
             let pause =
                 Duration::try_from_secs_f64(retry_after / 1000.0).unwrap_or(LONGEST_RETRY_AFTER);
             self.permits.asking.pause(pause.min(LONGEST_RETRY_AFTER));
@@ -133,6 +139,7 @@ impl HoleSession<'_> {
         let reply = developer
             .request_completion(&file, cursor, self.parameters.request_timeout, given)
             .await?;
+        // Without a candidate nothing is accepted, and the tests get the hole empty.
         if let Some(text) = reply.candidates.first() {
             developer.accept(&mut file, cursor, text).await?;
             if let Some(command) = reply

@@ -118,6 +118,7 @@ pub(super) fn parse_example(line: &str) -> Result<Example, String> {
             text: HoleContext::Prompt(record.prompt),
             reference: record.groundtruth,
         }),
+        // A failed parse is repeated on plain JSON, whose members tell which field is wrong.
         Err(_) => {
             let value = object(line)?;
             if value.get("schema").is_some() {
@@ -231,6 +232,7 @@ impl PredictionFile {
             .filter(|(id, _)| !is_known(id))
             .map(|(id, prediction)| (prediction.line, id))
             .collect();
+        // The map has no order; the lines of the file have.
         unknown.sort_unstable();
         unknown.into_iter().map(|(_, id)| id.clone()).collect()
     }
