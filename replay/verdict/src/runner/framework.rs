@@ -214,6 +214,8 @@ pub(super) const UNAVAILABLE_IN_SHARED_PROCESS: &[Evidence] = &[
 /// host. What is compiled of the project must not be among them.
 pub(super) fn environment_binds(prepared: &Prepared, at: &str, names: &[&str]) -> Vec<Bind> {
     let environment = &prepared.environment;
+    // The folders are named one by one: what is compiled of the project is writable and mounted
+    // apart.
     names
         .iter()
         .map(|name| Bind::read_only(environment.root.join(name), format!("{at}/{name}")))

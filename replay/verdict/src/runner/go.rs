@@ -34,6 +34,7 @@ impl TestFramework for GoTest {
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        // A module may be in a subfolder, and `go` must run in the folder of its `go.mod`.
         let module = prepared.project.environment.file.as_deref();
         let folder = module_folder(module.unwrap_or("go.mod"));
         let go = prepared.environment.interpreter.display().to_string();
@@ -45,6 +46,7 @@ impl TestFramework for GoTest {
         let own = [
             ("GOCACHE", format!("{ENVIRONMENT}/{BUILT}")),
             ("GOMODCACHE", format!("{ENVIRONMENT}/{MODULES}")),
+            // A user's settings and the network would make a run depend on the machine.
             ("GOENV", "off".to_owned()),
             ("GOPROXY", "off".to_owned()),
             ("GOPATH", "/tmp/go".to_owned()),
@@ -87,6 +89,7 @@ impl WarmStart for GoTest {}
 impl Compilation for GoTest {
     fn compile_checker(&self, prepared: &Prepared) -> Option<(String, Vec<String>)> {
         let (program, mut arguments) = self.command(prepared);
+        // The driver reads its own option before the program and the arguments of `go`.
         arguments.insert(0, format!("--check={REPOSITORY}"));
         Some((program, arguments))
     }

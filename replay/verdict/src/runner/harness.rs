@@ -48,6 +48,7 @@ impl RunInstructions<'_> {
 
 /// Instructions as a line of JSON.
 pub(super) fn instruction_line(instructions: &impl Serialize) -> String {
+    // Instructions are plain data, so their encoding can't fail.
     let line = serde_json::to_string(instructions).unwrap_or_default();
     line + "\n"
 }
@@ -61,6 +62,7 @@ pub(crate) fn write_scripts(
     scripts: &[(&str, &str)],
     cache: &Path,
 ) -> Result<PathBuf, VerdictError> {
+    // Names count too: renamed scripts are another version.
     let all: Vec<&str> = scripts
         .iter()
         .flat_map(|(name, text)| [*name, *text])
@@ -80,6 +82,7 @@ pub(crate) fn write_scripts(
         let path = fresh.path().join(name);
         std::fs::write(&path, text).map_err(cache_error(&path))?;
     }
+    // The folder is renamed as a whole, so no reader sees a part of the scripts.
     let fresh = fresh.keep();
     make_readable(&fresh).map_err(cache_error(&fresh))?;
     if let Err(error) = std::fs::rename(&fresh, &folder) {

@@ -27,6 +27,7 @@ impl JestArguments {
         let mut split = Self::default();
         let mut words = given.iter();
         while let Some(word) = words.next() {
+            // jest gets the harness's configuration, which reads the project's from a variable.
             if ["--config", "-c"].contains(&word.as_str()) {
                 split.config = words.next().cloned();
             } else if let Some(path) = word.strip_prefix("--config=") {

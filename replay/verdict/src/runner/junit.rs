@@ -64,6 +64,7 @@ impl TestFramework for Junit {
     }
 
     fn command(&self, prepared: &Prepared) -> (String, Vec<String>) {
+        // The manifest guarantees a command for this runner.
         let test = prepared.project.test.iter();
         let mut words = test.flat_map(|test| &test.command).cloned();
         (words.next().unwrap_or_default(), words.collect())
@@ -71,6 +72,7 @@ impl TestFramework for Junit {
 
     /// Environment of the language's own runner, with its programs on the search path.
     fn environment(&self, project: &Project) -> Vec<(&'static str, String)> {
+        // The language's variables are kept, but its `PATH` lacks the environment's programs.
         let mut environment = self.own.environment(project);
         let mut folders = self.own.program_folders().to_vec();
         folders.extend(["/usr/local/bin", "/usr/bin", "/bin"]);
@@ -110,6 +112,7 @@ fn parse(bytes: &[u8]) -> TestReport {
     let mut seen = false;
     let mut test: Option<TestResult> = None;
     loop {
+        // A run that was killed leaves a truncated document, which must not count as ended.
         let Ok(event) = reader.read_event() else {
             return report;
         };
@@ -121,6 +124,7 @@ fn parse(bytes: &[u8]) -> TestReport {
             }
             Event::Empty(element) => {
                 start_element(&mut test, &element);
+                // An empty element has no end event.
                 if element.name().as_ref() == "testcase" {
                     end_test(&mut report, &mut test);
                 }
@@ -133,6 +137,7 @@ fn parse(bytes: &[u8]) -> TestReport {
             }
             Event::Text(text) => add_message(&mut test, &text.xml10_content()),
             Event::CData(text) => add_message(&mut test, &text.xml10_content()),
+            // The reader reports entities apart from the text around them.
             Event::GeneralRef(reference) => {
                 let known = match &*reference {
                     "lt" => Some('<'),
@@ -161,6 +166,7 @@ fn start_element(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
         let value = found.normalized_value(XmlVersion::Implicit1_0).ok()?;
         Some(value.into_owned())
     };
+    // Elements such as `flakyFailure` and `rerunFailure` of Surefire don't fail the test.
     let outcome = match element.name().as_ref() {
         "testcase" => {
             let name = attribute("name").unwrap_or_default();
@@ -169,6 +175,7 @@ fn start_element(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
                 id: class.map_or(name.clone(), |class| format!("{class} > {name}")),
                 outcome: TestOutcome::Passed,
                 seconds: attribute("time")
+                    // Some frameworks write a thousands separator.
                     .and_then(|time| time.replace(',', "").parse().ok())
                     .filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0)
                     .unwrap_or_default(),
@@ -182,6 +189,7 @@ fn start_element(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
         _ => return,
     };
     if let Some(test) = test {
+        // A test may have an error of its teardown after its failure; the worse counts.
         test.outcome = test.outcome.max(outcome);
         if let Some(message) = attribute("message") {
             test.message.push_str(&message);
@@ -202,6 +210,7 @@ fn add_message(test: &mut Option<TestResult>, text: &str) {
 /// Handles the end of a test.
 fn end_test(report: &mut TestReport, test: &mut Option<TestResult>) {
     if let Some(mut test) = test.take() {
+        // The limit is in characters, so the cut is never within one.
         let end = test.message.char_indices().nth(MESSAGE_LIMIT);
         test.message
             .truncate(end.map_or(test.message.len(), |(at, _)| at));

@@ -75,6 +75,7 @@ impl SandboxView for Jupiter {
     /// not change them.
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let built = prepared.environment.root.join(BUILT);
+        // Hidden and ignored files may be classes' resources, so no filter applies.
         let files = ignore::WalkBuilder::new(&built)
             .standard_filters(false)
             .build();
@@ -103,6 +104,7 @@ impl TestIds for Jupiter {
             Some((outermost, inner)) => (outermost.as_str(), inner.join("/")),
             None => (stem, String::new()),
         };
+        // The source root is unknown, so each end of the folder may be the package.
         let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
         (0..=parts.len())
             .map(|start| {

@@ -51,6 +51,8 @@ impl TestFramework for Mocha {
             format!("--require={HARNESS}/fillrate_mocha.cjs"),
             format!("--reporter={HARNESS}/fillrate_mocha.cjs"),
         ];
+        // The harness does not support the parallel mode; versions without it don't know the
+        // option.
         if has_parallel_mode(&package) {
             arguments.push("--no-parallel".to_owned());
         }

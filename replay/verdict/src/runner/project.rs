@@ -145,6 +145,7 @@ impl ProjectRunner {
         let mut excluded = prepared
             .excluded_files()
             .map_err(|error: CorpusError| not_runnable(error.to_string()))?;
+        // A file that is not compiled with the others can't break them, so it needs no argument.
         excluded.retain(|path| framework.compiles(path));
         let mut runner = Self {
             prepared: prepared.clone(),
@@ -169,6 +170,7 @@ impl ProjectRunner {
     /// Leaves files of tests, or tests, out of every run from now on. Returns whether the framework
     /// can.
     pub(crate) fn leave_out(&mut self, files: &[String]) -> bool {
+        // All or none: a part of them would leave out other tests than the caller records.
         let arguments: Option<Vec<String>> = files
             .iter()
             .map(|file| self.framework.leave_out(file))
@@ -176,6 +178,7 @@ impl ProjectRunner {
         let Some(arguments) = arguments else {
             return false;
         };
+        // The frameworks read the arguments from either copy of the settings.
         self.test.args.extend(arguments.iter().cloned());
         if let Some(test) = &mut self.prepared.project.test {
             test.args.extend(arguments);
@@ -229,6 +232,7 @@ impl ProjectRunner {
     pub(crate) fn test_files(&self, ids: &[&str]) -> Vec<String> {
         let mut files: Vec<(usize, String)> = Vec::new();
         for path in self.guarded.iter().filter_map(|path| path.to_str()) {
+            // Without names, these are the prefixes of all ids of the file.
             let starts = self.test_ids(path, &[]);
             let holds = |id: &str| starts.iter().any(|start| id.starts_with(start.as_str()));
             if let Some(index) = ids.iter().position(|id| holds(id)) {
@@ -246,6 +250,7 @@ impl ProjectRunner {
 
     /// Returns true if it can run single tests and record the lines that each runs.
     pub(crate) fn can_select(&self) -> bool {
+        // Only the scripts that report out of band select tests and record lines.
         self.framework.report_file(&self.prepared.project).is_none()
     }
 
@@ -261,6 +266,7 @@ impl ProjectRunner {
         let test = &self.test;
         // What is left out follows from the rest.
         let own = test.args.len() - self.left_out.len();
+        // The file may be outside the source, whose digest then lacks it.
         let configuration = test
             .config
             .as_deref()
@@ -305,6 +311,7 @@ impl ProjectRunner {
     /// The sandbox is unavailable.
     pub(crate) fn run(&self, run: &TestRun<'_>) -> Result<TestRunResult, VerdictError> {
         let mut job = self.test_job(run.limits.clone());
+        // The first overlay is the project.
         job.overlays[0].replaced.extend(run.overlay_files());
         self.run_job(job, &run.instructions())
     }
@@ -340,6 +347,8 @@ impl ProjectRunner {
         job.overlays[0].lower = copy;
         let compiled = self.framework.compiled_files();
         job.overlays
+            // The compiled form of the unchanged project is left out, so the run compiles
+            // everything.
             .retain(|overlay| Some(&overlay.at) != compiled.as_ref());
         if let Some(last) = job.overlays.last_mut() {
             last.replaced.extend(self.framework.nothing_compiled());
@@ -404,6 +413,7 @@ impl ProjectRunner {
         mut job: Job,
         instructions: &RunInstructions<'_>,
     ) -> Result<TestRunResult, VerdictError> {
+        // A command that writes a report file gets no secret on its standard input.
         job.input = self.report_path().is_none().then(|| instructions.line());
         let finished = fillrate_sandbox::run_counting(&job, TEST_MARK, &self.tests_ended)?;
         Ok(self.result(finished, instructions))
@@ -437,6 +447,7 @@ impl ProjectRunner {
     ) -> Result<Finished, VerdictError> {
         let arguments = vec!["-c".to_owned(), command.to_owned()];
         let mut job = self.job("/bin/sh".to_owned(), arguments, limits);
+        // The command works on the writable folder itself, bound below in place of the overlay.
         job.overlays.clear();
         job.collect.clear();
         // What is shown within the repository, such as packages of a workspace, needs folders there.
@@ -479,6 +490,7 @@ impl ProjectRunner {
         nonce: &str,
         token: &str,
     ) -> TestRunResult {
+        // A missing report file gives an empty report, which has not ended.
         let bytes = match self.report_path() {
             Some(path) => finished.collected.get(&path),
             None => Some(&finished.reply),
@@ -488,6 +500,7 @@ impl ProjectRunner {
             .unwrap_or_default();
         report.check_sentinels(self.framework.sentinels(), token);
         let output = [finished.stdout.text(), finished.stderr.text()].concat();
+        // Compiled files that the scripts removed themselves are no change by the tests.
         let mut changed = paths_from_project(&finished.changed);
         changed.retain(|path| {
             let name = path.strip_prefix(OUTSIDE_PROJECT);
@@ -512,6 +525,7 @@ impl ProjectRunner {
             ("TZ", "UTC".to_owned()),
             ("CI", "true".to_owned()),
         ]
+        // Later entries win: the manifest's variables over the framework's, over these.
         .into_iter()
         .chain(self.framework.environment(&self.prepared.project))
         .map(|(name, value)| (name.to_owned(), value))

@@ -108,6 +108,7 @@ impl TestIds for Pytest {
     }
 
     fn leave_out(&self, name: &str) -> Option<String> {
+        // A name `plugin NAME` stands for a plugin of pytest and for no test.
         if let Some(plugin) = name.strip_prefix("plugin ") {
             return Some(format!("-pno:{plugin}"));
         }
@@ -134,6 +135,8 @@ impl WarmStart for Pytest {
             "sources": loaded.sources,
             "plain_names": loaded.plain_names,
             "read": loaded.read,
+            // The warm worker parses the same options as the command, so both collect the same
+            // tests.
             "arguments": options.chain(own.iter().cloned()).collect::<Vec<_>>(),
             "directory": REPOSITORY,
             "collected": readiness == Readiness::Collected,

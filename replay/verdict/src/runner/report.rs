@@ -169,6 +169,8 @@ impl TestReport {
             if line.is_empty() {
                 continue;
             }
+            // The signature is checked before the event: an unsigned line must not even be parsed
+            // as one.
             let signed = serde_json::from_slice::<Signature>(line)
                 .is_ok_and(|signature| signature.nonce == nonce);
             if !signed {
@@ -209,6 +211,8 @@ impl TestReport {
                 Err(_) => report.forged += 1,
             }
         }
+        // An error of the scripts may have hidden results, so the report does not count as
+        // complete.
         report.ended &= report.harness_error.is_none();
         report
     }
@@ -216,6 +220,7 @@ impl TestReport {
     /// Checks that the expected sentinels and no others ran, and failed with `token` in their
     /// messages.
     pub(crate) fn check_sentinels(&mut self, expected: &[&str], token: &str) {
+        // The token proves that the sentinel's own assertion failed, and not a replaced one.
         let fault = |id: &str| match self.sentinels.get(id) {
             None => Some(format!("the sentinel {id} was not run")),
             Some(sentinel) if sentinel.outcome != TestOutcome::Failed => {
@@ -228,6 +233,7 @@ impl TestReport {
             Some(_) => None,
         };
         let faults = expected.iter().find_map(|id| fault(id));
+        // A sentinel that this framework does not have can only come from the code under test.
         self.sentinel_fault = faults.or_else(|| {
             let mut unexpected = self
                 .sentinels
@@ -240,6 +246,7 @@ impl TestReport {
     /// Adds a result; of two with one id the worse counts.
     pub(crate) fn add(&mut self, test: TestResult) {
         match self.tests.get(&test.id) {
+            // The first of equally bad results stays, with its message.
             Some(known) if known.outcome >= test.outcome => {}
             _ => {
                 self.tests.insert(test.id.clone(), test);

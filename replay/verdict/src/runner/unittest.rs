@@ -52,6 +52,7 @@ impl TestIds for Unittest {
         let module: Vec<&str> = path.trim_end_matches(".py").split('/').collect();
         let names = names.iter().map(String::as_str);
         let whole: Vec<&str> = module.iter().copied().chain(names).collect();
+        // Each folder above may be the one from which discovery starts.
         (0..module.len())
             .map(|start| whole[start..].join("."))
             .collect()

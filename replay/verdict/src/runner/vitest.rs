@@ -38,6 +38,7 @@ pub(super) fn runner_package(prepared: &Prepared, name: &str) -> (PathBuf, Strin
         let package = package_folder(root, folder, name)?;
         Some((package, format!("{REPOSITORY}/{folder}/{MODULES}/{name}")))
     });
+    // Packages of the top folder are mounted outside the repository, where Node finds them too.
     own.unwrap_or_else(|| (root.join(MODULES).join(name), format!("{PACKAGES}/{name}")))
 }
 
@@ -51,6 +52,7 @@ pub(super) fn refusal(prepared: &Prepared, name: &str, first: u32) -> Option<Str
         ));
     };
     let major: Option<u32> = version.split('.').next().and_then(|it| it.parse().ok());
+    // A version that is no number may be a local build; the first run tells if it works.
     major.is_some_and(|major| major < first).then(|| {
         format!("they need {name} {version}, and the first version that can be observed is {first}")
     })
@@ -196,6 +198,7 @@ impl SandboxView for Vitest {
         let scratch = places.flat_map(|(modules, at)| {
             SCRATCH_FOLDERS.map(|name| (modules.join(name), at.join(name)))
         });
+        // An overlay needs a folder below it; a tool can't write to one that is missing.
         scratch
             .filter(|(folder, _)| folder.is_dir())
             .map(|(folder, at)| Overlay::new(folder, at))
@@ -209,6 +212,7 @@ impl TestIds for Vitest {
     }
 
     fn leave_out(&self, file: &str) -> Option<String> {
+        // vitest reads the exclusion as a glob, in which these characters have a meaning.
         let escape = |c: char| match c {
             c if "\\()[]{}!*?+@|".contains(c) => format!("\\{c}"),
             c => c.to_string(),

@@ -56,6 +56,7 @@ impl WarmWorkers {
         compiled: Vec<Replaced>,
     ) -> Result<Option<TestRunResult>, VerdictError> {
         let collected = readiness == Readiness::Collected;
+        // A worker that has collected ran the imports already, whose lines coverage has to record.
         if collected && (run.coverage.is_some() || self.uncollectable.load(Ordering::Relaxed)) {
             return Ok(None);
         }
@@ -71,6 +72,7 @@ impl WarmWorkers {
             return Ok(None);
         };
         let result = match &program.host {
+            // Runs on transformed files record no coverage.
             Some(_) if run.coverage.is_some() => None,
             Some(host) => self.transformed.run(runner, run, &program, host)?,
             None => {
@@ -86,6 +88,7 @@ impl WarmWorkers {
                 Some(runner.result(finished, &instructions))
             }
         };
+        // A run that needed the framework itself gives no evidence; the caller runs it in full.
         Ok(result.filter(|result| !result.report.missed))
     }
 

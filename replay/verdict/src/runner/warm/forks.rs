@@ -34,6 +34,7 @@ impl ForkedWorkers {
         memory: u64,
         run: ForkRun,
     ) -> Result<Finished, VerdictError> {
+        // The worker is taken out of the list, so two runs never fork the same one.
         let IdleWorker { worker, since, .. } = match self.take_idle(readiness) {
             Some(idle) => idle,
             None => {
@@ -63,6 +64,7 @@ impl ForkedWorkers {
     /// Takes an idle worker with this readiness, and drops those that are too old.
     fn take_idle(&self, readiness: Readiness) -> Option<IdleWorker> {
         let mut idle = self.0.lock();
+        // A worker that only loaded libraries does not become stale.
         idle.retain(|idle| idle.readiness == Readiness::Loaded || idle.since.elapsed() < LIFETIME);
         let index = idle.iter().position(|idle| idle.readiness == readiness)?;
         Some(idle.swap_remove(index))

@@ -27,6 +27,7 @@ impl SpareSandboxes {
         job: &Job,
         last: Vec<Replaced>,
     ) -> Result<TestRunResult, VerdictError> {
+        // One list of files for each overlay, in the order of the overlays.
         let mut replaced = vec![Vec::new(); job.overlays.len()];
         replaced[0].extend(run.overlay_files());
         replaced[job.overlays.len() - 1].extend(last);
@@ -45,6 +46,7 @@ impl SpareSandboxes {
     /// # Errors
     /// The sandbox is unavailable.
     pub(super) fn start_first(&self, job: impl FnOnce() -> Job) -> Result<(), VerdictError> {
+        // The lock is held during the start, so that two threads don't both start the first.
         let mut spares = self.0.lock();
         if spares.is_empty() {
             spares.push((start(&job())?, Instant::now()));
@@ -59,6 +61,7 @@ impl SpareSandboxes {
 
     /// Takes a sandbox for this job, or starts one, and starts the next.
     fn take(&self, job: &Job) -> Result<Spare, VerdictError> {
+        // Starting is slow, so the lock is released before it.
         let waiting = {
             let mut spares = self.0.lock();
             spares.retain(|(_, since)| since.elapsed() < LIFETIME);
@@ -68,6 +71,7 @@ impl SpareSandboxes {
             Some((spare, _)) => spare,
             None => start(job)?,
         };
+        // The next one loads while this one runs its tests.
         let next = start(job)?;
         self.0.lock().push((next, Instant::now()));
         Ok(spare)

@@ -41,6 +41,7 @@ impl TransformedRuns {
         program: &WarmProgram,
         host: &[String],
     ) -> Result<Option<TestRunResult>, VerdictError> {
+        // Without changes, the files of the unchanged project are used as they are.
         let overlay = self.with_transformer(runner, program, |transformer| match run.replaced {
             [] => Ok(Some(transformer.overlay(Vec::new()))),
             changes => transformer.transform(changes),
@@ -49,6 +50,8 @@ impl TransformedRuns {
             return Ok(None);
         };
         let mut job = runner.job(program.program.clone(), host.to_vec(), run.limits.clone());
+        // A spare is started before the change is known, so the changed files are laid over it
+        // later.
         let changed = overlay.replaced;
         job.overlays.push(Overlay {
             replaced: Vec::new(),
@@ -96,6 +99,7 @@ impl TransformedRuns {
         program: &WarmProgram,
         work: impl FnOnce(&mut Transformer) -> Result<Option<T>, VerdictError>,
     ) -> Result<Option<T>, VerdictError> {
+        // The lock is held during the work: the transformer answers one request at a time.
         let mut slot = self.transformer.lock();
         let transformer = match &mut *slot {
             Some(transformer) => transformer,

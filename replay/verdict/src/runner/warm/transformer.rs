@@ -52,6 +52,7 @@ impl Transformer {
     pub(super) fn start(job: Job) -> Result<Self, VerdictError> {
         let program = job.program.clone();
         let mut worker = Some(Worker::start(Sandbox::default().executable, job)?);
+        // The first query has no changes and returns the whole project.
         let response = query(&mut worker, "{}".to_owned(), START_TIME)?;
         let files = match response {
             Some(TransformResponse {
@@ -139,6 +140,7 @@ pub(crate) fn ask(
     };
     line.push('\n');
     let (finished, alive) = taken.query(line, time_limit)?;
+    // A worker that died in the query is not returned, and the place stays empty.
     *worker = alive;
     Ok((finished.end == End::Exited(0)).then_some(finished))
 }

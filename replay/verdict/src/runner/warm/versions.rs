@@ -107,6 +107,7 @@ impl WarmWorkers {
         {
             return Ok(None);
         }
+        // The path marks the file as changed; each version brings its own contents.
         let replaced = [ChangedFile {
             path: run.path,
             contents: "",
@@ -133,6 +134,7 @@ impl WarmWorkers {
                 .collect(),
         };
         let finished = match (&program.host, collected) {
+            // Versions of a framework with a transformer run on the transformed files alone.
             (Some(host), _) => {
                 let transformed = self.transformed.transform_versions(runner, run, &program)?;
                 let Some(TransformedVersions { mut folder, files }) = transformed else {
@@ -150,6 +152,7 @@ impl WarmWorkers {
                 job.overlays.push(folder);
                 fillrate_sandbox::run(&job)?
             }
+            // A fork of a worker that has collected the tests runs all versions.
             (None, true) => {
                 let fork_run = ForkRun {
                     replaced: Vec::new(),
@@ -205,6 +208,7 @@ impl VersionsInstructions<'_> {
             let LastLine {
                 status, seconds, ..
             } = last;
+            // A version whose process was killed has to run by itself, under limits of its own.
             results.push(status.and_then(|status| {
                 let alone = Finished {
                     end: End::Exited(status),
@@ -247,6 +251,7 @@ fn split_reports(reply: &[u8], versions: &[VersionInstructions<'_>]) -> Vec<Vec<
 
 /// The last line of a version's report, and those before it; `None` if its run did not end.
 fn split_last_line(report: &[u8]) -> Option<(LastLine, &[u8])> {
+    // A last line without a line break was cut off, so the version did not end.
     let end = report.strip_suffix(b"\n")?;
     let start = end
         .iter()
