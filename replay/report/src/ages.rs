@@ -41,6 +41,7 @@ impl AgeFigures {
             .collect();
         let scored = without_repairs(load_scored(run)?);
         let dated = |one: &ScoredAttempt| changed.get(&one.attempt.hole).cloned().flatten();
+        // Dates are `YYYY-MM-DD`, whose order is that of their text.
         let (later, earlier): (Vec<&ScoredAttempt>, Vec<&ScoredAttempt>) = scored
             .iter()
             .filter(|one| dated(one).is_some())

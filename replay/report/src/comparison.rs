@@ -149,6 +149,7 @@ impl PassConclusion {
                 ),
             };
         };
+        // Both tests must agree: McNemar's ignores that holes of one file are alike.
         let excludes_0 = low > 0.0 || high < 0.0;
         let is_significant = excludes_0 && against.mcnemar.is_none_or(|test| test.p <= LEVEL);
         let better = match against.difference.value > 0.0 {
@@ -247,6 +248,7 @@ impl Comparison {
             runs.iter().map(LoadedRun::load).collect();
         let loaded = loaded?;
         let contexts = loaded.iter().enumerate();
+        // The first run has nothing to be compared with.
         let contexts = contexts.map(|(index, run)| run.compare((index > 0).then(|| &loaded[0])));
         let contexts: Vec<ComparedRun> = contexts.collect();
         let sensitivity = [ACCEPTANCE_SHOWN, KEYSTROKES_SAVED]
@@ -414,6 +416,7 @@ pub(super) fn by_hole<'a>(
     }
     let values = of_hole.into_iter().filter_map(|(hole, samples)| {
         let values: Vec<f64> = match metric {
+            // A hole's value is the mean of its samples, so that holes weigh the same.
             PASS_AT_1 => passes(&samples)
                 .into_iter()
                 .map(|passed| f64::from(u8::from(passed)))
@@ -423,6 +426,7 @@ pub(super) fn by_hole<'a>(
                 .filter_map(|one| one.text.get(metric.name).copied())
                 .collect(),
         };
+        // All samples of a hole are in one file.
         let cluster = samples[0].cluster.as_str();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         (!values.is_empty()).then_some((hole, (cluster, mean)))
@@ -443,8 +447,10 @@ pub(super) fn against(
     let difference = paired_difference(&pairs, metric.unit.span())?;
     let binary = |value: f64| value == 0.0 || value == 1.0;
     let all =
+        // McNemar's test is for pairs of yes and no; a percentage of 0 or 1 looks like one.
         metric.unit != Unit::Percent && pairs.iter().all(|(_, a, b)| binary(*a) && binary(*b));
     let mcnemar = all.then(|| {
+        // Discordant pairs alone decide: pairs that are alike say nothing on the difference.
         let only = |right: f64| {
             let differing = pairs.iter().filter(|(_, a, b)| a != b);
             differing.filter(|(_, this, _)| *this == right).count() as u64

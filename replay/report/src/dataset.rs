@@ -154,6 +154,7 @@ impl Dataset {
         for (by, group) in GROUPINGS {
             let mut groups: BTreeMap<(usize, String), Vec<&Measured<'_>>> = BTreeMap::new();
             for one in &measured {
+                // Holes without a category are in no group by category, but in all other rows.
                 if let Some(name) = group(one.hole) {
                     groups.entry(name).or_default().push(one);
                 }

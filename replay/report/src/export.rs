@@ -458,6 +458,7 @@ fn each(
         let (audits, has_latency) = (run.audits()?, run.has_latency()?);
         // Attempts at one hole follow each other, so its file is kept at hand.
         let mut file: Option<(String, String)> = None;
+        // Attempts are read one by one: traces of a whole run may not fit in memory.
         for (key, _) in run.outcomes()? {
             let attempt = run.attempt(&key)?;
             let Some(hole) = holes.get(&attempt.hole) else {
@@ -499,6 +500,7 @@ fn object(head: &Head, row: Vec<ExportValue>) -> serde_json::Map<String, serde_j
 /// A text that spreadsheets take for no formula: models write it, and a formula can run programs.
 /// See <https://owasp.org/www-community/attacks/CSV_Injection>.
 fn without_formula(text: String) -> String {
+    // Spreadsheets execute cells that begin with these characters.
     match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         true => format!("'{text}"),
         false => text,

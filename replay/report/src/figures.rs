@@ -59,6 +59,7 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
         }
     };
 
+    // Only samples with evidence count, so holes may differ in their number.
     let samples = by_hole.values().map(|of_hole| passes(of_hole).len());
     let (fewest, most) = (samples.clone().min(), samples.max().unwrap_or(0));
     // As papers have it, and the largest that all holes have enough samples for. Holes with less
@@ -70,6 +71,7 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
     let weighted: Vec<(&str, f64, f64)> = by_hole
         .values()
         .filter_map(|of_hole| {
+            // All samples of a hole have its mutation score.
             let weight = of_hole[0].mutation?;
             Some((
                 of_hole[0].cluster.as_str(),

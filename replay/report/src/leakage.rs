@@ -75,6 +75,8 @@ impl LeakageAudit {
         let greedy = match greedy {
             Some(greedy) => first_rounds(greedy.attempts()?),
             None => {
+                // Without a greedy run, sample 0 takes its place and must not be compared with
+                // itself.
                 let firsts = outputs.iter_mut().filter_map(|(hole, outputs)| {
                     let first = outputs.remove(&0)?;
                     Some((hole.clone(), BTreeMap::from([(0, first)])))
@@ -97,6 +99,8 @@ impl LeakageAudit {
             let known: BTreeSet<Vec<&str>> = ngrams(first, parameters.n);
             let overlap = ngram_overlap(&hole.reference, &known, parameters.n);
             let cluster = format!("{}\0{}", hole.project, hole.path);
+            // CDD's decision: the output is peaked if more than the share `xi` is close to the
+            // greedy one.
             let has_leaked = peakedness.map(|share| share > parameters.xi);
             leaked.extend(has_leaked.map(|leaked| (cluster.clone(), leaked)));
             overlaps.extend(overlap.map(|share| (cluster, 1.0, share)));

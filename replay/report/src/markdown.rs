@@ -32,6 +32,7 @@ fn markdown(first: &ComparedRun, second: &ComparedRun) -> String {
     ));
     for metric in hole_metrics() {
         let figures = [first, second].map(|run| run.row.metrics.get(metric.name));
+        // A metric that one run has no figure for can't be compared.
         let [Some(one), Some(other)] = figures else {
             continue;
         };
@@ -105,6 +106,7 @@ fn listed(holes: &[String], run: &str) -> String {
 
 /// A name as code, in which it ends neither the code nor a table's cell.
 pub(super) fn code(name: &str) -> String {
+    // A backtick ends the code, and a bar ends the cell of a table.
     let name = name.replace('`', "'").replace('|', "¦");
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("`{name}`")

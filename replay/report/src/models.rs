@@ -153,6 +153,7 @@ impl ModelComparison {
 
     /// The columns of the table: the figures that some model has.
     fn columns(&self) -> Vec<String> {
+        // The times are in the names of the metrics, so the columns are collected from the models.
         let within = self.models.iter().flat_map(|model| model.metrics.keys());
         let within = within.filter(|name| Metric::find(name) == Some(PASS_WITHIN));
         let mut columns = vec![PASS_AT_1.name.to_owned()];
@@ -171,6 +172,7 @@ impl ModelComparison {
             COST,
         ];
         columns.extend(spent.map(|metric| metric.name.to_owned()));
+        // A column that no model has a figure for, such as the cost without a price, is left out.
         columns.retain(|name| {
             self.models
                 .iter()
@@ -347,6 +349,7 @@ fn share_text(share: Option<&Estimate>) -> String {
 /// The index of the model that passes more; `None` if the interval includes no difference.
 fn better(order: &ModelOrder) -> Option<usize> {
     let difference = order.difference?;
+    // Without an interval no order is shown.
     match (difference.low?, difference.high?) {
         (low, _) if low > 0.0 => Some(order.first),
         (_, high) if high < 0.0 => Some(order.second),
@@ -357,6 +360,7 @@ fn better(order: &ModelOrder) -> Option<usize> {
 /// `8.3 points [2.1, 14.2] (n = 60 holes in 22 files)`, as seen from the first model or, if
 /// `mirrored`, from the second.
 fn points(difference: &Estimate, mirrored: bool) -> String {
+    // The difference is the first minus the second; for the second as winner all signs change.
     let seen = match mirrored {
         false => *difference,
         true => Estimate {
@@ -389,6 +393,7 @@ fn sentence(orders: &[ModelOrder], models: &[TimedModel]) -> String {
                 name(order.second)
             ),
             (Some(difference), Some(winner)) => {
+                // One of the two indices is the winner, so the sum minus it is the other.
                 let loser = order.first + order.second - winner;
                 format!(
                     "{} passes more than {} by {}",
@@ -443,6 +448,7 @@ fn changes(models: &[TimedModel]) -> Vec<PairChanges> {
     let mut all = Vec::new();
     for (index, second) in models.iter().enumerate() {
         for first in &models[..index] {
+            // Recorded completions have no time to wait for.
             if !first.has_latency || !second.has_latency {
                 continue;
             }
@@ -486,6 +492,7 @@ fn load_model(
     };
     let answered: Vec<&Attempt> = attempts
         .iter()
+        // Times of failed requests say nothing on the model's speed.
         .filter(|attempt| has_latency && attempt.answered && attempt.verdict.outcome.is_counted())
         .collect();
     let latencies: Vec<f64> = answered.iter().map(|attempt| attempt.latency_ms).collect();
@@ -530,6 +537,7 @@ fn load_model(
     let curve = times.map(|time| WaitingPoint {
         within_ms: *time,
         whole: pass_within(&whole, *time),
+        // A model that does not stream has no time of its first text.
         first_text: (!first_texts.is_empty())
             .then(|| pass_within(&first_text, *time))
             .flatten(),
@@ -548,5 +556,6 @@ fn load_model(
 fn first_text_ms(attempt: &Attempt) -> Option<f64> {
     let trace = attempt.trace.as_ref()?;
     let first = trace.first_text_ms?;
+    // The first text is timed from the start of the model's request, the latency from the editor's.
     Some((attempt.latency_ms - trace.model_ms + first).clamp(0.0, attempt.latency_ms))
 }

@@ -268,6 +268,7 @@ impl HtmlReport {
             });
         }
         name(&mut reported_runs);
+        // Several runs may have the same hole, which is on one page.
         for reported in &reported_runs {
             for (id, hole) in reported.run.holes()? {
                 holes.entry(id).or_insert(hole);
@@ -334,6 +335,7 @@ impl HtmlReport {
             let path = path.to_owned();
             |source| HtmlReportError::File { path, source }
         };
+        // Only an earlier report may be overwritten, known by its summary.
         let occupied = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
         if occupied {
             if !data.join("summary.js").is_file() {
@@ -417,6 +419,8 @@ impl HtmlReport {
         };
         Ok(Some(ReportFile {
             media_type: "text/javascript; charset=utf-8",
+            // A page opened as a file may load scripts, but not fetch data; so data is a script,
+            // too.
             contents: format!("fillrate.put({}, {});\n", literal(name), literal(&text)).into(),
         }))
     }
@@ -458,6 +462,7 @@ impl HtmlReport {
             return 1;
         }
         let attempts = self.attempts().count().max(1);
+        // One file has about 60 attempts, so that neither the files nor their number grow large.
         (ATTEMPTS_IN_DETAIL * self.holes.len() / attempts).clamp(1, ATTEMPTS_IN_DETAIL)
     }
 
@@ -554,6 +559,7 @@ impl ReportedRun {
         // Holes of one file follow each other, so the last file is kept at hand.
         let mut file: Option<(String, String)> = None;
         for (key, outcome) in self.run.outcomes()? {
+            // An outcome changes only when an infrastructure failure is repeated.
             let known = self.known.get(&key);
             if known.is_some_and(|(_, before)| *before == outcome) {
                 continue;
@@ -579,6 +585,7 @@ impl ReportedRun {
             };
             let scored = slim(scored.timed(self.run.has_latency()?));
             file = Some((hole.file_sha256.clone(), contents));
+            // A repeated attempt keeps its place, which pages refer to.
             let place = known.map_or(self.scored.len(), |(place, _)| *place);
             match self.scored.get_mut(place) {
                 Some(before) => *before = scored,
@@ -610,6 +617,7 @@ impl ReportedRun {
         let samples = self.identity["samples"].as_u64()?;
         let rounds = self.identity["repair_rounds"].as_u64().unwrap_or(0);
         let samples = usize::try_from(samples).ok()?;
+        // The number of repair rounds depends on the outcomes, so it is unknown in advance.
         (rounds == 0).then_some(self.own.len() * samples)
     }
 }
@@ -634,6 +642,7 @@ fn name(reported_runs: &mut [ReportedRun]) {
     let model = |one: &ReportedRun| one.model.clone();
     let context = |one: &ReportedRun| format!("{} · {}", one.model, one.context);
     let place = |one: &ReportedRun| format!("{} · {} · {}", one.model, one.context, folder(one));
+    // The shortest kind of name that tells all runs apart.
     let names = alike(&model)
         .or_else(|| alike(&context))
         .or_else(|| alike(&place))
@@ -761,6 +770,7 @@ fn literal(text: &str) -> String {
     let quoted = Value::String(text.to_owned()).to_string();
     let mut literal = String::with_capacity(quoted.len() + quoted.len() / 8);
     for character in quoted.chars() {
+        // These characters could end the script element or, in older browsers, the string.
         match character {
             '<' => literal.push_str("\\u003c"),
             '>' => literal.push_str("\\u003e"),

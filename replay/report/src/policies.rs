@@ -102,6 +102,8 @@ pub fn typing_samples<'a>(typed: &[TypedHole<'a>]) -> [(Metric, Vec<PolicySample
         for request in hole.displayed() {
             let accepted = f64::from(u8::from(request.accepted.is_some()));
             shown.push((hole.cluster, 1.0, accepted));
+            // A completion that vanished before a person could read it was neither accepted nor
+            // rejected.
             if request.accepted.is_some() || request.shown_ms >= READ_MS {
                 let length = request.text().map_or(0, |text| text.chars().count());
                 read.push((hole.cluster, 1.0, accepted));
@@ -110,6 +112,7 @@ pub fn typing_samples<'a>(typed: &[TypedHole<'a>]) -> [(Metric, Vec<PolicySample
         }
         let accepted = hole.accepted_characters();
         let entered = (accepted + hole.typing.session.keys.typed) as f64;
+        // Shares are weighted by their denominators, so the mean is a ratio of sums.
         completed.push((hole.cluster, entered, accepted as f64 / entered.max(1.0)));
         saved.push((hole.cluster, hole.characters as f64, keystrokes_saved(hole)));
     }
@@ -130,6 +133,7 @@ fn estimate_samples(metric: Metric, samples: &[PolicySample<'_>]) -> Option<Esti
 /// Completions shown and not accepted for each accepted one: the odds against an accept, whose
 /// bounds are those of the share accepted. `None` if none was accepted.
 fn interruptions(accepted: Estimate) -> Option<Estimate> {
+    // The odds fall as the share rises, so the bounds change places.
     let odds = |share: f64| (share > 0.0).then(|| (1.0 - share) / share);
     Some(Estimate {
         value: odds(accepted.value)?,
@@ -247,6 +251,7 @@ pub(super) fn estimate_attempts(
                 let attempt = &one.attempt;
                 let latency_ms = one.latency_ms.unwrap_or_default();
                 let latency = latency_ms + EDITOR_DELAY_MS;
+                // A completion that comes after the next key is never shown.
                 let late = policy.latency && latency > typing.first_pause_ms(&attempt.hole);
                 if attempt.offered.is_empty() || late {
                     return None;
@@ -315,6 +320,8 @@ fn estimate_judged(judged: &[(&str, JudgedCompletion)]) -> [(Metric, Option<Esti
     let at_passing = proportion(
         judged
             .iter()
+            // A completion in the middle of a hole is judged only if it was accepted, which would
+            // bias it.
             .filter(|(_, one)| one.opening && one.passes == Some(true))
             .map(|(cluster, one)| ((*cluster).to_owned(), one.accepted)),
     );
@@ -327,6 +334,7 @@ fn estimate_judged(judged: &[(&str, JudgedCompletion)]) -> [(Metric, Option<Esti
 
 /// 1 − keys / characters of the reference at one hole.
 pub(super) fn keystrokes_saved(typed: &TypedHole<'_>) -> f64 {
+    // Typing by hand takes one key for each character of the reference.
     1.0 - typed.typing.session.keys.total() as f64 / typed.characters.max(1) as f64
 }
 

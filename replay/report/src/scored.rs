@@ -40,6 +40,7 @@ impl ScoredAttempt {
     pub(super) fn score(hole: &Hole, contents: &str, attempt: Attempt) -> Self {
         let mut text = BTreeMap::new();
         let is_counted = attempt.verdict.outcome.is_counted();
+        // Text metrics of attempts that don't count would enter their means.
         let language = Language::for_path(Path::new(&hole.path)).filter(|_| is_counted);
         if let (Some(language), Ok((prefix, _))) = (language, hole.cut(contents)) {
             let sample = Sample {
@@ -61,6 +62,7 @@ impl ScoredAttempt {
         let has_offer = is_counted && !attempt.offered.is_empty();
         let accepted = has_offer.then(|| {
             let mut offered = attempt.offered.iter();
+            // The oracle accepts a candidate that begins as the reference does.
             offered.any(|candidate| oracle_prefix(&hole.reference, candidate).is_some())
         });
         Self {
@@ -131,6 +133,7 @@ fn probability(attempt: &Attempt) -> Option<f64> {
     }
     let completion = attempt.offered.first()?;
     let steps = &attempt.trace.as_ref()?.steps;
+    // Clean-up cuts the raw completion, so the shown one is a part of it.
     let step = steps.iter().find(|step| step.raw.contains(completion))?;
     step.mean_log_probability.map(f64::exp)
 }
@@ -158,6 +161,7 @@ pub fn solved_alone(run: &Run) -> Result<(usize, BTreeSet<String>), StoreError> 
     let mut solved = BTreeSet::new();
     for one in without_repairs(load_scored(run)?) {
         let trace = one.attempt.trace.as_ref();
+        // A prompt with windows shows other files, so the model did not solve the hole alone.
         if !trace.is_some_and(|trace| trace.windows.is_empty()) {
             continue;
         }

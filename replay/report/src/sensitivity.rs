@@ -68,6 +68,7 @@ impl Sensitivity {
             let of_policy = by_policy.entry(&one.policy).or_default();
             of_policy.insert(&one.model, one);
         }
+        // Ranks under a policy are comparable only if every model was typed under it.
         by_policy.retain(|_, of_policy| of_policy.len() == models.len());
         if models.len() < 2 || by_policy.len() < 2 {
             return None;
@@ -87,9 +88,11 @@ impl Sensitivity {
                             under[a].estimate.value.total_cmp(&under[b].estimate.value)
                         };
                         let (one, other) = (by(under_first), by(under_second));
+                        // A tie under either policy is no reversal.
                         if one.is_eq() || one != other.reverse() {
                             continue;
                         }
+                        // `a` is the model that leads under the first policy.
                         let (a, b) = if one.is_gt() { (*a, *b) } else { (*b, *a) };
                         let differences = [under_first, under_second]
                             .map(|under| difference(metric, &under[a].holes, &under[b].holes));
@@ -162,6 +165,7 @@ fn ranking(of_policy: &BTreeMap<&str, &Standing>) -> Vec<Ranked> {
                 .filter(|other| other.estimate.value == value);
             Ranked {
                 model: one.model.clone(),
+                // Equal models share the mean of their ranks.
                 rank: better.count() as f64 + (equal.count() as f64 + 1.0) / 2.0,
                 estimate: one.estimate,
             }

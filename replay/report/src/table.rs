@@ -39,6 +39,7 @@ impl TextWidth {
                 .then(|| terminal_size::terminal_size_of(output));
             size.flatten().map(|(width, _)| usize::from(width.0))
         };
+        // A terminal may report a width of 0, which means that it is unknown.
         Self(asked.or_else(terminal).filter(|width| *width > 0))
     }
 
@@ -112,8 +113,10 @@ impl TextTable {
         let mut part: Vec<usize> = Vec::new();
         for column in all {
             part.push(column);
+            // A part needs a second column to make progress, even if that is too wide.
             if !fits(&part) && part.len() > 2 {
                 part.pop();
+                // Each further part repeats the first column, which names the rows.
                 parts.push(std::mem::replace(&mut part, vec![0, column]));
             }
         }

@@ -74,6 +74,7 @@ impl<'a> EvaluationRecord<'a> {
             .scored
             .iter()
             .filter_map(|one| one.attempt.trace.as_ref());
+        // Requests that failed early have no fingerprint.
         let known = traces.find(|trace| !trace.configuration.is_empty());
         known.map_or("unknown", |trace| &trace.configuration)
     }
@@ -92,6 +93,7 @@ impl<'a> EvaluationRecord<'a> {
             .unwrap_or(("unknown", self.model()));
         let [corpus, developer, model] = [self.corpus(), developer, model].map(portable);
         let folder = self.run.folder();
+        // The same run has the same path of its record, so a second export replaces the first.
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let hash = sha256_hex(format!("{}\0{}", folder.display(), self.identity).as_bytes());
         // The form of a random UUID.
@@ -234,6 +236,7 @@ impl<'a> EvaluationRecord<'a> {
         let mut rows = 0;
         for one in &self.scored {
             let hole = holes.get(&one.attempt.hole);
+            // Only attempts with a verdict have a score.
             let Some(hole) = hole.filter(|_| one.attempt.verdict.outcome.is_evidence()) else {
                 continue;
             };
@@ -368,6 +371,7 @@ pub fn write_every_eval_ever(runs: &[Run], folder: &Path) -> Result<Vec<PathBuf>
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect();
+        // The aggregate refers to the rows by checksum, so it is written after them.
         let mut aggregate = record.aggregate();
         aggregate["detailed_evaluation_results"] = json!({
             "format": "jsonl",

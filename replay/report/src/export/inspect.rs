@@ -39,6 +39,7 @@ fn write_log(run: &Run, python: &Path, folder: &Path) -> Result<PathBuf, ExportE
     // The script writes nothing before it has read all input. If it stops reading, its exit status
     // and output show the reason.
     let sent = child.stdin.take().map(|input| send(&record, input));
+    // The status is examined before the error of sending, which says only that the pipe broke.
     let output = child.wait_with_output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

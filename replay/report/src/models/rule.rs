@@ -60,6 +60,7 @@ impl FromStr for FailureRule {
             return Err(form());
         };
         let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+        // A model may have a number as its name; the number is meant then.
         let (other, offset) = match right {
             [one] => match number(one) {
                 Some(number) => (None, number),
@@ -116,6 +117,7 @@ impl FailureRule {
                 advice: "name a figure of the table, and for passes within a time add --within",
             })?;
             let format = Metric::of_figure(&self.metric).unit.format();
+            // The rule compares what the table shows, such as percent in place of shares.
             Ok(estimate.value * format.scale)
         };
         let left = value(&self.model)?;

@@ -95,6 +95,7 @@ impl HtmlReport {
             let Some(of_hole) = reported.by_hole.get(&place) else {
                 continue;
             };
+            // A run of another version of the file scores its completions in that one.
             let hole = reported.other_files.get(&place).unwrap_or(hole);
             let contents = reported.run.source(hole)?;
             for at in of_hole {
@@ -172,6 +173,7 @@ fn attempt_detail(
             windows: std::mem::take(windows),
             prompt: std::mem::take(prompt),
         };
+        // Samples of one hole mostly have the same prompt, which is stored once.
         let known = prompts.iter().position(|known| *known == this);
         input = Some(known.unwrap_or_else(|| {
             prompts.push(this);
@@ -228,6 +230,7 @@ fn tokens(text: &str) -> Vec<&str> {
     let mut before = None;
     for (at, character) in text.char_indices() {
         let this = class(character);
+        // Words and runs of blanks are one token each, line breaks and signs single ones.
         let goes_on = before == Some(this) && (this == 1 || this == 2);
         if !goes_on && at > from {
             tokens.push(&text[from..at]);

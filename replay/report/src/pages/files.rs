@@ -64,6 +64,7 @@ pub(super) fn files(holes: &[Hole]) -> Vec<MarkedFile> {
     let mut known: HashMap<(&str, &str, &str), usize> = HashMap::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
     for (place, hole) in holes.iter().enumerate() {
+        // Versions of one file have different holes at the same positions.
         let key = (&*hole.project, &*hole.path, &*hole.file_sha256);
         let file = *known.entry(key).or_insert_with(|| {
             let mut name = format!("{}/{}", hole.project, hole.path);
@@ -93,6 +94,7 @@ pub(super) fn spans(path: &str, text: &str) -> Spans {
             if let Some(class) = class {
                 spans.push((node.byte_range(), class));
             }
+            // A marked node is not descended into: its parts have its class.
             if class.is_none() && cursor.goto_first_child() {
                 continue;
             }
@@ -137,6 +139,7 @@ pub(super) fn pieces(spans: &Spans, text: &str, range: Range<usize>) -> Vec<Synt
             pieces.push(SyntaxPiece(class, piece.to_owned()));
         }
     };
+    // Spans are in order and disjoint, so the first one that matters is found by bisection.
     let first = spans.partition_point(|(span, _)| span.end <= range.start);
     for (span, class) in &spans[first..] {
         if span.start >= range.end {
@@ -178,11 +181,13 @@ impl HtmlReport {
             .collect();
         let mut bounds: BTreeSet<usize> = [0, text.len()].into();
         bounds.extend(ranges.iter().flat_map(|range| [range.start, range.end]));
+        // A damaged hole may end after its file.
         let bounds: Vec<usize> = bounds.into_iter().filter(|at| *at <= text.len()).collect();
         let mut all = Vec::new();
         for bound in bounds.windows(2) {
             let around = ranges.iter().enumerate();
             let around = around.filter(|(_, hole)| hole.start <= bound[0] && bound[1] <= hole.end);
+            // Holes may be nested; a stretch belongs to the smallest around it.
             let innermost = around
                 .min_by_key(|(_, hole)| hole.len())
                 .map(|(hole, _)| hole);

@@ -332,6 +332,7 @@ impl HtmlReport {
             let answered = reported.first_attempts().into_iter();
             let mut latencies: Vec<f64> = answered
                 .filter_map(|one| one.latency_ms)
+                // The axis is logarithmic, so 0 has no place on it.
                 .filter(|latency| *latency > 0.0)
                 .collect();
             latencies.sort_by(f64::total_cmp);
@@ -352,11 +353,13 @@ impl HtmlReport {
             // So many steps as can be seen.
             let steps = latencies.len().min(200);
             let of = latencies.len() as f64;
+            // The last step is at the last value, where the share is 1.
             let places = (1..=steps).map(|step| step * latencies.len() / steps);
             places
                 .map(|place| Point::at(latencies[place - 1], place as f64 / of))
                 .collect()
         });
+        // A single value, or none, spans no range.
         let range = if least < most {
             least * 0.9..most * 1.1
         } else {
@@ -477,6 +480,7 @@ impl HtmlReport {
 
 /// Returns the index of the bin of a value between 0 and 1, of the given number of equal bins.
 fn bin(value: f64, bins: usize) -> usize {
+    // A value of 1 belongs to the last bin.
     ((value * bins as f64) as usize).min(bins - 1)
 }
 
@@ -487,6 +491,7 @@ fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<PlotCel
     for (index, bin) in bins.iter().enumerate() {
         let values: Vec<(&str, f64, f64)> = bin
             .iter()
+            // Every member of a bin weighs the same.
             .map(|(cluster, _, y)| (*cluster, 1.0, *y))
             .collect();
         let Some(estimate) = clustered_share(&values) else {
@@ -507,6 +512,7 @@ fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<PlotCel
 
 /// Draws what there is.
 fn plot(mut plot: Plot, frame: &Frame, series: Vec<Series>) -> Result<Plot, HtmlReportError> {
+    // Without any point there is only the table, since an empty plot looks like one of zeros.
     if series.iter().any(|series| !series.points.is_empty()) {
         let svg = draw(frame, &series).map_err(|reason| HtmlReportError::Plot {
             plot: plot.name,
@@ -528,6 +534,7 @@ fn draw(frame: &Frame, series: &[Series]) -> Result<String, String> {
             .x_label_area_size(48)
             .y_label_area_size(64);
         let (x, y) = (frame.x.range.clone(), frame.y.range.clone());
+        // The two charts have different types, so each branch draws its own.
         if frame.x.scale == Scale::Milliseconds {
             let chart = builder.build_cartesian_2d(x.log_scale(), y);
             fill(chart.map_err(|error| error.to_string())?, frame, series)?;

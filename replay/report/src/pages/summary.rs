@@ -200,6 +200,7 @@ impl HtmlReport {
             let own: BTreeSet<usize> = reported.own.iter().copied().collect();
             own
         });
+        // Only holes that every run has can be compared.
         let shared = own.reduce(|a, b| &a & &b).map_or(0, |shared| shared.len());
         let names: BTreeSet<&String> = rows
             .iter()
@@ -248,6 +249,7 @@ impl HtmlReport {
         for one in &all {
             let hole = &self.holes[self.places[&one.attempt.hole]];
             let (project, language) = (hole.project.as_str(), hole.language.as_str());
+            // Each attempt counts in the row of all, of its language and of its project.
             for place in [("*", "*"), ("*", language), (project, language)] {
                 for kind in [None, Some(hole.kind)] {
                     let group = groups.entry((place.0, place.1, kind));
@@ -281,10 +283,12 @@ impl HtmlReport {
         let mut rates: Vec<(usize, f64)> = rows
             .filter_map(|cell| Some((cell.run, cell.row.metrics.get(PASS_AT_1.name)?.value)))
             .collect();
+        // The two highest rates are compared, since only they decide which run is best.
         rates.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         let [(best, rate), (other, least), ..] = rates[..] else {
             return None;
         };
+        // The later run is compared with the earlier one, as on every page.
         let (first, second) = (best.min(other), best.max(other));
         let [earlier, later] = [first, second].map(|number| &self.reported_runs[number]);
         let [those, these] =
