@@ -337,6 +337,7 @@ fn write_out(text: std::fmt::Arguments<'_>) {
 
 /// Returns the advice for an error, if its cause has any: a clause to add to its message.
 fn advice(error: &CliError) -> &'static str {
+    // The error of a full disk may be the cause of another error.
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<std::io::Error>()
@@ -476,6 +477,7 @@ where
     let names = T::VARIANTS.iter().map(|variant| (*variant).into());
     PossibleValuesParser::new(names.collect::<Vec<&'static str>>()).try_map(|name| {
         let mut variants = T::VARIANTS.iter().copied();
+        // The names are those of the variants, so the parser lets no other name through.
         let named = variants.find(|variant| (*variant).into() == name);
         named.ok_or_else(|| format!("there is no `{name}`"))
     })
@@ -589,6 +591,7 @@ fn success(absent: &[AbsentProject]) -> Success {
 fn check_writable(path: &Path) -> Result<(), CliError> {
     let absolute = std::path::absolute(path).map_err(CliError::file(path))?;
     let existing = absolute.ancestors().find(|folder| folder.exists());
+    // A file is replaced in its folder, so the folder decides; what is missing is made later.
     let folder = match existing {
         Some(file) if file == absolute && file.is_file() => file.parent(),
         found => found,
@@ -601,6 +604,7 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
             folder.display()
         )));
     }
+    // Permissions don't tell of read-only file systems and quotas, so a file is tried.
     tempfile::NamedTempFile::new_in(folder)
         .map(drop)
         .map_err(CliError::file(path))

@@ -93,6 +93,7 @@ fn audit(arguments: &AuditArguments, listener: &dyn Listener) -> Result<Success,
             record.reason
         );
     }
+    // Differences fail the command, so that a script notices them.
     if differing.is_empty() {
         return Ok(Success::Whole);
     }

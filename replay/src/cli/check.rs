@@ -37,6 +37,7 @@ fn check(arguments: &CheckArguments, listener: &dyn Listener) -> Result<Success,
     let plan = MiningPlan {
         corpus: arguments.corpus.clone(),
         selection: HoleSelection {
+            // One hole for each project is enough to show that its tests can judge.
             holes: manifest.projects.len(),
             seed: 0,
             kinds: HoleKind::DEFAULT.to_vec(),
@@ -68,6 +69,7 @@ fn check(arguments: &CheckArguments, listener: &dyn Listener) -> Result<Success,
         .projects
         .iter()
         .any(|(_, mined)| mined.holes.is_empty());
+    // A project that is left out is a fault here, although it is none in a replay.
     if without || !outcome.absent.is_empty() {
         return Ok(Success::Partial);
     }

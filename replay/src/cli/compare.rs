@@ -114,6 +114,7 @@ fn compare(
         ));
     }
     let within_ms = arguments.within.map(|time| time.as_secs_f64() * 1000.0);
+    // The arguments are checked before models are asked, which takes long and may cost money.
     if within_ms.is_some() {
         check_latencies(&arguments.model)?;
     }
@@ -123,6 +124,7 @@ fn compare(
     }
     let plan = ComparisonPlan {
         replay: ReplayPlan {
+            // A comparison of several samples would mostly measure chance within a model.
             samples: Some(1),
             is_comparison: true,
             contexts: arguments.context.into_iter().collect(),
@@ -150,6 +152,7 @@ fn compare(
         }
     }
     let mut failures = Vec::new();
+    // All rules are evaluated, so that one run of CI shows every failure.
     for rule in &arguments.fail_if {
         failures.extend(rule.failure(&comparison)?);
     }
@@ -192,6 +195,7 @@ fn check_latencies(models: &[String]) -> Result<(), CliError> {
 
 /// Refuses rules of models that are not compared, before any work is done.
 fn check_rules(arguments: &CompareArguments) -> Result<(), CliError> {
+    // Runs are named after the stems of the settings files.
     let name = |model: &String| {
         let stem = Path::new(model).file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
@@ -218,6 +222,7 @@ fn write_summary(text: &str) -> Result<(), CliError> {
         return Ok(());
     };
     let mut options = std::fs::OpenOptions::new();
+    // Other steps of the job may have written to the summary already.
     let file = options.create(true).append(true).open(&path);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(CliError::file(path))

@@ -122,6 +122,7 @@ fn print_result(
         }
     }
     let nothing = reply.trace.as_ref().and_then(|trace| trace.nothing.clone());
+    // A fault explains an empty reply, so it is reported before a timeout.
     match (fault, nothing, reply.answered) {
         (Some(fault), ..) => Err(CliError::Refused(format!("no completion: {fault}"))),
         (None, _, false) => Err(CliError::Refused(format!(

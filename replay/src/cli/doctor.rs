@@ -44,6 +44,7 @@ fn check_machine() -> Result<Success, CliError> {
         }
     };
     let level = fillrate_sandbox::probe();
+    // A sandbox may be available and weaker than possible on this kernel.
     let weaknesses = level.as_ref().map_or_else(|_| Vec::new(), weaknesses);
     line(
         "sandbox",

@@ -55,6 +55,7 @@ impl EventArguments {
         let mut listeners: Vec<Box<dyn Listener + Send>> = Vec::new();
         match &self.events {
             Some(EventsTarget::StandardError) => {
+                // Progress on the same stream would break the lines of JSON.
                 listeners.push(Box::new(JsonLinesListener::new(
                     Box::new(std::io::stderr()),
                 )));
@@ -168,6 +169,7 @@ impl Listener for JsonLinesListener {
             u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
         });
         let mut output = self.output.lock();
+        // A reader that went away must not stop a replay.
         let Some(writer) = &mut *output else { return };
         let written = serde_json::to_string(&TimedEvent { time_ms, event })
             .map_err(std::io::Error::from)

@@ -48,6 +48,7 @@ impl FromStr for Format {
         match name {
             "every-eval-ever" => Ok(Self::EveryEvalEver),
             "inspect" => Ok(Self::Inspect),
+            // The endings of files are the names of the formats, and one list serves both.
             _ => ExportFormat::from_path(&Path::new("table").with_extension(name))
                 .map(Self::Table)
                 .ok_or_else(|| {
@@ -69,6 +70,7 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
         None => named.unwrap_or(ExportFormat::Jsonl),
     };
     if let Some(out) = out {
+        // An unknown ending is an error only if nothing else names the format.
         if let (None, None, Some(ending)) = (named, arguments.format, out.extension()) {
             return Err(CliError::Refused(format!(
                 "{}: there is no format `{}`; name a file that ends in .jsonl, .csv or .parquet, or \

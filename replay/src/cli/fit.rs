@@ -126,6 +126,7 @@ fn gate_summary(fit: &GateFit) -> String {
 /// The observation of a completion that was shown or accepted; `None` for another.
 fn observation(recorded: &RecordedCompletion) -> Option<ShownObservation> {
     let accepted = recorded.accepted.as_ref();
+    // An acceptance shows that the completion was displayed, even if no event says so.
     if recorded.shown.is_none() && accepted.is_none() {
         return None;
     }

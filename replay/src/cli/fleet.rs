@@ -129,6 +129,7 @@ pub(super) fn run(arguments: &FleetArguments) -> Result<Success, CliError> {
                 mount: arguments.mount.clone(),
                 secret: arguments.secret.clone(),
             };
+            // The workers keep their cache on the volume, so that each environment is built once.
             let cache = Path::new(&arguments.mount).join("cache");
             let plan = arguments
                 .plan
@@ -199,6 +200,7 @@ impl PlanArguments {
 /// can't be merged into one.
 fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
     // On this machine, no scheduler says which part it is.
+    // The options are parsed as the workers will, so a mistake shows here and not in 200 jobs.
     let mut words = plan.arguments("1/1");
     words.insert(0, "fillrate".to_owned());
     let parsed = CommandLine::try_parse_from(words).map_err(|error| {

@@ -73,6 +73,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<Success, CliError> {
             progress.set(bytes(read), bytes(all));
         },
     )?;
+    // The bar is cleared before the lines below it are written.
     drop(progress);
     report("can't be used", &summary.unusable);
     report("got another id", &summary.renamed);

@@ -37,6 +37,7 @@ pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
         None => corpus.load_manifest(&arguments.repository)?,
     };
     let is_standard_output = arguments.output == Path::new("-");
+    // Paths in the manifest are relative to its own folder.
     let folder = match arguments.output.parent() {
         Some(folder) if !is_standard_output && !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -46,6 +47,7 @@ pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
         out!("{text}");
         return Ok(Success::Whole);
     }
+    // An existing manifest may have been corrected by hand, so it is never replaced.
     let file = std::fs::File::create_new(&arguments.output);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(CliError::file(&arguments.output))?;

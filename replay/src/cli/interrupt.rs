@@ -6,6 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// 130.
 pub(super) fn on_interrupt(report: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
+        // Without a handler, a signal ends the program as usual.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

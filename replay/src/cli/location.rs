@@ -66,6 +66,7 @@ impl FileLocation {
         }
         let position = Position {
             line: self.line - 1,
+            // Without a column, the cursor is at the end of the line.
             character: self.column.map_or(u32::MAX, |column| column - 1),
         };
         Ok(text.offset(position, Encoding::Utf32))
@@ -85,6 +86,7 @@ pub(super) fn decode(bytes: Vec<u8>, origin: &Path) -> Result<String, CliError> 
             error.utf8_error().valid_up_to() + 1
         ))
     })?;
+    // An editor does not count a byte order mark as a character of the first line.
     Ok(match text.strip_prefix('\u{feff}') {
         Some(text) => text.to_owned(),
         None => text,

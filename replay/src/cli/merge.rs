@@ -82,6 +82,7 @@ fn list_missing(arguments: &MergeArguments) -> Result<Success, CliError> {
             .collect();
         outln!("{}", json!({"missing": parts}));
     } else {
+        // Standard output has the numbers alone, for a script; the reasons go to standard error.
         for part in &missing {
             outln!("{}", part.partition);
         }

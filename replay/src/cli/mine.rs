@@ -42,6 +42,7 @@ pub(super) fn run(arguments: &MineArguments) -> Result<Success, CliError> {
 }
 
 fn mine(arguments: &MineArguments, listener: &dyn Listener) -> Result<Success, CliError> {
+    // Mining takes minutes, so the output is checked first.
     super::check_writable_file(&arguments.output)?;
     let mut solved = BTreeSet::new();
     for run in &arguments.unless_solved {

@@ -99,6 +99,7 @@ fn mutate(
             differing.len()
         )));
     }
+    // A small task set may leave a part without holes, which is no failure.
     let is_empty_part = arguments.partition.is_some() && outcome.holes.is_empty();
     if outcome.scored == 0 && !is_empty_part {
         return Err(CliError::Refused("no hole got a score".to_owned()));
@@ -111,6 +112,7 @@ fn mutate(
 
 /// True if two paths name one file, even if it does not exist.
 fn is_same_path(a: &Path, b: &Path) -> bool {
+    // Paths that do not exist can't be made canonical and are compared as they are written.
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 

@@ -100,6 +100,7 @@ impl Listener for PlainLineListener {
                 done,
                 total,
             } => {
+                // A resumed phase begins with work done earlier, which says nothing on the speed.
                 let (began, before) = *self.first.lock().get_or_insert((Instant::now(), *done));
                 let left = time_left(
                     began.elapsed(),
@@ -140,6 +141,7 @@ fn time_left(elapsed: Duration, done: usize, left: usize) -> String {
         return String::new();
     }
     let seconds = (elapsed.as_secs_f64() * left as f64 / done as f64).ceil();
+    // An estimate of less than two seconds is over before it is read.
     match seconds {
         ..2.0 => String::new(),
         2.0..120.0 => format!(", about {seconds} s left"),

@@ -120,6 +120,7 @@ pub(super) struct ReplayArguments {
 fn view(name: &str) -> Result<CodeView, String> {
     let default = ViewExtent::default();
     CodeView::all()
+        // `--view-extent` names the extent, so only views of the default extent have a name here.
         .filter(|view| view.with_extent(default) == *view)
         .find(|view| view.to_string() == name)
         .ok_or_else(|| "the views are finished, as-written, closed".to_owned())
@@ -332,6 +333,7 @@ fn print_figures(
     played: &[ReplayedRun],
     width: TextWidth,
 ) -> Result<(), CliError> {
+    // A single run has figures by project; several are compared with the first.
     if let [ReplayedRun { run, .. }] = played {
         let report = RunReport::load(run)?;
         if arguments.json {

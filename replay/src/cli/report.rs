@@ -71,6 +71,7 @@ fn fitted_gate(telemetry: &[PathBuf]) -> Result<GateFit, CliError> {
         .iter()
         .filter_map(GateObservation::from_recorded)
         .collect();
+    // A mixture is fitted as if it were of people, which the fit then refuses.
     let simulated = observations.iter().all(|one| one.simulated);
     fit_gate(&observations, simulated).map_err(|error| CliError::Refused(error.to_string()))
 }
@@ -79,6 +80,7 @@ fn fitted_gate(telemetry: &[PathBuf]) -> Result<GateFit, CliError> {
 fn compare(old: &Path, new: &Path) -> Result<Success, CliError> {
     check_unique(&[old, new])?;
     let mut names = [run_name(old), run_name(new)];
+    // Runs in different folders may have the same name; their paths tell them apart.
     if names[0] == names[1] {
         names = [old, new].map(|folder| folder.display().to_string());
     }

@@ -24,6 +24,7 @@ pub(super) fn open_runs(folders: &[PathBuf]) -> Result<Vec<Run>, CliError> {
 pub(super) fn check_unique<P: AsRef<Path>>(paths: &[P]) -> Result<(), CliError> {
     let mut known: Vec<(PathBuf, &Path)> = Vec::new();
     for path in paths.iter().map(AsRef::as_ref) {
+        // Links and relative paths may name one folder in several ways.
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if let Some((_, first)) = known.iter().find(|(known, _)| *known == real) {
             let same = match *first == path {
@@ -51,6 +52,7 @@ pub(super) fn expand_runs(folder: &Path) -> Vec<PathBuf> {
 
 /// The runs that a folder holds, by name; none if it is a run itself.
 pub(super) fn inner_runs(folder: &Path) -> Vec<PathBuf> {
+    // A run's own folder may hold further runs, such as one of another context.
     if folder.join(FILE_NAME).is_file() {
         return Vec::new();
     }
@@ -59,6 +61,7 @@ pub(super) fn inner_runs(folder: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.path())
         .filter(|path| path.join(FILE_NAME).is_file())
         .collect();
+    // The order of a folder's entries differs between file systems.
     runs.sort();
     runs
 }

@@ -95,6 +95,7 @@ pub(super) fn run(arguments: &ScoreArguments, width: TextWidth) -> Result<Succes
             "examples": arguments.examples,
             "cluster": cluster,
         });
+        // The members of the scores follow those of the request in one object.
         if let (Some(whole), Ok(Value::Object(scores))) =
             (whole.as_object_mut(), serde_json::to_value(&scores))
         {

@@ -100,6 +100,7 @@ impl ServerFlags {
     pub(super) fn for_child(&self) -> Result<Vec<String>, CliError> {
         let config = match &self.config {
             Some(path) => {
+                // The child reports a faulty file in its log; this process reports it at once.
                 Layers::default().file(path)?;
                 Some(std::path::absolute(path).map_err(CliError::file(path))?)
             }
@@ -114,6 +115,7 @@ impl ServerFlags {
         ];
         Ok(flags
             .into_iter()
+            // A flag and its value are one word, so a value that begins with `-` is no other flag.
             .filter_map(|(flag, value)| Some(format!("{flag}={}", value?)))
             .collect())
     }

@@ -49,9 +49,11 @@ pub(super) struct ShowArguments {
 const MOST_LINES: usize = 200;
 
 pub(super) fn run(arguments: &ShowArguments, width: TextWidth) -> Result<Success, CliError> {
+    // A run is a folder, so a file is one of tasks.
     if arguments.run.is_file() {
         return show_tasks(arguments);
     }
+    // A folder of several runs has no database of its own.
     let contexts = inner_runs(&arguments.run);
     if !contexts.is_empty() {
         return show_contexts(&contexts, arguments, width);
@@ -184,6 +186,7 @@ fn show_comparison(
     );
     let first_name = runs[0].name;
     for compared in &comparison.contexts {
+        // The first run is not compared with itself.
         let Some(flips) = &compared.flips else {
             continue;
         };
@@ -275,6 +278,7 @@ pub(super) fn show_trace(trace: &Trace, most: Option<usize>) -> String {
         shown += &section("why there is none", reason);
     }
     for step in &trace.steps {
+        // Without a decision of the clean-up, the raw completion is the one that is shown.
         if !step.decisions.is_empty() {
             shown += &section("the model's own text", &step.raw);
         }
@@ -341,6 +345,7 @@ pub(super) fn section(name: &str, text: &str) -> String {
 /// A titled part of a page. The text may be a completion or the output of tests, which must not
 /// control the terminal: its lines are indented, so that none can pass for a title.
 fn section_of(name: &str, text: &str, most: Option<usize>) -> String {
+    // A completion or a test's output could otherwise send commands to the terminal.
     let text = without_control_characters(text);
     let lines: Vec<&str> = text.split('\n').collect();
     let shown = most.unwrap_or(usize::MAX).min(lines.len());
@@ -364,6 +369,7 @@ fn the_one<'a>(
     arguments: &ShowArguments,
 ) -> Result<&'a Hole, CliError> {
     let matching: Vec<&Hole> = holes
+        // The end of an id suffices, because ids begin with the project and the path.
         .filter(|hole| hole.id.starts_with(wanted) || hole.id.ends_with(wanted))
         .collect();
     match matching.as_slice() {

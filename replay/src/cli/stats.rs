@@ -41,6 +41,7 @@ pub(super) fn run(arguments: &StatsArguments, width: TextWidth) -> Result<Succes
         }
         None => (Vec::new(), Vec::new()),
     };
+    // Several holes are of one file, which is read once.
     let mut files: BTreeMap<(&str, &str), String> = BTreeMap::new();
     for hole in &holes {
         let of_project = prepared

@@ -70,6 +70,7 @@ pub(super) struct StudyArguments {
 }
 
 pub(super) fn run(arguments: &StudyArguments, width: TextWidth) -> Result<Success, CliError> {
+    // A study reads its sides for minutes, so the output is checked first.
     super::check_writable(&arguments.out)?;
     let (offline, second_side, second) = if arguments.demo {
         let runs = demo::replay_versions(arguments)?;
@@ -125,6 +126,7 @@ fn write_study(
 
 /// The sources of a side, each folder of runs replaced by its runs.
 fn sources(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    // A folder of several runs stands for each of them.
     let paths: Vec<PathBuf> = paths.iter().flat_map(|path| expand_runs(path)).collect();
     check_unique(&paths)?;
     Ok(paths)

@@ -68,6 +68,7 @@ impl StoreChoice {
         if let Some(path) = &self.store {
             return Ok(path.clone());
         }
+        // Only the user's own file names a store: that of a workspace must not choose one.
         let mut layers = Layers::default();
         if let Some(path) = user_file().filter(|path| path.is_file()) {
             layers.file(&path)?;

@@ -12,6 +12,7 @@ pub(super) fn run() -> Result<Success, CliError> {
     let cache = Cache::from_environment()?;
     let root = cache.root();
     let fault = |error: KeptIndexError| CliError::Refused(error.to_string());
+    // Pruning comes first, so that the sizes below are those that remain.
     let removed = prune(root).map_err(fault)?;
     let kept = kept_indexes(root).map_err(fault)?;
     outln!("The cache is {}.", root.display());
@@ -63,6 +64,7 @@ fn list(title: &str, entries: &[KeptEntry]) {
 
 /// The bytes of all files in a folder, or of a file. What can't be read counts nothing.
 fn size(path: &Path) -> u64 {
+    // A link is counted by itself: its target may be outside of the cache.
     let Ok(metadata) = path.symlink_metadata() else {
         return 0;
     };

@@ -52,6 +52,7 @@ const COMPLETION_TIMEOUT: Duration = Duration::from_secs(120);
 pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
     let flags = ServerFlags::without_context(settings.to_owned()).for_child()?;
     print_request(settings)?;
+    // An empty workspace has no context, so only the model and its prompt format are tried.
     let folder = tempfile::tempdir().map_err(CliError::file("a temporary folder"))?;
     let runtime = tokio::runtime::Runtime::new().map_err(CliError::file("the runtime"))?;
     let mut faults = 0;
@@ -70,6 +71,7 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
         if let Some(fault) = trace.fault_with_advice() {
             return Err(CliError::Refused(fault));
         }
+        // The model's name is known only from an answer.
         if index == 0 {
             outln!("  model    {:16} {}", trace.model, trace.about);
         }

@@ -80,6 +80,7 @@ impl TypingArguments {
     /// The policy or the typist does not exist, or an option has no effect.
     pub(super) fn developer_settings(&self) -> Result<Option<DeveloperSettings>, CliError> {
         let refused = |reason: String| Err(CliError::Refused(reason));
+        // An option without an effect is an error, so that no one relies on it.
         if !self.types() && self.latency.is_some() {
             return refused(
                 "--latency scripts the time of answers to a developer who types; add --mode type"
@@ -93,6 +94,7 @@ impl TypingArguments {
                     .to_owned(),
             );
         }
+        // Policies without typing are compared with the completions afterwards.
         if !self.types() && self.policy.is_empty() {
             return Ok(None);
         }
@@ -106,6 +108,7 @@ impl TypingArguments {
             let read = |file: &str| std::fs::read_to_string(file).map_err(|e| e.to_string());
             let policy =
                 Policy::parse(name, read).map_err(|error| CliError::Refused(error.to_string()))?;
+            // Figures are named after their policy, so two of one name can't be told apart.
             if policies.iter().any(|other| other.name() == policy.name()) {
                 return refused(format!("--policy names `{policy}` twice"));
             }

@@ -48,6 +48,7 @@ pub(super) fn serve(report: HtmlReport) -> Result<(), CliError> {
         .build()
         .map_err(refused)?;
     runtime.block_on(async {
+        // Port 0 lets the system choose a free one; only this machine can connect.
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .map_err(refused)?;
@@ -117,6 +118,7 @@ fn refusal(
     headers: &HeaderMap,
 ) -> Option<(StatusCode, &'static str)> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    // A page of another site whose name resolves to 127.0.0.1 sends its own name (DNS rebinding).
     let host = text("host").unwrap_or_default();
     let ours = [address.to_string(), format!("localhost:{}", address.port())];
     if !ours.iter().any(|name| name.eq_ignore_ascii_case(host)) {
@@ -142,8 +144,10 @@ type PageContents = Option<(&'static str, Body)>;
 
 /// Returns the contents at a path.
 fn found(shown: &Mutex<LoadedReport>, path: &str) -> Result<PageContents, HtmlReportError> {
+    // A request that panicked leaves a report that is still readable.
     let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
     if path == "progress.json" {
+        // Several tabs that poll cause one look at the run a second.
         if shown.read.elapsed() >= FRESH {
             shown.report.refresh()?;
             shown.read = Instant::now();

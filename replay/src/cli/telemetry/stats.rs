@@ -54,6 +54,8 @@ pub(super) fn run(
             vec![Dimension::Model, Dimension::Day],
         ],
         (by, _) => {
+            // The order of dimensions decides the columns, and not the order in which they are
+            // named.
             let mut by = by.to_vec();
             by.sort();
             by.dedup();
