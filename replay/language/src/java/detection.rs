@@ -139,6 +139,7 @@ impl JavaModule {
         if focus.is_empty() {
             let mut most = tests("");
             for other in &others {
+                // The module with the most tests is the one whose holes can be judged best.
                 let count = tests(other);
                 if count > most {
                     most = count;
@@ -188,6 +189,7 @@ impl JavaModule {
         let within = |path: &str| joined_path(&self.folder, path).unwrap_or_default();
         let sets = within("src");
         let has = |set: &str| files.has_folder(&format!("{sets}/{set}/java"));
+        // Other layouts name their folders themselves, so nothing follows from a name.
         if !has("main") || !has("test") {
             return Vec::new();
         }
@@ -214,9 +216,11 @@ impl JavaModule {
     fn packages(&self, files: &RepositoryFiles) -> Result<Packages, String> {
         let mut packages = Packages::default();
         if let Some(JavaBuild::Maven(_)) = self.build {
+            // Maven resolves versions of parents and of managed dependencies itself.
             packages.file = joined_path(&self.folder, POM);
             return Ok(packages);
         }
+        // Gradle's file names a version of JUnit that may not fit the harness.
         packages.packages.push(JUNIT.to_owned());
         if let Some(JavaBuild::Gradle(build)) = &self.build {
             packages.requires = build.packages(&self.folder)?;
@@ -231,6 +235,7 @@ impl JavaModule {
         let mut found = TestFiles { all: 0, vintage: 0 };
         for text in self.files(files).filter_map(|path| files.read(path)) {
             let is_vintage = VINTAGE.iter().any(|import| text.contains(import));
+            // A file may use both generations of JUnit and counts once in all.
             found.all += usize::from(is_vintage || text.contains("org.junit.jupiter."));
             found.vintage += usize::from(is_vintage);
         }

@@ -73,6 +73,7 @@ impl GradleBuild {
         };
         let settings = beside(top, &SETTINGS);
         let own = beside(top, &BUILDS);
+        // A folder without either file is no top of a build.
         if settings.is_none() && own.is_none() {
             return None;
         }
@@ -86,6 +87,7 @@ impl GradleBuild {
         if let Some(text) = beside(top, &["gradle.properties"]) {
             build.add_variables(&text);
         }
+        // The build file overrides `gradle.properties`, as Gradle has it.
         build.add_variables(&own);
         if let Some(text) = beside(top, &[CATALOG]) {
             build.catalog = read_catalog(&text).unwrap_or_default();
@@ -163,6 +165,7 @@ impl GradleBuild {
         // `projects.myUtil` is the project `my-util`.
         let named = argument.trim_start_matches('(').strip_prefix("projects.")?;
         let named = named.trim_end_matches(')').to_lowercase();
+        // Accessors have neither dashes nor the case of the folder's name.
         let is_named = |folder: &&str| {
             let plain: String = folder.chars().filter(|letter| *letter != '-').collect();
             !folder.is_empty() && plain.replace('/', ".").to_lowercase() == named
@@ -183,6 +186,8 @@ impl GradleBuild {
                 let argument = &dependency.argument;
                 Some(SiblingModule {
                     folder: self.module_of(argument)?.to_owned(),
+                    // `project(path: …, configuration: "tests")` is a usual way to share test
+                    // classes.
                     has_tests: argument.contains("sourceSets.test") || argument.contains("tests"),
                 })
             });
@@ -243,6 +248,7 @@ impl GradleBuild {
                 vec![self.substituted(text.unwrap_or_else(|| argument.trim_end_matches(')')))]
             }
         };
+        // JUnit comes from the harness, in the version that it supports.
         let others = named.into_iter().filter(|name| !is_junit(name));
         let pinned = others.map(|name| match Jars.parse_pin(&name) {
             Some(_) => Ok(name),

@@ -41,6 +41,7 @@ fn detect(
 ) -> Option<DetectedProject> {
     let read = |path: &str| files.read(path);
     let folder = files.focus();
+    // A folder that no workspace lists has none of the packages that are installed at the top.
     if !folder.is_empty() && !workspaces::is_member(folder, &read) {
         return None;
     }
@@ -56,6 +57,7 @@ fn detect(
         let tests = ScriptTests::find(&own, package);
         // The tests of all packages may be run at the top.
         let at_top = || ScriptTests::find(files, &Package::read(files)?).ok();
+        // Completions change sources, which tests of a build would not see.
         let tests = tests.and_then(|tests| match tests.imports_own_build(&own, package) {
             Some(reason) => Err(reason),
             None => Ok(tests),
@@ -88,6 +90,7 @@ fn detect(
             }
             environment = packages(files, &mut findings);
             environment.interpreter = package.as_ref().and_then(Package::node);
+            // The engines of the top hold for all packages of a workspace.
             if let (None, Some(top)) = (&environment.interpreter, Package::read(files)) {
                 environment.interpreter = top.node();
             }
@@ -98,6 +101,7 @@ fn detect(
             }
             environment.env = tests.environment.clone();
             environment.before = tests.before.clone();
+            // A script may do more than the tests need, such as lint or publish.
             environment.before_may_fail = true;
             findings.extend(tests.describe());
             Some(tests.settings)
@@ -126,6 +130,7 @@ fn detect(
 
 /// Returns the packages that the tests need.
 fn packages(files: &RepositoryFiles, findings: &mut Vec<String>) -> Packages {
+    // The lock file decides the versions, so its own manager installs them.
     let lock = LOCK_FILES.into_iter().find(|(name, _)| files.has(name));
     findings.push(match lock {
         Some((name, manager)) => format!("packages: as {name} has them, by {manager}"),
@@ -158,6 +163,7 @@ impl Package {
     fn node(&self) -> Option<String> {
         let wanted = self.0["engines"]["node"].as_str()?.trim();
         let range = NodeRange::parse(wanted)?;
+        // A range that every supported version is in, or none is, decides nothing.
         let matters = !range.allows_all_from(OLDEST_NODE) && range.from(OLDEST_NODE).is_some();
         matters.then(|| wanted.to_owned())
     }

@@ -139,6 +139,7 @@ pub(super) fn steps(package: &Package, script: &str) -> Vec<ScriptStep> {
     let text = package.script(script).unwrap_or_default();
     let read = |words: Vec<String>| {
         let command = read_command(words.clone(), script, &BTreeMap::new())?;
+        // A step that calls a script is run by npm, which sets the script's own variables and path.
         let called = called_scripts(package, &command);
         let line = match &called[..] {
             [name] => format!("npm run {name}"),
@@ -164,6 +165,7 @@ fn expand(
             continue;
         };
         let called = called_scripts(package, &command);
+        // | depth|Scripts may call each other in a circle, which the depth ends.
         if called.is_empty() || depth == 0 {
             found.push(command);
             continue;
@@ -179,6 +181,7 @@ fn called_scripts(package: &Package, command: &ScriptCommand) -> Vec<String> {
     let mut words = command
         .arguments
         .iter()
+        // word||Options may be before the name of the script.
         .filter(|word| !word.starts_with('-'));
     let known = |name: &str| package.script(name).is_some();
     match command.program.as_str() {
@@ -245,6 +248,7 @@ fn read_command(
                 None => (word.clone(), None),
             };
             let (named, options) = wrapper.unwrap_or(("", &[]));
+            // The next word is the value only of an option that takes one and has none after `=`.
             let has_value = joined.is_none() && options.contains(&option.as_str());
             let value = joined.or_else(|| words.get(1).filter(|_| has_value).cloned());
             if named == "nyc" && ["-i", "--require"].contains(&option.as_str()) {
@@ -273,6 +277,7 @@ fn read_command(
             words.drain(..at);
         } else {
             words.remove(0);
+            // Only these runners take `--require`.
             if ["mocha", "node", "_mocha"].contains(&name.as_str()) {
                 let options = loaded
                     .into_iter()
@@ -292,6 +297,7 @@ fn read_command(
 
 /// The name of a program without its folder and ending: `node_modules/mocha/bin/_mocha` is mocha.
 pub(super) fn program_name(word: &str) -> String {
+    // A program may be named by its path, such as `node_modules/mocha/bin/_mocha`.
     let name = word.rsplit('/').next().unwrap_or(word);
     let name = name
         .split_once(".js")
@@ -321,10 +327,12 @@ fn split(text: &str) -> Vec<Vec<String>> {
     while let Some(c) = characters.next() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
+            // None|In single quotes, a backslash is a character like any other.
             (Some('"') | None, '\\') => word.get_or_insert_default().extend(characters.next()),
             (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '\'' | '"') => {
                 quote = Some(c);
+                // An empty pair of quotes is an empty word.
                 word.get_or_insert_default();
             }
             (None, ';' | '&' | '|' | '\n' | '(' | ')') => {

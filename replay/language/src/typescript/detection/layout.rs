@@ -88,6 +88,7 @@ impl ScriptLayout {
             .partition(|path| endings.contains(&ending(path)));
         let in_source = |paths: &[&str]| paths.iter().filter(|path| path.contains('/')).count();
         // A few scripts at the top decide nothing.
+        // Files in folders count first: configurations and tools are mostly at the top.
         let is_less = (in_source(&own), own.len()) < (in_source(&others), others.len());
         if own.is_empty() || is_less {
             return None;
@@ -128,6 +129,7 @@ impl ScriptLayout {
             path.split_once('/')
                 .is_some_and(|(folder, _)| layout.folders.iter().any(|it| it == folder))
         };
+        // Only patterns that match a file are written, so that the manifest stays short.
         let among: Vec<&str> = files.paths().filter(among).collect();
         layout.not_sources = NOT_SOURCES
             .into_iter()

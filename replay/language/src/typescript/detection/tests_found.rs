@@ -191,8 +191,10 @@ impl ScriptTests {
                 found.before = builds(files, package, script);
                 return Ok(found);
             }
+            // The first foreign runner is kept for the message if no script has a known one.
             other = other.or_else(|| all.iter().find_map(named_runner));
         }
+        // A package without a usable script may still depend on a runner.
         if let Some(found) = Self::from_dependencies(files, package) {
             return Ok(found);
         }
@@ -240,6 +242,7 @@ impl ScriptTests {
             let mut texts = paths.filter_map(|path| files.read(&path));
             texts.any(|text| MARKS.iter().any(|mark| text.contains(mark)))
         };
+        // Settings that map modules let the tests import sources in place of builds.
         !folders.into_iter().flatten().any(maps)
     }
 
@@ -272,6 +275,7 @@ impl ScriptTests {
                 // A test may name the folder of the entry, or the entry without its ending.
                 if other.is_empty() || entry.starts_with(&other) {
                     imports_build = true;
+                // A test that imports any source of its own sees a change without a build.
                 } else if !is_test(&format!("{other}.ts")) {
                     return None;
                 }
@@ -295,6 +299,7 @@ impl ScriptTests {
             let is_built = BUILT
                 .iter()
                 .any(|name| first.strip_prefix(name).is_some_and(is_no_word));
+            // A folder of that name with files in the repository is no output of a build.
             is_built && !files.has_folder(first)
         })
     }
@@ -328,6 +333,8 @@ impl ScriptTests {
                     if name != "--test" {
                         left_out.push(name.to_owned());
                     }
+                    // A left-out option takes its value with it, which would otherwise be a file to
+                    // run.
                     if option.ends_with(' ') && !has_value {
                         words.next();
                     }
@@ -363,6 +370,7 @@ impl ScriptTests {
         let has_settings = |start: &str| files.names_in("").any(|name| name.starts_with(start));
         let (runner, name, _) = KNOWN
             .into_iter()
+            // A runner with a settings file is preferred to one that is merely installed.
             .find(|(_, name, start)| package.needs(name) && has_settings(start))
             .or_else(|| KNOWN.into_iter().find(|(_, name, _)| package.needs(name)))?;
         if runner == RunnerName::Mocha
@@ -460,6 +468,7 @@ const LOOKED_THROUGH: usize = 100;
 /// True if a file, or one that it imports, uses Node's own test framework: a file may only list
 /// those with the tests.
 fn uses_node_test(files: &RepositoryFiles, path: &str) -> bool {
+    // A runner script may load its tests through other files, so its imports are followed.
     let mut found = vec![path.trim_start_matches("./").to_owned()];
     let mut at = 0;
     while let Some(path) = found.get(at).cloned() {
@@ -577,6 +586,7 @@ fn builds(files: &RepositoryFiles, package: &Package, script: &str) -> Vec<Strin
     let mut found = Vec::new();
     // npm runs the script `preNAME` before the script `NAME`.
     for name in [format!("pre{script}"), script.to_owned()] {
+        // Steps after the runner, such as a coverage report, are not needed before it.
         for step in steps(package, &name) {
             let ran = step.commands(package);
             if ran
