@@ -48,6 +48,7 @@ pub fn find_api_candidates(
     let mut seen = BTreeSet::new();
     find_undefined(tree.root_node(), file, &imports)
         .into_iter()
+        // Only the first use of a name: later ones could be copied from it.
         .filter(|used| seen.insert(used.name.clone()))
         .filter_map(|used| {
             let range = hole(&used, file, &tokens, seed)?;

@@ -35,6 +35,7 @@ impl LeakIndex {
             .chars()
             .filter(|c| !c.is_whitespace())
             .count();
+        // A short reference occurs everywhere, so the lines around it must occur with it.
         let needle = if ink >= TELLING_CHARACTERS || hole.kind == HoleKind::Api {
             folded(&hole.reference)
         } else {
@@ -42,6 +43,7 @@ impl LeakIndex {
         };
         self.files
             .iter()
+            // Formatting is no difference: both texts have single blanks between words.
             .any(|(path, text)| *path != hole.path && text.contains(&needle))
     }
 }

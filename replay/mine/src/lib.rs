@@ -54,6 +54,7 @@ pub fn admit<E: Send>(
 ) -> Result<MinedHoles, E> {
     let contents = contents_by_path(sources);
     let try_one = |candidate: &HoleCandidate| -> Result<Admission, E> {
+        // This is checked first, since it needs no test.
         if wanted.solved.contains(&candidate.hole.id) {
             return Ok(Err(Rejection::Solved));
         }
@@ -137,11 +138,13 @@ fn admit_by<E: Send>(
                 }
                 Err(reason) => {
                     *mined.rejected.entry(reason).or_default() += 1;
+                    // The next candidate is then of the same kind, so kinds stay balanced.
                     queue.give_back(candidate.hole.kind);
                 }
             }
         }
     }
+    // Holes are sorted by place, so that the output does not depend on when each was admitted.
     mined
         .holes
         .sort_by(|a, b| (&a.path, a.start, a.end).cmp(&(&b.path, b.start, b.end)));
@@ -234,6 +237,7 @@ fn rejection<E>(
     let Some((text, (prefix, suffix))) = cut(hole, contents) else {
         return Ok(Some(Rejection::ReferenceFails));
     };
+    // A timeout or a flaky test shows nothing, so such a candidate is unsettled and left out.
     let empty = judge(&hole.path, &[prefix, suffix].concat())?;
     match empty.outcome {
         Outcome::Failed | Outcome::Syntax => {}
@@ -282,6 +286,7 @@ fn textual_rejection(
         extent: cleanup::CompletionExtent::default(),
         chat: false,
     };
+    // A reference that the clean-up cuts could not be completed even by a perfect model.
     (cleanup::clean(&hole.reference, &place).0 != hole.reference).then_some(Rejection::CleanUp)
 }
 

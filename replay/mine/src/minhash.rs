@@ -41,6 +41,8 @@ impl NearDuplicates {
             return;
         }
         let place = self.texts.len();
+        // Texts that agree in one whole band are compared; similar ones agree in some with high
+        // probability.
         for band in bands(&shingles) {
             self.bands.entry(band).or_default().push(place);
         }
@@ -64,12 +66,14 @@ impl NearDuplicates {
 /// The hashes of a text's distinct shingles, sorted; a shorter text is one shingle.
 fn shingles(text: &str) -> Vec<u64> {
     let tokens = leakage_tokens(text);
+    // A text shorter than a shingle is one shingle.
     let size = SHINGLE.min(tokens.len());
     if size == 0 {
         return Vec::new();
     }
     let mut hashes: Vec<u64> = tokens.windows(size).map(hash).collect();
     hashes.sort_unstable();
+    // Sorted and unique, as the binary search of `jaccard` needs them.
     hashes.dedup();
     hashes
 }
@@ -95,6 +99,8 @@ fn bands(shingles: &[u64]) -> impl Iterator<Item = (usize, u64)> {
             // Two texts have the same least hash with a probability of their Jaccard similarity.
             let least = shingles
                 .iter()
+                // shingle||Each row is another hash function, made of one by mixing in the row's
+                // number.
                 .map(|shingle| mixed(shingle ^ mixed(row as u64)));
             mixed(hash ^ least.min().unwrap_or_default())
         });
@@ -116,6 +122,7 @@ fn jaccard(one: &[u64], other: &[u64]) -> f64 {
         .iter()
         .filter(|hash| other.binary_search(hash).is_ok())
         .count();
+    // The size of the union.
     let all = one.len() + other.len() - shared;
     if all == 0 {
         0.0

@@ -139,13 +139,16 @@ impl CandidateQueue {
                 .iter()
                 .filter(|(_, queue)| !queue.next.is_empty())
                 .map(|(kind, _)| *kind)
+                // The kind that is used least comes next; of equals, the one that was named first.
                 .min_by_key(|(place, kind)| (uses(&self.kinds, kind), *place))?;
             let queue = self.waiting.get_mut(&(place, kind))?;
+            // Files that were used least come first, so that holes spread over files.
             let (used, listed) = queue.next.first_key_value()?;
             let used = *used;
             let (class, path) = listed
                 .iter()
                 .filter_map(|(class, numbers)| Some((class, numbers.first_key_value()?)))
+                // Within them, the rarest size and subject so far come first, and then the draw.
                 .min_by_key(|((size, subject), (chance, _))| {
                     (
                         uses(&self.sizes, &(kind, *size)),
@@ -163,6 +166,7 @@ impl CandidateQueue {
             };
             let text = contents.get(path.as_str()).copied();
             let line = text.map_or(0, |text| LineIndex::new(text).line(candidate.hole.start.0));
+            // Two holes that begin on one line would give nearly the same task.
             if !self.taken_lines.insert((path.clone(), line)) {
                 continue;
             }
@@ -194,5 +198,6 @@ fn uses<K: Eq + Hash>(counts: &HashMap<K, usize>, of: &K) -> usize {
 /// space does not count.
 fn size_class(reference: &str) -> u32 {
     let ink = reference.chars().filter(|c| !c.is_whitespace()).count();
+    // A class is four times as long as the one before.
     ink.max(1).ilog(4)
 }

@@ -65,6 +65,7 @@ fn find<'t>(
         uses: Vec::new(),
     };
     finder.scope(root);
+    // A member is found before the names inside of it, which begin earlier.
     finder.uses.sort_by_key(|used| used.token.start_byte());
     finder.uses
 }
@@ -153,6 +154,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
             return;
         };
         let name = self.file.text(member);
+        // A member that every object has, or that is assigned, calls nothing of another file.
         if !self.every_use && (self.rules.is_universal)(name) || (self.rules.is_assigned)(node) {
             return;
         }
@@ -192,6 +194,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         let is_local = self.scopes.iter().any(|scope| scope.contains_key(name));
         let is_field = self.classes.iter().any(|fields| fields.contains_key(name));
         let class = self.paths.last()?.as_ref()?;
+        // A field hides an import of the same name; a local variable hides both.
         let is_member = !is_local && (is_field || !self.names.contains(name));
         is_member.then(|| format!("{class}().{name}"))
     }
@@ -355,6 +358,7 @@ impl<'t, 'a> UseFinder<'t, 'a> {
         while let Some(node) = pending.pop() {
             let mut cursor = node.walk();
             for child in node.named_children(&mut cursor) {
+                // `global x` makes `x` the name of the file again.
                 if self.rules.global_statements.contains(&node.kind()) {
                     let name = self.file.text(child);
                     if let Some(scope) = self.scopes.last_mut() {
@@ -415,6 +419,7 @@ fn put(names: &mut BTreeMap<String, Meaning>, name: &str, meaning: &Meaning) {
     names
         .entry(name.to_owned())
         .and_modify(|known| {
+            // A name that is bound to two things is followed to neither.
             if known != meaning {
                 *known = Meaning::Other;
             }

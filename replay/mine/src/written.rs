@@ -88,6 +88,7 @@ impl CodeView {
             Self::AsWritten(extent) => (extent, false),
             Self::Closed(extent) => (extent, true),
         };
+        // Without a grammar it is unknown where a definition ends.
         let Some(language) = language else {
             return String::new();
         };
@@ -150,6 +151,7 @@ fn ancestors<'t>(root: Node<'t>, range: &Range<usize>) -> impl Iterator<Item = N
 fn definition_end(language: &Language, around: &[Node<'_>], hole: &Range<usize>) -> usize {
     let definition = around
         .iter()
+        // A definition that begins at the hole is the hole's own content.
         .find(|node| language.is_definition(**node) && node.start_byte() < hole.start);
     let statement = || {
         around
@@ -158,6 +160,7 @@ fn definition_end(language: &Language, around: &[Node<'_>], hole: &Range<usize>)
             .find(|node| language.is_statement(**node))
     };
     let end = definition.or_else(statement).map(Node::end_byte);
+    // A hole may reach beyond the node around its start.
     end.unwrap_or(hole.end).max(hole.end)
 }
 
@@ -172,6 +175,7 @@ impl OpenPair {
     /// mark ends with it, as Enter between the two leaves them, else right after the cursor.
     fn closed(&self, contents: &str) -> String {
         let mark = &contents[self.close.clone()];
+        // A bracket at the end of its line has its closing one on a line of its own.
         let after = contents[self.open.end..].split('\n').next();
         if !after.unwrap_or_default().trim().is_empty() {
             return mark.to_owned();
@@ -179,6 +183,7 @@ impl OpenPair {
         let before = &contents[..self.open.start];
         let line = before.rfind('\n').map_or(before, |at| &before[at + 1..]);
         let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
+        // The closing bracket is indented as the line that opens it.
         format!("\n{}{mark}", &line[..indentation])
     }
 }

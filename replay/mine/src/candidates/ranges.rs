@@ -88,6 +88,7 @@ impl RangeFinder<'_> {
         let prose = self.prose(node);
         self.prose
             .extend(prose.map(|prose| (node.byte_range(), prose)));
+        // Statements outside of functions run at import, before any test.
         if in_function && in_block && language.is_statement(node) {
             let is_compound = is_compound(language, node);
             let site = StatementSite {
@@ -95,6 +96,7 @@ impl RangeFinder<'_> {
                 is_compound,
             };
             self.statements.push((node.byte_range(), site));
+            // Documentation is text, which a model of code is not asked to complete.
             if !is_compound && prose != Some(Prose::Documentation) {
                 self.ranges.push((HoleKind::Statement, node.byte_range()));
                 self.span(node);
@@ -124,6 +126,8 @@ impl RangeFinder<'_> {
             };
             let mut cursor = node.walk();
             for child in node.named_children(&mut cursor) {
+                // The head of a function, such as its parameters, is in the enclosing function, if
+                // there is one.
                 if child.id() != body.id() {
                     self.visit(child, place);
                 }
@@ -160,6 +164,7 @@ impl RangeFinder<'_> {
     fn following<'t>(&mut self, block: Node<'t>) {
         let members: Vec<Node<'t>> = self.members(block);
         for count in 2..=MOST_FOLLOWING {
+            // All members together are the whole block, which is a hole already.
             if count >= members.len() {
                 break;
             }
@@ -195,6 +200,7 @@ impl RangeFinder<'_> {
         let first_row = statement.start_position().row;
         let starts: Vec<usize> = leaves(statement)
             .into_iter()
+            // From its first token on, the rest of a statement is the whole statement.
             .skip(1)
             .filter(|leaf| leaf.start_position().row == first_row)
             .map(|leaf| leaf.start_byte())
@@ -211,6 +217,7 @@ impl RangeFinder<'_> {
             return;
         }
         let text = &self.file.contents[statement.byte_range()];
+        // The draw depends on the statement alone, so that it is the same in every run.
         let digest = sha256_hex(format!("{}\0{text}", statement.start_byte()).as_bytes());
         let draw = usize::from_str_radix(&digest[..8], 16).unwrap_or_default();
         let start = starts[draw % starts.len()];
