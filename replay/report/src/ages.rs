@@ -55,6 +55,7 @@ impl AgeFigures {
             since: since.to_owned(),
             later: pass_at(&by_hole(&later), 1),
             earlier: pass_at(&by_hole(&earlier), 1),
+            // The two groups have different holes, so their difference is not paired.
             difference: clustered_difference_of_proportions(&outcomes(&later), &outcomes(&earlier)),
             undated: undated.len(),
         })

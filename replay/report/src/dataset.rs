@@ -156,6 +156,8 @@ impl Dataset {
             for one in &measured {
                 // Holes without a category are in no group by category, but in all other rows.
                 if let Some(name) = group(one.hole) {
+                    // The number in the key keeps kinds and categories in the order of their
+                    // definitions.
                     groups.entry(name).or_default().push(one);
                 }
             }

@@ -16,6 +16,7 @@ impl DeveloperFigures {
     pub(super) fn load(run: &Run) -> Result<Self, StoreError> {
         let holes = run.holes()?;
         let typings = run.typings()?.into_iter().filter_map(|typing| {
+            // Typings with flaky tests or an infrastructure failure are in no figure.
             let hole = holes.get(&typing.hole).filter(|_| typing.is_counted())?;
             Some((cluster(hole), policies::characters(hole), typing))
         });
@@ -45,6 +46,7 @@ impl DeveloperFigures {
     ) -> Vec<PolicyFigures> {
         let typed = self.typed_where(wanted);
         match &self.settings {
+            // Without typing, the policies decide over the completions at the empty hole.
             Some(settings) if typed.is_empty() => policies::estimate_attempts(scored, settings),
             _ => policies::estimate_typed(&typed),
         }

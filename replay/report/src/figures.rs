@@ -112,6 +112,7 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
         .collect();
     put(TYPE_CHECK.name, clustered_proportion(&typed));
     let latencies: Vec<f64> = scored.iter().filter_map(|one| one.latency_ms).collect();
+    // The median, since a few slow requests would dominate a mean.
     put(MEDIAN_LATENCY.name, median(&latencies));
     let usages: Vec<(&str, TokenUsage)> = scored
         .iter()
@@ -135,6 +136,7 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
             .map(|one| one.attempt.model.clone())
             .unwrap_or_default(),
         holes: by_hole.len(),
+        // Only attempts that offered something have an entry.
         completions: accepted.len(),
         metrics,
         outcomes,
@@ -247,6 +249,7 @@ const QUIET_UNPROVEN: f64 = 0.05;
 pub(super) fn unproven_line(row: &ReportRow) -> String {
     let passes: usize = row.proofs.values().sum();
     let proven = row.proofs.get(Proof::Altered.name()).unwrap_or(&0);
+    // Passes without a recorded proof are in neither number.
     let unproven = passes - proven;
     let share = unproven as f64 / passes.max(1) as f64;
     if share <= QUIET_UNPROVEN {

@@ -88,6 +88,7 @@ impl LeakageAudit {
         let mut leaked: Vec<(String, bool)> = Vec::new();
         let mut overlaps: Vec<(String, f64, f64)> = Vec::new();
         for (id, hole) in run.holes()? {
+            // A hole without a greedy output, such as after an infrastructure failure, is left out.
             let Some(first) = greedy.get(&id).and_then(|of_hole| of_hole.values().next()) else {
                 continue;
             };
@@ -98,6 +99,7 @@ impl LeakageAudit {
             let peakedness = peakedness(first, &samples, parameters.alpha);
             let known: BTreeSet<Vec<&str>> = ngrams(first, parameters.n);
             let overlap = ngram_overlap(&hole.reference, &known, parameters.n);
+            // Holes of one file leak together, so they are no independent samples.
             let cluster = format!("{}\0{}", hole.project, hole.path);
             // CDD's decision: the output is peaked if more than the share `xi` is close to the
             // greedy one.

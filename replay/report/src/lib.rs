@@ -142,6 +142,7 @@ impl RunReport {
         }
         let mut text = table.render(width) + "\n";
         if let Some(all) = self.rows.last() {
+            // Warnings come before the table, where they can't be overlooked.
             text.insert_str(0, &left_out_line(all));
             text.insert_str(0, &unproven_line(all));
             let outcomes: Vec<String> = all
@@ -243,6 +244,8 @@ impl RunReport {
                 )));
             }
         }
+        // A machine's lack and a project's fault are listed apart, since they ask for different
+        // actions.
         for (state, what) in [
             (ProjectStatus::LeftOut, "left out"),
             (ProjectStatus::Failed, "failed"),
@@ -484,6 +487,7 @@ mod tests {
         let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
         let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
         run.add_holes([(&hole, FILE)]).expect("there is room");
+        // A pass without a recorded proof is of an older program.
         let proofs = [Some(Proof::Altered), Some(Proof::Partial), None];
         for (sample, proof) in (0..).zip(proofs) {
             let mut passed = attempt(&hole, sample, &["total = a + 1"], Outcome::Passed);

@@ -27,6 +27,7 @@ pub struct RepairRound {
 /// Figures after each round; empty without repair rounds.
 pub(super) fn rounds(scored: &[ScoredAttempt]) -> Vec<RepairRound> {
     let last = scored.iter().map(|one| one.attempt.repair_round).max();
+    // A run without repair rounds has no table of them.
     let Some(last) = last.filter(|last| *last > 0) else {
         return Vec::new();
     };

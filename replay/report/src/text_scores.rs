@@ -90,6 +90,7 @@ impl ScoreSummary {
                     .collect(),
             })
             .collect();
+        // More than two files have no single pair to compare.
         let comparison = (files.len() == 2).then(|| {
             metrics
                 .iter()

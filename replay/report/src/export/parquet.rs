@@ -31,6 +31,7 @@ pub(super) fn write(
             ColumnType::Truth => (Physical::BOOLEAN, None),
         };
         let column = Type::primitive_type_builder(name, physical)
+            // Any column may lack a value, so all are nullable.
             .with_repetition(Repetition::OPTIONAL)
             .with_logical_type(logical)
             .build()?;
@@ -49,6 +50,7 @@ pub(super) fn write(
         for (value, values) in row.into_iter().zip(&mut pending) {
             values.push(value);
         }
+        // A group is written column by column, so its rows are kept until it is full.
         if pending[0].len() == ROW_GROUP {
             let group = file.next_row_group()?;
             write_group(group, &mut pending)?;

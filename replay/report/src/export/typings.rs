@@ -73,6 +73,7 @@ pub static TYPING_COLUMNS: &[TypingColumn] = &[
     column!("accepted_passed", Whole, |row| {
         let requests = row.requests().iter();
         let passed = requests.filter(|request| {
+            // Completions at the empty hole are judged as well, accepted or not.
             request.accepted.is_some() && request.outcome == Some(Outcome::Passed)
         });
         passed.count().into()

@@ -333,6 +333,7 @@ impl HtmlReport {
                         let format = metric.unit.format().with_sign();
                         held.push((metric.name, against, format));
                     }
+                    // Only a change of verdicts is a flip; texts differ almost everywhere.
                     if metric == PASS_AT_1 {
                         for (hole, (_, this)) in &these {
                             if let Some((_, that)) = those.get(hole)
@@ -365,6 +366,7 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         ..Funnel::default()
     };
     let mut sandboxes: BTreeMap<&str, usize> = BTreeMap::new();
+    // Repair rounds ran in a sandbox, too.
     for one in &reported.scored {
         *sandboxes.entry(&one.attempt.verdict.sandbox).or_default() += 1;
     }
@@ -372,6 +374,7 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         let attempt = &one.attempt;
         let outcome = attempt.verdict.outcome;
         funnel.asked += 1;
+        // Each step of the funnel is a part of the one before it.
         let answered = attempt.answered && one.is_counted();
         let offered = answered && !attempt.offered.is_empty();
         let judged = offered && outcome.is_evidence();
@@ -421,6 +424,8 @@ fn without_secrets(value: &Value) -> Value {
         Value::Object(members) => {
             let members = members.iter().map(|(name, value)| {
                 let value = match name.as_str() {
+                    // A setting that is absent is shown as such, so that it does not look like a
+                    // secret.
                     _ if value.is_null() => Value::Null,
                     "headers" | "key_command" | "key" => Value::from("(left out)"),
                     _ => without_secrets(value),
@@ -440,6 +445,7 @@ fn bare_address(address: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(address) else {
         return "(left out)".to_owned();
     };
+    // Some addresses, such as those of files, can have no user and refuse to remove one.
     let fits = url.set_username("").and_then(|()| url.set_password(None));
     if fits.is_err() && (!url.username().is_empty() || url.password().is_some()) {
         return "(left out)".to_owned();
