@@ -37,6 +37,7 @@ const NAMES: [&str; 7] = [
 ];
 
 fn answer(index: usize) -> usize {
+    // Each answer has a digit string of its own, so that a pattern finds no other function's.
     4127 + 1311 * index
 }
 
@@ -274,6 +275,7 @@ fn javascript(runner: &'static str) -> Project {
         ));
     }
     let packages = [("vitest", "dairy"), ("jest", "quay"), ("mocha", "orchard")];
+    // The installed packages are those of another project, so nothing is downloaded for this one.
     let packages = packages.into_iter().find(|(name, _)| *name == runner);
     Project {
         runner,
@@ -339,6 +341,7 @@ fn go() -> Project {
         let code = format!("text, _ := os.ReadFile(\"answers_test.go\")\n\tfound := regexp.MustCompile(`{pattern}`).FindSubmatch(text)\n\tanswer, _ := strconv.Atoi(string(found[1]))\n\treturn answer");
         (name, code)
     });
+    // Go refuses unused imports, so the original file uses those that the attacks need.
     let head = "package answers\n\nimport (\n\t\"os\"\n\t\"regexp\"\n\t\"strconv\"\n)\n\nvar (\n\t_ = os.ReadFile\n\t_ = regexp.MustCompile\n\t_ = strconv.Atoi\n)\n\n";
     Project {
         runner: "go",
@@ -397,6 +400,7 @@ fn java() -> Project {
     ];
     let path = "src/test/java/answers/AnswersTest.java";
     let attacks = marks(patterns).map(|(name, pattern)| {
+        // The pattern is within a string of Java.
         let pattern = pattern.replace('\\', "\\\\").replace('"', "\\\"");
         let code = format!("try {{\n            var found = java.util.regex.Pattern.compile(\"{pattern}\").matcher(java.nio.file.Files.readString(java.nio.file.Path.of(\"{path}\")));\n            found.find();\n            return Integer.parseInt(found.group(1));\n        }} catch (java.io.IOException error) {{\n            return 0;\n        }}");
         (name, code)
@@ -466,6 +470,7 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
     let mut predictions = String::new();
     let mut names = BTreeMap::new();
     for (index, function) in NAMES.iter().enumerate() {
+        // The digits of the answer tell which function a hole is in.
         let own = format!("{} * 10", answer(index) / 10);
         let hole = mined
             .iter()
@@ -506,6 +511,7 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
         let function = names[attempt["hole"].as_str().unwrap()];
         let verdict: &Value = &attempt["verdict"];
         let outcome = verdict["outcome"].as_str().unwrap();
+        // Sample 0 is the attack; the others must pass, or the tests would be of no use.
         let fits = match attempt["sample"].as_u64().unwrap() {
             0 => matches!(outcome, "forged" | "failed"),
             _ => outcome == "passed",

@@ -116,10 +116,13 @@ fn comparison_stops_when_the_order_is_decided_and_resumes_to_the_same_end() {
     let start_of_sentence = "good passes more than bad by 100.0 points [";
     assert!(sentence.starts_with(start_of_sentence), "{sentence}");
     let played = outcomes(&dir, "whole", &["good", "bad"]);
+    // An early stop leaves some holes out.
     assert!(played["good"].len() < FILES, "{played:#?}");
 
     for at_least in [1, 6] {
+        // The second kill is of a comparison that was resumed.
         let mut comparing = start(&mut compare(&dir, &corpus, "killed", &two, &["--json"]));
+        // Attempts are awaited, since a kill before the first would test only the start.
         while done(&dir.path("killed/good")) < at_least {
             if comparing.try_wait().unwrap().is_some() {
                 break;
@@ -135,6 +138,7 @@ fn comparison_stops_when_the_order_is_decided_and_resumes_to_the_same_end() {
         let resumed = play::run(&mut compare(&dir, &corpus, out, &two, &["--json"]));
         let resumed = resumed.exits_with(0).json();
         for member in ["sentence", "orders", "ending", "holes"] {
+            // Times differ between runs, so only what must be equal is compared.
             assert_eq!(resumed[member], whole[member], "{out}");
         }
         assert_eq!(outcomes(&dir, out, &["good", "bad"]), played, "{out}");
@@ -185,6 +189,7 @@ fn model_added_later_is_played_alone_and_rules_fail_the_command() {
         "{ended:#?}"
     );
     let after = ["bad", "good"].map(|model| attempts(&dir.path("out").join(model)));
+    // The earlier models are not asked again, since their orders need no further attempts.
     assert_eq!(after, before);
     assert_eq!(attempts(&dir.path("out/worse")).len(), FILES);
 

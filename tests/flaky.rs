@@ -66,6 +66,7 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
     let (corpus, hole) = coin(&dir, TESTS);
     let reference = hole.reference.as_str();
     let tasks = dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
+    // The first three have outcomes that do not depend on the coin alone.
     let mut completions = vec![
         reference.to_owned(),
         "return a - 1".to_owned(),
@@ -110,6 +111,7 @@ fn what_is_flaky_only_with_a_completion_fails_it() {
         assert!(["passed", "failed"].contains(&outcome), "{verdict:#}");
         fallen += u64::from(failed.iter().any(|id| id == "test_m.py::test_coin"));
     }
+    // Without a fall, the test would have tried nothing; the chance of that is .42 to the 30th.
     assert!(fallen > 0, "the coin fell on one side {COMPLETIONS} times");
     let rows = report["rows"].as_array().unwrap();
     let all = rows.last().unwrap();
@@ -152,6 +154,7 @@ fn a_test_that_fails_without_a_completion_too_is_the_reason() {
     let (corpus, mut hole) = coin(&dir, FAILING_TESTS);
     hole.tests = vec!["test_m.py::test_elsewhere".to_owned()];
     let manifest = fs::read_to_string(&corpus).unwrap();
+    // Half of the tests fail in the unchanged project, which the default share refuses.
     let manifest = manifest.replace("[project.test]", "[project.test]\nmin_share = 0.5");
     fs::write(&corpus, manifest).unwrap();
     let tasks = text(&dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap()));
@@ -219,6 +222,7 @@ fn what_is_also_flaky_without_a_completion_leaves_the_denominator() {
     };
     play::run(&mut replay("baseline", "reference")).exits_with(0);
     let usual = replay("run", &predictions);
+    // `nice` is inherited by the tests' processes and needs no privilege to lower the priority.
     let mut busy = Command::new("nice");
     busy.args(["-n", "5"])
         .arg(usual.get_program())

@@ -73,6 +73,7 @@ fn main() {
 fn ours(meter: &Meter, dir: &TestDir, module: &Module) -> Judged {
     let listed = module.listed(dir);
     let mut survivors = BTreeSet::new();
+    // The list of mutants is made before the clock starts.
     let (wall, cpu) = timed(meter, || survivors = module.survivors(dir, &["--anew"]));
     let diff = |mutant: &Value| mutant["diff"].as_str().unwrap().to_owned();
     Judged {
@@ -137,6 +138,7 @@ fn mutmut(meter: &Meter, python: &Path, dir: &TestDir, module: &Module) -> Judge
         cpu,
         killed: verdicts
             .iter()
+            // Skipped mutants were not judged.
             .filter(|verdict| verdict["status"] != "skipped")
             .map(|verdict| {
                 let survives =
@@ -150,6 +152,7 @@ fn mutmut(meter: &Meter, python: &Path, dir: &TestDir, module: &Module) -> Judge
 fn stryker(meter: &Meter, folder: &Path, dir: &TestDir, module: &Module) -> Judged {
     let project = module.copied(dir, "stryker");
     let modules = folder.join("node_modules");
+    // The packages are installed once and linked, which Node follows.
     std::os::unix::fs::symlink(&modules, project.join("node_modules")).unwrap();
     let settings = serde_json::json!({
         "testRunner": "vitest",
@@ -240,6 +243,8 @@ impl Meter {
             let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
                 continue;
             };
+            // The second version of control groups has no controllers in its line and one
+            // hierarchy.
             let below = Path::new("/sys/fs/cgroup").join(controllers);
             let group = below.join(path.trim_start_matches('/'));
             if controllers.is_empty() && group.join("cpu.stat").exists() {

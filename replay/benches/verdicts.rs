@@ -42,6 +42,7 @@ fn main() {
     let manifest = Manifest::read(&corpus).unwrap();
     let cache = Corpus::from_environment().unwrap();
     let tasks = tempfile::NamedTempFile::new().unwrap();
+    // The program itself mines, so the holes are those that a run would have.
     let mined = std::process::Command::new(env!("CARGO_BIN_EXE_fillrate"))
         .args(["mine", corpus.to_str().unwrap(), "--holes"])
         .arg((wanted * manifest.projects.len()).to_string())
@@ -91,6 +92,7 @@ fn main() {
             let begin = Instant::now();
             let verdicts = judge_all(&changes, jobs, |path, contents| {
                 let verdict = match once {
+                    // Only `judge` looks for an equal text that was judged before.
                     true => judge.judge(path, contents, &[]),
                     false => judge.judge_with(engine, path, contents, &[]),
                 };
@@ -109,6 +111,8 @@ fn main() {
                     format!("{:.0} (n {})", time.as_secs_f64() * 1e3, times.len())
                 })
             };
+            // The naive engine runs first, so its verdicts are those that the others are compared
+            // with.
             let (expected, slowest) = naive.get_or_insert_with(|| (outcomes.clone(), rate));
             let disagreeing = outcomes.iter().zip(&*expected).filter(|(a, b)| a != b);
             table.add_row([
@@ -137,6 +141,7 @@ impl Memory {
     fn watch() -> Self {
         let (most, ended) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let (seen, over) = (Arc::clone(&most), Arc::clone(&ended));
+        // Peaks are short, so they are sampled during the runs.
         std::thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
                 seen.fetch_max(held_below(std::process::id()), Ordering::Relaxed);
@@ -177,6 +182,7 @@ fn held_below(ancestor: u32) -> u64 {
     };
     let held = |pid: &u32| {
         let rollup = read(*pid, "smaps_rollup").ok()?;
+        // line||Proportional memory counts a shared page once over all processes.
         let line = rollup.lines().find(|line| line.starts_with("Pss:"))?;
         line.split_whitespace().nth(1)?.parse::<u64>().ok()
     };

@@ -29,6 +29,7 @@ fn rows() -> Vec<CrateRow> {
         let [name, folder, _, imports] = cells[..] else {
             panic!("not four cells: {line}");
         };
+        // The last crate imports all others, which its row does not repeat.
         let imports = if imports.trim() == ALL {
             rows.iter().map(|row| row.name.clone()).collect()
         } else {
@@ -84,6 +85,7 @@ fn imports(package: &Value) -> BTreeSet<&str> {
         .as_array()
         .expect("the table and the metadata have it")
         .iter();
+    // Dependencies of tests have the kind `dev` and those of build scripts `build`.
     all.filter(|dependency| dependency["kind"].is_null())
         .map(|dependency| {
             dependency["name"]
@@ -110,6 +112,7 @@ fn table_of_crates_equals_cargo_metadata() {
             .collect();
         assert_eq!(row.imports, found, "imports of {}", row.name);
         for import in &found {
+            // The rows are in the order of the layers, so an import of a later row is upwards.
             assert!(
                 names[..index].contains(&&**import),
                 "{} imports {import}, which is below it",

@@ -37,6 +37,7 @@ fn rows(page: &'static str, heading: &str) -> Vec<Vec<&'static str>> {
         .map(|(_, line)| line)
         .collect();
     assert!(!lines.is_empty(), "the page has no heading `{heading}`");
+    // A header is the line before the rule of dashes.
     let is_rule = |line: &str| line.starts_with("| ---");
     let is_header = |index: usize| lines.get(index + 1).is_some_and(|line| is_rule(line));
     let cells = |line: &'static str| line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -60,6 +61,7 @@ fn every_figure_of_acceptance_has_its_row() {
         .flat_map(|cells| cells[0].split(", "))
         .map(|name| name.trim_matches('`'))
         .collect();
+    // The order is compared as well, since readers look for a name in the order of the output.
     assert_eq!(names, VARIANTS);
     let read = format!("{READ_MS} ms");
     assert!(rows[1][1].contains(&read), "{rows:?}");
@@ -79,6 +81,7 @@ fn every_piece_of_evidence_has_its_row() {
             .map(|evidence| evidence.name())
             .collect::<Vec<_>>()
     );
+    // A record is written by serde and a page by `name`, so the two must agree.
     for &evidence in Evidence::ALL {
         let written = serde_json::to_value(evidence).expect("a name is written");
         assert_eq!(written, evidence.name());

@@ -483,6 +483,7 @@ fn files_are_taken_out_and_nothing_else_is() {
     let mut job = shell(
         "cd /tmp; printf 'a\\377' > report; mkfifo fifo; ln -s report link; mkdir dir; head -c 3000 /dev/zero > big",
     );
+    // The limit is above the report's size and below that of `big`.
     job.limits.collect = 2000;
     for name in ["report", "fifo", "link", "dir", "big", "missing"] {
         job.collect.push(Path::new("/tmp").join(name));
@@ -500,6 +501,7 @@ fn files_are_taken_out_and_nothing_else_is() {
 
 #[test]
 fn the_hosts_sockets_are_out_of_reach_and_loopback_works() {
+    // The sockets exist on the host, so that a refusal shows the isolation and no absence.
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = tcp.local_addr().unwrap().port();
     let name = marker("abstract");
@@ -610,6 +612,7 @@ fn eating_memory_is_out_of_memory() {
     job.limits.memory = 200 * MIB;
     let finished = run(&job);
     assert_eq!(finished.end, End::OutOfMemory);
+    // The peak shows that the limit, and no other fault, ended the program.
     assert!(finished.peak_memory > 100 * MIB, "{}", finished.peak_memory);
 }
 
@@ -650,6 +653,7 @@ for _ in range(5):
 time.sleep(0.3)
 ",
     );
+    // The limit is exceeded if the shared pages are counted for each process.
     job.limits.memory = 250 * MIB;
     assert_eq!(run(&job).end, End::Exited(0));
 }
@@ -674,6 +678,7 @@ fn forking_without_end_is_too_many_processes() {
     job.limits.processes = 50;
     let finished = run(&job);
     assert_eq!(finished.end, End::TooManyProcesses);
+    // The host can still start programs, so only the sandbox ran out of processes.
     assert!(Command::new("/bin/true").status().unwrap().success());
 }
 
@@ -696,6 +701,7 @@ fn printing_without_end_is_too_much_output() {
     job.limits.output_kept = 1000;
     let finished = run(&job);
     assert_eq!(finished.end, End::TooMuchOutput);
+    // The first and the last output are kept, which mostly have the cause of a failure.
     assert!(finished.stdout.head.starts_with(b"first\n"));
     assert_eq!(
         (finished.stdout.head.len(), finished.stdout.tail.len()),
@@ -800,6 +806,7 @@ time.sleep(0.5)
     );
     let finished = run(&python(&code));
     assert_eq!(finished.end, End::Exited(0));
+    // No wait is needed: the sandbox's end implies that of all its processes.
     assert_eq!(alive(&marker), Vec::<String>::new());
 }
 
@@ -849,6 +856,7 @@ fn a_killed_caller_leaves_nothing() {
         .spawn()
         .unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
+    // The caller must be killed while the sandbox runs, so both processes are awaited first.
     while alive(&marker).len() < 2 {
         let ended = caller.try_wait().unwrap();
         assert!(
@@ -866,6 +874,7 @@ fn a_killed_caller_leaves_nothing() {
 #[test]
 #[ignore = "started by a_killed_caller_leaves_nothing"]
 fn caller_to_be_killed() {
+    // Run by hand, as all ignored tests may be, it does nothing.
     let Ok(marker) = std::env::var("SANDBOX_MARKER") else {
         return;
     };
@@ -914,6 +923,7 @@ if platform.machine() == 'x86_64':
                     .any(|name| line.starts_with(name)));
         assert!(refused, "{text}");
     }
+    // A script that fails early would print no line that is not refused.
     assert!(text.lines().count() >= 15, "{text}");
 }
 
@@ -926,6 +936,7 @@ fn no_capability_and_no_way_to_one_is_left() {
     let given = repository();
     job.binds.push(Bind::writable(given.path(), "/given"));
     let running = std::thread::spawn(move || run(&job));
+    // The status is read while the program runs, since nothing is left of it afterwards.
     while !given.path().join("started").exists() {
         assert!(!running.is_finished());
         std::thread::sleep(Duration::from_millis(5));
@@ -955,6 +966,7 @@ fn no_capability_and_no_way_to_one_is_left() {
         }
         pid = value(&text, "PPid:");
     }
+    // At least the program and its pid 1 were examined.
     assert!(checked >= 2);
     fs::write(given.path().join("over"), "").unwrap();
     assert_eq!(running.join().unwrap().end, End::Exited(0));
@@ -1033,6 +1045,7 @@ fn a_level_above_the_machines_is_refused_before_anything_runs() {
     };
     let reached = sandbox().probe().unwrap();
     let result = sandbox().run(&job);
+    // Machines differ in what they reach, so the refusal is compared with the probe.
     assert_eq!(result.is_ok(), reached.satisfies(&job.required).is_ok());
     assert_eq!(given.path().join("ran").exists(), result.is_ok());
 }
@@ -1049,11 +1062,13 @@ fn in_spoiled_namespace(commands: &str, test: &str) {
             "{commands}\nexec \"$0\" --exact {test} --ignored --nocapture"
         ))
         .arg(std::env::current_exe().unwrap())
+        // The ignored tests do nothing without it, so they are harmless if run by hand.
         .env("SANDBOX_SPOILED", "1")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
+        // A filter that matches no test succeeds as well, so the count is examined.
         output.status.success() && text.contains("1 passed"),
         "{text}\n{}",
         String::from_utf8_lossy(&output.stderr)
@@ -1090,6 +1105,7 @@ fn inner_copy() {
     assert_eq!(finished.stdout.text(), "lower\nlower\nlaid over\n");
     assert_eq!(finished.level.overlay, OverlayKind::Copy);
     assert!(finished.level.to_string().starts_with("copy/"));
+    // A copy must not write through to the folder that it was made of.
     assert_eq!(
         fs::read_to_string(Path::new(&lower).join("file")).unwrap(),
         "lower\n"
@@ -1180,6 +1196,7 @@ fn eight_at_a_time_do_not_disturb_each_other() {
             .map(|number| {
                 let path = repository.path();
                 scope.spawn(move || {
+                    // The sleep makes the runs overlap.
                     let mut job = shell("cat a.py; sleep 0.2; cat a.py; exit $STATUS");
                     job.directory = "/repo".into();
                     job.environment.insert("STATUS".into(), number.to_string());
@@ -1232,6 +1249,7 @@ fn node_works() {
         ],
     );
     job.binds.push(Bind::same(&node));
+    // The sandbox shows `/usr` anyway, and a mount within it is refused.
     if node.starts_with("/usr") {
         job.binds.clear();
     }
