@@ -270,8 +270,7 @@ pub(crate) async fn type_hole<E: TypingEditor>(
         let pause = state.pause(before, "");
         let mut due = state.now + pause;
         let mut accepted = None;
-        // After a repair the developer types on: the next completion would continue the rejected
-        // one.
+        // After deleting a wrong completion, the developer types a key before looking at another.
         if last_action != LastAction::Repaired {
             let check = state.check_display(last_action, pause).await?;
             // A developer who waits for completions types the next key only after having seen the
