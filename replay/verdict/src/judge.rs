@@ -441,9 +441,10 @@ impl Judge {
         let executor = &self.executor;
         let named = self.resolve_tests(tests)?;
         let expected = named.unwrap_or_else(|| executor.baseline.stable());
-        // All of them may have proved flaky since the first runs. Without a test, every change would
-        // pass.
-        if expected.is_empty() {
+        // All of them, or all that run the change, may have proved flaky since the first runs. By
+        // the others, every change would pass.
+        let is_lost = tests.is_empty() && executor.only_flaky_cover(path, original, contents);
+        if expected.is_empty() || is_lost {
             let verdict = Verdict {
                 reason: self.why_undecided(tests),
                 ..Verdict::from_outcome(Outcome::Flaky)
