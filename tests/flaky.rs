@@ -331,3 +331,39 @@ fn tests_that_prove_flaky_after_the_first_runs_decide_over_no_hole() {
         assert_eq!(attempt["verdict"]["outcome"], "passed", "{attempt:#}");
     }
 }
+
+#[test]
+fn nothing_passes_by_tests_that_do_not_run_the_hole() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let start = SLOW_MODULE.find("lone = a + 1").unwrap();
+    let range = start..start + "lone = a + 1".len();
+    let hole = Hole::new("coin", "python", "m.py", HoleKind::Line, range, SLOW_MODULE);
+    let wrong = json!({"hole": hole.id, "completions": ["lone = a + 2"]});
+    let added = "def test_added():\n    assert m.added(1) == 4\n";
+    // The test that runs the hole proves flaky; a stable one runs other lines, or there is none.
+    for tests in [SLOW_TESTS, &SLOW_TESTS.replace(added, "")] {
+        let dir = TestDir::new();
+        let (corpus, _) = coin(&dir, tests);
+        dir.write("coin/m.py", SLOW_MODULE);
+        let manifest = fs::read_to_string(&corpus).unwrap();
+        let manifest = manifest.replace("[project.test]", "[project.test]\nmin_share = 0.5");
+        fs::write(&corpus, manifest).unwrap();
+        dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
+        dir.write("wrong.jsonl", &wrong.to_string());
+        dir.fillrate(&[
+            "replay",
+            &corpus,
+            "--tasks",
+            "tasks.jsonl",
+            "--model",
+            "wrong.jsonl",
+            "--out",
+            "run",
+        ]);
+        let attempts = attempts(&dir.path("run"));
+        let verdict = &attempts.values().next().unwrap()["verdict"];
+        assert_eq!(verdict["outcome"], "flaky", "{verdict:#}");
+    }
+}

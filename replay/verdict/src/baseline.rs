@@ -459,24 +459,34 @@ impl Baseline {
     /// The stable tests that run any of these one-based lines; all of them if such a line runs at
     /// import, which every test needs.
     pub fn covering(&self, file: &str, lines: RangeInclusive<usize>) -> BTreeSet<&str> {
-        let touching: BTreeSet<&str> = self
-            .coverage
-            .get(file)
-            .into_iter()
-            .flatten()
-            .filter(|(_, ranges)| {
-                ranges
-                    .iter()
-                    .any(|(first, last)| first <= lines.end() && lines.start() <= last)
-            })
-            .map(|(test, _)| test.as_str())
-            .collect();
+        let touching = self.touching(file, lines);
         let stable = self.stable().into_iter();
         if self.lacks_coverage || touching.contains("") {
             stable.collect()
         } else {
             stable.filter(|id| touching.contains(id)).collect()
         }
+    }
+
+    /// True if flaky tests run any of these one-based lines, and no others do.
+    pub(super) fn only_flaky_cover(&self, file: &str, lines: RangeInclusive<usize>) -> bool {
+        let touching = self.touching(file, lines.clone());
+        touching.iter().any(|id| self.is_quarantined(id)) && self.covering(file, lines).is_empty()
+    }
+
+    /// The tests that run any of these one-based lines, flaky ones included, and the empty text if
+    /// a line runs at import.
+    fn touching(&self, file: &str, lines: RangeInclusive<usize>) -> BTreeSet<&str> {
+        let touches = |ranges: &[(usize, usize)]| {
+            ranges
+                .iter()
+                .any(|(first, last)| first <= lines.end() && lines.start() <= last)
+        };
+        let tests = self.coverage.get(file).into_iter().flatten();
+        tests
+            .filter(|(_, ranges)| touches(ranges))
+            .map(|(test, _)| test.as_str())
+            .collect()
     }
 
     /// Time of the stable tests that run a line of a file, other than by its import.

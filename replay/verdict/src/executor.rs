@@ -328,6 +328,13 @@ impl Executor {
         }
     }
 
+    /// True if flaky tests run any of the lines in which two versions of a file differ, and no others
+    /// do.
+    pub(super) fn only_flaky_cover(&self, path: &str, original: &str, contents: &str) -> bool {
+        selection::changed_lines(original, contents)
+            .is_some_and(|lines| self.baseline.only_flaky_cover(path, lines))
+    }
+
     /// Limits derived from the baseline: several times what these tests take, since other verdicts
     /// run at the same time. [`Self::execute`] doubles a time limit before it counts, unless the
     /// manifest sets it.

@@ -439,17 +439,18 @@ impl Judge {
             return Ok(Some(verdict.into()));
         }
         let executor = &self.executor;
-        let expected = match self.resolve_tests(tests)? {
-            Some(named) if named.is_empty() => {
-                let verdict = Verdict {
-                    reason: self.why_undecided(tests),
-                    ..Verdict::from_outcome(Outcome::Flaky)
-                };
-                return Ok(Some(verdict.into()));
-            }
-            Some(named) => named,
-            None => executor.baseline.stable(),
-        };
+        let named = self.resolve_tests(tests)?;
+        let expected = named.unwrap_or_else(|| executor.baseline.stable());
+        // All of them, or all that run the change, may have proved flaky since the first runs. By
+        // the others, every change would pass.
+        let is_lost = tests.is_empty() && executor.only_flaky_cover(path, original, contents);
+        if expected.is_empty() || is_lost {
+            let verdict = Verdict {
+                reason: self.why_undecided(tests),
+                ..Verdict::from_outcome(Outcome::Flaky)
+            };
+            return Ok(Some(verdict.into()));
+        }
         let is_changed = contents != original;
         let covering = executor.covering(path, original, contents);
         let mut deciding = expected.clone();

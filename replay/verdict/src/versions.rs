@@ -108,7 +108,7 @@ impl Judge {
         let verdict = self.executor.interpret(&result, expected);
         let covering = self.executor.covering(path, original, contents);
         let is_clear = match verdict.outcome {
-            Outcome::Passed => true,
+            Outcome::Passed => !self.executor.only_flaky_cover(path, original, contents),
             Outcome::Failed => {
                 let collect_errors = &result.report.collect_errors;
                 let has_failed = !verdict.failed.is_empty() || !collect_errors.is_empty();
