@@ -57,7 +57,12 @@ impl Transformer {
         let files = match response {
             Some(TransformResponse {
                 files: Some(files), ..
-            }) => Ok(files),
+            }) => match files.keys().find(|name| !is_plain_name(name)) {
+                // The project's own plugins run in the process, and its files are written outside
+                // of the sandbox.
+                Some(name) => Err(format!("`{name}` leads out of its folder")),
+                None => Ok(files),
+            },
             Some(TransformResponse { fault, .. }) => Err(fault.unwrap_or_default()),
             None => Err("it gives no answer".to_owned()),
         };
@@ -112,6 +117,11 @@ impl Transformer {
     }
 }
 
+/// True for the name of a file in a folder, which does not lead out of it.
+fn is_plain_name(name: &str) -> bool {
+    Path::new(name).file_name() == Some(name.as_ref())
+}
+
 /// Sends a line to a worker and returns its answer; `None` if the worker is dead or gives no
 /// answer. A worker that does not survive is removed.
 ///
@@ -143,4 +153,29 @@ pub(crate) fn ask(
     // A worker that died in the query is not returned, and the place stays empty.
     *worker = alive;
     Ok((finished.end == End::Exited(0)).then_some(finished))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_stay_in_their_folder() {
+        for name in ["index.json", "0f3a", "..json"] {
+            assert!(is_plain_name(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "/etc/x",
+            "a/b",
+            "a/",
+            "a/../../x",
+            "./x",
+        ] {
+            assert!(!is_plain_name(name), "{name}");
+        }
+    }
 }
