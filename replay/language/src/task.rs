@@ -23,6 +23,7 @@
 //! the files, classes or functions that hold them. No others are run then. `"indent"` is the number
 //! of spaces to which `replay --deveval` indents a prediction.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufWriter, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -553,11 +554,19 @@ pub fn json_fault(line: &str, reason: &str) -> String {
 /// Names the file, and the line if it is not a hole.
 pub fn read(path: &Path) -> Result<Vec<Hole>, TaskError> {
     let mut holes = Vec::new();
+    let mut lines: HashMap<String, usize> = HashMap::new();
     for line in NonBlankLines::open(path)? {
         let (line, text) = line?;
         let refuse = |reason: String| TaskError::record(path, line, reason);
         let hole: Hole = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         hole.check_schema().map_err(refuse)?;
+        // Attempts are known by their holes' ids, so a run with two of one id would never end.
+        if let Some(earlier) = lines.insert(hole.id.clone(), line) {
+            return Err(refuse(format!(
+                "`id`: line {earlier} has the hole {} too; remove one of the two",
+                hole.id
+            )));
+        }
         holes.push(hole);
     }
     Ok(holes)
@@ -708,11 +717,19 @@ mod tests {
     fn records_go_there_and_back() {
         let folder = tempfile::tempdir().expect("the system gives a temporary folder");
         let path = folder.path().join("tasks.jsonl");
+        let holes = [hole(), hole().of_task("7", Vec::new())];
+        write(&path, &holes).expect("the folder is writable");
+        assert_eq!(read(&path).expect("it was just written"), holes);
+    }
+
+    #[test]
+    fn two_holes_of_one_id_are_refused() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let path = folder.path().join("tasks.jsonl");
         write(&path, &[hole(), hole()]).expect("the folder is writable");
-        assert_eq!(
-            read(&path).expect("it was just written"),
-            vec![hole(), hole()]
-        );
+        let error = read(&path).expect_err("one is there twice").to_string();
+        let reason = format!("line 2: `id`: line 1 has the hole {} too", hole().id);
+        assert!(error.contains(&reason), "{error}");
     }
 
     #[test]
@@ -728,6 +745,7 @@ mod tests {
             "\"kind\"",
             "\"category\":{\"name\":\"common-tools\",\"reason\":\"Why.\"},\"at_import\":true,\"kind\"",
         );
+        let new = new.replace("\"id\":\"", "\"id\":\"new:");
         std::fs::write(&path, format!("{old}\n{new}\n")).expect("the folder is writable");
         let holes = read(&path).expect("both are holes");
         assert_eq!(holes[0], hole());
