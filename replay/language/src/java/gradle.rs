@@ -262,17 +262,28 @@ impl GradleBuild {
     /// A text with the values of its variables.
     fn substituted(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        // The longest first: `$junitVersion` is not `$junit` and more.
-        let mut variables: Vec<_> = self.variables.iter().collect();
-        variables.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-        for (name, value) in variables {
+        for (name, value) in &self.variables {
             for mark in ["", "project.", "rootProject.", "rootProject.ext.", "ext."] {
                 text = text.replace(&format!("${{{mark}{name}}}"), value);
             }
-            text = text.replace(&format!("${name}"), value);
+            text = with_variable(&text, name, value);
         }
         text
     }
+}
+
+/// A text with a value in place of `$name`, unless the name goes on there: `$junitVersion` is not
+/// `$junit` and more.
+fn with_variable(text: &str, name: &str, value: &str) -> String {
+    let mark = format!("${name}");
+    let mut parts = text.split(&mark);
+    let mut found = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let goes_on = part.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        found.push_str(if goes_on { &mark } else { value });
+        found.push_str(part);
+    }
+    found
 }
 
 /// True for JUnit's own packages from version 5 on.
@@ -457,6 +468,15 @@ mod tests {
         let text = "sourceSets {\n  main {\n    java {\n      srcDir 'java'\n      exclude \
                     'a/super/**', \"b/**\"\n    }\n  }\n}\njavadoc {\n  exclude 'c/**'\n}\n";
         assert_eq!(not_compiled(text), ["a/super/**", "b/**"]);
+    }
+
+    #[test]
+    fn variables_have_whole_names() {
+        let text = "a:$junit, a:$junitVersion, a:$junit";
+        assert_eq!(
+            with_variable(text, "junit", "5"),
+            "a:5, a:$junitVersion, a:5"
+        );
     }
 
     #[test]
