@@ -156,9 +156,24 @@ pub fn run(plan: &AnnotationPlan) -> Result<AnnotationOutcome, PlayError> {
         .iter()
         .map(|path| Judge::open(path))
         .collect::<Result<_, _>>()?;
+    check_names(&judges)?;
     let (labels, failures) = ask(&judges, &failed, &prompt, plan.threads)?;
     given.extend(labels);
     Ok(count_votes(&failed, given, &context, failures))
+}
+
+/// Refuses two judges of one name, of which only one would have a vote.
+fn check_names(judges: &[Judge]) -> Result<(), PlayError> {
+    let mut names = BTreeSet::new();
+    for judge in judges {
+        let name = judge.model.name();
+        if !names.insert(name) {
+            return Err(PlayError::Refused(format!(
+                "two judges are the model `{name}`, and a model has one vote; leave one of them out"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Reads the labels that were given elsewhere.
