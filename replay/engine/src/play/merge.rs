@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fillrate_verdict::Engine;
 use fillrate_verdict::corpus::Corpus;
 use fillrate_verdict::queue::run_jobs;
+use fillrate_verdict::{Engine, Outcome};
 
 use super::PlayError;
 use super::events::{Listener, Phase, PhaseProgress};
@@ -168,12 +168,17 @@ fn settle_one(
     conflict: &Conflict,
 ) -> Result<(Settlement, Attempt), PlayError> {
     let hole = &conflict.hole;
-    let mut chosen = None;
+    let (mut chosen, mut unsettled) = (None, None);
     for attempt in &conflict.attempts {
         let filled = hole.filled(&conflict.contents, attempt.completion())?;
         let verdict = project
             .judge
             .judge_with(Engine::Naive, &hole.path, &filled, &hole.tests)?;
+        if verdict.outcome == Outcome::Infrastructure {
+            // It says nothing of the code, and would take the attempt out of every figure.
+            unsettled = Some(verdict.reason);
+            continue;
+        }
         if verdict.outcome == attempt.verdict.outcome {
             chosen = Some(attempt.clone());
             break;
@@ -188,10 +193,13 @@ fn settle_one(
         });
     }
     let chosen = chosen.ok_or_else(|| {
-        PlayError::Refused(format!(
-            "no part has an attempt at {} to judge again",
-            hole.id
-        ))
+        PlayError::Refused(match unsettled {
+            Some(reason) => format!(
+                "the parts disagree over {}, and it can't be judged again: {reason}",
+                hole.id
+            ),
+            None => format!("no part has an attempt at {} to judge again", hole.id),
+        })
     })?;
     let settlement = Settlement {
         attempt: conflict.key.clone(),
