@@ -152,7 +152,12 @@ fn play(
             Ok(_) => Ok(()),
             Err(error) => Err(PlayError::Refused(error.to_string())),
         };
-        let run = replay.finish(outcome, usize::from(played.is_ok()))?;
+        let run = match replay.finish(outcome, usize::from(played.is_ok())) {
+            Ok(run) => run,
+            // The other runs keep what they have, too.
+            Err(_) if played.is_err() => continue,
+            Err(error) => return Err(error),
+        };
         // Typings that were never begun because a model was decided are no failures.
         let typings = run.typings()?.len().min(policies * holes.len());
         let is_complete = is_complete(&run, typings)?;
