@@ -104,10 +104,16 @@ pub enum DeveloperError {
     /// The server did not become ready.
     #[error("the language server was not ready after {0:?}")]
     NotReady(Duration),
+    /// The server did not answer a request that needs no model.
+    #[error("the language server did not answer `{0}` within {limit:?}", limit = LONGEST_ANSWER)]
+    Unanswered(String),
     /// A path has no file URI.
     #[error("{0} can't be named by a URI")]
     Path(PathBuf),
 }
+
+/// Time limit for a request that needs no model: a server that takes longer hangs.
+const LONGEST_ANSWER: Duration = Duration::from_secs(600);
 
 impl Developer {
     /// Starts a server on a workspace folder and waits until it has read the repository.
@@ -470,8 +476,10 @@ impl Developer {
         params: impl Serialize,
     ) -> Result<T, DeveloperError> {
         let id = self.wire.send_request(method, &params).await?;
-        let answer = self.wire.answer(id).await?;
-        from_answer(method, answer)
+        let answer = tokio::time::timeout(LONGEST_ANSWER, self.wire.answer(id))
+            .await
+            .map_err(|_| DeveloperError::Unanswered(method.to_owned()))?;
+        from_answer(method, answer?)
     }
 
     async fn notify(&mut self, method: &str, params: Value) -> Result<(), DeveloperError> {
