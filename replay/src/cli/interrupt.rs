@@ -2,8 +2,8 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Calls a function on the first interrupt or termination signal and ends the program with status
-/// 130.
+/// Calls a function on the first interrupt or termination signal and ends the program with the
+/// status that a shell reports for it, 130 or 143.
 pub(super) fn on_interrupt(report: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         // Without a handler, a signal ends the program as usual.
@@ -16,14 +16,13 @@ pub(super) fn on_interrupt(report: impl FnOnce() + Send + 'static) {
         let signalled = runtime.block_on(async {
             let mut terminate = signal(SignalKind::terminate()).ok()?;
             tokio::select! {
-                interrupted = tokio::signal::ctrl_c() => interrupted.ok(),
-                terminated = terminate.recv() => terminated,
+                interrupted = tokio::signal::ctrl_c() => interrupted.ok().map(|()| SignalKind::interrupt()),
+                terminated = terminate.recv() => terminated.map(|()| SignalKind::terminate()),
             }
         });
-        if signalled.is_some() {
+        if let Some(signal) = signalled {
             report();
-            // 128 + SIGINT, as a shell reports it.
-            std::process::exit(130);
+            std::process::exit(128 + signal.as_raw_value());
         }
     });
 }
