@@ -196,8 +196,8 @@ impl PlanArguments {
     }
 }
 
-/// Refuses options that `replay` would refuse on every worker, and several contexts, whose runs
-/// can't be merged into one.
+/// Refuses options that `replay` would refuse on every worker, and several models, contexts or
+/// views, whose runs can't be merged into one.
 fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
     // On this machine, no scheduler says which part it is.
     // The options are parsed as the workers will, so a mistake shows here and not in 200 jobs.
@@ -214,6 +214,9 @@ fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
     match parsed.command {
         Command::Replay(replay) if replay.context.len() > 1 => Err(CliError::Refused(
             "a fleet replays one context; start a fleet for each, with its own --out".to_owned(),
+        )),
+        Command::Replay(replay) if replay.model.len() > 1 => Err(CliError::Refused(
+            "a fleet replays one model; start a fleet for each, with its own --out".to_owned(),
         )),
         Command::Replay(replay) if replay.view.len() > 1 => Err(CliError::Refused(
             "a fleet replays one view; start a fleet for each, with its own --out".to_owned(),

@@ -40,7 +40,7 @@ pub(super) struct ReplayArguments {
     /// replayed on the same holes, each as a run of its own named after its file, and compared with
     /// the first; `compare` also says in which order they are.
     #[arg(long, value_name = "NAME|FILE")]
-    model: Vec<String>,
+    pub(super) model: Vec<String>,
     /// The predictions that `--model predictions` judges unchanged
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
@@ -265,6 +265,8 @@ fn compare_with_bounds(
         let other = ReplayPlan {
             models: vec![model.to_owned()],
             contexts,
+            // Telemetry is of the model that was asked for.
+            telemetry: None,
             ..plan.clone()
         };
         let outcome = replay::run(&other, listener)?;
