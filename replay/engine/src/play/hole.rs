@@ -17,7 +17,7 @@ use fillrate_verdict::queue::run_jobs;
 use self::failures::ModelFailures;
 use self::judging::{CompletionJudge, HoleSite};
 use self::recorder::RunRecorder;
-use self::session::{HoleSession, TypedHole, server_command};
+use self::session::{HoleSession, TypedReference, server_command};
 use super::PlayError;
 use super::editor::{TypingFailure, requests_to_judge};
 use super::events::{Listener, Phase, PhaseProgress};
@@ -333,7 +333,7 @@ impl<'a> SubjectReplay<'a> {
         };
         let (site, hole) = (session.site, session.site.hole);
         let typed = session.type_reference(developer, &settings.typing, policy);
-        let TypedHole {
+        let TypedReference {
             mut session,
             configuration,
         } = match typed.await {

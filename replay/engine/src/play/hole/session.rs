@@ -41,8 +41,8 @@ pub(super) struct HoleSession<'s> {
     pub(super) workspace: PathBuf,
 }
 
-/// A hole that was typed.
-pub(super) struct TypedHole {
+/// A session in which the reference was typed.
+pub(super) struct TypedReference {
     pub(super) session: TypingSession,
     /// The fingerprint of the server's settings.
     pub(super) configuration: String,
@@ -165,7 +165,7 @@ impl HoleSession<'_> {
         developer: &mut Developer,
         typing: &TypistSettings,
         policy: &Policy,
-    ) -> Result<TypedHole, TypingFailure> {
+    ) -> Result<TypedReference, TypingFailure> {
         let (hole, subject) = (self.site.hole, self.parameters.subject);
         let HoleView { prefix, suffix, .. } = self.shown;
         let mut settings = self.settings();
@@ -202,7 +202,7 @@ impl HoleSession<'_> {
         let (file, configuration) = (editor.file, editor.configuration);
         check_contents(hole, &file.contents(), &[prefix, &hole.reference, suffix])?;
         developer.close(file).await?;
-        Ok(TypedHole {
+        Ok(TypedReference {
             session,
             configuration,
         })
