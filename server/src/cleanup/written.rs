@@ -440,10 +440,7 @@ fn follows_in_function(lines: &str, site: &SyntaxSite<'_>) -> Option<FollowingLi
     // The cursor may be in the indentation of a line, which then follows in the same function.
     let next = match begun.trim().is_empty() && !rest.trim().is_empty() {
         true => indentation(&[begun, rest].concat()),
-        false => {
-            let mut after = site.suffix.lines().skip(1);
-            indentation(after.find(|line| !line.trim().is_empty())?)
-        }
+        false => indentation_below(site)?,
     };
     let parsed = site.written_with(lines)?;
     let at = site.prefix.len() + (lines.len() - lines.trim_start().len());
@@ -762,13 +759,21 @@ const OPENERS: [&str; 8] = [" {", "(", "[", "({", "([", ":", " => {", " x"];
 /// True if only a text of [`OPENERS`] may be missing at the end of a completion: the next line is
 /// indented like the content of a bracket, a block or a longer expression.
 fn lacks_opener(ink: &str, site: &SyntaxSite<'_>) -> bool {
-    let rest = first_line(site.suffix);
-    let mut below = site.suffix[rest.len()..].lines();
-    let next = below.find(|line| !line.trim().is_empty());
-    let line = [last_line(site.prefix), ink].concat();
-    rest.trim().is_empty()
+    first_line(site.suffix).trim().is_empty()
         && !ink.ends_with([';', '}', ','])
-        && next.is_some_and(|next| indentation(next) > indentation(last_line(&line)))
+        && indentation_below(site).is_some_and(|next| next > indentation(&ending_line(ink, site)))
+}
+
+/// Returns the indentation of the first line below the cursor's that is not blank.
+fn indentation_below(site: &SyntaxSite<'_>) -> Option<usize> {
+    let below = &site.suffix[first_line(site.suffix).len()..];
+    let next = below.lines().find(|line| !line.trim().is_empty());
+    next.map(indentation)
+}
+
+/// Returns the line on which a completion ends, up to its end.
+fn ending_line(text: &str, site: &SyntaxSite<'_>) -> String {
+    last_line(&[last_line(site.prefix), text].concat()).to_owned()
 }
 
 /// Texts of which one completes an unfinished line: an operand, a block, a quote.
@@ -785,7 +790,7 @@ fn ends_its_statement(text: &str, site: &SyntaxSite<'_>, is_wrong: impl Fn(&str)
     }
     let ink = text.trim();
     let is_single = !ink.contains('\n');
-    let line = last_line(&[last_line(site.prefix), text.trim_end()].concat()).to_owned();
+    let line = ending_line(text.trim_end(), site);
     let is_step = ink.ends_with("++") || ink.ends_with("--");
     let lacks_operand = !is_step && ink.ends_with(|last| "=+-*/%&|^<".contains(last));
     if language.indented_blocks {
@@ -793,9 +798,7 @@ fn ends_its_statement(text: &str, site: &SyntaxSite<'_>, is_wrong: impl Fn(&str)
         let is_begun = ink.ends_with([':', '\\']) || line.trim_start().starts_with('@');
         return lacks_operand || is_single && !is_begun;
     }
-    let below = &site.suffix[first_line(site.suffix).len()..];
-    let next = below.lines().find(|line| !line.trim().is_empty());
-    let deeper = next.map(|next| indentation(next).cmp(&indentation(&line)));
+    let deeper = indentation_below(site).map(|next| next.cmp(&indentation(&line)));
     is_single
         && match deeper {
             None | Some(Ordering::Less) => true,
