@@ -117,8 +117,9 @@ impl CountedTokens {
         }
         let number = |path: &str| value.pointer(path).and_then(Value::as_u64);
         let first = |paths: &[&str]| paths.iter().find_map(|path| number(path));
-        let with_cached = |[own, read, written]: &[&str; 3]| {
-            number(own).map(|own| own + number(read).unwrap_or(0) + number(written).unwrap_or(0))
+        let with_cached = |(own, cached): &(&str, &[&str])| {
+            let cached: u64 = cached.iter().filter_map(|path| number(path)).sum();
+            number(own).map(|own| own + cached)
         };
         Self {
             prompt: first(PROMPT_COUNTS).or_else(|| PROMPT_PARTS.iter().find_map(with_cached)),
@@ -136,21 +137,25 @@ const PROMPT_COUNTS: &[&str] = &[
     "/tokens_evaluated",
 ];
 
-/// Members whose sum is the number of a prompt's tokens: those that were read, and those from the
-/// server's cache. Of Anthropic's responses, of the beginning of its streams, and of llama.cpp's
-/// others.
-const PROMPT_PARTS: &[[&str; 3]] = &[
-    [
+/// Members with the number of a prompt's tokens that were read, and those of tokens from the
+/// server's cache, which are added: of Anthropic's responses, of the beginning of its streams, and
+/// of llama.cpp's others.
+const PROMPT_PARTS: &[(&str, &[&str])] = &[
+    (
         "/usage/input_tokens",
-        "/usage/cache_read_input_tokens",
-        "/usage/cache_creation_input_tokens",
-    ],
-    [
+        &[
+            "/usage/cache_read_input_tokens",
+            "/usage/cache_creation_input_tokens",
+        ],
+    ),
+    (
         "/message/usage/input_tokens",
-        "/message/usage/cache_read_input_tokens",
-        "/message/usage/cache_creation_input_tokens",
-    ],
-    ["/timings/prompt_n", "/timings/cache_n", "/timings/none"],
+        &[
+            "/message/usage/cache_read_input_tokens",
+            "/message/usage/cache_creation_input_tokens",
+        ],
+    ),
+    ("/timings/prompt_n", &["/timings/cache_n"]),
 ];
 
 /// Members with the number of a completion's tokens: of OpenAI's format, Anthropic, Groq's streams,
