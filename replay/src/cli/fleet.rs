@@ -211,17 +211,19 @@ fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
             reason.trim_start_matches("error: ")
         ))
     })?;
-    match parsed.command {
-        Command::Replay(replay) if replay.context.len() > 1 => Err(CliError::Refused(
-            "a fleet replays one context; start a fleet for each, with its own --out".to_owned(),
-        )),
-        Command::Replay(replay) if replay.model.len() > 1 => Err(CliError::Refused(
-            "a fleet replays one model; start a fleet for each, with its own --out".to_owned(),
-        )),
-        Command::Replay(replay) if replay.view.len() > 1 => Err(CliError::Refused(
-            "a fleet replays one view; start a fleet for each, with its own --out".to_owned(),
-        )),
-        _ => Ok(()),
+    let Command::Replay(replay) = parsed.command else {
+        return Ok(());
+    };
+    let several = [
+        ("model", replay.model.len()),
+        ("context", replay.context.len()),
+        ("view", replay.view.len()),
+    ];
+    match several.into_iter().find(|(_, number)| *number > 1) {
+        Some((what, _)) => Err(CliError::Refused(format!(
+            "a fleet replays one {what}; start a fleet for each, with its own --out"
+        ))),
+        None => Ok(()),
     }
 }
 
