@@ -293,17 +293,23 @@ def test_lonely():
     assert m.lonely(1) == 6 and ran
 "#;
 
+/// Writes a project of [`SLOW_MODULE`] and these tests; its manifest.
+fn slow(dir: &TestDir, tests: &str) -> String {
+    let (corpus, _) = coin(dir, tests);
+    dir.write("coin/m.py", SLOW_MODULE);
+    let manifest = fs::read_to_string(&corpus).unwrap();
+    let manifest = manifest.replace("[project.test]", "[project.test]\nmin_share = 0.5");
+    fs::write(&corpus, manifest).unwrap();
+    corpus
+}
+
 #[test]
 fn tests_that_prove_flaky_after_the_first_runs_decide_over_no_hole() {
     if !has_tools(&["python3"]) {
         return;
     }
     let dir = TestDir::new();
-    let (corpus, _) = coin(&dir, SLOW_TESTS);
-    dir.write("coin/m.py", SLOW_MODULE);
-    let manifest = fs::read_to_string(&corpus).unwrap();
-    let manifest = manifest.replace("[project.test]", "[project.test]\nmin_share = 0.5");
-    fs::write(&corpus, manifest).unwrap();
+    let corpus = slow(&dir, SLOW_TESTS);
     let out = text(&dir.path("run"));
     let arguments = [
         "replay", &corpus, "--holes", "8", "--kinds", "line", "--out", &out,
@@ -345,11 +351,7 @@ fn nothing_passes_by_tests_that_do_not_run_the_hole() {
     // The test that runs the hole proves flaky; a stable one runs other lines, or there is none.
     for tests in [SLOW_TESTS, &SLOW_TESTS.replace(added, "")] {
         let dir = TestDir::new();
-        let (corpus, _) = coin(&dir, tests);
-        dir.write("coin/m.py", SLOW_MODULE);
-        let manifest = fs::read_to_string(&corpus).unwrap();
-        let manifest = manifest.replace("[project.test]", "[project.test]\nmin_share = 0.5");
-        fs::write(&corpus, manifest).unwrap();
+        let corpus = slow(&dir, tests);
         dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
         dir.write("wrong.jsonl", &wrong.to_string());
         dir.fillrate(&[
