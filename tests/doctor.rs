@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::support::editor::ScriptedModel;
+use crate::support::processes::free_port;
 
 fn fillrate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fillrate"))
@@ -85,11 +86,9 @@ fn a_probe_tells_whether_the_family_fits() {
 fn a_probe_of_a_model_that_does_not_answer_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let settings = folder.path().join("model.toml");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    let port = free_port();
     let text = format!(
-        "[model]\nprotocol = \"openai-completions\"\nurl = \"http://{address}\"\nname = \"qwen2.5-coder\"\nretries = 0\n"
+        "[model]\nprotocol = \"openai-completions\"\nurl = \"http://127.0.0.1:{port}\"\nname = \"qwen2.5-coder\"\nretries = 0\n"
     );
     std::fs::write(&settings, text).unwrap();
     let output = fillrate(&["doctor", "--model", settings.to_str().unwrap()]);

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::support::play::{
     self, FinishedCommand, TestDir, attempts, files, has_tools, holes, kitchen, repository, text,
 };
+use crate::support::processes::free_port;
 use crate::support::programs;
 
 /// A copy of the small project with its manifest, to be damaged.
@@ -315,11 +316,9 @@ fn a_dead_model_server_stops_the_run_and_a_live_one_resumes_it() {
     }
     let dir = TestDir::new();
     let tasks = text(&mined(&dir, "6"));
-    // A port that was free a moment ago.
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
-    dir.write("model.toml", &settings(address.port(), ""));
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    dir.write("model.toml", &settings(port, ""));
     let arguments = ["--tasks", &tasks, "--model", "model.toml"];
     let finished = replay(&dir, &kitchen(), &arguments).exits_with(1);
     let error_message = finished.error_message();
@@ -327,10 +326,7 @@ fn a_dead_model_server_stops_the_run_and_a_live_one_resumes_it() {
         error_message.starts_with("the model qwen2.5-coder-1.5b gave no answer 4 times in a row: "),
         "{error_message}"
     );
-    assert!(
-        error_message.contains(&address.to_string()),
-        "{error_message}"
-    );
+    assert!(error_message.contains(&address), "{error_message}");
     assert!(
         error_message.ends_with("rerun the command, finished attempts are kept"),
         "{error_message}"
@@ -354,9 +350,7 @@ fn a_run_without_attempts_fails() {
     let dir = TestDir::new();
     // Fewer holes than the faults in a row that stop a run.
     let tasks = text(&mined(&dir, "2"));
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = free_port();
     dir.write("model.toml", &settings(port, ""));
     let arguments = ["--tasks", &tasks, "--model", "model.toml"];
     let finished = replay(&dir, &kitchen(), &arguments).exits_with(1);
@@ -609,9 +603,7 @@ fn a_key_goes_to_the_model_and_nowhere_else() {
 
     // An error of the server is reported without it, too.
     drop(requests);
-    let dead = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = dead.local_addr().unwrap().port();
-    drop(dead);
+    let port = free_port();
     dir.write(
         "model.toml",
         &settings.replace(&server.port.to_string(), &port.to_string()),

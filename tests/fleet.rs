@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::errors::{ModelServer, settings};
 use crate::support::play::{self, TestDir, attempts, files, has_tools, kitchen, start, text};
-use crate::support::processes::{own_process, survivors};
+use crate::support::processes::{RunningProgram, own_process, survivors};
 use crate::support::programs::install;
 
 /// The holes that all replays here share.
@@ -598,16 +598,6 @@ fn a_slurm_array_that_loses_a_node_gives_the_run_of_one_machine() {
     assert!(message.ends_with(&again), "{message}");
 }
 
-/// A server that ends with the test, however that ends.
-struct Serving(Child);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Serves with one worker until it is killed, and prints a line once it does.
 const SERVER: &str = "\
 import sys, time
@@ -706,7 +696,7 @@ fn hyperqueue_parts_that_are_killed_and_fail_give_the_run_of_one_machine() {
     let ready = text(&dir.path("ready"));
     let mut serving = Command::new(&python);
     serving.args(["-c", SERVER, &server, &ready]);
-    let serving = Serving(start(serving.env("TMPDIR", dir.path("tmp"))));
+    let serving = RunningProgram(start(serving.env("TMPDIR", dir.path("tmp"))));
     let deadline = Instant::now() + Duration::from_secs(30);
     while !Path::new(&ready).exists() {
         assert!(Instant::now() < deadline, "the server does not start");
@@ -955,7 +945,7 @@ fn parts_in_an_object_store_make_the_run_of_one_machine() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut serving = Serving(serving);
+    let mut serving = RunningProgram(serving);
     let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
     let port = lines
         .find_map(|line| line.unwrap().parse::<u16>().ok())

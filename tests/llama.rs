@@ -3,10 +3,10 @@
 //! holes with a small real model.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -18,11 +18,12 @@ use fillrate_syntax::Language;
 
 use crate::support::editor::{Editor, uri};
 use crate::support::play::{TestDir, attempts, demo, has_tools, text};
+use crate::support::processes::{RunningProgram, free_port};
 use crate::support::programs;
 
 /// A `llama-server` on a port of its own.
 struct LlamaServer {
-    child: Child,
+    child: RunningProgram,
     address: String,
 }
 
@@ -50,11 +51,7 @@ impl LlamaServer {
     }
 
     fn serve(command: &mut Command, model: &Path, more: &[&str]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = free_port();
         let log = tempfile::NamedTempFile::new().unwrap();
         let child = command
             .args([
@@ -76,7 +73,7 @@ impl LlamaServer {
             .spawn()
             .unwrap();
         let mut server = Self {
-            child,
+            child: RunningProgram(child),
             address: format!("http://127.0.0.1:{port}"),
         };
         let until = Instant::now() + Duration::from_secs(180);
@@ -123,13 +120,6 @@ impl LlamaServer {
         let mut response = Vec::new();
         stream.read_to_end(&mut response).unwrap();
         String::from_utf8_lossy(&response).into_owned()
-    }
-}
-
-impl Drop for LlamaServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -539,7 +529,7 @@ fn typing_leaves_the_prompt_in_the_servers_cache() {
 
 /// LiteLLM's gateway in front of a `llama-server`, with a key.
 struct Gateway {
-    child: Child,
+    child: RunningProgram,
     address: String,
     _dir: TestDir,
 }
@@ -564,11 +554,7 @@ impl Gateway {
         ];
         let configuration = serde_json::json!({"model_list": models});
         dir.write("gateway.yaml", &configuration.to_string());
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = free_port();
         let child = Command::new(python.with_file_name("litellm"))
             .args(["--config", &text(&dir.path("gateway.yaml"))])
             .args(["--host", "127.0.0.1", "--port", &port.to_string()])
@@ -582,7 +568,7 @@ impl Gateway {
             .spawn()
             .unwrap();
         let mut gateway = Self {
-            child,
+            child: RunningProgram(child),
             address: format!("http://127.0.0.1:{port}"),
             _dir: dir,
         };
@@ -608,13 +594,6 @@ impl Gateway {
             max_tokens: 12,
             ..ModelSettings::default()
         }
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

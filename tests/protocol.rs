@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, text, until, uri};
+use crate::support::processes::free_port;
 
 fn workspace(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -874,12 +875,9 @@ fn an_explanation_has_every_step() {
 #[test]
 fn a_model_failure_appears_in_the_explanation_and_not_in_the_editor() {
     let folder = workspace(&[]);
-    // Nothing listens on the port: it was free a moment ago.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    let port = free_port();
     let settings = format!(
-        "[model]\nprotocol = \"openai-completions\"\nurl = \"http://{address}\"\nname = \"qwen2.5-coder\"\n"
+        "[model]\nprotocol = \"openai-completions\"\nurl = \"http://127.0.0.1:{port}\"\nname = \"qwen2.5-coder\"\n"
     );
     let mut editor = Editor::ready(folder.path(), &settings);
     let file = uri(folder.path(), "a.py");

@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use fillrate_engine::developer::typing::{
     KeyCounts, RequestResult, TypedAcceptance, TypingRequest, TypingSession,
@@ -23,6 +23,7 @@ use rusqlite::params;
 use serde_json::{Value, json};
 
 use crate::support::play::{self, TestDir, text};
+use crate::support::processes::{RunningProgram, free_port};
 use crate::support::programs::{install, print_uncaptured};
 
 /// The two programs that look at pages.
@@ -909,7 +910,7 @@ fn a_folder_with_other_files_is_not_overwritten() {
 
 /// A report that is served, until it is dropped.
 struct Live {
-    child: Child,
+    _program: RunningProgram,
     address: String,
 }
 
@@ -929,7 +930,10 @@ impl Live {
             .unwrap();
         let address = line.trim().to_owned();
         assert!(address.starts_with("http://127.0.0.1:"), "{address}");
-        Self { child, address }
+        Self {
+            _program: RunningProgram(child),
+            address,
+        }
     }
 
     /// The answer to a request for a path, with headers of its own.
@@ -947,13 +951,6 @@ impl Live {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
-    }
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -1348,9 +1345,7 @@ fn inspect_reads_the_logs_that_it_writes() {
     let Some(browser) = Browser::new() else {
         return;
     };
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port().to_string();
-    drop(free);
+    let port = free_port().to_string();
     let mut viewer = Command::new(inspect.with_file_name("inspect"))
         .args(["view", "start", "--port", &port, "--log-dir"])
         .arg(&out)

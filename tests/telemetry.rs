@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fillrate_server::telemetry::{
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, text as text_of, uri};
 use crate::support::play::{self, TestDir, attempts, has_tools, kitchen, text};
+use crate::support::processes::RunningProgram;
 use crate::support::programs::install;
 
 /// Part of every text of these tests, which no store may contain.
@@ -765,7 +766,7 @@ fn seconds() -> u64 {
 
 /// A real Neovim that accepts one completion after the other.
 struct Writing {
-    process: Child,
+    process: RunningProgram,
     notes: PathBuf,
 }
 
@@ -789,6 +790,7 @@ impl Writing {
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
+        let process = RunningProgram(process);
         Self { process, notes }
     }
 
@@ -816,14 +818,6 @@ impl Writing {
         let stop = format!("{}.stop", self.notes.display());
         std::fs::write(stop, "").unwrap();
         assert!(self.process.wait().unwrap().success());
-    }
-}
-
-impl Drop for Writing {
-    /// A test that fails leaves no editor at work.
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -15,9 +15,11 @@ use serde_json::{Value, json};
 /// Time limit for anything expected, on a busy machine.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(20);
 
+use crate::support::processes::RunningProgram;
+
 /// An editor with a language server as its child.
 pub(crate) struct Editor {
-    child: Child,
+    child: RunningProgram,
     input: Option<ChildStdin>,
     messages: Receiver<Value>,
     answers: HashMap<i64, Value>,
@@ -96,7 +98,7 @@ impl Editor {
         std::thread::spawn(move || forward_messages(output, &send));
         let mut editor = Self {
             input: child.stdin.take(),
-            child,
+            child: RunningProgram(child),
             messages,
             answers: HashMap::new(),
             notifications: Vec::new(),
@@ -282,13 +284,6 @@ impl Editor {
             assert!(Instant::now() < until, "the server outlives its client");
             std::thread::sleep(Duration::from_millis(10));
         }
-    }
-}
-
-impl Drop for Editor {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -1,7 +1,9 @@
-//! Processes left over after a program has ended.
+//! Processes that end with their test, and those left over after a program has ended.
 
 use std::fs;
-use std::process::Command;
+use std::net::TcpListener;
+use std::ops::{Deref, DerefMut};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl;
@@ -9,6 +11,36 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 
 use crate::support::programs::print_uncaptured;
+
+/// A program that ends with the test, however that ends.
+pub(crate) struct RunningProgram(pub(crate) Child);
+
+impl Deref for RunningProgram {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for RunningProgram {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for RunningProgram {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port on which nothing listens: it was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
 
 /// Runs the rest of the calling test in a process of its own, in which no other test starts
 /// programs. That process adopts the orphans below it, so that [`survivors`] lists exactly what the
