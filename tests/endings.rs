@@ -255,7 +255,7 @@ fn check(tasks: &[PathBuf]) {
 }
 
 /// Mines a corpus of demos, with a folder of programs first on the search path.
-fn mine(dir: &TestDir, corpus: &str, number: &str, programs: Option<&Path>) -> PathBuf {
+pub(crate) fn mine(dir: &TestDir, corpus: &str, number: &str, programs: Option<&Path>) -> PathBuf {
     let name = Path::new(corpus).file_stem().unwrap().to_str().unwrap();
     let tasks = dir.path(&format!("{name}.jsonl"));
     let mut command = dir.command(&["mine", corpus, "--holes", number, "-o", &text(&tasks)]);

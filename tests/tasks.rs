@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::endings::mine;
 use crate::support::play::{TestDir, cache, demo, has_tools, repository, run, text};
 use crate::support::programs::{install, search_path};
 
@@ -100,18 +101,22 @@ fn exported_tasks_reward_the_reference_alone() {
     }
     let dir = TestDir::new();
     for (corpus, programs) in corpora {
-        let name = Path::new(&corpus).file_stem().unwrap().to_str().unwrap();
-        let (tasks, out) = (format!("{name}.jsonl"), format!("{name}-tasks"));
-        for arguments in [
-            ["mine", &corpus, "--holes", &number, "-o", &tasks].as_slice(),
-            &["export-tasks", &corpus, "--tasks", &tasks, "-o", &out],
-        ] {
-            let mut command = dir.command(arguments);
-            if let Some(folder) = programs {
-                command.envs([search_path(folder)]);
-            }
-            run(&mut command).exits_with(0);
+        let tasks = mine(&dir, &corpus, &number, programs);
+        let name = tasks.file_stem().unwrap().to_str().unwrap();
+        let out = format!("{name}-tasks");
+        let arguments = [
+            "export-tasks",
+            &corpus,
+            "--tasks",
+            &text(&tasks),
+            "-o",
+            &out,
+        ];
+        let mut command = dir.command(&arguments);
+        if let Some(folder) = programs {
+            command.envs([search_path(folder)]);
         }
+        run(&mut command).exits_with(0);
         let folders: Vec<_> = fs::read_dir(dir.path(&out)).unwrap().collect();
         assert_eq!(folders.len().to_string(), number);
         for (at, folder) in folders.into_iter().enumerate() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use fillrate_engine::play::projects::{check_projects, prepare};
+use fillrate_engine::play::projects::{check_projects, prepare, retain_projects_of};
 use fillrate_language::task;
 use fillrate_report::dataset::{Dataset, HoleInFile};
 use fillrate_report::table::TextWidth;
@@ -33,10 +33,7 @@ pub(super) fn run(arguments: &StatsArguments, width: TextWidth) -> Result<Succes
             let corpus = Corpus::from_environment()?;
             let mut manifest = corpus.load_manifest(path)?;
             check_projects(&holes, &manifest, path)?;
-            // Others need not be brought.
-            manifest
-                .projects
-                .retain(|project| holes.iter().any(|hole| hole.project == project.name));
+            retain_projects_of(&mut manifest, &holes);
             prepare(&corpus, &manifest, None, &*progress::listener())?
         }
         None => (Vec::new(), Vec::new()),

@@ -86,22 +86,12 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
             partition.is_none_or(|partition| partition.includes(&attempt.hole))
         })
         .collect();
-    let execution = ExecutionPlan {
-        threads: plan.threads,
-        engine: Engine::Naive,
-        // A cached verdict would only repeat the one that is audited.
-        anew: true,
-        tests: match &plan.tests {
-            Some(folder) => Some(folder.clone()),
-            None => run.tests()?,
-        },
+    let tests = match &plan.tests {
+        Some(folder) => Some(folder.clone()),
+        None => run.tests()?,
     };
-    let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &execution,
-        listener,
-        after_first_runs: false,
-    };
+    let execution = ExecutionPlan::naive(plan.threads, tests);
+    let loader = ProjectLoader::new(&corpus, &execution, listener);
     let (projects, absent) = loader.load_tested(&manifest)?;
     if projects.is_empty() && !sampled.is_empty() {
         let what = format!("no verdict of {} can be reached again", plan.run.display());

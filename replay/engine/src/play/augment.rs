@@ -30,7 +30,9 @@ use self::requested_tests::{
 use super::PlayError;
 use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::mutate::whole_lines;
-use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects};
+use super::projects::{
+    AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects, retain_projects_of,
+};
 
 /// Holes to write tests for, and the model.
 #[derive(Clone, Debug)]
@@ -254,12 +256,7 @@ pub fn run(
     }
     // Projects are left out before they are loaded, which runs their tests.
     let mut failures = retain_supported(&mut manifest, &holes);
-    let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &plan.execution,
-        listener,
-        after_first_runs: false,
-    };
+    let loader = ProjectLoader::new(&corpus, &plan.execution, listener);
     let (projects, absent) = loader.load_tested(&manifest)?;
     failures.extend(absent.iter().map(AbsentProject::describe));
     let targets = find_targets(&projects, &holes, plan.goal)?;
@@ -302,9 +299,7 @@ pub fn run(
 /// Keeps the projects that have holes and whose runner tests can be written for. Returns what is
 /// said about the others.
 fn retain_supported(manifest: &mut Manifest, holes: &[Hole]) -> Vec<String> {
-    manifest
-        .projects
-        .retain(|project| holes.iter().any(|hole| hole.project == project.name));
+    retain_projects_of(manifest, holes);
     let mut failures = Vec::new();
     manifest.projects.retain(|project| {
         let runner = project.test.as_ref().map(|test| test.runner);

@@ -16,7 +16,9 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use super::PlayError;
 use super::events::Listener;
-use super::projects::{AbsentProject, check_projects, load_sources, prepare, visible_sources};
+use super::projects::{
+    AbsentProject, check_projects, load_sources, prepare, retain_projects_of, visible_sources,
+};
 
 /// Corpora to measure, and the part of functions.
 #[derive(Clone, Debug)]
@@ -103,9 +105,7 @@ pub fn run(plan: &DistancePlan, listener: &dyn Listener) -> Result<DistanceOutco
     let mut manifest = load_sources(&corpus, &plan.corpus, listener)?;
     check_projects(&holes, &manifest, &plan.corpus)?;
     let names: BTreeSet<&str> = holes.iter().map(|hole| hole.project.as_str()).collect();
-    manifest
-        .projects
-        .retain(|project| names.contains(project.name.as_str()));
+    retain_projects_of(&mut manifest, &holes);
     let (prepared, mut absent) = prepare(&corpus, &manifest, None, listener)?;
     let mut tasks: BTreeMap<&'static str, TaskTexts> = BTreeMap::new();
     for project in &prepared {

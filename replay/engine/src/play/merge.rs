@@ -9,7 +9,7 @@ use fillrate_verdict::{Engine, Outcome};
 
 use super::PlayError;
 use super::events::{Listener, Phase, PhaseProgress};
-use super::projects::{ExecutionPlan, ProjectLoader, TestedProject};
+use super::projects::{ExecutionPlan, ProjectLoader, TestedProject, retain_projects_of};
 use crate::store::{Attempt, Conflict, MergedParts, MissingPart, Settlement};
 
 /// Parts to merge, and the run.
@@ -116,22 +116,10 @@ fn settle(
     })?;
     let corpus = Corpus::from_environment()?;
     let mut manifest = corpus.load_manifest(manifest)?;
-    // Other projects are not prepared, because preparing runs their tests.
-    manifest
-        .projects
-        .retain(|project| conflicts.iter().any(|one| one.hole.project == project.name));
-    let execution = ExecutionPlan {
-        threads: plan.threads,
-        engine: Engine::Naive,
-        anew: true,
-        tests: plan.tests.as_deref().or(parts.tests()).map(Path::to_owned),
-    };
-    let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &execution,
-        listener,
-        after_first_runs: false,
-    };
+    retain_projects_of(&mut manifest, conflicts.iter().map(|one| &one.hole));
+    let tests = plan.tests.as_deref().or(parts.tests());
+    let execution = ExecutionPlan::naive(plan.threads, tests.map(Path::to_owned));
+    let loader = ProjectLoader::new(&corpus, &execution, listener);
     let (projects, absent) = loader.load_tested(&manifest)?;
     if let Some(absent) = absent.first() {
         return Err(PlayError::Refused(format!(

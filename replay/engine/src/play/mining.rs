@@ -77,10 +77,8 @@ pub fn run(plan: &MiningPlan, listener: &dyn Listener) -> Result<MiningOutcome, 
     let corpus = Corpus::from_environment()?;
     let manifest = load_manifest(&corpus, &plan.corpus, listener)?;
     let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &plan.execution,
-        listener,
         after_first_runs: true,
+        ..ProjectLoader::new(&corpus, &plan.execution, listener)
     };
     let (playable, absent) = loader.load(&manifest)?;
     if playable.is_empty() {

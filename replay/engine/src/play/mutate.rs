@@ -16,7 +16,9 @@ use fillrate_verdict::{Engine, Judge, Outcome, VerdictError};
 use super::PlayError;
 use super::audit::is_sampled;
 use super::events::{Event, Listener, Phase, PhaseProgress};
-use super::projects::{AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects};
+use super::projects::{
+    AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects, retain_projects_of,
+};
 use crate::store::Partition;
 
 /// Holes to mutate, and the sample to audit.
@@ -208,12 +210,7 @@ pub fn list(
 ) -> Result<Vec<AbsentProject>, PlayError> {
     let corpus = Corpus::from_environment()?;
     let (holes, manifest) = read_holes(plan, &corpus)?;
-    let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &plan.execution,
-        listener,
-        after_first_runs: false,
-    };
+    let loader = ProjectLoader::new(&corpus, &plan.execution, listener);
     let (projects, absent) = loader.load(&manifest)?;
     for hole in &holes {
         let Some(project) = projects.iter().find(|one| one.name() == hole.project) else {
@@ -238,9 +235,7 @@ fn read_holes(plan: &MutationPlan, corpus: &Corpus) -> Result<(Vec<Hole>, Manife
     }
     let mut manifest = corpus.load_manifest(&plan.corpus)?;
     check_projects(&holes, &manifest, &plan.corpus)?;
-    manifest
-        .projects
-        .retain(|project| holes.iter().any(|hole| hole.project == project.name));
+    retain_projects_of(&mut manifest, &holes);
     Ok((holes, manifest))
 }
 
@@ -253,12 +248,7 @@ fn with_mutants<T>(
 ) -> Result<T, PlayError> {
     let corpus = Corpus::from_environment()?;
     let (holes, manifest) = read_holes(plan, &corpus)?;
-    let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &plan.execution,
-        listener,
-        after_first_runs: false,
-    };
+    let loader = ProjectLoader::new(&corpus, &plan.execution, listener);
     let (projects, absent) = loader.load_tested(&manifest)?;
     let mutated = mutate_holes(&projects, &holes)?;
     function(holes.to_vec(), mutated, absent)

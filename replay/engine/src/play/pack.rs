@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fillrate_language::task;
-use fillrate_verdict::Engine;
 use fillrate_verdict::corpus::manifest::{Manifest, SourcePin, manifest_text};
 use fillrate_verdict::corpus::pack::{PackContents, PackSize, PackedCorpus, pack};
 use fillrate_verdict::corpus::{Corpus, source};
@@ -51,18 +50,8 @@ pub fn run(plan: &PackPlan, listener: &dyn Listener) -> Result<PackOutcome, Play
     if let Some(tasks) = &plan.tasks {
         check_projects(&task::read(tasks)?, &manifest, &plan.corpus)?;
     }
-    let execution = ExecutionPlan {
-        threads: plan.threads,
-        engine: Engine::Warm,
-        anew: false,
-        tests: None,
-    };
-    let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &execution,
-        listener,
-        after_first_runs: false,
-    };
+    let execution = ExecutionPlan::warm(plan.threads);
+    let loader = ProjectLoader::new(&corpus, &execution, listener);
     let (projects, absent) = loader.load(&manifest)?;
     if projects.is_empty() {
         let what = format!("no project of {} can be packed", plan.corpus.display());

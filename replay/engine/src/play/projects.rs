@@ -32,6 +32,29 @@ pub struct ExecutionPlan {
     pub tests: Option<PathBuf>,
 }
 
+impl ExecutionPlan {
+    /// Verdicts by the fast engine, of which those that are known are not reached again.
+    pub fn warm(threads: usize) -> Self {
+        Self {
+            threads,
+            engine: Engine::Warm,
+            anew: false,
+            tests: None,
+        }
+    }
+
+    /// Verdicts that are all reached anew by the engine that caches nothing.
+    pub fn naive(threads: usize, tests: Option<PathBuf>) -> Self {
+        Self {
+            threads,
+            engine: Engine::Naive,
+            // A cached verdict would only repeat one that is to be checked.
+            anew: true,
+            tests,
+        }
+    }
+}
+
 /// A project with own tests, which have been run.
 pub type TestedProject = PlayProject<Judge>;
 
@@ -113,6 +136,22 @@ pub struct ProjectLoader<'a> {
 const REPEAT_EVERY: Duration = Duration::from_secs(60);
 /// Duration of a run of all tests up to which all runs are made before a project is used.
 const SHORT_RUN: Duration = Duration::from_secs(5);
+
+impl<'a> ProjectLoader<'a> {
+    /// A loader that makes all runs before a project is used.
+    pub fn new(
+        corpus: &'a Corpus,
+        execution: &'a ExecutionPlan,
+        listener: &'a dyn Listener,
+    ) -> Self {
+        Self {
+            corpus,
+            execution,
+            listener,
+            after_first_runs: false,
+        }
+    }
+}
 
 impl ProjectLoader<'_> {
     /// Prepares all projects and runs the own tests of those that have some.
@@ -539,6 +578,13 @@ pub(super) fn load_sources(
         project.test = None;
     }
     Ok(manifest)
+}
+
+/// Keeps the projects that have any of these holes: preparing a project runs its tests.
+pub fn retain_projects_of<'a>(manifest: &mut Manifest, holes: impl IntoIterator<Item = &'a Hole>) {
+    let names: BTreeSet<&str> = holes.into_iter().map(|hole| &*hole.project).collect();
+    let projects = &mut manifest.projects;
+    projects.retain(|project| names.contains(&*project.name));
 }
 
 /// Refuses holes of projects that the manifest does not have.

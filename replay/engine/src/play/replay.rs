@@ -103,10 +103,8 @@ pub(super) fn with_prepared<T>(
         }
     }
     let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &plan.execution,
-        listener,
         after_first_runs: true,
+        ..ProjectLoader::new(&corpus, &plan.execution, listener)
     };
     let (prepared, mut absent) = loader.prepare(&manifest)?;
     // The digests are taken before `open` runs the tests, which may drop projects: the identity

@@ -6,16 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fillrate_language::task::{self, Hole};
-use fillrate_verdict::Engine;
 use fillrate_verdict::corpus::Corpus;
 
 use super::PlayError;
 use super::events::Listener;
 use super::projects::{
     AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects, load_manifest,
-    none_ready,
+    none_ready, retain_projects_of,
 };
-use harbor::HarborProject;
+use harbor::{HarborProject, TaskFault};
 
 /// Holes to write as tasks.
 #[derive(Clone, Debug)]
@@ -63,20 +62,9 @@ pub fn run(plan: &TasksPlan, listener: &dyn Listener) -> Result<TasksOutcome, Pl
     let mut manifest = load_manifest(&corpus, &plan.corpus, listener)?;
     let holes = task::read(&plan.tasks)?;
     check_projects(&holes, &manifest, &plan.corpus)?;
-    let has_hole = |name: &str| holes.iter().any(|hole| hole.project == name);
-    manifest.projects.retain(|project| has_hole(&project.name));
-    let execution = ExecutionPlan {
-        threads: plan.threads,
-        engine: Engine::Warm,
-        anew: false,
-        tests: None,
-    };
-    let loader = ProjectLoader {
-        corpus: &corpus,
-        execution: &execution,
-        listener,
-        after_first_runs: false,
-    };
+    retain_projects_of(&mut manifest, &holes);
+    let execution = ExecutionPlan::warm(plan.threads);
+    let loader = ProjectLoader::new(&corpus, &execution, listener);
     let (projects, absent) = loader.load_tested(&manifest)?;
     let mut outcome = TasksOutcome {
         written: 0,
@@ -84,20 +72,12 @@ pub fn run(plan: &TasksPlan, listener: &dyn Listener) -> Result<TasksOutcome, Pl
         absent,
     };
     for project in &projects {
-        let own: Vec<&Hole> = holes
-            .iter()
-            .filter(|hole| hole.project == project.name())
-            .collect();
-        match HarborProject::new(&project.prepared)? {
-            Ok(writer) => {
-                for hole in own {
-                    match write_task(&writer, project, hole, &plan.out)? {
-                        None => outcome.written += 1,
-                        Some(reason) => outcome.leave_out(1, reason),
-                    }
-                }
+        for hole in holes.iter().filter(|hole| hole.project == project.name()) {
+            match write_task(project, hole, &plan.out) {
+                Ok(()) => outcome.written += 1,
+                Err(TaskFault::LeftOut(reason)) => outcome.leave_out(reason),
+                Err(TaskFault::Failed(error)) => return Err(error),
             }
-            Err(reason) => outcome.leave_out(own.len(), reason),
         }
     }
     if outcome.written == 0 {
@@ -110,23 +90,18 @@ pub fn run(plan: &TasksPlan, listener: &dyn Listener) -> Result<TasksOutcome, Pl
     Ok(outcome)
 }
 
-/// Writes one task; returns the reason why it can't be one.
-fn write_task(
-    writer: &HarborProject<'_>,
-    project: &TestedProject,
-    hole: &Hole,
-    out: &Path,
-) -> Result<Option<String>, PlayError> {
+/// Writes one task.
+fn write_task(project: &TestedProject, hole: &Hole, out: &Path) -> Result<(), TaskFault> {
     let contents = &project.source_file(hole)?.contents;
     let tests = project.judge.deciding_tests(hole, contents)?;
-    writer.write(hole, contents, &tests, out)
+    HarborProject::new(&project.prepared)?.write(hole, contents, &tests, out)
 }
 
 impl TasksOutcome {
-    fn leave_out(&mut self, number: usize, reason: String) {
+    fn leave_out(&mut self, reason: String) {
         match self.left_out.iter_mut().find(|(_, known)| *known == reason) {
-            Some((known, _)) => *known += number,
-            None => self.left_out.push((number, reason)),
+            Some((number, _)) => *number += 1,
+            None => self.left_out.push((1, reason)),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fillrate_language::environment::EnvironmentKind;
 use fillrate_language::package_manager;
-use fillrate_language::runner::RunnerName;
+use fillrate_language::runner::{RunnerName, TestSettings};
 use fillrate_language::task::Hole;
 use fillrate_syntax::text::LineIndex;
 use fillrate_verdict::corpus::Prepared;
@@ -20,7 +20,7 @@ use crate::play::fleet::shell_word;
 /// A project whose holes are written as tasks.
 pub(super) struct HarborProject<'a> {
     prepared: &'a Prepared,
-    runner: RunnerName,
+    test: &'a TestSettings,
     /// The image's build file.
     image: String,
     /// Files beside it, for the installation of packages.
@@ -30,121 +30,100 @@ pub(super) struct HarborProject<'a> {
 /// Number of lines of the file that the instruction shows before and after the hole.
 const SHOWN_LINES: usize = 8;
 
-/// The copies of the project: the agent's, and the tests' own.
-const PROJECTS: [&str; 2] = ["environment/project", "tests/project"];
-
 /// Stands for the missing text in the instruction.
 const MARK: &str = "<<<HOLE>>>";
 
 impl<'a> HarborProject<'a> {
-    /// Returns the project, or the reason why its holes can't be tasks.
+    /// Returns the project.
     ///
     /// # Errors
-    /// A file of the cache can't be read.
-    pub(super) fn new(prepared: &'a Prepared) -> Result<Result<Self, String>, PlayError> {
-        let project = &prepared.project;
-        let name = &project.name;
+    /// [`TaskFault::LeftOut`] if its holes can't be tasks.
+    pub(super) fn new(prepared: &'a Prepared) -> Result<Self, TaskFault> {
+        let Prepared {
+            project,
+            environment,
+            ..
+        } = prepared;
         let Some(test) = &project.test else {
-            return Ok(Err(format!("{name} has no tests")));
+            return Err(TaskFault::left_out(prepared, "it has no tests"));
         };
-        if !is_supported(test.runner) {
-            return Ok(Err(format!(
-                "{name}: tasks can't be written for the runner `{}`",
-                test.runner
-            )));
-        }
         if test.folder.is_some() || test.config.is_some() {
-            return Ok(Err(format!(
-                "{name}: tasks can't be written for a project with `folder` or `config`"
-            )));
+            return Err(TaskFault::left_out(
+                prepared,
+                "tasks can't be written for a project with `folder` or `config`",
+            ));
         }
-        if prepared.environment.generated.is_some() {
-            return Ok(Err(format!(
-                "{name}: tasks can't be written for a project whose tests need files that its \
-                 build makes"
-            )));
+        if environment.generated.is_some() {
+            return Err(TaskFault::left_out(
+                prepared,
+                "tasks can't be written for a project whose tests need files that its build makes",
+            ));
         }
-        let version = major_minor(&prepared.environment.version);
+        // Images are published for the first two numbers of a version, and for the first.
+        let versions: Vec<&str> = environment.version.splitn(3, '.').take(2).collect();
         let mut packages = Vec::new();
-        let (base, install) = match prepared.environment.kind {
+        let (base, install, prepare) = match environment.kind {
             EnvironmentKind::Python => {
-                let lines = &prepared.environment.installed;
-                if let Some(line) = lines.iter().find(|line| line.contains('@')) {
-                    return Ok(Err(format!("{name}: `{line}` is in no package index")));
+                let pins = &environment.installed;
+                if let Some(pin) = pins.iter().find(|pin| pin.contains('@')) {
+                    let reason = format!("`{pin}` is in no package index");
+                    return Err(TaskFault::left_out(prepared, &reason));
                 }
-                packages.push(("requirements.txt".to_owned(), lines.join("\n") + "\n"));
+                packages.push(("requirements.txt".to_owned(), pins.join("\n") + "\n"));
                 let install = "COPY packages /packages\n\
-                     RUN pip install --no-cache-dir --no-deps -r /packages/requirements.txt\n"
-                    .to_owned();
-                (format!("python:{version}-slim"), install)
+                     RUN pip install --no-cache-dir --no-deps -r /packages/requirements.txt\n";
+                let base = format!("python:{}-slim", versions.join("."));
+                (base, install.to_owned(), "")
             }
             EnvironmentKind::Node => {
                 let install = match &project.environment.file {
                     Some(file) => {
-                        let manager = package_manager(prepared.environment.kind);
-                        let files = manager
-                            .requested_files(name, file, &prepared.source)
-                            .map_err(|error| PlayError::Refused(error.to_string()))?;
-                        if !files.iter().any(|(name, _)| name == "package-lock.json") {
-                            return Ok(Err(format!("{name}: `{file}` is not npm's lock")));
-                        }
-                        packages.extend(files);
-                        "npm ci --ignore-scripts --no-audit --no-fund".to_owned()
+                        packages = requested_packages(prepared, file)?;
+                        "COPY packages /packages\nRUN cd /packages && npm ci".to_owned()
                     }
                     None => {
                         let pins = project.environment.packages.iter();
                         let pins: Vec<String> = pins.map(|pin| shell_word(pin)).collect();
-                        format!(
-                            "npm install --ignore-scripts --no-audit --no-fund {}",
-                            pins.join(" ")
-                        )
+                        let pins = pins.join(" ");
+                        format!("RUN mkdir /packages && cd /packages && npm install {pins}")
                     }
                 };
-                let install = format!("COPY packages /packages\nRUN cd /packages && {install}\n");
-                packages.push((".keep".to_owned(), String::new()));
-                (format!("node:{}-slim", major(&version)), install)
+                let install = install + " --ignore-scripts --no-audit --no-fund\n";
+                let base = format!("node:{}-slim", versions[0]);
+                let prepare = "RUN ln -sfn /packages/node_modules node_modules\n";
+                (base, install, prepare)
             }
-            EnvironmentKind::Go => (format!("golang:{version}"), String::new()),
+            EnvironmentKind::Go => {
+                let base = format!("golang:{}", versions.join("."));
+                (base, String::new(), "RUN go mod download\n")
+            }
             EnvironmentKind::Java | EnvironmentKind::Dotnet => {
-                return Ok(Err(format!(
-                    "{name}: tasks can't be written for {} projects",
-                    project.language
-                )));
+                let reason = format!("tasks can't be written for {} projects", project.language);
+                return Err(TaskFault::left_out(prepared, &reason));
             }
         };
-        let prepare = match prepared.environment.kind {
-            EnvironmentKind::Node => "RUN ln -sfn /packages/node_modules node_modules\n",
-            EnvironmentKind::Go => "RUN go mod download\n",
-            _ => "",
-        };
-        let image = format!("FROM {base}\n{install}WORKDIR /app\nCOPY project /app\n{prepare}");
-        Ok(Ok(Self {
+        Ok(Self {
             prepared,
-            runner: test.runner,
-            image,
+            test,
+            image: format!("FROM {base}\n{install}WORKDIR /app\nCOPY project /app\n{prepare}"),
             packages,
-        }))
+        })
     }
 
-    /// Writes the task of a hole that these tests decide over; returns the reason why it can't be
-    /// one.
+    /// Writes the task of a hole that these tests decide over.
     ///
     /// # Errors
-    /// A file can't be written, or is not the one that the hole was cut into.
+    /// [`TaskFault::LeftOut`] if it can't be one. A file can't be written, or is not the one that
+    /// the hole was cut into.
     pub(super) fn write(
         &self,
         hole: &Hole,
         contents: &str,
         tests: &[String],
         out: &Path,
-    ) -> Result<Option<String>, PlayError> {
+    ) -> Result<(), TaskFault> {
         let (prefix, suffix) = hole.cut(contents)?;
-        let Some(command) = self.test_command(tests) else {
-            return Ok(Some(format!(
-                "{}: the file of a test is unknown",
-                self.prepared.project.name
-            )));
-        };
+        let command = self.test_command(tests)?;
         let folder = out.join(slug(&hole.id));
         let without = [prefix, suffix].concat();
         let environment = folder.join("environment");
@@ -153,10 +132,11 @@ impl<'a> HarborProject<'a> {
             write_file(&environment.join("packages").join(name), text)?;
         }
         // The tests have a copy of their own, so that only the hole's file can differ.
-        self.prepared.materialise(&environment.join("project"))?;
-        self.prepared.copy_source(&folder.join("tests/project"))?;
-        for project in PROJECTS {
-            write_file(&folder.join(project).join(&hole.path), &without)?;
+        let [shown, tested] = ["environment/project", "tests/project"].map(|it| folder.join(it));
+        self.prepared.materialise(&shown)?;
+        self.prepared.copy_source(&tested)?;
+        for project in [shown, tested] {
+            write_file(&project.join(&hole.path), &without)?;
         }
         write_file(&folder.join("task.toml"), &self.settings(hole)?)?;
         write_file(
@@ -172,7 +152,7 @@ impl<'a> HarborProject<'a> {
             &folder.join("solution/solve.sh"),
             &solve_script(hole, prefix.len(), suffix.len()),
         )?;
-        Ok(None)
+        Ok(())
     }
 
     /// The contents of `task.toml`.
@@ -208,71 +188,109 @@ impl<'a> HarborProject<'a> {
         toml::to_string(&settings).map_err(|error| PlayError::Refused(error.to_string()))
     }
 
-    /// The command that exits with status 0 if the tests pass; `None` if a test's file is unknown.
-    fn test_command(&self, tests: &[String]) -> Option<String> {
-        let settings = self.prepared.project.test.as_ref()?;
-        let exists = |path: &&str| self.prepared.source.join(path).is_file();
-        let words = |words: BTreeSet<String>| -> String {
-            let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
-            words.join(" ")
+    /// The command that exits with status 0 if the tests pass.
+    ///
+    /// # Errors
+    /// [`TaskFault::LeftOut`] if there is none, or a test's file is unknown.
+    fn test_command(&self, tests: &[String]) -> Result<String, TaskFault> {
+        let file = |id: &str, separator: &str| -> Result<String, TaskFault> {
+            let file = id.split(separator).next().unwrap_or_default();
+            match self.prepared.source.join(file).is_file() {
+                true => Ok(file.to_owned()),
+                // Ids may begin at another folder than the project's.
+                false => Err(TaskFault::left_out(
+                    self.prepared,
+                    "the file of a test is unknown",
+                )),
+            }
         };
-        let files = || -> Option<String> {
-            let files = tests.iter().map(|id| {
-                let file = id.split(" > ").next().filter(exists)?;
-                Some(format!("./{file}"))
-            });
-            Some(words(files.collect::<Option<_>>()?))
+        let files = || -> Result<String, TaskFault> {
+            let files = tests.iter().map(|id| Ok(format!("./{}", file(id, " > ")?)));
+            Ok(words(files.collect::<Result<_, TaskFault>>()?))
         };
-        Some(match self.runner {
+        Ok(match self.test.runner {
             RunnerName::Pytest => {
-                let ids = tests.iter().map(|id| {
-                    id.split("::").next().filter(exists)?;
-                    Some(id.clone())
-                });
-                let paths = settings.path.iter().map(|path| format!("$PWD/{path}"));
-                let path: Vec<String> = paths.collect();
+                for id in tests {
+                    file(id, "::")?;
+                }
+                let path = self.test.path.iter().map(|path| format!("$PWD/{path}"));
                 format!(
                     "PYTHONPATH={} python -m pytest -q -p no:cacheprovider {}",
-                    path.join(":"),
-                    words(ids.collect::<Option<_>>()?)
+                    path.collect::<Vec<_>>().join(":"),
+                    words(tests.iter().cloned().collect())
                 )
             }
             RunnerName::Vitest => format!("node_modules/.bin/vitest run {}", files()?),
             RunnerName::Jest => format!("node_modules/.bin/jest --runTestsByPath {}", files()?),
             RunnerName::Mocha => format!("node_modules/.bin/mocha {}", files()?),
             RunnerName::Node => format!("node --test {}", files()?),
-            RunnerName::Go => {
-                let mut packages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-                for id in tests {
-                    let (package, test) = id.split_once("::")?;
-                    let function = test.split('/').next()?;
-                    packages.entry(package).or_default().insert(function);
-                }
-                let one = |(package, names): (&str, BTreeSet<&str>)| {
-                    let names: Vec<&str> = names.into_iter().collect();
-                    let package = match package {
-                        "." => ".".to_owned(),
-                        inner => format!("./{inner}"),
-                    };
-                    let chosen = shell_word(&format!("^({})$", names.join("|")));
-                    format!("go test -count=1 -run {chosen} {}", shell_word(&package))
-                };
-                packages
-                    .into_iter()
-                    .map(one)
-                    .collect::<Vec<_>>()
-                    .join(" && ")
+            RunnerName::Go => go_command(tests),
+            RunnerName::Unittest | RunnerName::Jupiter | RunnerName::Junit => {
+                let runner = self.test.runner;
+                let reason = format!("tasks can't be written for the runner `{runner}`");
+                return Err(TaskFault::left_out(self.prepared, &reason));
             }
-            RunnerName::Unittest | RunnerName::Jupiter | RunnerName::Junit => return None,
         })
     }
 }
 
-fn is_supported(runner: RunnerName) -> bool {
-    !matches!(
-        runner,
-        RunnerName::Unittest | RunnerName::Jupiter | RunnerName::Junit
-    )
+/// Reason for which a hole is not written as a task.
+pub(super) enum TaskFault {
+    /// It can't be one; a sentence that names the project.
+    LeftOut(String),
+    /// Writing fails.
+    Failed(PlayError),
+}
+
+impl<E: Into<PlayError>> From<E> for TaskFault {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl TaskFault {
+    fn left_out(prepared: &Prepared, reason: &str) -> Self {
+        Self::LeftOut(format!("{}: {reason}", prepared.project.name))
+    }
+}
+
+/// The files of npm that a project's packages are installed by.
+fn requested_packages(prepared: &Prepared, file: &str) -> Result<Vec<(String, String)>, TaskFault> {
+    let manager = package_manager(prepared.environment.kind);
+    let files = manager
+        .requested_files(&prepared.project.name, file, &prepared.source)
+        .map_err(|error| PlayError::Refused(error.to_string()))?;
+    match files.iter().any(|(name, _)| name == "package-lock.json") {
+        true => Ok(files),
+        false => Err(TaskFault::left_out(
+            prepared,
+            &format!("`{file}` is not npm's lock"),
+        )),
+    }
+}
+
+/// The command that runs these tests of Go, package by package.
+fn go_command(tests: &[String]) -> String {
+    let mut packages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for id in tests {
+        let (package, test) = id.split_once("::").unwrap_or((".", id));
+        // Subtests run with their function.
+        let function = test.split('/').next().unwrap_or(test);
+        packages.entry(package).or_default().insert(function);
+    }
+    let commands = packages.into_iter().map(|(package, functions)| {
+        let functions: Vec<&str> = functions.into_iter().collect();
+        let chosen = shell_word(&format!("^({})$", functions.join("|")));
+        let package = shell_word(&format!("./{package}"));
+        format!("go test -count=1 -run {chosen} {package}")
+    });
+    commands.collect::<Vec<_>>().join(" && ")
+}
+
+/// Words of a shell, each once.
+fn words(words: BTreeSet<String>) -> String {
+    let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+    words.join(" ")
 }
 
 /// The text that the agent gets.
@@ -354,21 +372,9 @@ fn slug(id: &str) -> String {
     words.join("-").to_lowercase()
 }
 
-/// `3.11` of `3.11.7`.
-fn major_minor(version: &str) -> String {
-    let parts: Vec<&str> = version.split('.').take(2).collect();
-    parts.join(".")
-}
-
-fn major(version: &str) -> &str {
-    version.split('.').next().unwrap_or(version)
-}
-
 fn write_file(path: &Path, text: &str) -> Result<(), PlayError> {
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
     fs::create_dir_all(&folder).map_err(PlayError::file(&folder))?;
-    // A copy of the project may be read-only.
-    let _ = fs::remove_file(path);
     fs::write(path, text).map_err(PlayError::file(path))
 }
 
