@@ -346,7 +346,8 @@ fn nothing_passes_by_tests_that_do_not_run_the_hole() {
     let start = SLOW_MODULE.find("lone = a + 1").unwrap();
     let range = start..start + "lone = a + 1".len();
     let hole = Hole::new("coin", "python", "m.py", HoleKind::Line, range, SLOW_MODULE);
-    let wrong = json!({"hole": hole.id, "completions": ["lone = a + 2"]});
+    // The reference leaves the figures as well: what a model writes does not choose.
+    let wrong = json!({"hole": hole.id, "completions": ["lone = a + 2", "lone = a + 1"]});
     let added = "def test_added():\n    assert m.added(1) == 4\n";
     // The test that runs the hole proves flaky; a stable one runs other lines, or there is none.
     for tests in [SLOW_TESTS, &SLOW_TESTS.replace(added, "")] {
@@ -361,11 +362,92 @@ fn nothing_passes_by_tests_that_do_not_run_the_hole() {
             "tasks.jsonl",
             "--model",
             "wrong.jsonl",
+            "--samples",
+            "2",
             "--out",
             "run",
         ]);
         let attempts = attempts(&dir.path("run"));
-        let verdict = &attempts.values().next().unwrap()["verdict"];
-        assert_eq!(verdict["outcome"], "flaky", "{verdict:#}");
+        assert_eq!(attempts.len(), 2);
+        for attempt in attempts.values() {
+            assert_eq!(attempt["verdict"]["outcome"], "flaky", "{attempt:#}");
+        }
+    }
+}
+
+/// A function whose branches are run by a test each: a stable one, and one that proves flaky.
+const BRANCHES: &str = "def signed(a):
+    if a > 5:
+        result = a + 1
+    else:
+        result = a - 1
+    return result
+";
+
+const BRANCH_TESTS: &str = r#"
+import time
+import m
+
+ran = []
+
+
+def test_above():
+    assert m.signed(6) == 7
+
+
+def test_broken():
+    time.sleep(5.5)
+    ran.append(1)
+    assert m.signed(6) == 8
+
+
+def test_below():
+    assert m.signed(1) == 0 and ran
+"#;
+
+#[test]
+fn completions_do_not_choose_to_be_left_out() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let corpus = slow(&dir, BRANCH_TESTS);
+    dir.write("coin/m.py", BRANCHES);
+    let (start, end) = (
+        BRANCHES.find("if a").unwrap(),
+        BRANCHES.find("\n    return").unwrap(),
+    );
+    let hole = Hole::new(
+        "coin",
+        "python",
+        "m.py",
+        HoleKind::Block,
+        start..end,
+        BRANCHES,
+    );
+    // Only the branch of the flaky test differs.
+    let other = hole.reference.replace("a - 1", "a - 2");
+    let both = hole
+        .reference
+        .replace("a - 1", "a - 2")
+        .replace("a + 1", "a + 2");
+    let completions = json!({"hole": hole.id, "completions": [other, both]});
+    dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
+    dir.write("wrong.jsonl", &completions.to_string());
+    dir.fillrate(&[
+        "replay",
+        &corpus,
+        "--tasks",
+        "tasks.jsonl",
+        "--model",
+        "wrong.jsonl",
+        "--samples",
+        "2",
+        "--out",
+        "run",
+    ])
+    .exits_with(0);
+    for attempt in attempts(&dir.path("run")).values() {
+        assert_ne!(attempt["verdict"]["outcome"], "flaky", "{attempt:#}");
     }
 }

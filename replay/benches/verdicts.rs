@@ -72,16 +72,12 @@ fn main() {
             .iter()
             .filter(|hole| hole.project == project.name)
             .collect();
-        let changes: Vec<(String, String)> = holes
+        let changes: Vec<(&Hole, String)> = holes
             .iter()
             .flat_map(|hole| {
                 let contents = std::fs::read_to_string(prepared.source.join(&hole.path)).unwrap();
-                completions(&hole.reference).map(|completion| {
-                    (
-                        hole.path.clone(),
-                        hole.filled(&contents, &completion).unwrap(),
-                    )
-                })
+                completions(&hole.reference)
+                    .map(|completion| (*hole, hole.filled(&contents, &completion).unwrap()))
             })
             .collect();
         let judge = Judge::new(&prepared, cache.cache.root(), Engine::Warm, 2, |_| {}).unwrap();
@@ -90,11 +86,11 @@ fn main() {
         for (engine, once) in ways.into_iter().chain([(Engine::Warm, true)]) {
             let memory = Memory::watch();
             let begin = Instant::now();
-            let verdicts = judge_all(&changes, jobs, |path, contents| {
+            let verdicts = judge_all(&changes, jobs, |hole, contents| {
                 let verdict = match once {
                     // Only `judge` looks for an equal text that was judged before.
-                    true => judge.judge(path, contents, &[]),
-                    false => judge.judge_with(engine, path, contents, &[]),
+                    true => judge.judge(hole, contents),
+                    false => judge.judge_with(engine, hole, contents),
                 };
                 verdict.unwrap().outcome
             });
@@ -201,9 +197,9 @@ fn completions(reference: &str) -> [String; 4] {
 }
 
 fn judge_all(
-    changes: &[(String, String)],
+    changes: &[(&Hole, String)],
     jobs: usize,
-    judge: impl Fn(&str, &str) -> Outcome + Sync,
+    judge: impl Fn(&Hole, &str) -> Outcome + Sync,
 ) -> Vec<(Outcome, Duration)> {
     let next = AtomicUsize::new(0);
     let verdicts = Mutex::new(vec![None; changes.len()]);
@@ -212,11 +208,11 @@ fn judge_all(
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((path, contents)) = changes.get(index) else {
+                    let Some((hole, contents)) = changes.get(index) else {
                         break;
                     };
                     let begin = Instant::now();
-                    let outcome = judge(path, contents);
+                    let outcome = judge(hole, contents);
                     verdicts.lock().unwrap()[index] = Some((outcome, begin.elapsed()));
                 }
             });

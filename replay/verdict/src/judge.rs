@@ -218,18 +218,30 @@ impl Judge {
         &self.executor.baseline
     }
 
-    /// Judges a file of the project with other contents. `tests` are the tests that decide: test
-    /// ids, or the files, classes or functions that hold tests; if empty, all tests decide.
+    /// Judges the file of a hole with a completion in it. The tests that the hole names decide, or
+    /// else all.
     ///
     /// # Errors
     /// The sandbox is unavailable, which says nothing about the contents. A name is not a test's.
-    pub fn judge(
-        &self,
-        path: &str,
-        contents: &str,
-        tests: &[String],
-    ) -> Result<Verdict, VerdictError> {
-        self.judge_code(JudgedCode::foreign(path, contents), tests)
+    pub fn judge(&self, hole: &Hole, contents: &str) -> Result<Verdict, VerdictError> {
+        let original = self.executor.runner.read(&hole.path)?;
+        let code = JudgedCode::foreign(&hole.path, contents);
+        let verdict = self.judge_code(code, &original, &hole.tests)?;
+        Ok(self.unless_lost(hole, &original, verdict))
+    }
+
+    /// The verdict on a completion of a hole, unless only flaky tests run the hole. All completions
+    /// of the hole leave the figures then, whatever they change: by the other tests, each that
+    /// loads would pass.
+    fn unless_lost(&self, hole: &Hole, original: &str, verdict: Verdict) -> Verdict {
+        let baseline = &self.executor.baseline;
+        let is_lost = hole.tests.is_empty()
+            && verdict.outcome.is_counted()
+            && baseline.only_flaky_cover(&hole.path, hole.lines(original));
+        match is_lost {
+            true => self.undecided(&hole.tests),
+            false => verdict,
+        }
     }
 
     /// As [`Judge::judge`], for contents that this program wrote, such as a mutant: as it forges
@@ -244,7 +256,8 @@ impl Judge {
         contents: &str,
         tests: &[String],
     ) -> Result<Verdict, VerdictError> {
-        self.judge_code(JudgedCode::own(path, contents), tests)
+        let original = self.executor.runner.read(path)?;
+        self.judge_code(JudgedCode::own(path, contents), &original, tests)
     }
 
     /// Reruns the tests on which verdicts on own code rely until they have had enough runs. Returns
@@ -296,8 +309,12 @@ impl Judge {
         self.type_checker.is_some()
     }
 
-    fn judge_code(&self, code: JudgedCode<'_>, tests: &[String]) -> Result<Verdict, VerdictError> {
-        let original = self.executor.runner.read(code.path)?;
+    fn judge_code(
+        &self,
+        code: JudgedCode<'_>,
+        original: &str,
+        tests: &[String],
+    ) -> Result<Verdict, VerdictError> {
         let key = change_key((code.contents != original).then_some(code), tests);
         // The outer lock is held only meanwhile, so that other changes are judged at the same time.
         let cell = {
@@ -314,7 +331,7 @@ impl Judge {
             unsettled,
         } = match &cached {
             Some(verdict) => verdict.clone().into(),
-            None => self.run(self.engine, code, &original, tests)?,
+            None => self.run(self.engine, code, original, tests)?,
         };
         // A judge without a type checker may have stored the verdict.
         if let (Some(type_checker), None) = (&self.type_checker, &verdict.types) {
@@ -374,13 +391,13 @@ impl Judge {
     pub fn judge_with(
         &self,
         engine: Engine,
-        path: &str,
+        hole: &Hole,
         contents: &str,
-        tests: &[String],
     ) -> Result<Verdict, VerdictError> {
-        let original = self.executor.runner.read(path)?;
-        let code = JudgedCode::foreign(path, contents);
-        Ok(self.run(engine, code, &original, tests)?.verdict)
+        let original = self.executor.runner.read(&hole.path)?;
+        let code = JudgedCode::foreign(&hole.path, contents);
+        let verdict = self.run(engine, code, &original, &hole.tests)?.verdict;
+        Ok(self.unless_lost(hole, &original, verdict))
     }
 
     /// As [`Judge::judge_own`] with another engine and without any cache.
@@ -439,20 +456,19 @@ impl Judge {
             return Ok(Some(verdict.into()));
         }
         let executor = &self.executor;
-        let named = self.resolve_tests(tests)?;
-        let expected = named.unwrap_or_else(|| executor.baseline.stable());
-        // All of them, or all that run the change, may have proved flaky since the first runs. By
-        // the others, every change would pass.
-        let is_lost = tests.is_empty() && executor.only_flaky_cover(path, original, contents);
-        if expected.is_empty() || is_lost {
-            let verdict = Verdict {
-                reason: self.why_undecided(tests),
-                ..Verdict::from_outcome(Outcome::Flaky)
-            };
-            return Ok(Some(verdict.into()));
-        }
+        let expected = self.expected_tests(tests)?;
         let is_changed = contents != original;
         let covering = executor.covering(path, original, contents);
+        // All of them, or all that run the change, may have proved flaky since the first runs. By
+        // the others, every change would pass. Code of others does not choose which lines count:
+        // see `unless_lost`.
+        let is_lost = origin == CodeOrigin::Own
+            && tests.is_empty()
+            && covering.is_empty()
+            && executor.only_flaky_cover(path, original, contents);
+        if expected.is_empty() || is_lost {
+            return Ok(Some(self.undecided(tests).into()));
+        }
         let mut deciding = expected.clone();
         deciding.retain(|id| covering.contains(id));
         // Tests that run a line of the file need it to compile.
@@ -606,6 +622,23 @@ impl Judge {
         }
         let is_named = |id: &&str| names.iter().any(|name| names_test(name, id));
         Ok(Some(stable.into_iter().filter(is_named).collect()))
+    }
+
+    /// The stable tests of these names, or all stable ones if there are no names.
+    ///
+    /// # Errors
+    /// A name is not a test's.
+    pub(super) fn expected_tests(&self, names: &[String]) -> Result<Vec<&str>, VerdictError> {
+        let named = self.resolve_tests(names)?;
+        Ok(named.unwrap_or_else(|| self.executor.baseline.stable()))
+    }
+
+    /// The verdict where none of the tests of these names decides.
+    fn undecided(&self, names: &[String]) -> Verdict {
+        Verdict {
+            reason: self.why_undecided(names),
+            ..Verdict::from_outcome(Outcome::Flaky)
+        }
     }
 
     /// Reason why none of the tests of these names decides.

@@ -67,10 +67,7 @@ impl Judge {
         versions: &[&str],
         tests: &[String],
     ) -> Result<Vec<Option<Verdict>>, VerdictError> {
-        let expected = match self.resolve_tests(tests)? {
-            Some(named) => named,
-            None => self.executor.baseline.stable(),
-        };
+        let expected = self.expected_tests(tests)?;
         let mut verdicts = Vec::new();
         let mut short = 0;
         while verdicts.len() < versions.len() && short < MOST_SHORT && !expected.is_empty() {
@@ -108,7 +105,10 @@ impl Judge {
         let verdict = self.executor.interpret(&result, expected);
         let covering = self.executor.covering(path, original, contents);
         let is_clear = match verdict.outcome {
-            Outcome::Passed => !self.executor.only_flaky_cover(path, original, contents),
+            Outcome::Passed => {
+                let executor = &self.executor;
+                !covering.is_empty() || !executor.only_flaky_cover(path, original, contents)
+            }
             Outcome::Failed => {
                 let collect_errors = &result.report.collect_errors;
                 let has_failed = !verdict.failed.is_empty() || !collect_errors.is_empty();

@@ -158,7 +158,7 @@ pub(super) fn audit_attempt(
     filled: &str,
     listener: &dyn Listener,
 ) -> Result<AuditRecord, PlayError> {
-    let rejudged = judge.judge_with(Engine::Naive, &hole.path, filled, &hole.tests)?;
+    let rejudged = judge.judge_with(Engine::Naive, hole, filled)?;
     let record = AuditRecord {
         attempt: attempt.key.clone(),
         hole: attempt.hole.clone(),

@@ -85,7 +85,7 @@ impl HoleSite<'_> {
             });
         };
         Ok(judge
-            .judge(&self.hole.path, &filled, &self.hole.tests)
+            .judge(self.hole, &filled)
             .unwrap_or_else(|error| Verdict::infrastructure(&error)))
     }
 }
