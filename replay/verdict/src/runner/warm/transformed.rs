@@ -109,11 +109,11 @@ impl TransformedRuns {
                 slot.insert(start_transformer(runner, program)?)
             }
         };
-        let result = work(transformer)?;
-        if result.is_none() {
+        let result = work(transformer);
+        if !matches!(result, Ok(Some(_))) {
             *slot = None;
         }
-        Ok(result)
+        result
     }
 }
 
