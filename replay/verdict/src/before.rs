@@ -35,8 +35,14 @@ pub fn run_commands_before(
         .map(|(name, value)| format!("{name}={value}"));
     let mut parts = vec![prepared.environment.key.clone()];
     parts.extend(variables);
-    // Without this part, a variable and a command of the same text would give the same key.
-    parts.push("commands".to_owned());
+    // Without this part, a variable and a command of the same text would give the same key, and a
+    // source whose commands failed would serve where they must not.
+    let kind = if may_fail {
+        "commands that may fail"
+    } else {
+        "commands"
+    };
+    parts.push(kind.to_owned());
     parts.extend(commands.iter().cloned());
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     report_step(CorpusStep::Environment);
