@@ -80,16 +80,19 @@ impl NodeRange {
         self.0.iter().any(all)
     }
 
-    /// A version that package clients and version managers understand, `22` or `22.3`, whose
-    /// newest release is in the range.
+    /// A version that package clients and version managers understand, `22`, `22.3` or `22.3.1`,
+    /// whose newest release is in the range.
     #[must_use]
     pub(crate) fn oldest(&self) -> Option<String> {
         let span = self.0.iter().min_by_key(|span| span.least)?;
-        let [major, minor, _] = span.least;
+        let [major, minor, patch] = span.least;
         // `22` means the newest release of 22, which the range may not have.
-        Some(match span.contains([major, u32::MAX, u32::MAX]) {
-            true => major.to_string(),
-            false => format!("{major}.{minor}"),
+        Some(if span.contains([major, u32::MAX, u32::MAX]) {
+            major.to_string()
+        } else if span.contains([major, minor, u32::MAX]) {
+            format!("{major}.{minor}")
+        } else {
+            format!("{major}.{minor}.{patch}")
         })
     }
 }
@@ -218,6 +221,7 @@ mod tests {
             (">=22.12", "22"),
             ("~22.3.1", "22.3"),
             ("^24 || ^22", "22"),
+            ("20.11.0", "20.11.0"),
         ] {
             assert_eq!(range(text).oldest().as_deref(), Some(oldest), "{text}");
         }
