@@ -321,7 +321,11 @@ impl Hole {
     /// Returns the one-based lines of the hole in its file, without white space at its end.
     pub fn lines(&self, contents: &str) -> RangeInclusive<usize> {
         let index = LineIndex::new(contents);
-        let text = contents[self.start.0..self.end.0].trim_end();
+        // A record of another file is refused by `cut`; here it must not panic.
+        let text = contents
+            .get(self.start.0..self.end.0)
+            .unwrap_or_default()
+            .trim_end();
         index.number(self.start.0)..=index.number(self.start.0 + text.len())
     }
 

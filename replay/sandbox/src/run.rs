@@ -145,7 +145,7 @@ pub(super) struct Session {
     state: WorkerState,
     /// Processor time and peak memory of the largest process, from the first stage's last report.
     used: Option<(Duration, u64)>,
-    /// Where the highest [`StageReport::Counted`] of all runs that share it is kept.
+    /// Highest [`StageReport::Counted`] of all runs that share it; `None` counts none.
     counter: Option<Arc<AtomicUsize>>,
 }
 

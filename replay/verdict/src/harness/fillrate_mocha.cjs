@@ -74,7 +74,7 @@ function narrow(suite, wanted) {
   suite.suites = suite.suites.filter((inner) => inner.total() > 0);
 }
 
-/** How long a process with a failed test may stay after its last test, in milliseconds. */
+/** Time that a process with a failed test may stay after its last test, in milliseconds. */
 const LEAVING_MS = 500;
 
 /** The reporter. */

@@ -162,7 +162,7 @@ impl ProjectRunner {
         Ok(runner)
     }
 
-    /// Counts there the tests that have ended.
+    /// Reports in `ended` the number of tests that have ended in the furthest run.
     pub(crate) fn count_tests(&mut self, ended: &Arc<AtomicUsize>) {
         self.tests_ended = Arc::clone(ended);
     }
