@@ -702,7 +702,8 @@ fn distributions_that_poetry_names_by_folders_are_installed_from_them() {
     let replayed = dir.fillrate(&arguments).exits_with(0);
     assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
     for said in [
-        "  package: shop, which has the most tests, since the top has none that can run\n",
+        "  package: shop, since the top has no tests that can run: of those whose tests can, it has \
+         the most\n",
         "--package scale`",
     ] {
         assert!(replayed.err.contains(said), "{said}: {replayed:#?}");

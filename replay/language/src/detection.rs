@@ -38,10 +38,22 @@ pub struct DetectedProject {
 pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
     let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
     let folder = folder.trim_matches('/');
+    is_listed(folder, &read) || super::python::workspaces::names_others(folder, &read)
+}
+
+/// True if `top` is the innermost folder that holds a package with the others that it is installed
+/// and tested with.
+pub fn is_top_of_workspace(top: &Path, folder: &str) -> bool {
+    let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
+    let folder = folder.trim_matches('/');
+    is_listed(folder, &read) || super::python::workspaces::names_across(folder, &read)
+}
+
+/// True if the top lists the package in a folder.
+fn is_listed(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
     super::java::modules::is_module(folder, &read)
         || super::typescript::workspaces::is_member(folder, &read)
         || super::python::workspaces::is_member(folder, &read)
-        || super::python::workspaces::names_others(folder, &read)
 }
 
 /// True if patterns of folders, as lists of a workspace's packages have them, match a folder; those

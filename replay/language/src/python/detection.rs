@@ -24,17 +24,18 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
         // Its distributions have tests of their own.
         "" if workspaces::is_only_workspace(&read) => None,
         "" => detect_alone(files),
-        folder
-            if workspaces::is_member(folder, &read) || workspaces::names_others(folder, &read) =>
-        {
+        folder => {
+            let is_member = workspaces::is_member(folder, &read);
+            if !is_member && !workspaces::names_others(folder, &read) {
+                return None;
+            }
             let mut found = detect_alone(&files.within(folder))?;
-            if found.test.is_some() && workspaces::is_member(folder, &read) {
+            if is_member && found.test.is_some() {
                 let members = workspaces::imported_members(files, folder);
                 found.environment.requires.extend(members);
             }
             Some(within(folder, found))
         }
-        _ => None,
     }
 }
 

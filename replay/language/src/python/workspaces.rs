@@ -41,18 +41,36 @@ pub fn is_member(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
 
 /// True if the distribution in a folder names others of the repository by their folders.
 pub fn names_others(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
+    !others_of(folder, read).is_empty()
+}
+
+/// True if the distribution in a folder names others of the repository by their folders, and no
+/// folder below the top holds it with all of them. Above that top, its folders name the same
+/// others.
+pub fn names_across(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
+    let first = |path: &str| path.split('/').next().map(str::to_owned);
+    let mut others = others_of(folder, read).into_iter();
+    others.any(|other| first(&other) != first(folder))
+}
+
+/// The folders of the other distributions that the one in a folder names.
+fn others_of(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let own = read(&format!("{folder}/pyproject.toml")).and_then(|text| table(&text));
     let mut named = own.map_or_else(Vec::new, |own| named_folders(&own, true));
     named.extend(listed_folders(&|path| read(&format!("{folder}/{path}"))));
-    let mut others = named.iter().filter_map(|path| joined_path(folder, path));
-    others.any(|other| {
+    let others = named.iter().filter_map(|path| joined_path(folder, path));
+    let others = others.filter(|other| {
         // Neither the folder itself nor one in it; `app2` begins with `app` and is not in it.
         let inside = other.strip_prefix(folder);
         inside.is_none_or(|rest| !rest.is_empty() && !rest.starts_with('/'))
-            && ["pyproject.toml", "setup.py"]
-                .iter()
-                .any(|name| read(&format!("{other}/{name}")).is_some())
-    })
+            && is_distribution(|name| read(&format!("{other}/{name}")).is_some())
+    });
+    others.collect()
+}
+
+/// True if a folder that has a file of a name is that of a distribution.
+pub(super) fn is_distribution(has: impl Fn(&str) -> bool) -> bool {
+    has("pyproject.toml") || has("setup.py")
 }
 
 /// True if a repository's pyproject.toml is that of a workspace and of no distribution.
@@ -184,7 +202,7 @@ pub(super) fn path_requirements(source: &Path, folder: &str) -> Vec<String> {
                 continue;
             };
             let has = |name: &str| source.join(&other).join(name).is_file();
-            if !found.contains(&other) && (has("pyproject.toml") || has("setup.py")) {
+            if !found.contains(&other) && is_distribution(has) {
                 found.push(other.clone());
                 left.push((other, false));
             }
@@ -204,11 +222,12 @@ pub(super) fn path_requirements(source: &Path, folder: &str) -> Vec<String> {
 }
 
 /// The name of the distribution that a pyproject.toml describes.
-fn name_of(pyproject: &toml::Table) -> Option<String> {
-    let project = pyproject.get("project");
-    let poetry = || pyproject.get("tool")?.get("poetry");
-    let name = project.or_else(poetry)?.get("name")?.as_str()?;
-    Some(name.to_owned())
+pub fn name_of(pyproject: &toml::Table) -> Option<String> {
+    let poetry = || pyproject.get("tool")?.get("poetry")?.get("name");
+    let project = pyproject
+        .get("project")
+        .and_then(|project| project.get("name"));
+    Some(project.or_else(poetry)?.as_str()?.to_owned())
 }
 
 /// Requirement files that a distribution may have, beside its metadata.
@@ -367,6 +386,14 @@ mod tests {
         let read = |path: &str| files.read(path);
         assert!(names_others("app", &read) && names_others("core", &read));
         assert!(!names_others("app/inner", &read) && !names_others("none", &read));
+        assert!(names_across("app", &read));
+        // Any folder above the workspace names the same distributions.
+        let (_folder, files) = RepositoryFiles::written(&[
+            ("mono/app/pyproject.toml", &app),
+            ("mono/core/pyproject.toml", &core),
+        ]);
+        let read = |path: &str| files.read(path);
+        assert!(names_others("mono/app", &read) && !names_across("mono/app", &read));
         assert_eq!(required("."), [""; 0]);
     }
 

@@ -3,14 +3,18 @@
 //! The crate `language` recognizes a language's repositories; this module makes the manifest of its
 //! findings.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fillrate_language::detection::{DetectedProject, RepositoryFiles, is_part_of_workspace};
+use fillrate_language::detection::{
+    DetectedProject, RepositoryFiles, is_part_of_workspace, is_top_of_workspace,
+};
 use fillrate_language::environment::Packages;
 use fillrate_language::java;
 use fillrate_language::programs::{self, CHECK_NETWORK};
+use fillrate_language::python;
 use fillrate_language::{LANGUAGES, LanguageSupport};
 
 use super::manifest::{Globs, Manifest, Project, SourcePin, plain_project_name};
@@ -60,7 +64,8 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
         let files = RepositoryFiles::new(&top, paths.collect()).focused(&folder);
         return detect(&files, location, &name, &SourcePin::Path(top));
     }
-    detect_in(&root, location, &folder_name)
+    let files = files_of(&root)?;
+    detect(&files, location, &folder_name, &SourcePin::Path(root))
 }
 
 /// Returns the top of the workspace that a folder is a part of, and the folder relative to it. The
@@ -77,7 +82,7 @@ fn workspace_around(root: &Path) -> Option<(PathBuf, String)> {
             break;
         }
         let folder = root.strip_prefix(top).ok()?.to_str()?;
-        if is_part_of_workspace(top, folder) {
+        if is_top_of_workspace(top, folder) {
             // No `break`: of nested workspaces, the outermost counts.
             found = Some((top.to_owned(), folder.to_owned()));
         }
@@ -85,13 +90,11 @@ fn workspace_around(root: &Path) -> Option<(PathBuf, String)> {
     found
 }
 
-/// Detects the projects in a folder of this machine.
-fn detect_in(root: &Path, location: &Path, name: &str) -> Result<Manifest, CorpusError> {
+/// The files of a folder of this machine.
+fn files_of(root: &Path) -> Result<RepositoryFiles, CorpusError> {
     let entries = tree::kept_entries(root)?;
     let paths = entries.into_iter().map(|entry| entry.path).collect();
-    let files = RepositoryFiles::new(root, paths);
-    let pin = SourcePin::Path(root.to_owned());
-    detect(&files, location, name, &pin)
+    Ok(RepositoryFiles::new(root, paths))
 }
 
 /// Detects the projects of the package in a folder of a repository: together with the others if it
@@ -105,8 +108,11 @@ fn detect_package(
     let root = files.root().join(folder);
     let name = package_name(folder, &root);
     match is_part_of_workspace(files.root(), folder) {
-        true => detect(&files.focused(folder), location, &name, source),
-        false => detect_in(&root, location, &name),
+        true => detect_alone(&files.focused(folder), location, &name, source, &[]),
+        false => {
+            let files = files_of(&root)?;
+            detect_alone(&files, location, &name, &SourcePin::Path(root), &[])
+        }
     }
 }
 
@@ -120,26 +126,26 @@ fn detect_most_tested(
     packages: &[String],
     source: &SourcePin,
 ) -> Option<Manifest> {
-    let counted = packages.iter().map(|folder| {
-        // A test in a package within this one counts for the inner one.
-        let is_inner = |path: &str| {
-            let others = packages.iter().filter(|other| other.len() > folder.len());
-            let mut inside = others.filter_map(|other| path.strip_prefix(other.as_str()));
-            inside.any(|rest| rest.starts_with('/'))
-        };
-        let tests = files.below(folder).filter(|path| is_test(path));
-        (tests.filter(|path| !is_inner(path)).count(), folder)
-    });
-    let mut counted: Vec<(usize, &String)> = counted.filter(|(count, _)| *count > 0).collect();
-    counted.sort_by_key(|(count, folder)| (std::cmp::Reverse(*count), folder.as_str()));
-    counted.into_iter().take(LOOKED_AT).find_map(|(_, folder)| {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in files.paths().filter(|path| is_test(path)) {
+        let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+        // A test counts for the innermost package that it is in.
+        let owner = folders.filter(|folder| packages.iter().any(|package| package == folder));
+        if let Some(owner) = owner.last() {
+            *counts.entry(owner).or_default() += 1;
+        }
+    }
+    let mut counted: Vec<(&str, usize)> = counts.into_iter().collect();
+    counted.sort_by_key(|(folder, count)| (std::cmp::Reverse(*count), *folder));
+    counted.into_iter().take(LOOKED_AT).find_map(|(folder, _)| {
         let mut found = detect_package(files, location, folder, source).ok()?;
-        let is_tested = found.projects.iter().any(|project| project.test.is_some());
+        let is_tested = has_tests(&found);
         let (_, findings) = found.findings.first_mut().filter(|_| is_tested)?;
         findings.insert(
             0,
             format!(
-                "package: {folder}, which has the most tests, since the top has none that can run"
+                "package: {folder}, since the top has no tests that can run: of those whose tests \
+                 can, it has the most"
             ),
         );
         Some(found)
@@ -223,13 +229,7 @@ pub(super) fn locate_package(
 /// Returns the name of a package in its metadata, or else its folder's.
 fn package_name(folder: &str, root: &Path) -> String {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).ok();
-    let python = || {
-        let text = read("pyproject.toml")?;
-        let table: toml::Table = text.parse().ok()?;
-        let poetry = || table.get("tool")?.get("poetry")?.get("name");
-        let project = table.get("project").and_then(|project| project.get("name"));
-        Some(project.or_else(poetry)?.as_str()?.to_owned())
-    };
+    let python = || python::workspaces::name_of(&read("pyproject.toml")?.parse().ok()?);
     let node = || {
         let package: serde_json::Value = serde_json::from_str(&read("package.json")?).ok()?;
         Some(package.get("name")?.as_str()?.to_owned())
@@ -392,12 +392,45 @@ fn resolve_revision(
         })
 }
 
-/// One project for each language that has tests, or else for the first that has sources.
+/// One project for each language that has tests, or else those of the package with the most tests,
+/// or else one for the first language that has sources.
 fn detect(
     files: &RepositoryFiles,
     location: &Path,
     name: &str,
     source: &SourcePin,
+) -> Result<Manifest, CorpusError> {
+    let packages = match files.focus() {
+        "" => inner_packages(files),
+        _ => Vec::new(),
+    };
+    let alone = detect_alone(files, location, name, source, &packages);
+    if alone.as_ref().is_ok_and(has_tests) {
+        return alone;
+    }
+    let Some(mut found) = detect_most_tested(files, location, &packages, source) else {
+        return alone;
+    };
+    if let Some((_, findings)) = found.findings.first_mut().filter(|_| packages.len() > 1) {
+        findings.push(own_commands(location, &packages));
+    }
+    Ok(found)
+}
+
+/// True if a project of a manifest has tests.
+fn has_tests(manifest: &Manifest) -> bool {
+    let mut projects = manifest.projects.iter();
+    projects.any(|project| project.test.is_some())
+}
+
+/// One project for each language that has tests, or else for the first that has sources. `packages`
+/// are the folders below that are packages by themselves.
+fn detect_alone(
+    files: &RepositoryFiles,
+    location: &Path,
+    name: &str,
+    source: &SourcePin,
+    packages: &[String],
 ) -> Result<Manifest, CorpusError> {
     let mut detected: Vec<(&'static LanguageSupport, DetectedProject)> = LANGUAGES
         .into_iter()
@@ -408,19 +441,7 @@ fn detect(
     } else {
         detected.truncate(1);
     }
-    let packages = match files.focus() {
-        "" => inner_packages(files),
-        _ => Vec::new(),
-    };
-    let commands = own_commands(location, &packages);
-    if detected.iter().all(|(_, found)| found.test.is_none())
-        && let Some(mut found) = detect_most_tested(files, location, &packages, source)
-    {
-        if let Some((_, findings)) = found.findings.first_mut().filter(|_| packages.len() > 1) {
-            findings.push(commands);
-        }
-        return Ok(found);
-    }
+    let commands = own_commands(location, packages);
     if detected.is_empty() && !packages.is_empty() {
         return Err(CorpusError::unusable(
             &location.display().to_string(),
