@@ -465,6 +465,7 @@ mod tests {
         for import in [
             "import bus from '..';\nimport './kit';\n",
             "require(\"bus\")",
+            "import { other } from '../dist/other.js'",
         ] {
             let found = found(import, package);
             assert_eq!(found.test, None, "{import}");
@@ -477,6 +478,13 @@ mod tests {
         assert!(found("'.'.split('.')", package).test.is_some());
         let mapped = package.replace("mocha test", "vitest --config a --alias x");
         assert!(found("import bus from '..'", &mapped).test.is_some());
+        // It is compiled beside its source, which the tests' framework finds.
+        let beside = package.replace("dist/bus.js", "src/index.js");
+        assert!(
+            found("import bus from '../src/index'", &beside)
+                .test
+                .is_some()
+        );
         let source = package.replace("dist/bus.js", "src/index.ts");
         assert!(found("import bus from '..'", &source).test.is_some());
     }

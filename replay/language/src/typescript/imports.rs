@@ -71,7 +71,7 @@ pub(super) fn source(
 
 /// Returns the file that a relative path of an import leads to:
 /// <https://www.typescriptlang.org/docs/handbook/modules/reference.html#file-extension-substitution>
-fn find_script(path: &str, from: &str, files: &BTreeSet<&str>) -> Option<String> {
+pub(super) fn find_script(path: &str, from: &str, files: &BTreeSet<&str>) -> Option<String> {
     let relative = path == "."
         || path == ".."
         || ["./", "../"]

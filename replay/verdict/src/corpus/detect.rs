@@ -128,10 +128,10 @@ fn detect_most_tested(
 ) -> Option<Manifest> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for path in files.paths().filter(|path| is_test(path)) {
-        let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
         // A test counts for the innermost package that it is in.
-        let owner = folders.filter(|folder| packages.iter().any(|package| package == folder));
-        if let Some(owner) = owner.last() {
+        let mut folders = path.rmatch_indices('/').map(|(end, _)| &path[..end]);
+        let owner = folders.find(|folder| packages.iter().any(|package| package == folder));
+        if let Some(owner) = owner {
             *counts.entry(owner).or_default() += 1;
         }
     }

@@ -1,12 +1,13 @@
 //! Runner that a package.json uses for its tests, and its arguments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::super::detection::RepositoryFiles;
-use super::super::super::imports::joined_path;
+use super::super::super::imports::{joined_path, parent};
 use super::super::super::runner::{RunnerName, TestSettings};
 use super::Package;
 use super::command::{ScriptCommand, commands, program_name, steps};
+use crate::typescript::imports::find_script;
 use crate::typescript::workspaces::built_entry;
 
 /// The tests of a repository.
@@ -260,24 +261,27 @@ impl ScriptTests {
         let name = package.text("name").unwrap_or_default();
         let tests: Vec<&str> = files.paths().filter(|path| is_test(path)).collect();
         let mut imports_build = false;
+        let all: BTreeSet<&str> = files.paths().collect();
         for path in &tests {
             let text = files.read(path).unwrap_or_default();
-            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             for imported in imported(&text) {
-                let Some(other) = imported
-                    .starts_with('.')
-                    .then(|| joined_path(folder, imported))
-                else {
+                if !imported.starts_with('.') {
                     imports_build |= imported == name;
                     continue;
-                };
-                let other = other.unwrap_or_default();
-                // A test may name the folder of the entry, or the entry without its ending.
-                if other.is_empty() || entry.starts_with(&other) {
+                }
+                let other = joined_path(parent(path), imported).unwrap_or_default();
+                // The package's folder stands for its entry.
+                if other.is_empty() {
                     imports_build = true;
-                // A test that imports any source of its own sees a change without a build.
-                } else if !is_test(&format!("{other}.ts")) {
-                    return None;
+                    continue;
+                }
+                let found = find_script(imported, path, &all).or_else(|| script_at(files, &other));
+                match found {
+                    Some(found) if is_test(&found) => {}
+                    // A test that imports any source of its own sees a change without a build.
+                    Some(_) => return None,
+                    // What is no script is data; what the repository lacks, a build writes.
+                    None => imports_build |= !files.has(&other),
                 }
             }
         }
@@ -474,7 +478,7 @@ fn uses_node_test(files: &RepositoryFiles, path: &str) -> bool {
     while let Some(path) = found.get(at).cloned() {
         at += 1;
         let text = files.read(&path).unwrap_or_default();
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = parent(&path);
         for name in imported(&text) {
             if name == "node:test" {
                 return true;
