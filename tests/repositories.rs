@@ -708,6 +708,14 @@ fn distributions_that_poetry_names_by_folders_are_installed_from_them() {
     ] {
         assert!(replayed.err.contains(said), "{said}: {replayed:#?}");
     }
+    // The environment holds the code of the others, so it is made anew for other code.
+    dir.write(
+        "market/kit/fillrate_kit/__init__.py",
+        "def near(a, b):\n    return False\n",
+    );
+    let arguments = ["replay", &market, "--model", "reference", "--out", "again"];
+    let replayed = dir.fillrate(&arguments);
+    assert!(!replayed.out.contains("outcomes: passed "), "{replayed:#?}");
 }
 
 #[test]

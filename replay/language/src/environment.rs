@@ -60,6 +60,12 @@ pub trait PackageManager: Sync {
         false
     }
 
+    /// Returns the folders of a repository whose files an environment holds as they are, so that
+    /// any of them affects the result of installing.
+    fn installed_folders(&self, _source: &Path, _packages: &Packages) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the first of a repository's requirements whose package has a module.
     fn provider(&self, _requirements: &[String], _module: &str) -> Option<String> {
         None

@@ -11,11 +11,12 @@ use std::process::Command;
 use self::groups::{distribution, normalise};
 use super::super::environment::{
     EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
-    PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested, stays_inside,
+    PackageManager, Packages, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
+    stays_inside,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
 use super::detection::provider;
-use super::workspaces::{path_requirements, siblings};
+use super::workspaces::{named_by_folder, path_requirements, siblings};
 
 /// The oldest Python that works, as (major, minor).
 const OLDEST_PYTHON: (u32, u32) = (3, 9);
@@ -114,6 +115,16 @@ impl PackageManager for Pip {
         let name = path.rsplit('/').next().unwrap_or(path);
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
         METADATA.contains(&name) || ending.is_some_and(|ending| NATIVE.contains(&ending))
+    }
+
+    /// The other distributions of the repository; the project's own modules are taken out again.
+    fn installed_folders(&self, source: &Path, packages: &Packages) -> Vec<String> {
+        let Some(folder) = &packages.install else {
+            return Vec::new();
+        };
+        let mut folders = siblings(source, folder, &packages.requires);
+        folders.extend(named_by_folder(source, folder));
+        folders
     }
 
     fn provider(&self, requirements: &[String], module: &str) -> Option<String> {

@@ -181,21 +181,31 @@ fn requirements(pyproject: &toml::Table) -> Vec<String> {
 /// directly or not, as requirements: `NAME @ file://…`, as Poetry's own builds name them.
 pub(super) fn path_requirements(source: &Path, folder: &str) -> Vec<String> {
     let source = source.canonicalize().unwrap_or_else(|_| source.to_owned());
-    let read = |folder: &str| {
-        let text = std::fs::read_to_string(source.join(folder).join("pyproject.toml"));
-        text.ok().and_then(|text| table(&text)).unwrap_or_default()
+    let requirement = |folder: String| {
+        let path = source.join(&folder).display().to_string();
+        match name_of(&metadata(&source, &folder)) {
+            // A blank ends the address of a requirement.
+            Some(name) => format!("{name} @ file://{}", path.replace(' ', "%20")),
+            // The metadata of `setup.py` are known only when it runs, so the installer finds the
+            // name.
+            None => path,
+        }
     };
-    let listed = |folder: &str, path: &str| {
-        let path = source.join(folder).join(path);
-        std::fs::read_to_string(path).ok()
-    };
+    let folders = named_by_folder(&source, folder).into_iter();
+    folders.map(requirement).collect()
+}
+
+/// Returns the folders of the distributions of the repository that the one in a folder names by
+/// their folders, directly or not.
+pub(super) fn named_by_folder(source: &Path, folder: &str) -> Vec<String> {
     let own = joined_path("", folder).unwrap_or_default();
     let mut found: Vec<String> = Vec::new();
     let mut left = vec![(own.clone(), true)];
     while let Some((folder, is_own)) = left.pop() {
-        let mut named = named_folders(&read(&folder), is_own);
+        let mut named = named_folders(&metadata(source, &folder), is_own);
         if is_own {
-            named.extend(listed_folders(&|path| listed(&folder, path)));
+            let read = |path: &str| std::fs::read_to_string(source.join(&folder).join(path)).ok();
+            named.extend(listed_folders(&read));
         }
         for path in named {
             let Some(other) = joined_path(&folder, &path).filter(|other| *other != own) else {
@@ -208,17 +218,13 @@ pub(super) fn path_requirements(source: &Path, folder: &str) -> Vec<String> {
             }
         }
     }
-    let requirements = found.iter().map(|folder| {
-        let path = source.join(folder).display().to_string();
-        match name_of(&read(folder)) {
-            // A blank ends the address of a requirement.
-            Some(name) => format!("{name} @ file://{}", path.replace(' ', "%20")),
-            // The metadata of `setup.py` are known only when it runs, so the installer finds the
-            // name.
-            None => path,
-        }
-    });
-    requirements.collect()
+    found
+}
+
+/// The pyproject.toml in a folder; empty if there is none.
+fn metadata(source: &Path, folder: &str) -> toml::Table {
+    let text = std::fs::read_to_string(source.join(folder).join("pyproject.toml"));
+    text.ok().and_then(|text| table(&text)).unwrap_or_default()
 }
 
 /// The name of the distribution that a pyproject.toml describes.

@@ -218,7 +218,14 @@ fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, Corpus
     }
     if packages.install.is_some() || manager.compiles_project() {
         let mut inputs = tree::entries(source)?;
-        inputs.retain(|entry| manager.is_build_input(&entry.path));
+        let installed = manager.installed_folders(source, packages);
+        let is_installed = |path: &str| {
+            let mut within = installed
+                .iter()
+                .filter_map(|folder| path.strip_prefix(&**folder));
+            within.any(|rest| rest.starts_with('/'))
+        };
+        inputs.retain(|entry| manager.is_build_input(&entry.path) || is_installed(&entry.path));
         let folder = packages.install.as_deref().unwrap_or_default();
         parts.push(format!("install {folder}"));
         // Of two modules of one build, each is compiled for itself.
