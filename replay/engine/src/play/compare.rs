@@ -132,6 +132,7 @@ fn play(
 ) -> Result<ComparisonOutcome, PlayError> {
     let (plan, listener) = (prepared.plan, prepared.listener);
     let holes = prepared.holes;
+    let began = Instant::now();
     let subjects = prepared.into_replays()?;
     let mut orders = match comparison {
         Some(comparison) => questions(subjects.len(), comparison.within_ms),
@@ -141,6 +142,7 @@ fn play(
     let mut player = BatchPlayer::new(&subjects, listener, jobs, plan.connections, holes)?;
     let played = play_batches(&mut player, comparison, &mut orders, holes);
     drop(player);
+    let wall = began.elapsed();
     let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
     let mut runs = Vec::new();
     for PlayedSubject { title, replay, .. } in subjects {
@@ -152,7 +154,7 @@ fn play(
             Ok(_) => Ok(()),
             Err(error) => Err(PlayError::Refused(error.to_string())),
         };
-        let run = match replay.finish(outcome, usize::from(played.is_ok())) {
+        let run = match replay.finish(outcome, usize::from(played.is_ok()), wall) {
             Ok(run) => run,
             // The other runs keep what they have, too.
             Err(_) if played.is_err() => continue,
