@@ -145,6 +145,7 @@ fn play(
     let wall = began.elapsed();
     let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
     let mut runs = Vec::new();
+    let mut failed = None;
     for PlayedSubject { title, replay, .. } in subjects {
         // A comparison that stopped early lacks attempts, and its runs must not count as finished.
         let has_all = replay.missing_jobs(holes)?.is_empty();
@@ -162,22 +163,33 @@ fn play(
         };
         // Typings that were never begun because a model was decided are no failures.
         let typings = run.typings()?.len().min(policies * holes.len());
-        let is_complete = is_complete(&run, typings)?;
-        match is_complete && has_all {
-            true => run.set_finished()?,
-            false => run.write_segment()?,
+        let is_complete = is_complete(&run, typings);
+        let written = match is_complete {
+            Ok(true) if has_all => run.set_finished(),
+            _ => run.write_segment(),
+        };
+        match PlayError::first_of(is_complete, written) {
+            Ok(is_complete) => runs.push(ReplayedRun {
+                title,
+                run,
+                is_complete,
+            }),
+            // The other runs keep what they have, too, so the first error is returned last.
+            Err(error) => {
+                failed.get_or_insert(error);
+            }
         }
-        runs.push(ReplayedRun {
-            title,
-            run,
-            is_complete,
-        });
+    }
+    // The error of playing is the cause of others.
+    let ending = played?;
+    if let Some(error) = failed {
+        return Err(error);
     }
     Ok(ComparisonOutcome {
         runs,
         absent: Vec::new(),
         orders,
-        ending: played?,
+        ending,
         holes: holes.len(),
     })
 }

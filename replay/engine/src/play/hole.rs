@@ -264,8 +264,8 @@ impl<'a> SubjectReplay<'a> {
             workspace: worker.write_cut_file(site.project, hole, &cut)?,
         };
         let done = work(worker, &session);
-        worker.restore_file(site.project, hole)?;
-        done
+        let restored = worker.restore_file(site.project, hole);
+        PlayError::first_of(done, restored)
     }
 
     /// Runs the sessions of one hole: one for its samples, one for each policy.

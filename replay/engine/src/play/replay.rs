@@ -180,12 +180,12 @@ impl<'a> PreparedReplay<'a> {
             let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
             let is_complete = is_complete(&run, policies * holes.len());
             // An incomplete part is kept too.
-            match is_complete {
-                Ok(true) => run.set_finished()?,
-                _ => run.write_segment()?,
-            }
+            let written = match is_complete {
+                Ok(true) => run.set_finished(),
+                _ => run.write_segment(),
+            };
             // An error is returned only after the part is written.
-            is_complete?;
+            PlayError::first_of(is_complete, written)?;
             runs.push(ReplayedRun {
                 title,
                 is_complete: run.is_finished()?,
