@@ -24,6 +24,7 @@ use super::replay::{
     PlayedSubject, PreparedReplay, ReplayPlan, ReplayedRun, is_complete, with_prepared,
 };
 use super::schedule::{HoleJob, MissingSample};
+use super::subject::ModelUnderTest;
 use super::worker::ReplayWorker;
 use crate::developer::CompletionReply;
 use crate::store::{Attempt, Run};
@@ -95,12 +96,28 @@ const BATCH: usize = 8;
 /// models, it plays these.
 ///
 /// # Errors
-/// As [`replay::run`](super::replay::run).
+/// As [`replay::run`](super::replay::run). Passes within a time are compared, and a model has no
+/// latency.
 pub fn run(plan: &ComparisonPlan, listener: &dyn Listener) -> Result<ComparisonOutcome, PlayError> {
+    if plan.within_ms.is_some() {
+        // Before projects are prepared and models are asked, which takes long.
+        check_latencies(&ModelUnderTest::load_all(&plan.replay.subjects())?)?;
+    }
     let (played, absent) = with_prepared(&plan.replay, listener, |prepared| {
         play(prepared, Some(plan))
     })?;
     Ok(ComparisonOutcome { absent, ..played })
+}
+
+/// Refuses models whose completions are recorded, whatever names them, since they have no latency.
+fn check_latencies(models: &[ModelUnderTest]) -> Result<(), PlayError> {
+    match models.iter().find(|model| !model.has_latency()) {
+        Some(model) => Err(PlayError::Refused(format!(
+            "--within compares latencies, and {} has none, because its completions are recorded;              leave one of them out",
+            model.label().unwrap_or(&model.name)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Plays all models on all holes, interleaved.
