@@ -362,7 +362,10 @@ impl MergedParts {
     fn describe(&mut self, header: SegmentHeader) {
         self.corpus.extend(header.corpus);
         self.tests.extend(header.tests);
-        self.developer_settings = self.developer_settings.take().or(header.developer_settings);
+        // Parts may estimate other policies. Their JSON decides, as the order of parts must not.
+        let known = self.developer_settings.take();
+        let settings = known.into_iter().chain(header.developer_settings);
+        self.developer_settings = settings.min_by_key(json);
         for machine in header.machines {
             self.machines.insert(json(&machine), machine);
         }
