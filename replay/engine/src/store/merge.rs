@@ -22,7 +22,7 @@ use super::segment::{Segment, SegmentHeader, SegmentRow, segments_in};
 use super::{
     ADD_ATTEMPT, ADD_AUDIT, ADD_TYPING, Attempt, AuditRecord, DeveloperSettings, FILE_NAME,
     Machine, Partition, ProjectState, ProjectStatus, SCHEMA, StoreError, TABLES, TypingAttempt,
-    first_difference,
+    first_difference, united_identity,
 };
 
 /// The parts of one run, read and checked.
@@ -271,15 +271,15 @@ impl MergedParts {
         segment: &Segment,
         header: SegmentHeader,
     ) -> Result<(), StoreError> {
-        if header.identity != self.identity {
-            return Err(StoreError::Unmergeable(format!(
+        self.identity = united_identity(&self.identity, &header.identity).ok_or_else(|| {
+            StoreError::Unmergeable(format!(
                 "the parts are of different runs: {} of {} differs from {}; name the parts of one \
                  run",
                 first_difference(&self.identity, &header.identity),
                 path.display(),
                 self.segments[0].display(),
-            )));
-        }
+            ))
+        })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         self.finished.add(name.into_owned(), &header);
         let number = u32::try_from(self.segments.len()).unwrap_or(u32::MAX);

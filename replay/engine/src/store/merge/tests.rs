@@ -365,3 +365,35 @@ fn order_of_parts_does_not_decide_over_developer_settings() {
     assert!(settings[0].is_some());
     assert_eq!(settings[0], settings[1]);
 }
+
+#[test]
+fn part_that_lacks_a_project_is_merged_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = |part: u32, other: serde_json::Value, status: ProjectStatus| {
+        let partition = Partition::new(part, 2).unwrap();
+        let projects = json!({"demo": "1", "other": other});
+        let identity = json!({"model": "embedded", "projects": projects});
+        let run = Run::begin_part(folder.path(), partition, &identity).unwrap();
+        run.set_project("demo", &state(ProjectStatus::Ready))
+            .unwrap();
+        run.set_project("other", &state(status)).unwrap();
+        run.set_finished().unwrap();
+    };
+    let missing = || -> Vec<String> {
+        let parts = MergedParts::read(&[folder.path().to_owned()]).unwrap();
+        parts.missing().iter().map(MissingPart::to_string).collect()
+    };
+    begin(1, json!(null), ProjectStatus::Failed);
+    begin(2, json!("2"), ProjectStatus::Ready);
+    assert_eq!(
+        missing(),
+        ["1/2: its machine left out the project `other`, which other machines have"]
+    );
+    // The part is run again where the project can be prepared.
+    begin(1, json!("2"), ProjectStatus::Ready);
+    assert_eq!(missing(), [""; 0]);
+    let out = folder.path().join("run");
+    merged(&[folder.path().to_owned()], &out);
+    let identity = Run::open(&out).unwrap().identity().unwrap();
+    assert_eq!(identity["projects"], json!({"demo": "1", "other": "2"}));
+}
