@@ -285,7 +285,7 @@ pub fn run(
         if open == 0 {
             break;
         }
-        // =|One answered request is enough: later failures don't discard tests that were written.
+        // One answered request is enough: later failures don't discard tests that were written.
         answered |= augmentation.ask_and_judge(number)? < open;
     }
     if !answered {

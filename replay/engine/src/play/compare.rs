@@ -495,7 +495,7 @@ pub fn passes_by_hole(
     let mut by_hole: BTreeMap<&str, Vec<(f64, Option<f64>)>> = BTreeMap::new();
     let counted = attempts
         .iter()
-        // attempt||A repair round exists only where the first completion failed, so it would bias
+        // A repair round exists only where the first completion failed, so it would bias
         // the rate.
         .filter(|attempt| attempt.repair_round == 0 && attempt.verdict.outcome.is_evidence());
     for attempt in counted {
