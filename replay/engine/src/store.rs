@@ -807,6 +807,11 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn set_project(&self, name: &str, state: &ProjectState) -> Result<(), StoreError> {
+        let is_ready = |state: &ProjectState| state.status == ProjectStatus::Ready;
+        // A resumed run keeps the attempts of a project that is absent now, so it stays ready.
+        if !is_ready(state) && self.projects()?.get(name).is_some_and(is_ready) {
+            return Ok(());
+        }
         self.put(
             "INSERT OR REPLACE INTO projects VALUES (?1, ?2)",
             name,
@@ -1165,6 +1170,29 @@ mod tests {
             let error = begin(other).err().expect("the identity differs");
             assert!(error.to_string().contains("`projects` differs"), "{error}");
         }
+    }
+
+    #[test]
+    fn project_that_was_ready_stays_ready() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &json!({})).expect("the folder is empty");
+        let statuses = [
+            ProjectStatus::Failed,
+            ProjectStatus::Ready,
+            ProjectStatus::LeftOut,
+        ];
+        let after = statuses.map(|status| {
+            let state = ProjectState {
+                language: "python".into(),
+                status,
+                reason: None,
+                mined: None,
+            };
+            run.set_project("demo", &state).expect("there is room");
+            run.projects().expect("they can be read")["demo"].status
+        });
+        let ready = ProjectStatus::Ready;
+        assert_eq!(after, [ProjectStatus::Failed, ready, ready]);
     }
 
     #[test]
