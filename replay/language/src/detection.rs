@@ -73,6 +73,19 @@ pub(super) fn matches_folder(patterns: &[String], folder: &str) -> bool {
     globs.is_ok_and(|globs| globs.matched(folder, true).is_ignore())
 }
 
+/// True if a pattern matches a whole name. The pattern has at most two `*`, which match any text,
+/// and the second is its end.
+pub(super) fn matches_name(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return name == pattern;
+    };
+    name.strip_prefix(start)
+        .is_some_and(|name| match rest.strip_suffix('*') {
+            Some(middle) => name.contains(middle),
+            None => name.ends_with(rest),
+        })
+}
+
 /// Returns globs of a folder's files as globs of the repository's.
 pub(super) fn globs_within(folder: &str, globs: Vec<String>) -> Vec<String> {
     if folder.is_empty() {
@@ -258,6 +271,22 @@ mod tests {
             for other in ["i.js", "ab.py", "acpy", "(x)/a/b.ts", "whats!.js"] {
                 assert!(!globs.matched(other, false).is_ignore(), "{glob} {other}");
             }
+        }
+    }
+
+    #[test]
+    fn patterns_of_names_match_whole_names() {
+        for (pattern, name, expected) in [
+            ("tests", "tests", true),
+            ("tests", "tests2", false),
+            ("*_test.go", "a_test.go", true),
+            ("*_test.go", "a_test.gox", false),
+            ("test_*.py", "test_a.py", true),
+            ("test_*.py", "a_test_a.py", false),
+            ("*.test.*", "a.test.ts", true),
+            ("*.test.*", "a.tests.ts", false),
+        ] {
+            assert_eq!(matches_name(pattern, name), expected, "{pattern} {name}");
         }
     }
 
