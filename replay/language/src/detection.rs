@@ -38,7 +38,7 @@ pub struct DetectedProject {
 pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
     let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
     let folder = folder.trim_matches('/');
-    is_listed(folder, &read) || super::python::workspaces::names_others(folder, &read)
+    is_listed(folder, &read) || super::python::workspaces::names_others(top, folder)
 }
 
 /// True if `top` is the innermost folder that holds a package with the others that it is installed
@@ -46,7 +46,7 @@ pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
 pub fn is_top_of_workspace(top: &Path, folder: &str) -> bool {
     let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
     let folder = folder.trim_matches('/');
-    is_listed(folder, &read) || super::python::workspaces::names_across(folder, &read)
+    is_listed(folder, &read) || super::python::workspaces::names_across(top, folder)
 }
 
 /// True if the top lists the package in a folder.
