@@ -15,7 +15,7 @@ use super::workspaces;
 use imported::imported_requirements;
 use layout::PythonLayout;
 use metadata::Metadata;
-use tests_found::PythonTests;
+use tests_found::{OF_DISTRIBUTIONS, PythonTests};
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
@@ -98,7 +98,11 @@ fn detect_alone(files: &RepositoryFiles) -> Option<DetectedProject> {
             Some(tests.settings(&layout))
         }
         Err(reason) => {
-            findings.push(tests_not_run(reason));
+            let advice = match reason {
+                OF_DISTRIBUTIONS => "; replay one of them with `--package`",
+                _ => "",
+            };
+            findings.push(tests_not_run(reason) + advice);
             None
         }
     };
@@ -412,6 +416,17 @@ mod tests {
         "pyproject.toml",
         "[project]\nname = \"shop\"\n[project.optional-dependencies]\nfull = [\"rich\"]\n",
     );
+
+    #[test]
+    fn tests_of_distributions_below_the_top_are_not_run_and_advice_is_given() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            ("tools.py", ""),
+            ("libs/a/pyproject.toml", "[project]\nname = 'a'\n"),
+            ("libs/a/test_a.py", "def test_a():\n    pass\n"),
+        ]);
+        let project = detect(&files).expect("it has sources");
+        insta::assert_snapshot!(project.findings[1], @"tests: each belongs to a distribution below the top, so holes are chosen by syntax and scored by text; replay one of them with `--package`");
+    }
 
     #[test]
     fn extras_of_requirement_files_are_installed() {

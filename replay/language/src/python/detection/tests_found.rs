@@ -31,7 +31,7 @@ const OTHER_PATTERNS: [&str; 4] = ["test*.py", "*_test.py", "*_tests.py", "tests
 
 /// Reason why no tests are run.
 pub(super) const NO_TESTS: &str = "none were found";
-const OF_DISTRIBUTIONS: &str = "each belongs to a distribution below the top";
+pub(super) const OF_DISTRIBUTIONS: &str = "each belongs to a distribution below the top";
 const ONLY_DOCTESTS: &str = "the settings of pytest name only examples in documentation, which \
                              stand in the files that holes are cut into and prove nothing about \
                              them";
