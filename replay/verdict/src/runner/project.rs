@@ -17,7 +17,7 @@ use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
 use crate::corpus::{CorpusError, Prepared};
 use crate::error::VerdictError;
-use crate::judged_code::ChangedFile;
+use crate::judged_code::FileContents;
 use crate::outcome::Evidence;
 
 /// Runs the tests of one project.
@@ -43,7 +43,7 @@ const TEST_MARK: &str = "\"event\":\"test\",";
 #[derive(Clone)]
 pub(crate) struct TestRun<'a> {
     /// Changed or new files.
-    pub(crate) replaced: &'a [ChangedFile<'a>],
+    pub(crate) replaced: &'a [FileContents<'a>],
     /// The tests to run; `None` selects all.
     pub(crate) select: Option<&'a [&'a str]>,
     /// The files whose lines are recorded by test; `None` disables recording.
@@ -60,7 +60,7 @@ pub(crate) struct TestRun<'a> {
 impl<'a> TestRun<'a> {
     /// A run of some tests to their end, without coverage.
     pub(crate) fn new(
-        replaced: &'a [ChangedFile<'a>],
+        replaced: &'a [FileContents<'a>],
         select: &'a [&'a str],
         limits: Limits,
     ) -> Self {
@@ -333,7 +333,7 @@ impl ProjectRunner {
                 project: self.prepared.project.name.clone(),
                 reason: error.to_string(),
             })?;
-        for ChangedFile { path, contents } in run.replaced {
+        for FileContents { path, contents } in run.replaced {
             let path = copy.join(path);
             let time = path.metadata().and_then(|metadata| metadata.modified());
             std::fs::write(&path, contents).map_err(cache_error)?;
