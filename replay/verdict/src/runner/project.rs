@@ -126,6 +126,7 @@ impl ProjectRunner {
             project: prepared.project.name.clone(),
             reason,
         };
+        let unreadable = |error: CorpusError| not_runnable(error.to_string());
         let Some(test) = &prepared.project.test else {
             return Err(not_runnable("it has none".to_owned()));
         };
@@ -142,19 +143,21 @@ impl ProjectRunner {
                 path.display()
             )));
         }
-        let mut excluded = prepared
-            .excluded_files()
-            .map_err(|error: CorpusError| not_runnable(error.to_string()))?;
         // A file that is not compiled with the others can't break them, so it needs no argument.
-        excluded.retain(|path| framework.compiles(path));
+        let excluded = match framework.compiled_ending() {
+            Some(ending) => {
+                let mut excluded = prepared.excluded_files().map_err(unreadable)?;
+                excluded.retain(|path| path.ends_with(ending));
+                excluded
+            }
+            None => Vec::new(),
+        };
         let mut runner = Self {
             prepared: prepared.clone(),
             test: test.clone(),
             scripts: write_scripts(framework.scripts(), cache)?,
             framework,
-            guarded: prepared
-                .other_files()
-                .map_err(|error: CorpusError| not_runnable(error.to_string()))?,
+            guarded: prepared.other_files().map_err(unreadable)?,
             left_out: Vec::new(),
             tests_ended: Arc::default(),
         };
