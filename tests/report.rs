@@ -410,7 +410,7 @@ fn five_questions_take_two_clicks_at_most() {
     says("answer", "No difference shown");
     says(
         "answer",
-        "pass@1 differs by +33.3 points [−36.5, +77.3], n 12 in 6",
+        "pass@1 of beta minus that of alpha is +33.3 points [−36.5, +77.3], n 12 in 6 files",
     );
     // Where do they differ? Show me such a hole.
     says("flips", "Passes more often with “beta”: 12 holes");
