@@ -169,7 +169,7 @@ fn compare(
         .map(|run| run.title.as_str())
         .collect();
     if !incomplete.is_empty() {
-        eprintln!(
+        note!(
             "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command to \
              repeat them",
             incomplete.join(", ")
