@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fillrate_engine::play::events::{Event, Listener, Phase, PreparationStep};
 use fillrate_verdict::missing::{missing_advice, missing_modules};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use parking_lot::Mutex;
 /// The listener for people: a bar on a terminal, plain lines elsewhere.
 pub(super) fn listener() -> Box<dyn Listener + Send> {
@@ -38,7 +38,17 @@ impl Listener for ProgressBarListener {
                     if bar.length().is_none()
                         && let Ok(style) = ProgressStyle::with_template(BAR)
                     {
-                        bar.set_style(style);
+                        // A resumed phase begins with work done earlier, as in plain lines.
+                        let (began, before) = (Instant::now(), *done);
+                        let left = move |state: &ProgressState, to: &mut dyn std::fmt::Write| {
+                            let done = usize::try_from(state.pos()).unwrap_or(usize::MAX);
+                            let all = usize::try_from(state.len().unwrap_or_default());
+                            let left = all.unwrap_or(usize::MAX).saturating_sub(done);
+                            let done = done.saturating_sub(before);
+                            // Nobody reads the fault of a bar.
+                            let _ = to.write_str(&time_left(began.elapsed(), done, left));
+                        };
+                        bar.set_style(style.with_key("left", left));
                     }
                     bar.set_length(*total as u64);
                     bar.set_position(*done as u64);
@@ -52,8 +62,8 @@ impl Listener for ProgressBarListener {
             _ => {
                 if let Some(message) = message(event) {
                     match &*bar {
-                        Some(bar) => bar.println(message),
-                        None => eprintln!("{message}"),
+                        Some(bar) => bar.println(super::plain_message(&message)),
+                        None => note!("{message}"),
                     }
                 }
             }
@@ -62,7 +72,7 @@ impl Listener for ProgressBarListener {
 }
 
 /// The bar of a phase whose length is known.
-const BAR: &str = "{prefix:>28} {wide_bar} {pos}/{len} {elapsed} elapsed, about {eta} left";
+const BAR: &str = "{prefix:>28} {wide_bar} {pos}/{len} {elapsed} elapsed{left}";
 
 fn new_bar(title: String) -> ProgressBar {
     // Without a length until the first progress, because a bar of length 0 is drawn full.
@@ -114,13 +124,13 @@ impl Listener for PlainLineListener {
                 if due {
                     let title = title(*phase, subject.as_deref());
                     let so_far = time_so_far(began.elapsed());
-                    eprintln!("{title}: {done}/{total}{so_far}{left}");
+                    note!("{title}: {done}/{total}{so_far}{left}");
                     *last = Some((Instant::now(), *done));
                 }
             }
             _ => {
                 if let Some(message) = message(event) {
-                    eprintln!("{message}");
+                    note!("{message}");
                 }
             }
         }
@@ -233,11 +243,11 @@ fn estimate(project: &str, tests: usize, seconds: f64, meanwhile: bool) -> Optio
     }
     let minutes = (seconds * OTHER_RUNS / 60.0).ceil();
     let rest = match meanwhile {
-        true => "the others are made while holes are chosen and replayed",
-        false => "the others are made now",
+        true => "the other runs are made while holes are chosen and replayed",
+        false => "the other runs are made now",
     };
     Some(format!(
-        "{project}: {tests} tests, {seconds:.0} s a run; {rest}, about {minutes} min"
+        "{project}: {tests} tests, {seconds:.0} s a run; {rest}, in about {minutes} min"
     ))
 }
 
