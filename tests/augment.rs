@@ -533,3 +533,51 @@ fn only_tests_that_pass_and_run_new_lines_are_kept_for_coverage() {
         "{asked}"
     );
 }
+
+#[test]
+fn hole_without_example_is_left_out_and_named() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let (corpus, tasks) = shop(&dir);
+    // Test ids begin at the folder of pytest's settings, which is no argument.
+    dir.write("deep/shop.py", SHOP);
+    dir.write("deep/inner/pytest.ini", "[pytest]\n");
+    dir.write(
+        "deep/inner/tests/test_deep.py",
+        "from shop import price\n\n\ndef test_one():\n    assert price(1, False) == 3\n",
+    );
+    let manifest = fs::read_to_string(&corpus).unwrap();
+    let (_, project) = manifest.split_once("[[project]]").unwrap();
+    let project = project
+        .replace("\"shop\"", "\"deep\"")
+        .replace("args = []", "args = [\"inner/tests\"]");
+    let both = format!("{manifest}\n[[project]]{project}");
+    let corpus = text(&dir.write("both.toml", &both));
+    let line = fs::read_to_string(&tasks).unwrap();
+    let mut hole: Hole = serde_json::from_str(&line).unwrap();
+    let range = hole.start.0..hole.end.0;
+    hole = Hole::new("deep", "python", "shop.py", HoleKind::Body, range, SHOP);
+    let lines = serde_json::to_string(&hole).unwrap() + "\n" + &line;
+    let tasks = text(&dir.write("both.jsonl", &lines));
+    let test = "def test_member():\n    assert price(1, True) == 2\n";
+    let code = format!("```python\nfrom shop import price\n\n\n{test}```\n");
+    let chat = Chat::new(vec![vec![code]]);
+    let model = text(&dir.write("model.toml", &chat.settings("openai-chat")));
+    let arguments = [
+        "augment",
+        &tasks,
+        "--corpus",
+        &corpus,
+        "--model",
+        &model,
+        "-o",
+        "kept",
+        "--coverage",
+    ];
+    let finished = dir.fillrate(&arguments).exits_with(3);
+    let named = format!("{}: no file of its project's tests can be read", hole.id);
+    assert!(finished.err.contains(&named), "{finished:#?}");
+    assert!(finished.out.contains("1 tests kept"), "{finished:#?}");
+}

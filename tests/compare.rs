@@ -199,5 +199,11 @@ fn model_added_later_is_played_alone_and_rules_fail_the_command() {
     assert_eq!(refused.error_message(), message);
     let within = ["--within", "300ms"];
     let refused = play::run(&mut compare(&dir, &corpus, "out", &three, &within)).exits_with(1);
-    assert!(refused.err.contains("bad.jsonl has none"), "{refused:#?}");
+    assert!(refused.err.contains("bad has none"), "{refused:#?}");
+    // Settings whose model is recorded have no latency either.
+    let settings = "[model]\nprotocol = \"recorded\"\nname = \"kept\"\n";
+    std::fs::write(dir.path("kept.toml"), settings).expect("there is room");
+    let kept = ["kept.toml", "embedded"];
+    let refused = play::run(&mut compare(&dir, &corpus, "out", &kept, &within)).exits_with(1);
+    assert!(refused.err.contains("kept has none"), "{refused:#?}");
 }

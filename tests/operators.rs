@@ -128,13 +128,13 @@ fn compared(command: &mut Command, root: &Path, language: &str, wanted: &[&str])
 /// Holds a comparison against the page: every class, and where all was compared, every count.
 fn check(peer: &str, corpus: &str, comparison: &Comparison) {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    let classes = page("class");
+    let classes = page("made by");
     for difference in &comparison.differences {
         let Difference { whose, class, .. } = difference;
         assert!(
-            classes
-                .iter()
-                .any(|row| row["peer"] == peer && row["whose"] == *whose && row["class"] == *class),
+            classes.iter().any(|row| row["peer"] == peer
+                && row["made by"] == *whose
+                && row["kind"] == *class),
             "{}, line {}: only {whose}, unexplained ({class}): {}",
             difference.path,
             difference.line,
@@ -159,7 +159,7 @@ fn check(peer: &str, corpus: &str, comparison: &Comparison) {
         return;
     }
     for row in classes.iter().filter(|row| row["peer"] == peer) {
-        let key = (row["whose"].as_str(), row["class"].as_str());
+        let key = (row["made by"].as_str(), row["kind"].as_str());
         let count = counts.get(&key).copied().unwrap_or_default();
         let written = row[corpus].parse().unwrap_or(0);
         assert_eq!(written, count, "{peer}, {corpus}: {key:?}");

@@ -178,7 +178,7 @@ fn held_below(ancestor: u32) -> u64 {
     };
     let held = |pid: &u32| {
         let rollup = read(*pid, "smaps_rollup").ok()?;
-        // line||Proportional memory counts a shared page once over all processes.
+        // Proportional memory counts a shared page once over all processes.
         let line = rollup.lines().find(|line| line.starts_with("Pss:"))?;
         line.split_whitespace().nth(1)?.parse::<u64>().ok()
     };

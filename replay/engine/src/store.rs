@@ -413,14 +413,31 @@ impl Run {
                 params![SCHEMA.to_string(), identity_text],
             )
             .map_err(fault)?;
-        let known = run.identity()?;
-        if known != *identity {
-            return Err(StoreError::OtherRun {
-                folder: folder.to_owned(),
-                difference: first_difference(&known, identity),
-            });
-        }
+        run.unite_identity(folder, identity)?;
         Ok(run)
+    }
+
+    /// Completes the run's identity by another one of the same run; see [`united_identity`].
+    ///
+    /// # Errors
+    /// It is of another run than `folder`.
+    fn unite_identity(
+        &self,
+        folder: &Path,
+        identity: &serde_json::Value,
+    ) -> Result<(), StoreError> {
+        let known = self.identity()?;
+        let united = united_identity(&known, identity).ok_or_else(|| StoreError::OtherRun {
+            folder: folder.to_owned(),
+            difference: first_difference(&known, identity),
+        })?;
+        if united == known {
+            return Ok(());
+        }
+        self.execute(
+            "UPDATE meta SET value = ?1 WHERE key = 'identity'",
+            [united.to_string()],
+        )
     }
 
     /// Opens a run that is there.
@@ -1022,6 +1039,26 @@ impl Run {
 }
 
 /// The first key in which two objects differ.
+/// Returns the identity of a run of which two starts or two parts have these; `None` if they are of
+/// different runs. In `projects`, the state of a project that could not be prepared is `null`: the
+/// other identity may have any.
+fn united_identity(a: &serde_json::Value, b: &serde_json::Value) -> Option<serde_json::Value> {
+    let completed = |identity: &serde_json::Value, by: &serde_json::Value| {
+        let mut identity = identity.clone();
+        let projects = identity
+            .get_mut("projects")
+            .and_then(|it| it.as_object_mut());
+        for (name, state) in projects.into_iter().flatten() {
+            if let Some(known) = by["projects"].get(name).filter(|_| state.is_null()) {
+                state.clone_from(known);
+            }
+        }
+        identity
+    };
+    let united = completed(a, b);
+    (united == completed(b, a)).then_some(united)
+}
+
 fn first_difference(a: &serde_json::Value, b: &serde_json::Value) -> String {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else {
         return "everything".to_owned();
@@ -1103,6 +1140,23 @@ mod tests {
             .err()
             .expect("the identity differs");
         assert!(error.to_string().contains("`seed` differs"), "{error}");
+    }
+
+    #[test]
+    fn run_goes_on_when_a_further_project_is_prepared() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let begin = |projects: serde_json::Value| {
+            Run::open_or_begin(folder.path(), &json!({"seed": 1, "projects": projects}))
+        };
+        begin(json!({"a": "1", "b": null})).expect("the folder is empty");
+        begin(json!({"a": null, "b": "2"})).expect("it is the same run");
+        let run = begin(json!({"a": null, "b": null})).expect("it is the same run");
+        let whole = json!({"a": "1", "b": "2"});
+        assert_eq!(run.identity().expect("it is there")["projects"], whole);
+        for other in [json!({"a": "1", "b": "3"}), json!({"a": "1"}), json!(null)] {
+            let error = begin(other).err().expect("the identity differs");
+            assert!(error.to_string().contains("`projects` differs"), "{error}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! | agreement of judges | [`fleiss_kappa`] |
 //! | leakage | [`peakedness`], [`ngram_overlap`], [`ngrams`], [`leakage_tokens`] |
 //! | distance of task sets | [`nearest_distances`], [`nearest_lexical_distances`] |
-//! | tests | [`pass_at_k`], [`mutation_weighted_pass_rate`], [`AcceptedAndPassed`] |
+//! | tests | [`pass_at_k`] |
 //! | acceptance | [`oracle_prefix`], [`READ_MS`] |
 //! | intervals | [`Estimate`]; [`clustered_mean`], [`clustered_proportion`], [`wilson`], [`quantile`] |
 //! | pairs and groups | [`paired_difference`], [`mcnemar_exact`], [`clustered_difference`], [`holm`] |
@@ -55,7 +55,7 @@ pub use correlation::prediction::{
 };
 pub use correlation::selection::{Selection, selection};
 pub use distribution::normal_quantile;
-pub use execution::{AcceptedAndPassed, mutation_weighted_pass_rate, pass_at_k};
+pub use execution::pass_at_k;
 pub use interval::clustered::{
     clustered_mean, clustered_proportion, clustered_share, clustered_standard_error,
     clustered_weighted_mean, paired_difference, share_bounds,

@@ -281,7 +281,8 @@ pub const PASS_WITHIN: Metric = metric(
     "share of holes whose completion makes all tests pass and arrived within so many milliseconds",
 );
 
-/// [`mutation_weighted_pass_rate`](crate::mutation_weighted_pass_rate).
+/// The pass rate in which a hole's weight is its mutation score: a pass counts little if the tests
+/// hardly distinguish right from wrong.
 pub const WEIGHTED_PASS: Metric = metric(
     "pass@1/mutation-weighted",
     Unit::Fraction,

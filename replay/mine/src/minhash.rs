@@ -99,7 +99,7 @@ fn bands(shingles: &[u64]) -> impl Iterator<Item = (usize, u64)> {
             // Two texts have the same least hash with a probability of their Jaccard similarity.
             let least = shingles
                 .iter()
-                // shingle||Each row is another hash function, made of one by mixing in the row's
+                // Each row is another hash function, made of one by mixing in the row's
                 // number.
                 .map(|shingle| mixed(shingle ^ mixed(row as u64)));
             mixed(hash ^ least.min().unwrap_or_default())

@@ -7,7 +7,8 @@ use super::scored::{ScoredAttempt, cluster};
 
 /// The typings of a run, or what its attempts are estimated with.
 pub(super) struct DeveloperFigures {
-    settings: Option<DeveloperSettings>,
+    /// Settings to estimate figures with; `None` if holes were typed.
+    estimation: Option<DeveloperSettings>,
     /// Each with its cluster and the characters of its hole.
     typings: Vec<(String, usize, TypingAttempt)>,
 }
@@ -15,19 +16,25 @@ pub(super) struct DeveloperFigures {
 impl DeveloperFigures {
     pub(super) fn load(run: &Run) -> Result<Self, StoreError> {
         let holes = run.holes()?;
-        let typings = run.typings()?.into_iter().filter_map(|typing| {
+        let typings = run.typings()?;
+        // Without typing, the policies decide over the completions at the empty hole. In a run of
+        // typings, a project none of whose typings count has no figures: estimates would have the
+        // names of figures of typings.
+        let is_typed = !typings.is_empty() || run.identity()?.get("typing").is_some();
+        let estimation = run.developer_settings()?.filter(|_| !is_typed);
+        let typings = typings.into_iter().filter_map(|typing| {
             // Typings with flaky tests or an infrastructure failure are in no figure.
             let hole = holes.get(&typing.hole).filter(|_| typing.is_counted())?;
             Some((cluster(hole), policies::characters(hole), typing))
         });
         Ok(Self {
-            settings: run.developer_settings()?,
+            estimation,
             typings: typings.collect(),
         })
     }
 
-    /// Figures of one project or of all: of the typings, or estimated from attempts if there are
-    /// none.
+    /// Figures of one project or of all: of the typings, or estimated from attempts if the run has
+    /// no typings.
     pub(super) fn figures(
         &self,
         project: Option<&str>,
@@ -44,11 +51,9 @@ impl DeveloperFigures {
         scored: &[&ScoredAttempt],
         wanted: impl Fn(&TypingAttempt) -> bool,
     ) -> Vec<PolicyFigures> {
-        let typed = self.typed_where(wanted);
-        match &self.settings {
-            // Without typing, the policies decide over the completions at the empty hole.
-            Some(settings) if typed.is_empty() => policies::estimate_attempts(scored, settings),
-            _ => policies::estimate_typed(&typed),
+        match &self.estimation {
+            Some(settings) => policies::estimate_attempts(scored, settings),
+            None => policies::estimate_typed(&self.typed_where(wanted)),
         }
     }
 
@@ -69,5 +74,47 @@ impl DeveloperFigures {
                 typing,
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_engine::developer::policy::{Policy, Rule};
+    use fillrate_engine::developer::typing::{Pace, TypistSettings};
+    use fillrate_engine::developer::typist::Typist;
+    use fillrate_language::task::{Hole, HoleKind};
+    use fillrate_verdict::Outcome;
+    use serde_json::json;
+
+    use super::*;
+    use crate::tests::{FILE, attempt};
+
+    #[test]
+    fn run_of_typings_has_no_estimates() {
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
+        let attempt = attempt(&hole, 0, &["total = a + 1"], Outcome::Passed);
+        let scored = ScoredAttempt::score(&hole, FILE, attempt);
+        let policies = |identity| -> usize {
+            let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+            let run = Run::open_or_begin(folder.path(), &identity).expect("it is empty");
+            run.set_developer_settings(&DeveloperSettings {
+                policies: vec![Policy {
+                    rule: Rule::AcceptAll,
+                    latency: false,
+                }],
+                typing: TypistSettings {
+                    typist: Typist::default(),
+                    seed: 1,
+                    pace: Pace::Virtual,
+                    latency_ms: None,
+                },
+            })
+            .expect("there is room");
+            let developers = DeveloperFigures::load(&run).expect("the run is readable");
+            developers.figures(Some("demo"), &[&scored]).len()
+        };
+        assert_eq!(policies(json!({})), 1);
+        // Its typings are missing or don't count, and no estimate takes their place.
+        assert_eq!(policies(json!({"typing": {"policies": ["accept-all"]}})), 0);
     }
 }

@@ -33,7 +33,7 @@ use fillrate_engine::developer::gate::GateFit;
 use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_title};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
-use fillrate_verdict::Proof;
+use fillrate_verdict::{Outcome, Proof};
 use maud::html;
 use serde::Serialize;
 use serde_json::Value;
@@ -49,20 +49,6 @@ pub const SHARD: usize = 10_000;
 
 /// About how many attempts one file describes in detail.
 const ATTEMPTS_IN_DETAIL: usize = 60;
-
-/// The names of the outcomes, in the order in which shards number them.
-const OUTCOMES: [&str; 10] = [
-    "passed",
-    "failed",
-    "syntax",
-    "timeout",
-    "memory",
-    "sandbox",
-    "infrastructure",
-    "flaky",
-    "unjudged",
-    "forged",
-];
 
 /// One of the report's pages.
 struct ReportPage {
@@ -471,14 +457,11 @@ impl HtmlReport {
         for (run, one) in self.shard(shard) {
             let attempt = &one.attempt;
             let verdict = &attempt.verdict;
-            let outcome = OUTCOMES
-                .iter()
-                .position(|name| *name == verdict.outcome.name());
             columns.run.push(run);
             columns.hole.push(self.places[&attempt.hole]);
             columns.sample.push(attempt.sample);
             columns.round.push(attempt.repair_round);
-            columns.outcome.push(outcome.unwrap_or_default());
+            columns.outcome.push(number_of(verdict.outcome));
             columns.proof.push(
                 verdict
                     .proof
@@ -718,7 +701,7 @@ struct AttemptColumns {
     hole: Vec<usize>,
     sample: Vec<u32>,
     round: Vec<u32>,
-    /// Its number in [`OUTCOMES`].
+    /// Its number in [`Outcome::NAMES`].
     outcome: Vec<usize>,
     /// The number in [`Proof::ALL`] of a pass's proof.
     proof: Vec<Option<usize>>,
@@ -783,29 +766,23 @@ fn literal(text: &str) -> String {
     literal
 }
 
+/// Returns the number of an outcome in shards: the index of its name in [`Outcome::NAMES`].
+fn number_of(outcome: Outcome) -> usize {
+    outcome as usize
+}
+
 #[cfg(test)]
 mod tests {
-    use fillrate_verdict::Outcome;
     use proptest::prelude::*;
 
     use super::*;
 
     #[test]
-    fn every_outcome_has_a_number() {
-        for outcome in [
-            Outcome::Passed,
-            Outcome::Failed,
-            Outcome::Syntax,
-            Outcome::Timeout,
-            Outcome::Memory,
-            Outcome::Sandbox,
-            Outcome::Forged,
-            Outcome::Infrastructure,
-            Outcome::Flaky,
-            Outcome::Unjudged,
-        ] {
-            assert!(OUTCOMES.contains(&outcome.name()), "{outcome:?}");
+    fn every_outcome_has_the_number_of_its_name() {
+        for outcome in Outcome::ALL {
+            assert_eq!(Outcome::NAMES[number_of(*outcome)], outcome.name());
         }
+        assert!(Outcome::ALL.contains(&Outcome::Unproven));
     }
 
     #[test]

@@ -115,9 +115,6 @@ fn compare(
     }
     let within_ms = arguments.within.map(|time| time.as_secs_f64() * 1000.0);
     // The arguments are checked before models are asked, which takes long and may cost money.
-    if within_ms.is_some() {
-        check_latencies(&arguments.model)?;
-    }
     check_rules(arguments)?;
     if let Some(out) = &arguments.out {
         super::check_run_folder(out)?;
@@ -177,20 +174,6 @@ fn compare(
         return Ok(Success::Partial);
     }
     Ok(success(&outcome.absent))
-}
-
-/// Refuses recorded completions, which have no latency.
-fn check_latencies(models: &[String]) -> Result<(), CliError> {
-    let recorded = models
-        .iter()
-        .find(|model| *model == "reference" || model.ends_with(".jsonl"));
-    match recorded {
-        Some(model) => Err(CliError::Refused(format!(
-            "--within compares latencies, and {model} has none, because its completions are \
-             recorded; leave one of them out"
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// Refuses rules of models that are not compared, before any work is done.

@@ -2,6 +2,7 @@
 //! elsewhere.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use fillrate_engine::play::events::{Event, Listener, Phase, PreparationStep};
 use fillrate_verdict::missing::{missing_advice, missing_modules};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use parking_lot::Mutex;
+
 /// The listener for people: a bar on a terminal, plain lines elsewhere.
 pub(super) fn listener() -> Box<dyn Listener + Send> {
     if std::io::stderr().is_terminal() {
@@ -38,17 +40,7 @@ impl Listener for ProgressBarListener {
                     if bar.length().is_none()
                         && let Ok(style) = ProgressStyle::with_template(BAR)
                     {
-                        // A resumed phase begins with work done earlier, as in plain lines.
-                        let (began, before) = (Instant::now(), *done);
-                        let left = move |state: &ProgressState, to: &mut dyn std::fmt::Write| {
-                            let done = usize::try_from(state.pos()).unwrap_or(usize::MAX);
-                            let all = usize::try_from(state.len().unwrap_or_default());
-                            let left = all.unwrap_or(usize::MAX).saturating_sub(done);
-                            let done = done.saturating_sub(before);
-                            // Nobody reads the fault of a bar.
-                            let _ = to.write_str(&time_left(began.elapsed(), done, left));
-                        };
-                        bar.set_style(style.with_key("left", left));
+                        bar.set_style(style.with_key("left", write_time_left));
                     }
                     bar.set_length(*total as u64);
                     bar.set_position(*done as u64);
@@ -73,6 +65,15 @@ impl Listener for ProgressBarListener {
 
 /// The bar of a phase whose length is known.
 const BAR: &str = "{prefix:>28} {wide_bar} {pos}/{len} {elapsed} elapsed{left}";
+
+/// Writes the bar's own estimate of the time left.
+fn write_time_left(state: &ProgressState, text: &mut dyn Write) {
+    if state.pos() >= ENOUGH_DONE as u64 {
+        let seconds = state.eta().as_secs_f64();
+        // A bar has no place for an error.
+        let _ = text.write_str(&about(seconds));
+    }
+}
 
 fn new_bar(title: String) -> ProgressBar {
     // Without a length until the first progress, because a bar of length 0 is drawn full.
@@ -145,12 +146,21 @@ fn time_so_far(elapsed: Duration) -> String {
     }
 }
 
+/// Least number of finished units from which the time of the others is estimated. Two long units,
+/// such as a run of tests and one with coverage, have little in common.
+const ENOUGH_DONE: usize = 3;
+
 /// `, about TIME left`, estimated from the units done so far.
 fn time_left(elapsed: Duration, done: usize, left: usize) -> String {
-    if done == 0 || left == 0 {
+    if done < ENOUGH_DONE || left == 0 {
         return String::new();
     }
-    let seconds = (elapsed.as_secs_f64() * left as f64 / done as f64).ceil();
+    about(elapsed.as_secs_f64() * left as f64 / done as f64)
+}
+
+/// `, about TIME left`.
+fn about(seconds: f64) -> String {
+    let seconds = seconds.ceil();
     // An estimate of less than two seconds is over before it is read.
     match seconds {
         ..2.0 => String::new(),
@@ -312,4 +322,20 @@ fn test_notes(
         ));
     }
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_estimated_from_three_units_on() {
+        let minute = Duration::from_secs(60);
+        // A run of tests says nothing about the run with coverage after it.
+        assert_eq!(time_left(minute, 1, 1), "");
+        assert_eq!(time_left(minute, 2, 20), "");
+        assert_eq!(time_left(minute, 3, 1), ", about 20 s left");
+        assert_eq!(time_left(minute, 3, 20), ", about 7 min left");
+        assert_eq!(time_left(minute, 3, 0), "");
+    }
 }

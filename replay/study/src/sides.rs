@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use fillrate_engine::store::{FILE_NAME, Run, StoreError, TypingAttempt, view_name};
+use fillrate_engine::developer::typing::TypistSettings;
+use fillrate_engine::store::{
+    DeveloperSettings, FILE_NAME, Run, StoreError, TypingAttempt, view_name,
+};
 use fillrate_language::task::Hole;
 use fillrate_server::telemetry::TelemetryError;
 
@@ -37,6 +40,19 @@ pub enum SideError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// Two runs of one version were typed by different developers.
+    #[error(
+        "{first} and {second}: developers of different settings typed with {model}, and their \
+         figures would have the same names; name the runs of one developer"
+    )]
+    Developers {
+        /// A run.
+        first: String,
+        /// Another one.
+        second: String,
+        /// The version's model.
+        model: String,
+    },
     /// A source has no figure.
     #[error("{0}")]
     Empty(String),
@@ -65,8 +81,9 @@ pub fn read_offline_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
 /// Reads the side of simulated developers from runs and tables, as [`read_offline_side`] does.
 ///
 /// # Errors
-/// A source can't be read or has no figure.
+/// A source can't be read or has no figure, or different developers typed with one version.
 pub fn read_typed_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
+    let mut developers: Vec<(MeasuredHoles, DeveloperSettings)> = Vec::new();
     let measured = |folder: &Path| {
         let run = Run::open(folder)?;
         let (attempts, typings) = (run.attempts()?, run.typings()?);
@@ -77,9 +94,38 @@ pub fn read_typed_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
             let configuration = own.or(configuration).map(str::to_owned);
             (&*one.model, configuration, &*one.hole, &*one.key)
         });
-        Ok(measured_holes(folder, rows))
+        let measured = measured_holes(folder, rows);
+        if let Some(settings) = run.developer_settings()? {
+            for version in &measured {
+                let other = developers.iter().find(|(known, other)| {
+                    known.version == version.version && !is_same_developer(other, &settings)
+                });
+                if let Some((known, _)) = other {
+                    return Err(SideError::Developers {
+                        first: known.source.clone(),
+                        second: version.source.clone(),
+                        model: version.version.0.clone(),
+                    });
+                }
+                developers.push((version.clone(), settings.clone()));
+            }
+        }
+        Ok(measured)
     };
     read_run_side(paths, measured, read_typed_run)
+}
+
+/// True if settings differ in seeds alone, or in policies of different names.
+fn is_same_developer(one: &DeveloperSettings, other: &DeveloperSettings) -> bool {
+    let typing = TypistSettings {
+        seed: one.typing.seed,
+        ..other.typing.clone()
+    };
+    let mut pairs = one
+        .policies
+        .iter()
+        .flat_map(|policy| other.policies.iter().map(move |other| (policy, other)));
+    typing == one.typing && pairs.all(|(a, b)| a == b || a.name() != b.name())
 }
 
 /// Reads the online side from people's telemetry and tables.
@@ -124,7 +170,7 @@ fn is_table(path: &Path) -> bool {
 /// figures of the holes of a set, or of all.
 fn read_run_side(
     paths: &[PathBuf],
-    measured: impl Fn(&Path) -> Result<Vec<MeasuredHoles>, SideError>,
+    mut measured: impl FnMut(&Path) -> Result<Vec<MeasuredHoles>, SideError>,
     read: impl Fn(&Path, Option<&BTreeSet<String>>) -> Result<StudySide, SideError>,
 ) -> Result<StudySide, SideError> {
     let mut all = Vec::new();
@@ -249,4 +295,64 @@ fn read_telemetry(path: &Path) -> Result<StudySide, SideError> {
 /// A run's own name: its folder's.
 fn run_name(folder: &Path) -> Option<&str> {
     folder.file_name()?.to_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_engine::developer::policy::{Policy, Rule};
+    use fillrate_engine::developer::typing::{KeyCounts, Pace, TypingSession};
+    use fillrate_engine::developer::typist::Typist;
+    use fillrate_language::task::HoleKind;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A run in which a hole was typed, at this scripted latency.
+    fn typed_run(folder: &Path, seed: u64, latency_ms: f64) -> PathBuf {
+        let path = folder.join(format!("{seed}-{latency_ms}"));
+        let run = Run::open_or_begin(&path, &json!({})).expect("the folder is empty");
+        let contents = "x = 1\n";
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 0..5, contents);
+        run.add_holes([(&hole, contents)]).expect("there is room");
+        run.add_typing(&TypingAttempt {
+            key: path.display().to_string(),
+            hole: hole.id.clone(),
+            project: hole.project.clone(),
+            model: "m".into(),
+            configuration: "c".into(),
+            policy: "accept-all".into(),
+            policy_version: 1,
+            session: TypingSession {
+                requests: Vec::new(),
+                keys: KeyCounts::default(),
+                duration_ms: 1.0,
+            },
+        })
+        .expect("there is room");
+        run.set_developer_settings(&DeveloperSettings {
+            policies: vec![Policy {
+                rule: Rule::AcceptAll,
+                latency: false,
+            }],
+            typing: TypistSettings {
+                typist: Typist::default(),
+                seed,
+                pace: Pace::Virtual,
+                latency_ms: Some(latency_ms),
+            },
+        })
+        .expect("there is room");
+        path
+    }
+
+    #[test]
+    fn runs_of_different_developers_are_not_pooled() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = |seed, latency_ms| typed_run(folder.path(), seed, latency_ms);
+        let (first, reseeded, slower) = (run(1, 100.0), run(2, 100.0), run(1, 300.0));
+        read_typed_side(&[first.clone(), reseeded]).expect("they differ in their seeds alone");
+        let error = read_typed_side(&[first, slower]).err();
+        let error = error.expect("their latencies differ");
+        assert!(matches!(error, SideError::Developers { .. }), "{error}");
+    }
 }

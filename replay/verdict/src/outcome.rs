@@ -116,6 +116,8 @@ fn is_zero(seconds: &f64) -> bool {
     Serialize,
     Deserialize,
     strum::IntoStaticStr,
+    strum::VariantArray,
+    strum::VariantNames,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -146,6 +148,12 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All outcomes.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+    /// The names of all outcomes, in the same order.
+    pub const NAMES: &'static [&'static str] = <Self as strum::VariantNames>::VARIANTS;
+
     /// The outcome's name.
     pub fn name(self) -> &'static str {
         self.into()

@@ -132,11 +132,7 @@ pub fn fit(
     let features: Vec<Feature> = Feature::VARIANTS
         .iter()
         .copied()
-        .filter(|feature| {
-            // A feature that never varies can't be told apart from the intercept.
-            let first = value(*feature, taken[0]);
-            taken.iter().any(|one| value(*feature, one) != first)
-        })
+        .filter(|feature| varies(taken.iter().map(|one| value(*feature, one))))
         .collect();
     let accepted = taken.iter().filter(|one| one.accepted).count();
     let sessions: BTreeSet<&str> = taken.iter().map(|one| one.session.as_str()).collect();
@@ -209,11 +205,19 @@ fn names(names: impl Iterator<Item = &'static str>) -> String {
     }
 }
 
+/// True if not all values of a feature are equal: otherwise it can't be told apart from the
+/// intercept.
+fn varies(mut values: impl Iterator<Item = f64>) -> bool {
+    let first = values.next();
+    values.any(|value| Some(value) != first)
+}
+
 fn value(feature: Feature, one: &ShownObservation) -> f64 {
     feature.value(one.characters, one.lines, one.latency_ms, one.place)
 }
 
-/// Calibration of a fit on sessions that it was not fitted to.
+/// Calibration of a fit on sessions that it was not fitted to. As in the fit to all sessions, a
+/// feature that is the same in all sessions of a fold's fit is left out of it.
 fn calibration(samples: &[LogisticSample<&str>]) -> Result<Calibration, LogisticError> {
     let sessions: BTreeSet<&str> = samples.iter().map(|(session, ..)| *session).collect();
     // By their hashes, so that neither time nor a person's habits decide over a fold.
@@ -231,10 +235,20 @@ fn calibration(samples: &[LogisticSample<&str>]) -> Result<Calibration, Logistic
     let mut squares_of_the_rate = 0.0;
     let mut predictions = Vec::new();
     for held_out in 0..FOLDS {
-        let (test, training): (Vec<_>, Vec<_>) = samples
+        let (mut test, mut training): (Vec<_>, Vec<_>) = samples
             .iter()
             .cloned()
             .partition(|(session, ..)| fold[session] == held_out);
+        let width = training
+            .first()
+            .map_or(0, |(_, features, _)| features.len());
+        let varying: Vec<bool> = (0..width)
+            .map(|at| varies(training.iter().map(|(_, features, _)| features[at])))
+            .collect();
+        for (_, features, _) in test.iter_mut().chain(&mut training) {
+            let mut varying = varying.iter();
+            features.retain(|_| varying.next() == Some(&true));
+        }
         // The completions of a session are alike, so whole sessions are held out.
         let regression = Logistic::fit(&training)?;
         let accepts = training.iter().filter(|(_, _, accepted)| *accepted).count();
@@ -413,6 +427,28 @@ mod tests {
              log_characters, so their effects can't be told apart; add telemetry in which they \
              vary independently"
         );
+    }
+
+    #[test]
+    fn a_feature_of_one_session_alone_does_not_prevent_the_fit() {
+        let mut data = observations(2000, 20);
+        // The fold that holds this session out meets no other number of lines.
+        for one in data.iter_mut().filter(|one| one.session == "s3") {
+            one.lines = 1 + one.characters % 3;
+        }
+        let fitted = fit("mine", &data, false).expect("there is enough");
+        let lines = fitted.coefficients.iter();
+        let lines = lines.filter(|one| one.feature == Feature::LogLines);
+        assert_eq!(lines.count(), 1);
+        assert!(fitted.calibration.brier < 0.25, "{:?}", fitted.calibration);
+    }
+
+    #[test]
+    fn calibration_error_of_certain_predictions_is_their_share_of_faults() {
+        assert_eq!(calibration_error(&[]), 0.0);
+        assert_eq!(calibration_error(&[(1.0, 1.0), (0.0, 0.0)]), 0.0);
+        assert_eq!(calibration_error(&[(1.0, 0.0)]), 1.0);
+        assert_eq!(calibration_error(&[(0.5, 1.0), (0.5, 0.0)]), 0.0);
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub struct AuditPlan {
 pub struct AuditOutcome {
     /// The verdicts that were reached again, by hole and attempt.
     pub records: Vec<AuditRecord>,
-    /// Number of verdicts the run has.
+    /// Number of verdicts that the sample is drawn from: those of the run, or of the part of its
+    /// holes. Attempts that were not judged have none.
     pub verdicts: usize,
     /// Number of verdicts in the sample whose projects are absent.
     pub left_out: usize,
@@ -74,17 +75,11 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
     let manifest = corpus.load_manifest(&manifest)?;
     let holes = run.holes()?;
     let all = run.attempts()?;
-    let sampled: Vec<&Attempt> = all
+    let judged = verdicts(&all, plan.partition);
+    let sampled: Vec<&Attempt> = judged
         .iter()
-        .filter(|attempt| attempt.verdict.outcome != Outcome::Infrastructure)
-        // attempt||Nothing was judged in a project without tests, so there is no verdict to reach
-        // again.
-        .filter(|attempt| attempt.verdict.outcome != Outcome::Unjudged)
+        .copied()
         .filter(|attempt| is_sampled(&attempt.key, plan.sample, plan.seed))
-        .filter(|attempt| {
-            let partition = plan.partition;
-            partition.is_none_or(|partition| partition.includes(&attempt.hole))
-        })
         .collect();
     let tests = match &plan.tests {
         Some(folder) => Some(folder.clone()),
@@ -132,10 +127,21 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
         run.add_audit(record)?;
     }
     Ok(AuditOutcome {
-        verdicts: all.len(),
+        verdicts: judged.len(),
         left_out: sampled.len() - records.len(),
         records,
     })
+}
+
+/// The attempts at one part of the holes, or at all, whose verdicts can be reached again.
+fn verdicts(attempts: &[Attempt], partition: Option<Partition>) -> Vec<&Attempt> {
+    let judged = attempts.iter().filter(|attempt| {
+        // Nothing was judged after an infrastructure failure, or in a project without tests.
+        let outcome = attempt.verdict.outcome;
+        !matches!(outcome, Outcome::Infrastructure | Outcome::Unjudged)
+            && partition.is_none_or(|partition| partition.includes(&attempt.hole))
+    });
+    judged.collect()
 }
 
 /// True if the verdict with this key is in a sample. One that is in a sample is in every larger
@@ -180,7 +186,34 @@ pub(super) fn audit_attempt(
 
 #[cfg(test)]
 mod tests {
+    use fillrate_verdict::Verdict;
+
     use super::*;
+
+    #[test]
+    fn attempts_that_were_not_judged_are_no_verdicts() {
+        let attempt = |hole: &str, outcome| Attempt {
+            key: format!("{hole}-{outcome:?}"),
+            hole: hole.to_owned(),
+            project: "demo".into(),
+            model: "embedded".into(),
+            sample: 0,
+            repair_round: 0,
+            offered: Vec::new(),
+            answered: true,
+            latency_ms: 1.0,
+            trace: None,
+            verdict: Verdict::from_outcome(outcome),
+        };
+        let attempts: Vec<Attempt> = ["a", "b", "c"]
+            .iter()
+            .flat_map(|hole| Outcome::ALL.iter().map(|one| attempt(hole, *one)))
+            .collect();
+        let counted = |partition| verdicts(&attempts, partition).len();
+        assert_eq!(counted(None), 3 * (Outcome::ALL.len() - 2));
+        let parts = (1..=2).map(|part| counted(Partition::new(part, 2)));
+        assert_eq!(parts.sum::<usize>(), counted(None));
+    }
 
     #[test]
     fn sample_has_its_share_and_is_in_every_larger_sample() {

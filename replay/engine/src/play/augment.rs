@@ -259,7 +259,8 @@ pub fn run(
     let loader = ProjectLoader::new(&corpus, &plan.execution, listener);
     let (projects, absent) = loader.load_tested(&manifest)?;
     failures.extend(absent.iter().map(AbsentProject::describe));
-    let targets = find_targets(&projects, &holes, plan.goal)?;
+    let (targets, without_example) = find_targets(&projects, &holes, plan.goal)?;
+    failures.extend(without_example);
     let wanted: usize = targets.iter().map(|target| target.left.len()).sum();
     if plan.goal == TestGoal::Coverage && wanted == 0 && !targets.is_empty() {
         return Err(PlayError::Refused(format!(
@@ -284,7 +285,7 @@ pub fn run(
         if open == 0 {
             break;
         }
-        // =|One answered request is enough: later failures don't discard tests that were written.
+        // One answered request is enough: later failures don't discard tests that were written.
         answered |= augmentation.ask_and_judge(number)? < open;
     }
     if !answered {
@@ -471,8 +472,9 @@ fn find_targets<'a>(
     projects: &'a [TestedProject],
     holes: &'a [Hole],
     goal: TestGoal,
-) -> Result<Vec<AugmentedHole<'a>>, PlayError> {
+) -> Result<(Vec<AugmentedHole<'a>>, Vec<String>), PlayError> {
     let mut targets = Vec::new();
+    let mut without_example = Vec::new();
     for hole in holes {
         let Some(project) = projects.iter().find(|one| one.name() == hole.project) else {
             continue;
@@ -491,7 +493,13 @@ fn find_targets<'a>(
                 (MissingTests::Lines(uncovered.collect()), statements.len())
             }
         };
-        let (root, example) = find_example(project, hole, &file.contents)?;
+        let Some((root, example)) = find_example(project, hole, &file.contents) else {
+            without_example.push(format!(
+                "{}: no file of its project's tests can be read as an example, so it is left out",
+                hole.id
+            ));
+            continue;
+        };
         targets.push(AugmentedHole {
             hole,
             project,
@@ -504,7 +512,7 @@ fn find_targets<'a>(
             statements,
         });
     }
-    Ok(targets)
+    Ok((targets, without_example))
 }
 
 /// The survivors of a hole, with the files they are.
@@ -562,12 +570,13 @@ fn statement_lines(hole: &Hole, file: &SourceFile) -> BTreeSet<usize> {
     found
 }
 
-/// The prefix of paths that test ids lack, and the file of a test that runs the hole.
+/// The prefix of paths that test ids lack, and the file of a test that runs the hole. `None` if no
+/// such file can be read: the ids may not begin with paths below a folder of the arguments.
 fn find_example(
     project: &TestedProject,
     hole: &Hole,
     contents: &str,
-) -> Result<(String, (String, String)), PlayError> {
+) -> Option<(String, (String, String))> {
     let baseline = project.judge.baseline();
     // A test that runs the hole is the best example; any stable test is second.
     let covering = baseline.covering(&hole.path, hole.lines(contents));
@@ -588,14 +597,11 @@ fn find_example(
         for folder in folders {
             let path = format!("{folder}{name}");
             if let Ok(text) = fs::read_to_string(source.join(&path)) {
-                return Ok((folder, (path, text)));
+                return Some((folder, (path, text)));
             }
         }
     }
-    Err(PlayError::Refused(format!(
-        "{}: the file of none of its project's tests can be found",
-        hole.id
-    )))
+    None
 }
 
 /// Separator between a file and a test in the ids of the project's framework.

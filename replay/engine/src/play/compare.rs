@@ -24,6 +24,7 @@ use super::replay::{
     PlayedSubject, PreparedReplay, ReplayPlan, ReplayedRun, is_complete, with_prepared,
 };
 use super::schedule::{HoleJob, MissingSample};
+use super::subject::ModelUnderTest;
 use super::worker::ReplayWorker;
 use crate::developer::CompletionReply;
 use crate::store::{Attempt, Run};
@@ -95,12 +96,28 @@ const BATCH: usize = 8;
 /// models, it plays these.
 ///
 /// # Errors
-/// As [`replay::run`](super::replay::run).
+/// As [`replay::run`](super::replay::run). Passes within a time are compared, and a model has no
+/// latency.
 pub fn run(plan: &ComparisonPlan, listener: &dyn Listener) -> Result<ComparisonOutcome, PlayError> {
+    if plan.within_ms.is_some() {
+        // Before projects are prepared and models are asked, which takes long.
+        check_latencies(&ModelUnderTest::load_all(&plan.replay.subjects())?)?;
+    }
     let (played, absent) = with_prepared(&plan.replay, listener, |prepared| {
         play(prepared, Some(plan))
     })?;
     Ok(ComparisonOutcome { absent, ..played })
+}
+
+/// Refuses models whose completions are recorded, whatever names them, since they have no latency.
+fn check_latencies(models: &[ModelUnderTest]) -> Result<(), PlayError> {
+    match models.iter().find(|model| !model.has_latency()) {
+        Some(model) => Err(PlayError::Refused(format!(
+            "--within compares latencies, and {} has none, because its completions are recorded;              leave one of them out",
+            model.label().unwrap_or(&model.name)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Plays all models on all holes, interleaved.
@@ -132,6 +149,7 @@ fn play(
 ) -> Result<ComparisonOutcome, PlayError> {
     let (plan, listener) = (prepared.plan, prepared.listener);
     let holes = prepared.holes;
+    let began = Instant::now();
     let subjects = prepared.into_replays()?;
     let mut orders = match comparison {
         Some(comparison) => questions(subjects.len(), comparison.within_ms),
@@ -141,8 +159,10 @@ fn play(
     let mut player = BatchPlayer::new(&subjects, listener, jobs, plan.connections, holes)?;
     let played = play_batches(&mut player, comparison, &mut orders, holes);
     drop(player);
+    let wall = began.elapsed();
     let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
     let mut runs = Vec::new();
+    let mut failed = None;
     for PlayedSubject { title, replay, .. } in subjects {
         // A comparison that stopped early lacks attempts, and its runs must not count as finished.
         let has_all = replay.missing_jobs(holes)?.is_empty();
@@ -152,7 +172,7 @@ fn play(
             Ok(_) => Ok(()),
             Err(error) => Err(PlayError::Refused(error.to_string())),
         };
-        let run = match replay.finish(outcome, usize::from(played.is_ok())) {
+        let run = match replay.finish(outcome, usize::from(played.is_ok()), wall) {
             Ok(run) => run,
             // The other runs keep what they have, too.
             Err(_) if played.is_err() => continue,
@@ -160,22 +180,33 @@ fn play(
         };
         // Typings that were never begun because a model was decided are no failures.
         let typings = run.typings()?.len().min(policies * holes.len());
-        let is_complete = is_complete(&run, typings)?;
-        match is_complete && has_all {
-            true => run.set_finished()?,
-            false => run.write_segment()?,
+        let is_complete = is_complete(&run, typings);
+        let written = match is_complete {
+            Ok(true) if has_all => run.set_finished(),
+            _ => run.write_segment(),
+        };
+        match PlayError::first_of(is_complete, written) {
+            Ok(is_complete) => runs.push(ReplayedRun {
+                title,
+                run,
+                is_complete,
+            }),
+            // The other runs keep what they have, too, so the first error is returned last.
+            Err(error) => {
+                failed.get_or_insert(error);
+            }
         }
-        runs.push(ReplayedRun {
-            title,
-            run,
-            is_complete,
-        });
+    }
+    // The error of playing is the cause of others.
+    let ending = played?;
+    if let Some(error) = failed {
+        return Err(error);
     }
     Ok(ComparisonOutcome {
         runs,
         absent: Vec::new(),
         orders,
-        ending: played?,
+        ending,
         holes: holes.len(),
     })
 }
@@ -464,7 +495,7 @@ pub fn passes_by_hole(
     let mut by_hole: BTreeMap<&str, Vec<(f64, Option<f64>)>> = BTreeMap::new();
     let counted = attempts
         .iter()
-        // attempt||A repair round exists only where the first completion failed, so it would bias
+        // A repair round exists only where the first completion failed, so it would bias
         // the rate.
         .filter(|attempt| attempt.repair_round == 0 && attempt.verdict.outcome.is_evidence());
     for attempt in counted {

@@ -73,4 +73,35 @@ impl PlayError {
         let path = path.into();
         move |source| Self::File { path, source }
     }
+
+    /// Returns the result of a step that another step followed, or the first of their errors, which
+    /// is the cause of the other.
+    pub(super) fn first_of<T>(
+        step: Result<T, Self>,
+        following: Result<(), impl Into<Self>>,
+    ) -> Result<T, Self> {
+        let done = step?;
+        following.map_err(Into::into)?;
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_of_two_errors_is_returned() {
+        let refused = |text: &str| PlayError::Refused(text.to_owned());
+        let message = |step: Result<u8, PlayError>, following: Result<(), PlayError>| {
+            PlayError::first_of(step, following).map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            message(Err(refused("a")), Err(refused("b"))),
+            Err("a".into())
+        );
+        assert_eq!(message(Err(refused("a")), Ok(())), Err("a".into()));
+        assert_eq!(message(Ok(1), Err(refused("b"))), Err("b".into()));
+        assert_eq!(message(Ok(1), Ok(())), Ok(1));
+    }
 }

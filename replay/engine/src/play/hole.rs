@@ -7,7 +7,7 @@ mod session;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fillrate_language::task::{Hole, TaskError};
 use fillrate_mine::contexts::HoleView;
@@ -76,6 +76,8 @@ impl<'a> SubjectReplay<'a> {
     /// # Errors
     /// A server, the sandbox or the database fails, or the model fails several times in a row.
     pub(super) fn play(self, holes: &[Hole]) -> Result<Run, PlayError> {
+        // Not from `new` on: the replays of all subjects exist before the first is played.
+        let began = Instant::now();
         let jobs = self.missing_jobs(holes)?;
         let missing: usize = jobs.iter().map(HoleJob::units).sum();
         let total = self.total(holes);
@@ -93,7 +95,7 @@ impl<'a> SubjectReplay<'a> {
         drop(progress);
         let workers = self.workers.min(jobs.len());
         drop(jobs);
-        self.finish(played.map(drop), workers)
+        self.finish(played.map(drop), workers, began.elapsed())
     }
 
     /// Returns the attempts that each hole lacks.
@@ -116,7 +118,7 @@ impl<'a> SubjectReplay<'a> {
         read(&self.recorder.run())
     }
 
-    /// Records where the time of the workers went, and returns the run.
+    /// Records where the time of the workers went, in this wall-clock time, and returns the run.
     ///
     /// # Errors
     /// An attempt failed, or the database does.
@@ -124,8 +126,9 @@ impl<'a> SubjectReplay<'a> {
         self,
         played: Result<(), PlayError>,
         workers: usize,
+        wall: Duration,
     ) -> Result<Run, PlayError> {
-        let spent = self.permits.spent(workers);
+        let spent = self.permits.spent(workers, wall);
         self.recorder
             .finish(played, &self.parameters, workers, spent)
     }
@@ -261,8 +264,8 @@ impl<'a> SubjectReplay<'a> {
             workspace: worker.write_cut_file(site.project, hole, &cut)?,
         };
         let done = work(worker, &session);
-        worker.restore_file(site.project, hole)?;
-        done
+        let restored = worker.restore_file(site.project, hole);
+        PlayError::first_of(done, restored)
     }
 
     /// Runs the sessions of one hole: one for its samples, one for each policy.

@@ -13,7 +13,6 @@ pub(super) struct WorkerPermits {
     /// For reaching verdicts.
     pub(super) judging: Permits,
     spent: Mutex<TimeSpent>,
-    began: Instant,
 }
 
 /// A limit on the number of concurrent holders.
@@ -34,7 +33,6 @@ impl WorkerPermits {
             asking: Permits::new(asking),
             judging: Permits::new(judging),
             spent: Mutex::default(),
-            began: Instant::now(),
         }
     }
 
@@ -60,10 +58,10 @@ impl WorkerPermits {
         spent.sandbox += time - tests;
     }
 
-    /// Returns the time that the given number of workers spent until now.
-    pub(super) fn spent(&self, workers: usize) -> TimeSpent {
+    /// Returns the time that the given number of workers spent, in this wall-clock time.
+    pub(super) fn spent(&self, workers: usize, wall: Duration) -> TimeSpent {
         let mut spent = *self.spent.lock();
-        spent.wall = self.began.elapsed().as_secs_f64();
+        spent.wall = wall.as_secs_f64();
         // Rounding may make the sum of the parts exceed the total slightly.
         spent.idle = (spent.wall * workers as f64 - spent.busy()).max(0.0);
         spent
@@ -166,8 +164,18 @@ mod tests {
         permits.add_verdict(Duration::from_secs(4), 3.0, 1.0);
         permits.add_verdict(Duration::from_secs(1), 30.0, 10.0);
         permits.add(|spent| &mut spent.models, Duration::from_secs(2));
-        let spent = permits.spent(0);
+        let spent = permits.spent(0, Duration::ZERO);
         let sums = [spent.models, spent.tests, spent.twins, spent.sandbox];
         assert_eq!(sums, [2.0, 2.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn idle_time_is_the_rest_of_the_given_wall_time() {
+        let permits = WorkerPermits::new(1, 1);
+        permits.add(|spent| &mut spent.models, Duration::from_secs(2));
+        let spent = permits.spent(3, Duration::from_secs(4));
+        assert_eq!((spent.wall, spent.idle), (4.0, 10.0));
+        // The parts of two workers overlap the wall time of one.
+        assert_eq!(permits.spent(1, Duration::from_secs(1)).idle, 0.0);
     }
 }

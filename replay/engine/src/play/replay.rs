@@ -109,7 +109,7 @@ pub(super) fn with_prepared<T>(
     let (prepared, mut absent) = loader.prepare(&manifest)?;
     // The digests are taken before `open` runs the tests, which may drop projects: the identity
     // must not depend on whether they pass.
-    let digests = digests(&prepared);
+    let digests = digests(&prepared, &absent);
     let identities: Vec<Value> = subjects
         .iter()
         .map(|subject| plan.identity(&digests, tasks.as_deref(), subject, &manifest.name()))
@@ -180,12 +180,12 @@ impl<'a> PreparedReplay<'a> {
             let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
             let is_complete = is_complete(&run, policies * holes.len());
             // An incomplete part is kept too.
-            match is_complete {
-                Ok(true) => run.set_finished()?,
-                _ => run.write_segment()?,
-            }
+            let written = match is_complete {
+                Ok(true) => run.set_finished(),
+                _ => run.write_segment(),
+            };
             // An error is returned only after the part is written.
-            is_complete?;
+            PlayError::first_of(is_complete, written)?;
             runs.push(ReplayedRun {
                 title,
                 is_complete: run.is_finished()?,
@@ -248,13 +248,15 @@ fn check_not_empty(tasks: &[Hole], path: Option<&Path>) -> Result<(), PlayError>
     }
 }
 
-/// Digests of the sources and environments, by project.
-fn digests(prepared: &[Prepared]) -> BTreeMap<String, Value> {
+/// Digests of the sources and environments, by project. A project that could not be prepared has
+/// `null`: where it can be, the run is the same.
+fn digests(prepared: &[Prepared], absent: &[AbsentProject]) -> BTreeMap<String, Value> {
     let digest = |prepared: &Prepared| {
         let state = json!([prepared.digest, prepared.environment.key]);
         (prepared.project.name.clone(), state)
     };
-    prepared.iter().map(digest).collect()
+    let absent = absent.iter().map(|one| (one.name.clone(), Value::Null));
+    prepared.iter().map(digest).chain(absent).collect()
 }
 
 /// Records of projects in a run, by name.

@@ -178,6 +178,11 @@ impl ModelUnderTest {
         Ok(())
     }
 
+    /// True if completions have a latency: recorded ones have none of their own.
+    pub(super) fn has_latency(&self) -> bool {
+        self.configuration.model.protocol != Protocol::Recorded
+    }
+
     /// True if predictions are judged unchanged.
     pub(super) fn is_verbatim(&self) -> bool {
         matches!(self.source, CompletionSource::Verbatim { .. })

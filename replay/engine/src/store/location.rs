@@ -160,7 +160,7 @@ fn copy(objects: &ObjectPrefix) -> Result<TempDir, StoreError> {
     let folder = tempfile::tempdir().map_err(StoreError::file(&std::env::temp_dir()))?;
     let names = objects.list("")?.into_iter();
     let names: Vec<String> = names
-        // name||Other objects under the prefix, such as logs of a scheduler, are no part of the
+        // Other objects under the prefix, such as logs of a scheduler, are no part of the
         // run.
         .filter(|name| is_segment(name) || name.starts_with(&format!("{SOURCES}/")))
         .collect();

@@ -22,7 +22,7 @@ use super::segment::{Segment, SegmentHeader, SegmentRow, segments_in};
 use super::{
     ADD_ATTEMPT, ADD_AUDIT, ADD_TYPING, Attempt, AuditRecord, DeveloperSettings, FILE_NAME,
     Machine, Partition, ProjectState, ProjectStatus, SCHEMA, StoreError, TABLES, TypingAttempt,
-    first_difference,
+    first_difference, united_identity,
 };
 
 /// The parts of one run, read and checked.
@@ -271,15 +271,15 @@ impl MergedParts {
         segment: &Segment,
         header: SegmentHeader,
     ) -> Result<(), StoreError> {
-        if header.identity != self.identity {
-            return Err(StoreError::Unmergeable(format!(
+        self.identity = united_identity(&self.identity, &header.identity).ok_or_else(|| {
+            StoreError::Unmergeable(format!(
                 "the parts are of different runs: {} of {} differs from {}; name the parts of one \
                  run",
                 first_difference(&self.identity, &header.identity),
                 path.display(),
                 self.segments[0].display(),
-            )));
-        }
+            ))
+        })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         self.finished.add(name.into_owned(), &header);
         let number = u32::try_from(self.segments.len()).unwrap_or(u32::MAX);
@@ -362,7 +362,10 @@ impl MergedParts {
     fn describe(&mut self, header: SegmentHeader) {
         self.corpus.extend(header.corpus);
         self.tests.extend(header.tests);
-        self.developer_settings = self.developer_settings.take().or(header.developer_settings);
+        // Parts may estimate other policies. Their JSON decides, as the order of parts must not.
+        let known = self.developer_settings.take();
+        let settings = known.into_iter().chain(header.developer_settings);
+        self.developer_settings = settings.min_by_key(json);
         for machine in header.machines {
             self.machines.insert(json(&machine), machine);
         }

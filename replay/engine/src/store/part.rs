@@ -12,10 +12,7 @@ use tempfile::TempDir;
 
 use super::location::PartsLocation;
 use super::segment::{Segment, SegmentHeader, SegmentRow, encode_segment};
-use super::{
-    AuditRecord, Partition, ProjectState, Run, SEGMENT_SCHEMA, StoreError, TypingAttempt,
-    first_difference,
-};
+use super::{AuditRecord, Partition, ProjectState, Run, SEGMENT_SCHEMA, StoreError, TypingAttempt};
 
 /// The time since the last segment after which the next record writes another. A killed part loses
 /// what it made since its last segment.
@@ -90,12 +87,7 @@ impl Run {
         let mut ends = Vec::new();
         for segment in location.segments(partition)? {
             let header = segment.header()?;
-            if header.identity != *identity {
-                return Err(StoreError::OtherRun {
-                    folder: shared.to_owned(),
-                    difference: first_difference(&header.identity, identity),
-                });
-            }
+            run.unite_identity(shared, &header.identity)?;
             run.add_segment(&segment)?;
             if let Some(others) = header.finished {
                 ends.push((others, header.projects));

@@ -9,11 +9,11 @@ use fillrate_engine::store::{AuditRecord, Machine, ProjectState};
 use fillrate_language::task::HoleKind;
 use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, INVOCATION, KEYSTROKES_SAVED, PASS_AT_1};
 use fillrate_metrics::{CONFIDENCE, METRICS, Metric, NumberFormat, hole_metrics};
-use fillrate_verdict::Proof;
+use fillrate_verdict::{Outcome, Proof};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{HtmlReport, HtmlReportError, OUTCOMES, ReportProgress, ReportedRun, SHARD};
+use super::{HtmlReport, HtmlReportError, ReportProgress, ReportedRun, SHARD};
 use crate::comparison::{PassConclusion, RunDifference, against, by_hole, standings};
 use crate::figures::{ReportRow, report_row};
 use crate::policies::POLICY_METRICS;
@@ -31,7 +31,7 @@ pub(super) struct SummaryData<'a> {
     progress: ReportProgress,
     /// The probability with which an interval's method covers the true value.
     confidence: f64,
-    outcomes: [&'static str; 10],
+    outcomes: &'static [&'static str],
     /// Kinds of proof, the strongest first.
     proofs: Vec<&'static str>,
     /// Number of attempts of a shard, and of shards.
@@ -222,7 +222,7 @@ impl HtmlReport {
             live: self.live,
             progress: self.progress(),
             confidence: CONFIDENCE,
-            outcomes: OUTCOMES,
+            outcomes: Outcome::NAMES,
             proofs: Proof::ALL.iter().map(|proof| proof.name()).collect(),
             shard: SHARD,
             shards: self.shards(),

@@ -111,6 +111,8 @@ fn parse(bytes: &[u8]) -> TestReport {
     let mut depth = 0_usize;
     let mut seen = false;
     let mut test: Option<TestResult> = None;
+    // The depth of the open element whose text is the test's message.
+    let mut message: Option<usize> = None;
     loop {
         // A run that was killed leaves a truncated document, which must not count as ended.
         let Ok(event) = reader.read_event() else {
@@ -120,7 +122,9 @@ fn parse(bytes: &[u8]) -> TestReport {
             Event::Start(element) => {
                 depth += 1;
                 seen = true;
-                start_element(&mut test, &element);
+                if start_element(&mut test, &element) && message.is_none() {
+                    message = Some(depth);
+                }
             }
             Event::Empty(element) => {
                 start_element(&mut test, &element);
@@ -130,15 +134,19 @@ fn parse(bytes: &[u8]) -> TestReport {
                 }
             }
             Event::End(element) => {
+                message = message.filter(|open| *open != depth);
                 depth = depth.saturating_sub(1);
                 if element.name().as_ref() == "testcase" {
                     end_test(&mut report, &mut test);
                 }
             }
-            Event::Text(text) => add_message(&mut test, &text.xml10_content()),
-            Event::CData(text) => add_message(&mut test, &text.xml10_content()),
+            // Text elsewhere, as in `system-out`, is what a test printed.
+            Event::Text(text) if message.is_some() => add_message(&mut test, &text.xml10_content()),
+            Event::CData(text) if message.is_some() => {
+                add_message(&mut test, &text.xml10_content());
+            }
             // The reader reports entities apart from the text around them.
-            Event::GeneralRef(reference) => {
+            Event::GeneralRef(reference) if message.is_some() => {
                 let known = match &*reference {
                     "lt" => Some('<'),
                     "gt" => Some('>'),
@@ -159,8 +167,9 @@ fn parse(bytes: &[u8]) -> TestReport {
     report
 }
 
-/// Handles the start of a test, or of the element that has its outcome.
-fn start_element(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
+/// Handles the start of a test, or of the element that has its outcome. Returns true for the
+/// latter.
+fn start_element(test: &mut Option<TestResult>, element: &BytesStart<'_>) -> bool {
     let attribute = |name: &str| {
         let found = element.try_get_attribute(name).ok().flatten()?;
         let value = found.normalized_value(XmlVersion::Implicit1_0).ok()?;
@@ -181,28 +190,31 @@ fn start_element(test: &mut Option<TestResult>, element: &BytesStart<'_>) {
                     .unwrap_or_default(),
                 message: String::new(),
             });
-            return;
+            return false;
         }
         "failure" => TestOutcome::Failed,
         "error" => TestOutcome::Error,
         "skipped" => TestOutcome::Skipped,
-        _ => return,
+        _ => return false,
     };
     if let Some(test) = test {
         // A test may have an error of its teardown after its failure; the worse counts.
         test.outcome = test.outcome.max(outcome);
+        // Each message begins a line.
+        if !test.message.is_empty() && !test.message.ends_with('\n') {
+            test.message.push('\n');
+        }
         if let Some(message) = attribute("message") {
             test.message.push_str(&message);
             test.message.push('\n');
         }
     }
+    true
 }
 
-/// Adds to a test's message, unless the text is only output of a test that passes.
+/// Adds to a test's message.
 fn add_message(test: &mut Option<TestResult>, text: &str) {
-    if let Some(test) = test
-        && test.outcome != TestOutcome::Passed
-    {
+    if let Some(test) = test {
         test.message.push_str(text);
     }
 }
@@ -247,6 +259,25 @@ mod tests {
         w failed around the test 0 "no set-up"
         z was skipped 0 ""
         "#);
+        assert!(report.ended);
+    }
+
+    #[test]
+    fn output_of_a_test_is_no_message_of_its_failure() {
+        let report = parse(
+            b"<testsuite>
+              <testcase name='a'>
+                <system-out>before &amp; <![CDATA[<x>]]></system-out>
+                <failure message='one'>two<b>three</b></failure>
+                <system-out>after &lt; <![CDATA[<y>]]></system-out>
+                <error>four</error>
+                <rerunFailure message='five'><stackTrace>six</stackTrace></rerunFailure>
+              </testcase>
+              <testcase name='b'><skipped/><system-err>said</system-err></testcase>
+              </testsuite>",
+        );
+        assert_eq!(report.tests["a"].message, "one\ntwothree\nfour");
+        assert_eq!(report.tests["b"].message, "");
         assert!(report.ended);
     }
 

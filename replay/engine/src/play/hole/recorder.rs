@@ -81,12 +81,12 @@ impl<'a> RunRecorder<'a> {
         let recorded = self
             .add_slow_paths(parameters)
             .and_then(|()| self.add_time_spent(parameters, workers, spent));
-        if played.is_err() {
+        let written = match &played {
+            Ok(()) => Ok(()),
             // A part keeps what it made before the error.
-            self.run().write_segment()?;
-        }
-        played?;
-        recorded?;
+            Err(_) => self.run().write_segment(),
+        };
+        PlayError::first_of(played, recorded.and(written))?;
         Ok(self.run.into_inner())
     }
 

@@ -28,6 +28,12 @@ const SERVER_START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Upper limit for the wait before a retry, also for a server's `Retry-After`.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(600);
 
+/// Lower limit for the wait before a retry: a server may send `Retry-After: 0` each time.
+const SHORTEST_RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// Sum of the waits for one completion after which it fails.
+const MOST_WAITED: Duration = Duration::from_secs(1800);
+
 /// A hole that is cut out of its file in a worker's copy of the project.
 pub(super) struct HoleSession<'s> {
     pub(super) parameters: &'s ReplayParameters<'s>,
@@ -39,6 +45,28 @@ pub(super) struct HoleSession<'s> {
     pub(super) server: ServerCommand,
     /// The copy's folder.
     pub(super) workspace: PathBuf,
+}
+
+/// Waits before the retries of one completion.
+#[derive(Default)]
+struct RetryWaits {
+    waited: Duration,
+}
+
+impl RetryWaits {
+    /// Returns the wait that a server's `Retry-After` asks for, in milliseconds, within limits.
+    /// `None` if the completion has waited for too long.
+    fn next_wait(&mut self, retry_after_ms: f64) -> Option<Duration> {
+        if self.waited >= MOST_WAITED {
+            return None;
+        }
+        // A negative or too large number is no `Duration`; it counts as the upper limit.
+        let wait = Duration::try_from_secs_f64(retry_after_ms / 1000.0)
+            .unwrap_or(LONGEST_RETRY_AFTER)
+            .clamp(SHORTEST_RETRY_AFTER, LONGEST_RETRY_AFTER);
+        self.waited += wait;
+        Some(wait)
+    }
 }
 
 /// A session in which the reference was typed.
@@ -90,7 +118,7 @@ impl HoleSession<'_> {
     }
 
     /// Requests a completion once a permit is free, and repeats the request after the server's
-    /// `Retry-After`, if it sends one.
+    /// `Retry-After`, if it sends one, until [`MOST_WAITED`]: then the reply has the fault.
     ///
     /// # Errors
     /// The server fails.
@@ -99,6 +127,7 @@ impl HoleSession<'_> {
         developer: &mut Developer,
         earlier: Option<EarlierAttempt>,
     ) -> Result<CompletionReply, DeveloperError> {
+        let mut waits = RetryWaits::default();
         loop {
             let permit = self.permits.asking.take();
             let began = Instant::now();
@@ -110,15 +139,15 @@ impl HoleSession<'_> {
             let Some(retry_after) = retry_after else {
                 return Ok(reply);
             };
+            let Some(wait) = waits.next_wait(retry_after) else {
+                return Ok(reply);
+            };
             self.listener.receive(&Event::ModelBusy {
                 model: self.parameters.subject.name.clone(),
                 hole: self.site.hole.id.clone(),
-                seconds: retry_after / 1000.0,
+                seconds: wait.as_secs_f64(),
             });
-            // A negative or too large number is no `Duration`; it counts as the upper limit.
-            let pause =
-                Duration::try_from_secs_f64(retry_after / 1000.0).unwrap_or(LONGEST_RETRY_AFTER);
-            self.permits.asking.pause(pause.min(LONGEST_RETRY_AFTER));
+            self.permits.asking.pause(wait);
         }
     }
 
@@ -275,4 +304,31 @@ fn check_contents(hole: &Hole, shown: &str, expected: &[&str]) -> Result<(), Dev
         "{}: the editor's text differs from what was inserted",
         hole.id
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_of_one_completion_end() {
+        for (retry_after_ms, retries) in [
+            (1_200_000.0, 3),
+            (f64::INFINITY, 3),
+            (-1.0, 3),
+            (600_000.0, 3),
+            (1000.0, 1800),
+            (0.0, 18_000),
+        ] {
+            let mut waits = RetryWaits::default();
+            let made = std::iter::from_fn(|| waits.next_wait(retry_after_ms));
+            assert_eq!(made.count(), retries, "{retry_after_ms}");
+        }
+    }
+
+    #[test]
+    fn wait_is_that_of_the_server() {
+        let mut waits = RetryWaits::default();
+        assert_eq!(waits.next_wait(2500.0), Some(Duration::from_millis(2500)));
+    }
 }

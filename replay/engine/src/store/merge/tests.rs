@@ -5,6 +5,9 @@ use fillrate_verdict::Verdict;
 use serde_json::json;
 
 use super::*;
+use crate::developer::policy::Policy;
+use crate::developer::typing::{Pace, TypistSettings};
+use crate::developer::typist::Typist;
 use crate::store::Run;
 
 const CONTENTS: &str = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\nf = 6\n";
@@ -326,4 +329,71 @@ fn parts_of_different_runs_are_refused() {
     assert!(other.err().unwrap().to_string().contains("`model` differs"));
     let empty = MergedParts::read(&[folder.path().to_owned()]);
     assert!(empty.err().unwrap().to_string().contains("has no segments"));
+}
+
+#[test]
+fn order_of_parts_does_not_decide_over_developer_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let estimating = |name: &str, part: u32, policy: &str| {
+        let shared = folder.path().join(name);
+        let partition = Partition::new(part, 2).unwrap();
+        let run = Run::begin_part(&shared, partition, &json!({"model": "embedded"})).unwrap();
+        let policy = Policy::parse(policy, |_| Err("there is none".to_owned())).unwrap();
+        run.set_developer_settings(&DeveloperSettings {
+            policies: vec![policy],
+            typing: TypistSettings {
+                typist: Typist::default(),
+                seed: 1,
+                pace: Pace::Virtual,
+                latency_ms: None,
+            },
+        })
+        .unwrap();
+        run.set_finished().unwrap();
+    };
+    // Segments are read in the order of their paths.
+    for (name, policies) in [("a", ["line", "accept-all"]), ("b", ["accept-all", "line"])] {
+        for (part, policy) in (1..).zip(policies) {
+            estimating(name, part, policy);
+        }
+    }
+    let settings = ["a", "b"].map(|name| {
+        let out = folder.path().join(format!("run-{name}"));
+        merged(&[folder.path().join(name)], &out);
+        Run::open(&out).unwrap().developer_settings().unwrap()
+    });
+    assert!(settings[0].is_some());
+    assert_eq!(settings[0], settings[1]);
+}
+
+#[test]
+fn part_that_lacks_a_project_is_merged_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = |part: u32, other: serde_json::Value, status: ProjectStatus| {
+        let partition = Partition::new(part, 2).unwrap();
+        let projects = json!({"demo": "1", "other": other});
+        let identity = json!({"model": "embedded", "projects": projects});
+        let run = Run::begin_part(folder.path(), partition, &identity).unwrap();
+        run.set_project("demo", &state(ProjectStatus::Ready))
+            .unwrap();
+        run.set_project("other", &state(status)).unwrap();
+        run.set_finished().unwrap();
+    };
+    let missing = || -> Vec<String> {
+        let parts = MergedParts::read(&[folder.path().to_owned()]).unwrap();
+        parts.missing().iter().map(MissingPart::to_string).collect()
+    };
+    begin(1, json!(null), ProjectStatus::Failed);
+    begin(2, json!("2"), ProjectStatus::Ready);
+    assert_eq!(
+        missing(),
+        ["1/2: its machine left out the project `other`, which other machines have"]
+    );
+    // The part is run again where the project can be prepared.
+    begin(1, json!("2"), ProjectStatus::Ready);
+    assert_eq!(missing(), [""; 0]);
+    let out = folder.path().join("run");
+    merged(&[folder.path().to_owned()], &out);
+    let identity = Run::open(&out).unwrap().identity().unwrap();
+    assert_eq!(identity["projects"], json!({"demo": "1", "other": "2"}));
 }

@@ -1,6 +1,5 @@
 package fillratedriver;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -10,62 +9,62 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * The lines that the code under test has run since they were last cleared. Every statement comes
- * here, so the usual way takes no lock: a line is only ever set, and no array is given up.
+ * The lines that the code under test has run since they were last cleared. Every statement records
+ * its line, so the sources get a constant array for each file: to record is to store a value in it.
+ * The classes that hold these constants are loaded anew for each test, and share the arrays.
  */
 public final class Lines {
-    private static final int LEAST = 1024;
-    /** Every array that a file ever had; a thread may still write to an earlier one. */
-    private static final Map<Integer, List<boolean[]>> ALL = new TreeMap<>();
+    /** Fields of one class; their initialisation must fit into 64 kB, at 10 bytes each. */
+    private static final int FIELDS = 1000;
 
-    /** The latest array of each file, by the file's number. */
-    private static volatile boolean[][] latest = new boolean[0][];
+    private static final Map<Integer, boolean[]> ALL = new TreeMap<>();
 
     private Lines() {}
 
-    /** Records a line of a file, given the file's number. */
-    public static void hit(int file, int line) {
-        boolean[][] files = latest;
-        if (file < files.length) {
-            boolean[] lines = files[file];
-            if (lines != null && line < lines.length) {
-                lines[line] = true;
-                return;
-            }
-        }
-        grown(file, line)[line] = true;
+    /** Returns the array of a file with some number of lines, given the file's number. */
+    public static synchronized boolean[] array(int file, int lines) {
+        // Lines are counted from 1.
+        return ALL.computeIfAbsent(file, of -> new boolean[lines + 1]);
     }
 
-    /** Returns an array of a file that has the line. */
-    private static synchronized boolean[] grown(int file, int line) {
-        boolean[][] files = latest;
-        if (file >= files.length) {
-            files = Arrays.copyOf(files, Math.max(file + 1, 2 * files.length));
+    /** Returns the expression for the array of a file in the sources, given the file's number. */
+    static String ofFile(int file) {
+        return "fillratedriver." + className(file) + ".F" + file;
+    }
+
+    private static String className(int file) {
+        return "Lines" + file / FIELDS;
+    }
+
+    /** Returns the source of each class that holds arrays, by name, given the files' line counts. */
+    static Map<String, String> sources(List<Integer> lineCounts) {
+        Map<String, StringBuilder> fields = new TreeMap<>();
+        for (int file = 0; file < lineCounts.size(); file++) {
+            fields.computeIfAbsent(className(file), name -> new StringBuilder())
+                    .append("public static final boolean[] F" + file)
+                    .append("=Lines.array(" + file + "," + lineCounts.get(file) + ");\n");
         }
-        if (files[file] == null || line >= files[file].length) {
-            files[file] = new boolean[Math.max(LEAST, 2 * line)];
-            ALL.computeIfAbsent(file, of -> new ArrayList<>()).add(files[file]);
-        }
-        latest = files;
-        return files[file];
+        Map<String, String> sources = new TreeMap<>();
+        fields.forEach(
+                (name, text) ->
+                        sources.put(
+                                "fillratedriver/" + name + ".java",
+                                "package fillratedriver;\npublic final class "
+                                        + name + " {\n" + text + "}\n"));
+        return sources;
     }
 
     static synchronized void clear() {
-        ALL.values().forEach(arrays -> arrays.forEach(lines -> Arrays.fill(lines, false)));
+        ALL.values().forEach(lines -> Arrays.fill(lines, false));
     }
 
     /** Gives the lines of each file, with blanks between. */
     static synchronized void said(BiConsumer<Integer, String> say) {
         ALL.forEach(
-                (file, arrays) -> {
+                (file, hit) -> {
                     String lines =
-                            arrays.stream()
-                                    .flatMapToInt(
-                                            one ->
-                                                    IntStream.range(0, one.length)
-                                                            .filter(line -> one[line]))
-                                    .distinct()
-                                    .sorted()
+                            IntStream.range(0, hit.length)
+                                    .filter(line -> hit[line])
                                     .mapToObj(String::valueOf)
                                     .collect(Collectors.joining(" "));
                     if (!lines.isEmpty()) {

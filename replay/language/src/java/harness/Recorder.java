@@ -86,7 +86,7 @@ final class Recorder extends TreeScanner<Void, Void> {
     }
 
     private String hit(int place) {
-        return "fillratedriver.Lines.hit(" + file + "," + lines.getLineNumber(place) + ");";
+        return Lines.ofFile(file) + "[" + lines.getLineNumber(place) + "]=true;";
     }
 
     private void add(int place, String what) {

@@ -421,14 +421,19 @@ final class Sources {
     List<String> record(Set<String> wanted) throws IOException {
         List<String> files = new ArrayList<>();
         Map<String, String> texts = new TreeMap<>();
+        List<Integer> lineCounts = new ArrayList<>();
         for (String file : wanted) {
             Path path = root.resolve(file);
             String name = project.relativize(path).toString();
             if (digests.containsKey(name)) {
-                texts.put(name, Recorder.recording(path, files.size()));
+                String text = Recorder.recording(path, files.size());
+                texts.put(name, text);
+                // No line of a record ends anywhere else than in the source.
+                lineCounts.add((int) text.lines().count());
                 files.add(file);
             }
         }
+        texts.putAll(Lines.sources(lineCounts));
         Path output = Files.createDirectories(scratch.resolve("recording"));
         // Files that only tests read, as they read data, are not compiled with them.
         Optional<String> said =

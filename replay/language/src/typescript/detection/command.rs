@@ -165,7 +165,7 @@ fn expand(
             continue;
         };
         let called = called_scripts(package, &command);
-        // | depth|Scripts may call each other in a circle, which the depth ends.
+        // Scripts may call each other in a circle, which the depth ends.
         if called.is_empty() || depth == 0 {
             found.push(command);
             continue;
@@ -181,7 +181,7 @@ fn called_scripts(package: &Package, command: &ScriptCommand) -> Vec<String> {
     let mut words = command
         .arguments
         .iter()
-        // word||Options may be before the name of the script.
+        // Options may be before the name of the script.
         .filter(|word| !word.starts_with('-'));
     let known = |name: &str| package.script(name).is_some();
     match command.program.as_str() {
@@ -327,7 +327,7 @@ fn split(text: &str) -> Vec<Vec<String>> {
     while let Some(c) = characters.next() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
-            // None|In single quotes, a backslash is a character like any other.
+            // In single quotes, a backslash is a character like any other.
             (Some('"') | None, '\\') => word.get_or_insert_default().extend(characters.next()),
             (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '\'' | '"') => {
