@@ -166,7 +166,7 @@ fn compare(
         .map(|run| run.title.as_str())
         .collect();
     if !incomplete.is_empty() {
-        eprintln!(
+        note!(
             "fillrate: some attempts of {} are missing or ended in an infrastructure failure; \
              rerun the command to make them",
             incomplete.join(", ")
