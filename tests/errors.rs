@@ -656,9 +656,86 @@ fn unwritable_standard_output_is_reported() {
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(
-        err.ends_with(
-            "fillrate: standard output can't be written to: No space left on device (os error 28)\n"
-        ),
+        err.ends_with("fillrate: standard output can't be written to: No space left on device\n"),
         "{err}"
     );
+}
+
+/// What a person reads in a terminal of 80 columns: both outputs of a command.
+fn in_80_columns(dir: &TestDir, arguments: &[&str]) -> String {
+    let mut command = dir.command(arguments);
+    let output = command.env("COLUMNS", "80").output().unwrap();
+    let both = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(both).unwrap();
+    // A word is never broken, so an address or a path alone may be longer.
+    for line in said.lines() {
+        let fits = line.chars().count() <= 80 || !line.trim().contains(' ');
+        assert!(fits, "{arguments:?}: a line is wider:\n{line}");
+    }
+    // Numbers of the system's errors say nothing to a person.
+    assert!(!said.contains("(os error"), "{said}");
+    said
+}
+
+#[test]
+fn messages_and_help_fit_80_columns() {
+    let dir = TestDir::new();
+    let settings = |name: &str, model: &str| {
+        let text = format!("[model]\nprotocol = \"openai-completions\"\n{model}\n");
+        dir.write(name, &text);
+    };
+    settings(
+        "address.toml",
+        "url = \"127.0.0.1:8080\"\nname = \"qwen2.5-coder\"",
+    );
+    settings(
+        "family.toml",
+        "url = \"http://127.0.0.1:9\"\nname = \"my-own\"",
+    );
+    settings(
+        "dead.toml",
+        "url = \"http://127.0.0.1:9\"\nname = \"qwen2.5-coder\"",
+    );
+    for arguments in [
+        &[] as &[&str],
+        &["--help"],
+        &["help", "replay"],
+        &["doctor"],
+        &["doctor", "--model", "none.toml"],
+        &["show", "nowhere"],
+        &["telemetry", "stats", "--store", "nowhere.db"],
+    ] {
+        in_80_columns(&dir, arguments);
+    }
+    insta::assert_snapshot!(in_80_columns(&dir, &["replay", "nowhere.toml"]), @r#"
+    fillrate: nowhere.toml does not exist; name a manifest (FILE.toml), a
+    repository's folder, or its address: https://HOST/OWNER/NAME,
+    github.com/OWNER/NAME, git@HOST:OWNER/NAME, ssh://… or DIR, each with @REVISION
+    after it if need be; a package of PyPI or npm is named in a manifest
+    (corpora/README.md)
+    "#);
+    let replayed = |model| {
+        let kitchen = kitchen();
+        in_80_columns(
+            &dir,
+            &["replay", &kitchen, "--model", model, "--out", "run"],
+        )
+    };
+    insta::assert_snapshot!(replayed("address.toml"), @r#"
+    fillrate: address.toml: model: the setting url is not an address of the form
+    http://host:port: put http:// or https:// before it.
+    "#);
+    insta::assert_snapshot!(replayed("family.toml"), @r#"
+    fillrate: family.toml: model: the name "my-own" identifies no model family: set
+    `family` to one of starcoder2, starcoder, deepseek-coder-v2, deepseek-coder,
+    codellama, qwen2.5-coder, qwen3-coder, codegemma, codestral, granite-code,
+    seed-coder, mellum, stable-code, refact-1.6b, granite-4.0-base, aixcoder-7b,
+    left-to-right; `left-to-right` is for models that can't fill in the middle.
+    "#);
+    let dead = in_80_columns(&dir, &["doctor", "--model", "dead.toml"]);
+    let (_, error) = dead.split_once("fillrate: ").unwrap();
+    insta::assert_snapshot!(error, @r"
+    connection refused: http://127.0.0.1:9/v1/completions cannot be
+    reached. Start the model's server, or correct `model.url`.
+    ");
 }

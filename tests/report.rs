@@ -285,6 +285,36 @@ fn data(report: &Path, name: &str) -> Value {
     serde_json::from_str(&both[1]).unwrap()
 }
 
+/// Checks what a telephone of 400 pixels shows of a page: no letter too small to read, no value
+/// squeezed into a column of letters, and outcomes and first figures without moving the page.
+fn assert_is_legible(name: &str, telephone: &Value) {
+    let of = |part: &str| telephone[part].as_f64();
+    let at_least = |part: &str, pixels: f64| {
+        assert!(
+            of(part).is_none_or(|size| size >= pixels),
+            "{name}: {part} of {telephone}"
+        );
+    };
+    at_least("letters", 11.0);
+    at_least("values", 200.0);
+    for part in ["outcome", "first"] {
+        assert!(
+            of(part).is_none_or(|right| right <= 400.0),
+            "{name}: {part} of {telephone}"
+        );
+    }
+    assert!(of("row").is_none_or(|height| height < 420.0), "{name}");
+    let has = |part: &str| of(part).is_some();
+    let (page, _) = name.split_once(' ').unwrap();
+    match page {
+        "index" => assert!(has("letters") && has("first"), "{telephone}"),
+        "plots" => assert!(has("letters"), "{telephone}"),
+        "matrix" | "attempts" => assert!(has("outcome"), "{name}: {telephone}"),
+        "hole" => assert!(has("values"), "{telephone}"),
+        _ => {}
+    }
+}
+
 #[test]
 fn every_page_opens_from_disk_in_light_and_dark() {
     let Some(browser) = Browser::new() else {
@@ -312,6 +342,7 @@ fn every_page_opens_from_disk_in_light_and_dark() {
         assert_eq!(page["busy"], "false", "{name}");
         let light = name.ends_with("light");
         assert_eq!(page["ground"] == "rgb(255, 255, 255)", light, "{name}");
+        assert_is_legible(name, &page["telephone"]);
     }
     let says = |name: &str, what: &str| {
         let text = pages[&format!("{name} light")]["text"].as_str().unwrap();
@@ -410,7 +441,7 @@ fn five_questions_take_two_clicks_at_most() {
     says("answer", "No difference shown");
     says(
         "answer",
-        "pass@1 differs by +33.3 points [−36.5, +77.3], n 12 in 6",
+        "pass@1 of beta minus that of alpha is +33.3 points [−36.5, +77.3], n 12 in 6 files",
     );
     // Where do they differ? Show me such a hole.
     says("flips", "Passes more often with “beta”: 12 holes");
@@ -443,6 +474,11 @@ fn a_study_answers_on_its_first_screen() {
         let height = screen["height"].as_u64().unwrap();
         assert!(height < 6000, "{name} is {height} pixels high");
         assert!(screen["folded"].as_u64().unwrap() >= 30, "{name}: {screen}");
+        // Pairs of metrics are folded as one.
+        let sections = screen["sections"].as_u64().unwrap();
+        assert!(sections <= 9, "{name}: {sections} sections");
+        let letters = screen["letters"].as_f64().unwrap();
+        assert!(letters >= 9.0, "{name}: letters of {letters} pixels");
         // The badge, the answer, the next step and the plot.
         let least = if name.starts_with("1400") { 4 } else { 3 };
         let on_first = screen["firstScreen"].as_u64().unwrap();

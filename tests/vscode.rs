@@ -346,6 +346,13 @@ fn assert_modes(seen: &Value) {
     }
     let by_hand = seen["byHand"].as_str().unwrap();
     assert!(by_hand.ends_with("    highest = max(values)"), "{by_hand}");
+    let prose = seen["prose"].as_str().unwrap();
+    assert!(
+        prose.contains("Switch This Language On or Off") && !prose.contains("languages.markdown"),
+        "{prose}"
+    );
+    // A sentence ends once.
+    assert!(!prose.contains(".."), "{prose}");
     // Icons came and went in a bar of one width.
     assert_eq!(seen["bar"]["widths"].as_array().unwrap().len(), 1);
     assert!(seen["bar"]["icons"].as_u64().unwrap() >= 2, "{seen:#}");
@@ -405,6 +412,11 @@ fn assert_connected(seen: &Value, settings: &Path) {
         text("replace")
     );
     assert_eq!(seen["untouched"], true);
+    assert!(
+        text("noOllama").contains("ollama serve"),
+        "{}",
+        text("noOllama")
+    );
     assert_listed(&seen["ollama"], &["qwen2.5-coder:0.5b-base"]);
     let unanswered = text("unanswered");
     assert!(unanswered.contains("Check `model.name`"), "{unanswered}");

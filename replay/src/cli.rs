@@ -15,6 +15,24 @@ macro_rules! outln {
     };
 }
 
+/// As [`outln!`] for prose: what is wider than the terminal is broken between words.
+macro_rules! sayln {
+    ($($argument:tt)*) => {
+        $crate::cli::write_out(format_args!(
+            "{}\n",
+            fillrate_report::table::TextWidth::of_output()
+                .lines(&$crate::cli::without_error_numbers(&format!($($argument)*)))
+        ))
+    };
+}
+
+/// Writes a message for people to standard error, as [`sayln!`].
+macro_rules! note {
+    ($($argument:tt)*) => {
+        $crate::cli::write_note(&format!($($argument)*))
+    };
+}
+
 mod annotate;
 mod audit;
 mod audit_distance;
@@ -128,7 +146,9 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => {
             let red = color::ERROR;
             let advice = advice(&error);
-            anstream::eprintln!("{red}fillrate:{red:#} {error}{advice}");
+            let text = plain_message(&format!("fillrate: {error}{advice}"));
+            let rest = text.strip_prefix("fillrate:").unwrap_or(&text);
+            anstream::eprintln!("{red}fillrate:{red:#}{rest}");
             match error {
                 CliError::Play(PlayError::Empty(_)) => ExitCode::from(3),
                 _ => ExitCode::FAILURE,
@@ -177,10 +197,16 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
 ];
 
+/// Most columns of the help.
+const HELP_WIDTH: usize = 100;
+
 /// Parses the command line, or prints help and ends.
 fn parse() -> CommandLine {
     let command = CommandLine::command();
-    let template = help_template(&command);
+    // As wide as clap's own part of the help.
+    let template = TextWidth::of_output()
+        .at_most(HELP_WIDTH)
+        .lines(&help_template(&command));
     let matches = command.help_template(template).get_matches();
     CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
@@ -198,7 +224,7 @@ fn help_template(command: &clap::Command) -> String {
                 Some(about) => about.to_string(),
                 None => "Print this message or the help of a subcommand".to_owned(),
             };
-            groups += &format!("  {name:15} {about}\n");
+            groups += &format!("  {name:15}  {about}\n");
         }
         groups.push('\n');
     }
@@ -235,7 +261,7 @@ fn shell_word(path: &std::path::Path) -> String {
 /// Exit status: 0 when all went well, 1 when it did not, 2 for a command line that can't be
 /// read, 3 when some projects failed and the others were done, or when nothing was left to do.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version, max_term_width = HELP_WIDTH)]
 struct CommandLine {
     /// Show tables whole, even if the terminal is narrower
     #[arg(long, global = true)]
@@ -329,10 +355,31 @@ fn write_out(text: std::fmt::Arguments<'_>) {
         // The status of a program that the closed pipe's signal ends: 128 + SIGPIPE.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(141),
         Err(error) => {
-            eprintln!("fillrate: standard output can't be written to: {error}");
+            note!("fillrate: standard output can't be written to: {error}");
             std::process::exit(1);
         }
     }
+}
+
+/// Writes the text of `note!`.
+fn write_note(text: &str) {
+    eprintln!("{}", plain_message(text));
+}
+
+/// A message as a person reads it: in lines that fit the terminal, without error numbers.
+fn plain_message(text: &str) -> String {
+    TextWidth::of_messages().lines(&without_error_numbers(text))
+}
+
+/// A text without the numbers of the system's errors, which say nothing to a person.
+fn without_error_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let after = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        plain.push_str(after.strip_prefix(')').unwrap_or(after));
+    }
+    plain
 }
 
 /// Returns the advice for an error, if its cause has any: a clause to add to its message.
@@ -652,7 +699,7 @@ fn check_writable_file(path: &Path) -> Result<(), CliError> {
 /// Says on standard error which projects take no part.
 fn report_absent(absent: &[AbsentProject]) {
     for project in absent {
-        eprintln!("fillrate: {}", project.describe());
+        note!("fillrate: {}", project.describe());
     }
 }
 
@@ -740,6 +787,14 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         super::CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn messages_have_no_error_numbers() {
+        let plain = super::without_error_numbers(
+            "a.toml: No such file or directory (os error 2); name one",
+        );
+        assert_eq!(plain, "a.toml: No such file or directory; name one");
     }
 
     #[test]

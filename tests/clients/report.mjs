@@ -108,6 +108,7 @@ async function pages() {
       await visit(telephone, path);
       await telephone.screenshot({ path: join(pictures, `${name}-${scheme}-400.png`) });
       found[`${name} ${scheme}`].beyond = await telephone.evaluate(beyond);
+      found[`${name} ${scheme}`].telephone = await telephone.evaluate(legible);
       found[`${name} ${scheme}`].axe.push(...(await violations(telephone)));
     }
     await telephone.context().close();
@@ -118,6 +119,24 @@ async function pages() {
 /** How far a page is wider than its window, in pixels. */
 function beyond() {
   return document.documentElement.scrollWidth - document.documentElement.clientWidth;
+}
+
+/** What a person can read of a page without moving it sideways: sizes in pixels, `null` without such a part. */
+function legible() {
+  const boxes = (selector) => [...document.querySelectorAll(selector)]
+    .map((element) => element.getBoundingClientRect()).filter((box) => box.width > 0);
+  const least = (numbers) => (numbers.length > 0 ? Math.min(...numbers) : null);
+  return {
+    letters: least([...document.querySelectorAll('svg text')]
+      .filter((text) => text.getBoundingClientRect().width > 0).map((text) => {
+        const { a, b } = text.getScreenCTM();
+        return Math.hypot(a, b) * Number.parseFloat(getComputedStyle(text).fontSize);
+      })),
+    values: least(boxes('dl.facts dd').map((box) => box.width)),
+    outcome: least(boxes('table.long tbody .outcome').map((box) => box.right)),
+    first: least(boxes('#figures tbody .figure').map((box) => box.right)),
+    row: -(least(boxes('.scroll tbody tr').map((box) => -box.height)) ?? 0),
+  };
 }
 
 /** Asks a report and a study beside it what people ask, counting clicks from the first page. */
@@ -155,6 +174,8 @@ async function study() {
         firstScreen: await page.evaluate(() => [...document.querySelectorAll('.badge, .answer, .next, .decision svg')]
           .filter((element) => element.getBoundingClientRect().bottom <= innerHeight).length),
         folded: await page.locator('details:not([open])').count(),
+        sections: await page.locator('main > details').count(),
+        letters: (await page.evaluate(legible)).letters,
         axe: await violations(page, '.decision'),
       };
       await page.context().close();

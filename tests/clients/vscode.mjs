@@ -209,6 +209,7 @@ temperature = 0.8
   mkdirSync(at("work"), { recursive: true });
   writeFileSync(at("work/sums.py"), "def compute(total, rate):\n    return total * rate\n");
   writeFileSync(at("work/open.py"), "def f(values, count, rate, offset):\n    pass\n");
+  writeFileSync(at("work/notes.md"), "# Notes\n\n");
   for (const name of ["cursors.py", "undo.py", "pairs.py", "before.py", "modes.py", "api.py"]) {
     writeFileSync(at(`work/${name}`), "def f(values, count):\n    # one\n    # two\n");
   }
@@ -852,6 +853,23 @@ const steps = {
     await page.keyboard.press("Backspace");
   },
 
+  async "prose is off until it is switched on"() {
+    await open("notes.md");
+    await type("average = ");
+    await until("the reason", async () => /completions are off in markdown/.test(await spoken()));
+    seen.prose = await spoken();
+    await command("Switch This Language On or Off");
+    await until("completions in it", async () => /Ready/.test(await spoken()));
+    await page.keyboard.press("Enter");
+    await ghostAfter("average = ");
+    await page.keyboard.press("Escape");
+    await command("Switch This Language On or Off");
+    await until("the switch", async () => /Switched off for markdown/.test(await spoken()));
+    await command("Revert File", "File");
+    await page.keyboard.press("Control+W");
+    await open("modes.py");
+  },
+
   async "the status bar keeps its width"() {
     await bar.evaluate((item) => {
       const seen = { widths: [], icons: [] };
@@ -997,6 +1015,15 @@ const steps = {
     await save();
     await until("the message to go", async () => (await toasts("The settings can't be used").count()) === 0);
     await page.keyboard.press("Control+W");
+  },
+
+  async "an Ollama that is not running"() {
+    await command("Connect a Model");
+    await choose("Ollama");
+    await answer("the address of Ollama", "http://127.0.0.1:1");
+    await page.locator(".quick-input-message", { hasText: "Nothing answers at http://127.0.0.1:1" }).waitFor();
+    seen.noOllama = await page.locator(".quick-input-message").innerText();
+    await page.keyboard.press("Escape");
   },
 
   async "a model whose name says no family"() {

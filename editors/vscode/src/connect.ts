@@ -189,7 +189,7 @@ async function ask(
 /** Asks for the model's name; Ollama says which it has. */
 async function askModel(provider: Provider, url: string): Promise<string | undefined> {
   const own = provider.protocol === "ollama-generate" ? await ollamaModels(url) : [];
-  if (own.length > 0) {
+  if (own !== undefined && own.length > 0) {
     const other = "Another…";
     const picked = await vscode.window.showQuickPick([...own, other], {
       title: "Fillrate: the model",
@@ -202,20 +202,25 @@ async function askModel(provider: Provider, url: string): Promise<string | undef
   }
   return ask("the model's name", {
     value: provider.model ?? "",
-    prompt: "As its server knows it",
+    prompt:
+      own === undefined
+        ? `Nothing answers at ${url}. Start it (“ollama serve”) and connect again to pick one of its models, or type the name of one`
+        : own.length === 0 && provider.protocol === "ollama-generate"
+          ? "It has no model yet: “ollama pull NAME” downloads one"
+          : "As its server knows it",
     validateInput: (text) => (text.trim() === "" ? "The server needs a name." : undefined),
   });
 }
 
-/** Returns the names of the models that an Ollama has; none if it can't be asked. */
-async function ollamaModels(url: string): Promise<string[]> {
+/** Returns the names of the models that an Ollama has; `undefined` if it can't be asked. */
+async function ollamaModels(url: string): Promise<string[] | undefined> {
   try {
     const address = new URL("/api/tags", url);
     const response = await fetch(address, { signal: AbortSignal.timeout(LIST_MS) });
     const { models } = (await response.json()) as { models?: { name?: unknown }[] };
     return (models ?? []).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
   } catch {
-    return [];
+    return undefined;
   }
 }
 
@@ -314,7 +319,7 @@ function show(table: ModelTable, found: Diagnosis): void {
             showLog,
           )
         : vscode.window.showErrorMessage(
-            `${about} does not answer. ${found.text}`,
+            `${about} does not answer at ${table.url}. ${found.text}`,
             ...(table.key === undefined ? [] : [enterKey]),
             openConfiguration,
             showLog,

@@ -9,7 +9,7 @@ import { models, pickModel, startTrial, stopTrial } from "./models";
 import { showExplanation, showStatistics } from "./panel";
 import { CELL, CELL_LANGUAGE, EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
 import { openSettings, Session, sentence } from "./session";
-import { isLanguageOn } from "./settings";
+import { isLanguageOn, isLanguageServed } from "./settings";
 import { type Edited, type Situation, statusItem } from "./status";
 
 /** Called by the editor once, when it has started. */
@@ -91,6 +91,9 @@ function isAutomatic(): boolean {
   return vscode.workspace.getConfiguration("fillrate").get("automatic", true);
 }
 
+/** How long a message stands in the status bar, in milliseconds. */
+const SAID_MS = 4000;
+
 /** When a snooze ends, in milliseconds since 1970; in the past if there is none. */
 let snoozedUntil = 0;
 
@@ -133,11 +136,15 @@ async function toggleLanguage(): Promise<void> {
   }
   const configuration = vscode.workspace.getConfiguration("fillrate");
   const languages = configuration.inspect<Record<string, boolean>>("languages")?.globalValue ?? {};
-  const on = isLanguageOn(configuration.get("languages"), language);
+  const on = isLanguageServed(configuration.get("languages"), language);
   await configuration.update(
     "languages",
     { ...languages, [language]: !on },
     vscode.ConfigurationTarget.Global,
+  );
+  vscode.window.setStatusBarMessage(
+    `Fillrate: completions are ${on ? "off" : "on"} in ${language}.`,
+    SAID_MS,
   );
 }
 
@@ -188,13 +195,18 @@ function show(bar: vscode.StatusBarItem, session: Session): void {
   bar.text = item.text;
   bar.tooltip = item.lines.join("\n");
   bar.accessibilityInformation = {
-    label: [item.text.replace(/^\$\([^)]*\) /, ""), ...item.lines].join(". "),
+    label: `${item.text.replace(/^\$\([^)]*\) /, "")}. ${item.lines.map(ended).join(" ")}`,
     role: "button",
   };
   bar.backgroundColor =
     item.severity === "none"
       ? undefined
       : new vscode.ThemeColor(`statusBarItem.${item.severity}Background`);
+}
+
+/** A line as a sentence, for a screen reader. */
+function ended(line: string): string {
+  return /[.!?]$/.test(line) ? line : `${line}.`;
 }
 
 /** What can be done, for a click on the status bar. */

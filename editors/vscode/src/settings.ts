@@ -49,6 +49,24 @@ export function isLanguageOn(languages: unknown, language: string): boolean {
   return !isTable(languages) || (languages[language] ?? languages["*"] ?? true) !== false;
 }
 
+/** Prose and data, in which the server completes only if a person says so: by VS Code's names. */
+const PROSE = new Set(
+  (
+    "asciidoc bibtex csv diff patch dotenv env git-commit scminput git-rebase json json5 jsonc " +
+    "jsonl latex tex log mail email markdown pandoc quarto rmd org plaintext properties " +
+    "restructuredtext tsv"
+  ).split(" "),
+);
+
+/**
+ * True if completions come in a language by what `fillrate.languages` and, where that is silent,
+ * the server's own defaults say. What a switch is to reverse.
+ */
+export function isLanguageServed(languages: unknown, language: string): boolean {
+  const own = isTable(languages) ? languages[language] : undefined;
+  return own === undefined && PROSE.has(language) ? false : isLanguageOn(languages, language);
+}
+
 /** The trial that `fillrate.trial` asks for, if it is one. */
 export function readTrial(value: unknown): Trial | undefined {
   if (!isTable(value) || !Array.isArray(value.models)) {

@@ -112,7 +112,15 @@ function resting(
   if (why === undefined) {
     return item("sparkle", shortened(name), ["Ready.", ...lines], severity);
   }
-  return item("dash", shortened(name), [`Nothing is shown: ${why}`, ...lines], severity);
+  return item("dash", shortened(name), [`Nothing is shown: ${inEditor(why)}`, ...lines], severity);
+}
+
+/** A reason of the server's with what to do here, which it knows only for a settings file. */
+function inEditor(why: string): string {
+  const language = /^completions are switched off for the language `([^`]+)`/.exec(why)?.[1];
+  return language === undefined
+    ? why
+    : `completions are off in ${language}. “Fillrate: Switch This Language On or Off” switches them on.`;
 }
 
 /** What is wrong, what to do, and since when. */

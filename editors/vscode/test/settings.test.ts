@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isLanguageOn, readTrial, serverSettings } from "../src/settings";
+import { isLanguageOn, isLanguageServed, readTrial, serverSettings } from "../src/settings";
 
 const nothing = { model: "", trial: null, settings: {} };
 
@@ -34,6 +34,14 @@ test("a language is on by its own entry, else by that of all others", () => {
   assert.equal(isLanguageOn({}, "markdown"), true);
   assert.deepEqual(serverSettings({ ...nothing, languages }), { languages });
   assert.deepEqual(serverSettings({ ...nothing, languages: {} }), {});
+});
+
+test("a switch reverses what is in effect, in prose too", () => {
+  assert.equal(isLanguageServed({}, "markdown"), false);
+  assert.equal(isLanguageServed({ "*": true }, "markdown"), false);
+  assert.equal(isLanguageServed({ markdown: true }, "markdown"), true);
+  assert.equal(isLanguageServed({}, "python"), true);
+  assert.equal(isLanguageServed({ python: false }, "python"), false);
 });
 
 test("settings as in the file go along, and the picked model over them", () => {

@@ -37,6 +37,20 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// The same difference seen from the other side: with the opposite sign, and the ends of its
+    /// interval exchanged.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self {
+            value: -self.value,
+            low: self.high.map(|high| -high),
+            high: self.low.map(|low| -low),
+            ..self
+        }
+    }
+}
+
+impl Estimate {
     /// Multiplies the value and its bounds.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {

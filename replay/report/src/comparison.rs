@@ -130,16 +130,18 @@ impl PassConclusion {
                 grounds: "the runs have no judged hole in common".to_owned(),
             };
         };
-        let unit = PASS_AT_1.unit.format().with_sign();
-        let figure = unit.render(&against.difference);
         let test = against.mcnemar.map_or_else(String::new, |test| {
             format!(", McNemar's exact p {}", test.p_text("= "))
         });
+        let size = match against.difference.clusters {
+            Some(clusters) => format!("n {} in {clusters} files", against.difference.n),
+            None => format!("n {}", against.difference.n),
+        };
+        let unit = PASS_AT_1.unit.format();
+        let figure = unit.with_sign().render(&against.difference);
         let differs = format!(
-            "pass@1 differs by {} points {}, {}{test}",
-            figure.value,
-            figure.interval,
-            figure.size()
+            "pass@1 of {second} minus that of {first} is {} points {}, {size}{test}",
+            figure.value, figure.interval,
         );
         let Some((low, high)) = against.difference.low.zip(against.difference.high) else {
             return Self {
@@ -152,16 +154,24 @@ impl PassConclusion {
         // Both tests must agree: McNemar's ignores that holes of one file are alike.
         let excludes_0 = low > 0.0 || high < 0.0;
         let is_significant = excludes_0 && against.mcnemar.is_none_or(|test| test.p <= LEVEL);
-        let better = match against.difference.value > 0.0 {
-            true => second,
-            false => first,
+        if !is_significant {
+            return Self {
+                conclusion: "No difference shown".to_owned(),
+                grounds: differs,
+            };
+        }
+        // The difference is that of the better run, so that no sign contradicts the conclusion.
+        let (better, worse, advantage) = match against.difference.value > 0.0 {
+            true => (second, first, against.difference),
+            false => (first, second, against.difference.negated()),
         };
+        let figure = unit.render(&advantage);
         Self {
-            conclusion: match is_significant {
-                true => format!("{better} passes more often"),
-                false => "No difference shown".to_owned(),
-            },
-            grounds: differs,
+            conclusion: format!("{better} passes more often than {worse}"),
+            grounds: format!(
+                "by {} points of pass@1 {}, {size}{test}",
+                figure.value, figure.interval,
+            ),
         }
     }
 }
@@ -300,7 +310,13 @@ impl Comparison {
         });
         let left_out: String = left_out.collect();
         let one = self.contexts.iter().all(|run| run.row.model == model);
-        let models: Vec<&str> = self.contexts.iter().map(|run| &*run.row.model).collect();
+        let mut models: Vec<&str> = Vec::new();
+        for run in &self.contexts {
+            // Runs of one model in several contexts name it once.
+            if !models.contains(&&*run.row.model) {
+                models.push(&run.row.model);
+            }
+        }
         let models = if one {
             format!("model {model}")
         } else {
@@ -310,7 +326,9 @@ impl Comparison {
             "{models}. Rates in %, each with its 95 % interval and its n in a number of files, \
              the clusters. Δ: the paired difference from {first} on the same holes, with \
              its interval; p: McNemar's exact test, and the holes that this one alone : {first} \
-             alone has right. Acceptance is simulated, not a person's.",
+             alone has right. Acceptance is simulated, not a person's. em/cceval, \
+             es/cceval-levenshtein and id_f1/cceval compare a completion's first statement alone \
+             with the whole reference, so a longer reference is not 100 even against itself.",
         ));
         let mut text = format!("{left_out}{}\n{notes}", table.render(width));
         for compared in &self.contexts {

@@ -199,8 +199,10 @@ impl RunReport {
         }
         if self.audited > 0 {
             text.push_str(&format!(
-                "{} verdicts judged again by the naive engine, {} differ\n",
-                self.audited, self.differing
+                "{} verdict{} judged again by the naive engine, {} differ\n",
+                self.audited,
+                if self.audited == 1 { "" } else { "s" },
+                self.differing
             ));
         }
         text.push_str(&self.mining(width));

@@ -161,15 +161,15 @@ mod tests {
             (
                 None,
                 "**Can't tell**: all holes are in one file, so the difference has no interval; \
-                 pass@1 differs by ",
+                 pass@1 of `b` minus that of `a` is +20.0 points ",
             ),
             (
                 Some((-0.1, 0.5)),
-                "**No difference shown**: pass@1 differs by ",
+                "**No difference shown**: pass@1 of `b` minus that of `a` is +20.0 points ",
             ),
             (
                 Some((0.1, 0.3)),
-                "**`b` passes more often**: pass@1 differs by ",
+                "**`b` passes more often than `a`**: by 20.0 points of pass@1 [10.0, 30.0], n 10 in 4 files",
             ),
         ] {
             let text = conclude(bounds);

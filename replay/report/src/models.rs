@@ -224,16 +224,34 @@ impl ModelComparison {
             }
         }
         let mut table = TextTable::new(header);
-        for (index, time) in WAITING_TIMES.iter().enumerate() {
-            let mut cells = vec![right(time_text(*time))];
-            for model in &timed {
+        let shares = |index: usize| -> Vec<String> {
+            let shares = timed.iter().flat_map(|model| {
                 let point = &model.curve[index];
-                cells.push(right(share_text(point.whole.as_ref())));
-                if model.streams() {
-                    cells.push(right(share_text(point.first_text.as_ref())));
-                }
-            }
-            table.add_row(cells);
+                let first_text = model
+                    .streams()
+                    .then(|| share_text(point.first_text.as_ref()));
+                [Some(share_text(point.whole.as_ref())), first_text]
+            });
+            shares.flatten().collect()
+        };
+        // A time at which nothing changes says no more than the one before it.
+        let mut index = 0;
+        while index < WAITING_TIMES.len() {
+            let values = shares(index);
+            let same =
+                (index + 1..WAITING_TIMES.len()).take_while(|later| shares(*later) == values);
+            let last = index + same.count();
+            let name = match last == index {
+                true => time_text(WAITING_TIMES[index]),
+                false => format!(
+                    "{} to {}",
+                    time_text(WAITING_TIMES[index]),
+                    time_text(WAITING_TIMES[last])
+                ),
+            };
+            let cells = std::iter::once(name).chain(values);
+            table.add_row(cells.map(right));
+            index = last + 1;
         }
         Some(table)
     }
@@ -286,12 +304,12 @@ impl ModelComparison {
             ),
         };
         format!(
-            "The sentence is right with a probability of {:.0} % or more: its {} together, stopping \
-             early included. {ending}",
+            "The sentence is right with a probability of {:.0} % or more{}, stopping early \
+             included. {ending}",
             100.0 * self.probability,
             match self.orders.len() {
-                1 => "one interval".to_owned(),
-                count => format!("{count} intervals"),
+                1 => String::new(),
+                count => format!(": all {count} intervals together"),
             }
         )
     }

@@ -131,7 +131,7 @@ impl ReportPage {
                 }
                 main id="main" tabindex="-1" aria-busy="true" {
                     h1 { (self.title) }
-                    p id="waiting" { "Reading the data …" }
+                    p id="waiting" { "Reading the data … If nothing follows, the files beside this page are missing: a report is the whole folder." }
                     noscript {
                         p {
                             "These pages show their data by scripts of their own, which this \

@@ -30,8 +30,6 @@ impl TextWidth {
 
     /// The width of the terminal that standard output is; `COLUMNS` in the environment goes before.
     pub fn of_output() -> Self {
-        let set = std::env::var("COLUMNS").ok();
-        let asked = set.and_then(|columns| columns.parse().ok());
         let terminal = || {
             let output = std::io::stdout();
             let size = output
@@ -39,8 +37,44 @@ impl TextWidth {
                 .then(|| terminal_size::terminal_size_of(output));
             size.flatten().map(|(width, _)| usize::from(width.0))
         };
+        Self::known(terminal)
+    }
+
+    /// The width of the terminal that standard error is; `COLUMNS` in the environment goes before.
+    pub fn of_messages() -> Self {
+        let terminal = || {
+            let output = std::io::stderr();
+            let size = output
+                .is_terminal()
+                .then(|| terminal_size::terminal_size_of(output));
+            size.flatten().map(|(width, _)| usize::from(width.0))
+        };
+        Self::known(terminal)
+    }
+
+    /// The width that `COLUMNS` in the environment says, or else that of a terminal.
+    fn known(terminal: impl FnOnce() -> Option<usize>) -> Self {
+        let set = std::env::var("COLUMNS").ok();
+        let asked = set.and_then(|columns| columns.parse().ok());
         // A terminal may report a width of 0, which means that it is unknown.
         Self(asked.or_else(terminal).filter(|width| *width > 0))
+    }
+
+    /// The width, or the given one if that is smaller. An unknown width remains unknown.
+    #[must_use]
+    pub fn at_most(self, columns: usize) -> Self {
+        Self(self.0.map(|width| width.min(columns)))
+    }
+
+    /// Breaks the lines of a text that are wider than the terminal between words. A line goes on
+    /// below its own text: after its indentation, or where its last column begins, which two spaces
+    /// or more set off. Where the width is unknown, nothing is changed.
+    pub fn lines(self, text: &str) -> String {
+        let Some(width) = self.0 else {
+            return text.to_owned();
+        };
+        let lines = text.split('\n').map(|line| broken(line, width));
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Wraps a text to the width that tables may have, with a line end after it.
@@ -48,6 +82,33 @@ impl TextWidth {
         let width = self.0.map_or(READABLE, |width| width.min(READABLE));
         wrapped(text, width)
     }
+}
+
+/// A line that is too wide in several lines, each but the first indented as [`TextWidth::lines`]
+/// says.
+fn broken(line: &str, columns: usize) -> String {
+    if line.chars().count() <= columns {
+        return line.to_owned();
+    }
+    let indentation = line.chars().take_while(|c| *c == ' ').count();
+    // A column that begins in the right half would leave no room for what goes on below it.
+    let before: Vec<char> = line.chars().take(columns / 2).collect();
+    let last_gap = (indentation.max(1)..before.len().saturating_sub(1))
+        .rev()
+        .find(|at| before[at - 1] == ' ' && before[*at] == ' ' && before[at + 1] != ' ');
+    let hang = last_gap.map_or(indentation, |at| at + 1);
+    let (head, rest): (String, String) = (
+        line.chars().take(hang).collect(),
+        line.chars().skip(hang).collect(),
+    );
+    let room = columns.saturating_sub(hang).max(1);
+    let rest = wrapped(&rest, room);
+    let separator = format!("\n{}", " ".repeat(hang));
+    head + &rest
+        .trim_end()
+        .split('\n')
+        .collect::<Vec<_>>()
+        .join(&separator)
 }
 
 /// A text in lines of at most the given number of columns, as far as single words fit.
@@ -163,6 +224,26 @@ mod tests {
             table.render(TextWidth::UNLIMITED).matches("demo").count(),
             1
         );
+    }
+
+    #[test]
+    fn lines_are_broken_below_their_last_column() {
+        let narrow = |text: &str| TextWidth(Some(30)).lines(text);
+        assert_eq!(
+            narrow("a short line\nand one that is longer than thirty columns"),
+            "a short line\nand one that is longer than\nthirty columns"
+        );
+        assert_eq!(
+            narrow("  serve     gives completions to an editor"),
+            "  serve     gives completions\n            to an editor"
+        );
+        assert_eq!(
+            narrow("  - a point of a list that goes on"),
+            "  - a point of a list that\n  goes on"
+        );
+        let whole = "https://example.org/a/path/of/no/space";
+        assert_eq!(narrow(whole), whole);
+        assert_eq!(TextWidth::UNLIMITED.lines(whole), whole);
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &AnnotateArguments, width: TextWidth) -> Result<Suc
         }] += 1;
     }
     for failure in &outcome.failures {
-        eprintln!("fillrate: {failure}");
+        note!("fillrate: {failure}");
     }
     if arguments.json {
         let rows: Vec<_> = groups

@@ -72,7 +72,7 @@ fn augment(arguments: &AugmentArguments, listener: &dyn Listener) -> Result<Succ
     };
     let outcome = augment::run(&plan, listener)?;
     for failure in &outcome.failures {
-        eprintln!("fillrate: {failure}");
+        note!("fillrate: {failure}");
     }
     for provenance in &outcome.kept {
         let gain = match plan.goal {

@@ -166,9 +166,9 @@ fn compare(
         .map(|run| run.title.as_str())
         .collect();
     if !incomplete.is_empty() {
-        eprintln!(
-            "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command to \
-             repeat them",
+        note!(
+            "fillrate: some attempts of {} are missing or ended in an infrastructure failure; \
+             rerun the command to make them",
             incomplete.join(", ")
         );
         return Ok(Success::Partial);

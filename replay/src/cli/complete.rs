@@ -130,7 +130,7 @@ fn print_result(
             arguments.request_timeout
         ))),
         (None, Some(nothing), true) => {
-            eprintln!("fillrate: nothing to show: {nothing}");
+            note!("fillrate: nothing to show: {nothing}");
             Ok(Success::Whole)
         }
         (None, None, true) => Ok(Success::Whole),

@@ -37,10 +37,10 @@ pub(super) fn run(arguments: &DoctorArguments) -> Result<Success, CliError> {
 fn check_machine() -> Result<Success, CliError> {
     let mut lacking = 0;
     let mut line = |name: &str, found: Result<String, String>| match found {
-        Ok(version) => outln!("  ok       {name:16} {version}"),
+        Ok(version) => sayln!("  ok       {name:16} {version}"),
         Err(advice) => {
             lacking += 1;
-            outln!("  missing  {name:16} {advice}");
+            sayln!("  missing  {name:16} {advice}");
         }
     };
     let level = fillrate_sandbox::probe();
@@ -53,7 +53,7 @@ fn check_machine() -> Result<Success, CliError> {
             .map_err(|error| error.to_string()),
     );
     for weakness in weaknesses {
-        outln!("  weaker   {:16} {weakness}", "sandbox");
+        sayln!("  weaker   {:16} {weakness}", "sandbox");
     }
     for probe in environment::probe(&Toolchain::default()) {
         line(
@@ -63,11 +63,11 @@ fn check_machine() -> Result<Success, CliError> {
     }
     match lacking {
         0 => {
-            outln!("Everything is there.");
+            sayln!("Everything is there.");
             Ok(Success::Whole)
         }
         _ => {
-            outln!("What is missing leaves out the projects that need it; the others still run.");
+            sayln!("What is missing leaves out the projects that need it; the others still run.");
             Ok(Success::Partial)
         }
     }

@@ -89,7 +89,7 @@ impl EventArguments {
         on_interrupt(move || {
             let advice = interrupted.advice.lock().text.clone();
             if !is_quiet {
-                eprintln!("\nfillrate: stopped; {advice}");
+                note!("\nfillrate: stopped; {advice}");
             }
             interrupted.receive(&Event::CommandInterrupted { advice });
             // Workers go on meanwhile, and may write into a folder that is being removed.
@@ -176,7 +176,7 @@ impl Listener for JsonLinesListener {
             .and_then(|line| writer.write_all((line + "\n").as_bytes()))
             .and_then(|()| writer.flush());
         if let Err(error) = written {
-            eprintln!("fillrate: events can't be written: {error}; no more are");
+            note!("fillrate: events can't be written: {error}; no more are");
             *output = None;
         }
     }

@@ -289,7 +289,7 @@ fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, Cl
         };
     }
     for part in &missing {
-        eprintln!("fillrate: part {part}");
+        note!("fillrate: part {part}");
     }
     let numbers: Vec<String> = missing
         .iter()

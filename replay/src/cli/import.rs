@@ -106,11 +106,11 @@ fn report(what: &str, records: &[ImportError]) {
         return;
     }
     for error in records.iter().take(MOST) {
-        eprintln!("fillrate: {error}");
+        note!("fillrate: {error}");
     }
     let more = match records.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!(", of which {more} are not listed"),
     };
-    eprintln!("fillrate: {} records {what}{more}", records.len());
+    note!("fillrate: {} records {what}{more}", records.len());
 }

@@ -88,7 +88,7 @@ fn list_missing(arguments: &MergeArguments) -> Result<Success, CliError> {
         }
     }
     for part in &missing {
-        eprintln!("fillrate: part {part}");
+        note!("fillrate: part {part}");
     }
     Ok(match missing.is_empty() {
         true => Success::Whole,
@@ -143,9 +143,9 @@ fn merge(
         return Ok(Success::Whole);
     }
     for part in &missing {
-        eprintln!("fillrate: part {part}");
+        note!("fillrate: part {part}");
     }
-    eprintln!(
+    note!(
         "fillrate: {} parts are missing, so the run is unfinished; run them again and merge into \
          another folder",
         missing.len()

@@ -87,10 +87,10 @@ fn mutate(
     let differing: Vec<&MutantAudit> = outcome.audits.iter().filter(|one| one.differs()).collect();
     print_counts(arguments, &outcome, differing.len(), width);
     for audit in &differing {
-        eprintln!("fillrate: {audit}");
+        note!("fillrate: {audit}");
     }
     for (hole, reason) in &outcome.void {
-        eprintln!("fillrate: {hole}: {reason}");
+        note!("fillrate: {hole}: {reason}");
     }
     report_absent(&outcome.absent);
     if !differing.is_empty() {

@@ -71,9 +71,9 @@ fn pack_corpus(plan: &PackPlan, listener: &dyn Listener) -> Result<Success, CliE
 
 pub(super) fn run_unpack(arguments: &UnpackArguments) -> Result<Success, CliError> {
     let cache = Cache::from_environment()?;
-    let waiting = |_| eprintln!("fillrate: another process uses the cache; waiting for it");
+    let waiting = |_| note!("fillrate: another process uses the cache; waiting for it");
     let unpacked = unpack(&cache, &arguments.pack, &waiting)?;
-    eprintln!(
+    note!(
         "fillrate: {} of {} items are new in {}",
         unpacked.items - unpacked.known,
         unpacked.items,

@@ -54,8 +54,8 @@ impl Listener for ProgressBarListener {
             _ => {
                 if let Some(message) = message(event) {
                     match &*bar {
-                        Some(bar) => bar.println(message),
-                        None => eprintln!("{message}"),
+                        Some(bar) => bar.println(super::plain_message(&message)),
+                        None => note!("{message}"),
                     }
                 }
             }
@@ -125,13 +125,13 @@ impl Listener for PlainLineListener {
                 if due {
                     let title = title(*phase, subject.as_deref());
                     let so_far = time_so_far(began.elapsed());
-                    eprintln!("{title}: {done}/{total}{so_far}{left}");
+                    note!("{title}: {done}/{total}{so_far}{left}");
                     *last = Some((Instant::now(), *done));
                 }
             }
             _ => {
                 if let Some(message) = message(event) {
-                    eprintln!("{message}");
+                    note!("{message}");
                 }
             }
         }
@@ -253,11 +253,11 @@ fn estimate(project: &str, tests: usize, seconds: f64, meanwhile: bool) -> Optio
     }
     let minutes = (seconds * OTHER_RUNS / 60.0).ceil();
     let rest = match meanwhile {
-        true => "the others are made while holes are chosen and replayed",
-        false => "the others are made now",
+        true => "the other runs are made while holes are chosen and replayed",
+        false => "the other runs are made now",
     };
     Some(format!(
-        "{project}: {tests} tests, {seconds:.0} s a run; {rest}, about {minutes} min"
+        "{project}: {tests} tests, {seconds:.0} s a run; {rest}, in about {minutes} min"
     ))
 }
 

@@ -214,9 +214,9 @@ fn replay(
         compare_with_bounds(&plan, played.first(), listener, width)?;
     }
     for ReplayedRun { run, .. } in played.iter().filter(|one| !one.is_complete) {
-        eprintln!(
-            "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command \
-             to repeat them, with --out {}",
+        note!(
+            "fillrate: some attempts of {} are missing or ended in an infrastructure failure; \
+             rerun the command to make them, with --out {}",
             run.part_folder()
                 .unwrap_or(run.folder().to_owned())
                 .display(),
@@ -280,16 +280,21 @@ fn compare_with_bounds(
     outln!("");
     let table = Comparison::load(&runs)?.table("model", width);
     out!("{}", color::with_bold_header(&table));
-    outln!(
-        "embedded: counts of the repository's own tokens, offline and free: a baseline, no language\n\
-         model. --context none: the same without other files. reference: what stood in the holes,\n\
-         the most that is possible.\n\
-         \n\
+    out!(
+        "{}",
+        width.paragraph(
+            "embedded: counts of the repository's own tokens, offline and free: a baseline, no \
+             language model. --context none: the same without other files. reference: what stood \
+             in the holes, the most that is possible."
+        )
+    );
+    sayln!(
+        "\n\
          next:\n  \
          fillrate show {folder} [HOLE]\n  \
          fillrate report {folder} -o pages\n  \
-         fillrate replay PATH            your own repository: a folder or an address\n  \
-         fillrate replay … --model fillrate.toml    your own model (README.md)"
+         fillrate replay PATH                     your own repository: a folder or an address\n  \
+         fillrate replay … --model fillrate.toml  your own model (README.md)"
     );
     Ok(())
 }

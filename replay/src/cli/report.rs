@@ -62,6 +62,12 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
     };
     report.write(out)?;
     outln!("{}", out.join("index.html").display());
+    let folder = super::shell_word(out);
+    note!(
+        "fillrate: open it in a browser; to send the report, send the whole folder:\n  \
+         tar -czf {0}.tgz {0}",
+        folder.trim_end_matches('/')
+    );
     Ok(Success::Whole)
 }
 

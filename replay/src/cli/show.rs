@@ -155,7 +155,7 @@ fn show_contexts(
     } else {
         out!(
             "{}",
-            color::with_bold_header(&comparison.table("context", width))
+            color::with_bold_header(&comparison.table("run", width))
         );
     }
     Ok(Success::Whole)

@@ -118,7 +118,7 @@ fn write_study(
     if arguments.json {
         outln!("{json}");
     } else {
-        out!("{}", study.text(width));
+        out!("{}", width.lines(&study.text(width)));
         outln!("page: {}", folder.join(PAGE).display());
     }
     Ok(Success::Whole)

@@ -43,9 +43,10 @@ impl Study {
                 (self.versions_section())
                 (self.trend_section())
                 (self.pairs_section())
-                @for (index, pair) in self.pairs.iter().enumerate() {
+                @for (index, pair) in self.pairs.iter().enumerate().take(1) {
                     (self.pair_section(index, pair))
                 }
+                (self.other_pairs())
                 (self.method_section())
             }
         };
@@ -171,7 +172,10 @@ impl Study {
             // The drawing escapes the labels in it.
             @if let Some(svg) = self.scatter(pair) {
                 figure {
-                    div role="img" aria-label=(description) { (PreEscaped(svg)) }
+                    // A narrow screen scrolls it, rather than to shrink its letters.
+                    div.drawing tabindex="0" role="group" aria-label=(pair.title()) {
+                        div role="img" aria-label=(description) { (PreEscaped(svg)) }
+                    }
                     figcaption {
                         "Each point is a version, bars are 95 % intervals."
                         @if pair.prediction().is_some() {
@@ -301,6 +305,25 @@ impl Study {
             "every metric of both sides",
             table("How the metrics of both sides agree", &header, rows, 2),
         )
+    }
+
+    /// Every pair but the main one, folded as one: there may be dozens.
+    fn other_pairs(&self) -> Markup {
+        let others = self.pairs.iter().enumerate().skip(1);
+        html! {
+            @if self.pairs.len() > 1 {
+                (folded(
+                    "other-pairs",
+                    "The other pairs in full",
+                    &format!("{} of metrics", counted(self.pairs.len() - 1, "pair")),
+                    html! {
+                        @for (index, pair) in others {
+                            (self.pair_section(index, pair))
+                        }
+                    },
+                ))
+            }
+        }
     }
 
     fn pair_section(&self, index: usize, pair: &MetricPair) -> Markup {

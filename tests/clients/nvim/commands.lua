@@ -90,6 +90,11 @@ equal(goes_on("Fillrate trial st"), { "start", "stop" })
 equal(goes_on("Fillrate trial start plain w"), { "wild" })
 equal(goes_on("Fillrate trial start plain wild unit=p"), { "unit=pairs" })
 
+-- A state without anything to add names the plugin once.
+person:wait("the server", [[return require("fillrate").statusline() == "fillrate: default"]])
+say("Fillrate", "default")
+equal(person:lua("return said[1].message"), "fillrate: default")
+
 -- What can't be is said in one sentence.
 say("Fillrate start", "`:Fillrate start` is not known")
 say("Fillrate model none", "There is no model `none`; there are: default, plain, wild.")
@@ -98,6 +103,15 @@ say("Fillrate trial start plain none", "There is no model `none` to try.")
 say("Fillrate trial start plain wild unit=week", "`unit=week` says nothing of a trial")
 say("Fillrate stats week", "takes a number of days")
 say("Fillrate toggle now", "`:Fillrate toggle` takes `buffer` or `filetype`, not `now`.")
+-- A switch does nothing where no type of file is served, and does not claim to.
+person:lua([[vim.cmd("new"); vim.bo.filetype = "markdown"]])
+for _, word in ipairs({ "buffer", "filetype" }) do
+  say(
+    "Fillrate toggle " .. word,
+    "There are no completions for markdown: add it to the option `filetypes`."
+  )
+end
+person:lua([[vim.cmd("bwipeout!")]])
 equal(goes_on("Fillrate toggle "), { "buffer", "filetype" })
 
 --- Waits for a statusline.

@@ -296,6 +296,19 @@ local function is_served(buf)
   return vim.list_contains(options.filetypes, vim.bo[buf].filetype)
 end
 
+--- Why no switch brings completions into a buffer, as a sentence.
+---
+--- @param buf integer
+--- @return string? # nil if its type is served
+function M.unserved(buf)
+  if is_served(buf) then
+    return nil
+  end
+  local filetype = vim.bo[buf].filetype
+  return filetype == "" and "There are no completions in a buffer without a file type."
+    or ("There are no completions for %s: add it to the option `filetypes`."):format(filetype)
+end
+
 --- Why a file's buffer has no server, in the words of the server's status.
 ---
 --- @param buf integer

@@ -217,17 +217,21 @@ local function toggle(words)
     return
   end
   local on, where
-  if words[1] == "buffer" then
+  local unserved = vim.list_contains({ "buffer", "filetype" }, words[1]) and buffers.unserved(buf)
+  if unserved then
+    server.say(unserved)
+  elseif words[1] == "buffer" then
     on, where = buffers.toggle_buffer(buf), " in this buffer"
   elseif words[1] == "filetype" then
     on, where = buffers.toggle_filetype(vim.bo[buf].filetype), " for " .. vim.bo[buf].filetype
   elseif words[1] then
     server.say(("`:Fillrate toggle` takes `buffer` or `filetype`, not `%s`."):format(words[1]))
-    return
   else
     on, where = buffers.toggle(), ""
   end
-  say(("Completions are %s%s."):format(on and "on" or "off", where))
+  if where then
+    say(("Completions are %s%s."):format(on and "on" or "off", where))
+  end
 end
 
 --- @param words string[]
@@ -268,6 +272,8 @@ function M.run(call)
     local text = require("fillrate").statusline()
     local message = server.problem()
       or require("fillrate.status").message(vim.api.nvim_get_current_buf())
+    -- A message names the plugin already.
+    text = text:gsub("^fillrate: ", "")
     say((text ~= "" and text or "no server") .. (message and ": " .. message or ""))
   elseif not run then
     server.say(("`:Fillrate %s` is not known; there are: %s."):format(call.fargs[1], known))

@@ -81,7 +81,8 @@ local function check_server(client)
       status.advice and { status.advice }
     )
   else
-    local files = status.files and (", %d files indexed"):format(status.files) or ""
+    local count = status.files == 1 and "1 file" or ("%s files"):format(status.files)
+    local files = status.files and (", %s indexed"):format(count) or ""
     health.ok(("It is %s%s."):format(status.state, files))
   end
   if status and status.state == "silent" and status.message then

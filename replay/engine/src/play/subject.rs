@@ -282,7 +282,12 @@ impl ModelUnderTest {
             Protocol::Recorded => (configuration.model.name.clone().unwrap_or_default(), false),
             // Opened for its name, and so that invalid settings fail early.
             _ => {
-                let model = model::open(&configuration.model, &|name| std::env::var(name).ok())?;
+                let opened = model::open(&configuration.model, &|key| std::env::var(key).ok());
+                let model = opened.map_err(|error| match name.ends_with(".toml") {
+                    // A person who names several files must know which one is wrong.
+                    true => PlayError::Refused(format!("{name}: {error}")),
+                    false => error.into(),
+                })?;
                 (model.name().to_owned(), model.chats())
             }
         };

@@ -32,6 +32,10 @@ const LOCK_FILES: [(&str, &str); 4] = [
     ("npm-shrinkwrap.json", "npm"),
 ];
 
+/// The versions of Node.js that remove types without an option, see
+/// [the manual](https://nodejs.org/api/typescript.html#type-stripping).
+const STRIPS_TYPES: &str = "^22.18 || >=23.6";
+
 /// Returns the detected project; `None` if most of the repository's sources are in another
 /// language.
 fn detect(
@@ -99,10 +103,13 @@ fn detect(
             // The engines of the top hold for all packages of a workspace.
             let engines = [package, top.as_ref()].into_iter().flatten();
             environment.interpreter = engines.filter_map(Package::node).next();
+            let mut origin = "engines of package.json";
+            if tests.strip_types(files) {
+                environment.interpreter = Some(STRIPS_TYPES.to_owned());
+                origin = "its tests import TypeScript without a loader";
+            }
             if let Some(node) = &environment.interpreter {
-                findings.push(format!(
-                    "interpreter: Node {node} (engines of package.json)"
-                ));
+                findings.push(format!("interpreter: Node {node} ({origin})"));
             }
             environment.env = tests.environment.clone();
             environment.before = tests.before.clone();
@@ -277,6 +284,39 @@ mod tests {
             let line = "interpreter: Node >=22.12 (engines of package.json)".to_owned();
             assert_eq!(found.findings.contains(&line), wanted == Some(">=22.12"));
         }
+    }
+
+    #[test]
+    fn tests_that_import_typescript_without_a_loader_get_a_node_that_strips_types() {
+        let typed = "import { a } from '../src/a.ts'";
+        for (script, test, wanted) in [
+            ("node --test", typed, Some("^22.18 || >=23.6")),
+            ("node --import tsx --test", typed, None),
+            ("NODE_OPTIONS=--import=tsx node --test", typed, None),
+            ("node --test", "import { a } from '../src/a.js'", None),
+            ("vitest run", typed, None),
+        ] {
+            let package = format!(r#"{{"scripts":{{"test":"{script}"}}}}"#);
+            let files = [
+                ("package.json", package.as_str()),
+                ("src/a.ts", "export const a = 1"),
+                ("test/a.test.mjs", test),
+            ];
+            let found = project(&files);
+            assert_eq!(found.environment.interpreter.as_deref(), wanted, "{script}");
+        }
+    }
+
+    #[test]
+    fn scripts_called_build_run_before_the_tests() {
+        let package = r#"{"scripts":{
+            "test": "npm run lint && npm run build && npm run build:types && node --test",
+            "build": "node support/build.mjs", "build:types": "node types.mjs",
+            "lint": "eslint ."
+        }}"#;
+        let found = project(&[("package.json", package), ("src/a.js", "")]);
+        let before = ["npm run build", "npm run build:types"];
+        assert_eq!(found.environment.before, before);
     }
 
     #[test]

@@ -177,22 +177,22 @@
   /** @returns {Column[]} */
   function layout() {
     return [
-      { name: 'hole', width: 44, cell: (item) => el('a', { href: address(item), tabindex: '-1', title: holes.id[columns.hole[item]] }, fillrate.middle(fillrate.shortName(holes.id[columns.hole[item]]))), compare: byHole('id') },
-      { name: 'run', width: 22, cell: (item) => summary.runs[columns.run[item]].name, compare: byNumber('run') },
-      { name: 'kind', width: 10, cell: (item) => holes.kind[columns.hole[item]], compare: byHole('kind') },
-      { name: 'sample', width: 8, numeric: true, about: 'Sample, and after a point the repair round', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
-      { name: 'outcome', width: 12, cell: (item) => {
+      { name: 'hole', width: 220, cell: (item) => el('a', { href: address(item), tabindex: '-1', title: holes.id[columns.hole[item]] }, fillrate.middle(fillrate.shortName(holes.id[columns.hole[item]]))), compare: byHole('id') },
+      { name: 'run', width: 190, cell: (item) => summary.runs[columns.run[item]].name, compare: byNumber('run') },
+      { name: 'kind', width: 100, cell: (item) => holes.kind[columns.hole[item]], compare: byHole('kind') },
+      { name: 'sample', width: 84, numeric: true, about: 'Sample, and after a point the repair round', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
+      { name: 'outcome', width: 124, early: true, cell: (item) => {
         const outcome = summary.outcomes[columns.outcome[item]];
         return el('span', { class: `outcome ${outcome}` }, outcome);
       }, compare: byNumber('outcome') },
-      { name: 'proof', width: 9, about: 'Of a pass: how well the tests prove that the code computes its answers', cell: (item) => Number.isNaN(columns.proof[item]) ? '–' : summary.proofs[columns.proof[item]], compare: byNumber('proof') },
-      { name: 'EM', width: 6, numeric: true, about: 'em/cceval: exact match', cell: value('exact', 0), compare: byNumber('exact') },
-      { name: 'ES', width: 7, numeric: true, about: 'es/cceval-levenshtein: edit similarity, from 0 to 100', cell: value('similarity', 0), compare: byNumber('similarity') },
-      { name: 'accepted', width: 9, about: 'By a simulated developer: acceptance/oracle-prefix', cell: (item) => Number.isNaN(columns.accepted[item]) ? '–' : columns.accepted[item] ? 'yes' : 'no', compare: byNumber('accepted') },
-      { name: 'ms', width: 8, numeric: true, about: 'Milliseconds from request to answer', cell: value('latency', 1), compare: byNumber('latency') },
-      { name: 'p', width: 7, numeric: true, about: "Geometric mean of the model's probabilities of the tokens", cell: value('probability', 3), compare: byNumber('probability') },
-      { name: 'chars', width: 7, numeric: true, about: 'Characters of the completion', cell: (item) => String(columns.characters[item]), compare: byNumber('characters') },
-      { name: 'tests s', width: 8, numeric: true, about: 'Seconds that the verdict took', cell: value('seconds', 2), compare: byNumber('seconds') },
+      { name: 'proof', width: 96, about: 'Of a pass: how well the tests prove that the code computes its answers', cell: (item) => Number.isNaN(columns.proof[item]) ? '–' : summary.proofs[columns.proof[item]], compare: byNumber('proof') },
+      { name: 'EM', width: 60, numeric: true, about: 'em/cceval: exact match', cell: value('exact', 0), compare: byNumber('exact') },
+      { name: 'ES', width: 72, numeric: true, about: 'es/cceval-levenshtein: edit similarity, from 0 to 100', cell: value('similarity', 0), compare: byNumber('similarity') },
+      { name: 'accepted', width: 96, about: 'By a simulated developer: acceptance/oracle-prefix', cell: (item) => Number.isNaN(columns.accepted[item]) ? '–' : columns.accepted[item] ? 'yes' : 'no', compare: byNumber('accepted') },
+      { name: 'ms', width: 84, numeric: true, about: 'Milliseconds from request to answer', cell: value('latency', 1), compare: byNumber('latency') },
+      { name: 'p', width: 72, numeric: true, about: "Geometric mean of the model's probabilities of the tokens", cell: value('probability', 3), compare: byNumber('probability') },
+      { name: 'chars', width: 72, numeric: true, about: 'Characters of the completion', cell: (item) => String(columns.characters[item]), compare: byNumber('characters') },
+      { name: 'tests s', width: 84, numeric: true, about: 'Seconds that the verdict took', cell: value('seconds', 2), compare: byNumber('seconds') },
     ];
   }
 

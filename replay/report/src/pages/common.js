@@ -132,9 +132,7 @@ const fillrate = (() => {
   /** A name that loses its middle where there is no room: its end, such as a line, tells most. @param {string} name */
   function middle(name) {
     const end = name.slice(Math.max(name.lastIndexOf('/') + 1, name.length - 32));
-    const start = el('span', { class: 'start' }, name.slice(0, name.length - end.length));
-    start.style.maxWidth = `calc(100% - ${end.length}ch)`;
-    return el('span', { class: 'middle' }, start, end);
+    return el('span', { class: 'middle' }, el('span', { class: 'start' }, name.slice(0, name.length - end.length)), el('span', { class: 'end' }, end));
   }
 
   /** A piece of source in the colour of its syntax. @param {[string, string]} piece class and text @returns {string|Node} */
@@ -142,15 +140,29 @@ const fillrate = (() => {
     return kind === '' ? text : el('span', { class: `syntax-${kind}` }, text);
   }
 
-  /** A table that scrolls by itself. @param {string} caption @param {Child[]} head @param {Child[]} rows */
+  /**
+   * A table that scrolls by itself. One of texts alone is stacked on a narrow screen: there, each
+   * cell is below the one before it and names its column.
+   * @param {string} caption @param {Child[]} head @param {Child[]} rows
+   */
   function table(caption, head, rows) {
+    const stacked = head.length > 1 && head.every((cell) => typeof cell === 'string');
+    if (stacked) {
+      for (const row of rows) {
+        [.../** @type {HTMLTableRowElement} */ (row).cells].forEach((cell, index) => {
+          if (index > 0 && head.length > 2) {
+            cell.dataset.name = String(head[index]);
+          }
+        });
+      }
+    }
     return el(
       'div',
       { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': caption },
       el(
         'table',
-        {},
-        el('caption', {}, caption),
+        { class: stacked ? 'stacked' : null },
+        el('caption', {}, el('span', {}, caption)),
         el('thead', {}, el('tr', {}, ...head.map((cell) => typeof cell === 'string' ? el('th', { scope: 'col' }, cell) : cell))),
         el('tbody', {}, ...rows),
       ),

@@ -24,10 +24,10 @@
       location.hash = fillrate.fileAddress(files.name[item]).split('#')[1];
     };
     const table = new LongTable('Files', [
-      { name: 'file', width: 44, cell: (item) => el('a', { href: fillrate.fileAddress(files.name[item]), tabindex: '-1', title: files.name[item] }, fillrate.middle(files.name[item])), compare: by((item) => files.name[item]) },
-      { name: 'holes', width: 9, numeric: true, cell: (item) => count(files.holes[item]), compare: by((item) => files.holes[item]) },
-      { name: 'attempts', width: 10, numeric: true, about: 'Attempts with a verdict, in all runs', cell: (item) => count(files.judged[item]), compare: by((item) => files.judged[item]) },
-      { name: 'pass', width: 9, numeric: true, about: 'The share of these that pass, in %', cell: (item) => share(item) < 0 ? '–' : number(100 * share(item), 1), compare: by(share) },
+      { name: 'file', width: 320, cell: (item) => el('a', { href: fillrate.fileAddress(files.name[item]), tabindex: '-1', title: files.name[item] }, fillrate.middle(files.name[item])), compare: by((item) => files.name[item]) },
+      { name: 'holes', width: 96, numeric: true, cell: (item) => count(files.holes[item]), compare: by((item) => files.holes[item]) },
+      { name: 'attempts', width: 100, numeric: true, about: 'Attempts with a verdict, in all runs', cell: (item) => count(files.judged[item]), compare: by((item) => files.judged[item]) },
+      { name: 'pass', width: 96, early: true, numeric: true, about: 'The share of these that pass, in %', cell: (item) => share(item) < 0 ? '–' : number(100 * share(item), 1), compare: by(share) },
     ], open);
     box.append(el('p', {}, `${count(files.name.length)} files have holes.`), table.element);
     table.show(Uint32Array.from(files.name.keys()));
@@ -71,7 +71,7 @@
       el('div', { class: 'source whole', tabindex: '0', role: 'region', 'aria-label': `${files.name[place]} with its holes marked` }, el('pre', { class: 'numbers', 'aria-hidden': 'true' }, numbers), text),
       el('h2', {}, `Holes: ${count(file.holes.length)}`),
       fillrate.table('Attempts that pass, of those with a verdict', ['hole', 'kind', ...summary.runs.map((/** @type {any} */ run) => run.name)], file.holes.map((/** @type {any} */ hole) => fillrate.row(
-        el('a', { href: fillrate.holeAddress(holes.id[hole.place]) }, holes.id[hole.place]),
+        el('a', { href: fillrate.holeAddress(holes.id[hole.place]), title: holes.id[hole.place] }, fillrate.shortName(holes.id[hole.place]).slice(files.name[place].lastIndexOf('/') + 1)),
         holes.kind[hole.place],
         ...hole.runs.map((/** @type {[number, number]} */ run) => {
           const { name, text } = result([run]);

@@ -27,11 +27,11 @@
       }
       const percent = (/** @type {number} */ index, /** @type {number} */ side) => `${number(100 * pair.rates[index][side], 0)} %`;
       const table = new LongTable(title, [
-        { name: 'hole', width: 60, cell: (index) => el('a', { href: fillrate.holeAddress(holes.id[pair.holes[index]]), tabindex: '-1', title: holes.id[pair.holes[index]] }, fillrate.middle(fillrate.shortName(holes.id[pair.holes[index]]))), compare: (a, b) => pair.holes[a] - pair.holes[b] },
-        { name: 'language', width: 14, cell: (index) => holes.language[pair.holes[index]] },
-        { name: 'kind', width: 12, cell: (index) => holes.kind[pair.holes[index]] },
-        { name: 'first', about: first, width: 10, numeric: true, cell: (index) => percent(index, 0), compare: (a, b) => pair.rates[a][0] - pair.rates[b][0] },
-        { name: 'second', about: second, width: 10, numeric: true, cell: (index) => percent(index, 1), compare: (a, b) => pair.rates[a][1] - pair.rates[b][1] },
+        { name: 'hole', width: 320, cell: (index) => el('a', { href: fillrate.holeAddress(holes.id[pair.holes[index]]), tabindex: '-1', title: holes.id[pair.holes[index]] }, fillrate.middle(fillrate.shortName(holes.id[pair.holes[index]]))), compare: (a, b) => pair.holes[a] - pair.holes[b] },
+        { name: 'language', width: 120, cell: (index) => holes.language[pair.holes[index]] },
+        { name: 'kind', width: 124, cell: (index) => holes.kind[pair.holes[index]] },
+        { name: first, about: `Share of completions of ${first} that pass`, width: 150, early: true, numeric: true, cell: (index) => percent(index, 0), compare: (a, b) => pair.rates[a][0] - pair.rates[b][0] },
+        { name: second, about: `Share of completions of ${second} that pass`, width: 150, early: true, numeric: true, cell: (index) => percent(index, 1), compare: (a, b) => pair.rates[a][1] - pair.rates[b][1] },
       ], (index) => {
         location.href = fillrate.holeAddress(holes.id[pair.holes[index]]);
       });

@@ -51,6 +51,17 @@
     return el('details', {}, el('summary', {}, title), ...parts);
   }
 
+  /** The value of a metric in the unit that tables have. @param {string} name @param {number} value */
+  function measured(name, value) {
+    const unit = summary.metrics.find((/** @type {any} */ metric) => metric.name === name)?.unit;
+    return unit ? `${number(value * unit.scale, unit.decimals)} ${unit.symbol}` : number(value, 2);
+  }
+
+  /** A reason with its code as code, which stands between backticks. @param {string} text @returns {(string|Node)[]} */
+  function prose(text) {
+    return text.split('`').map((part, index) => index % 2 === 1 ? el('code', {}, part) : part);
+  }
+
   /** @param {any} attempt */
   function facts(attempt) {
     const verdict = attempt.verdict;
@@ -59,8 +70,8 @@
     /** @type {[string, string|null|undefined|false][]} */
     const rows = [
       ['accepted by oracle-prefix', attempt.accepted === null ? attempt.offered.length === 0 ? 'nothing was offered' : null : attempt.accepted ? 'yes' : 'no'],
-      ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([name, number(value, 2)])),
-      ['DIR/repository', attempt.invocation === null ? null : number(attempt.invocation, 2)],
+      ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([name, measured(name, value)])),
+      ['DIR/repository', attempt.invocation === null ? null : measured('DIR/repository', attempt.invocation)],
       ["mean probability of a token", attempt.probability === null ? null : number(attempt.probability, 3)],
       ['latency', attempt.answered ? ms(attempt.latency_ms) : 'no answer in time'],
       ['of that: waiting, context, model, clean-up', trace && [trace.wait_ms, trace.context_ms, trace.model_ms, trace.cleanup_ms].map(ms).join(', ')],
@@ -162,7 +173,7 @@
     ];
     const survivors = mutation?.survivors ?? [];
     return [
-      el('dl', { class: 'facts' }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, String(value))])),
+      el('dl', { class: 'facts' }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, ...prose(String(value)))])),
       survivors.length > 0 && fold(`Faults that no test noticed: ${survivors.length}`, ...survivors.flatMap((/** @type {any} */ one) => [el('h4', {}, one.fault), code(one.diff, one.fault)])),
     ];
   }

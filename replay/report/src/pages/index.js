@@ -48,8 +48,8 @@
       return '';
     }
     const [first, second] = [best.first, best.second].map((number) => summary.runs[number].name);
-    const all = summary.runs.length > 2 ? `, the two best of ${count(summary.runs.length)} runs` : '';
-    return el('p', { class: 'answer' }, el('strong', {}, best.conclusion), ` (“${first}” and “${second}”${all}): ${best.grounds}. `,
+    const all = summary.runs.length > 2 ? ` These are the two best of ${count(summary.runs.length)} runs.` : '';
+    return el('p', { class: 'answer' }, el('strong', {}, best.conclusion), `: ${best.grounds}.${all} `,
       el('a', { href: `flips.html#first=${best.first}&second=${best.second}` }, 'Where they differ'));
   }
 
@@ -130,17 +130,17 @@
     const heads = [
       head('run', 'run', '', false),
       ...names.map((name) => head(name, name, '', false)),
+      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, metric.unit.symbol, true, metric.about)),
       head('holes', 'holes', '', true),
       head('completions', 'completions', '', true),
-      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, metric.unit.symbol, true, metric.about)),
     ];
     const rows = rowsOf(summary).map((/** @type {any} */ row) => fillrate.row(
       el('span', {}, summary.runs[row.run].name, names.length === 0 && summary.best?.best === row.run && el('small', { class: 'best' }, 'highest pass@1')),
       ...names.map((name) => row[name]),
-      el('td', { class: 'numeric' }, count(row.holes)),
-      el('td', { class: 'numeric' }, count(row.completions)),
       ...summary.metrics.map((/** @type {any} */ metric) =>
         figureCell(Object.hasOwn(row.metrics, metric.name) ? row.metrics[metric.name] : null, metric.unit)),
+      el('td', { class: 'numeric' }, count(row.holes)),
+      el('td', { class: 'numeric' }, count(row.completions)),
     ));
     const percent = Math.round(100 * summary.confidence);
     document.getElementById('policies')?.replaceChildren(...policies(summary));

@@ -93,11 +93,12 @@
       return judged[hole] > 0 ? passed[hole] / judged[hole] : -1;
     };
     return [
-      { name: 'hole', width: 60, cell: (hole) => el('a', { href: fillrate.holeAddress(holes.id[hole]), tabindex: '-1', title: holes.id[hole] }, fillrate.middle(fillrate.shortName(holes.id[hole]))), compare: (a, b) => a - b },
-      { name: 'kind', width: 12, cell: (hole) => holes.kind[hole], compare: (a, b) => holes.kind[a] < holes.kind[b] ? -1 : Number(holes.kind[a] > holes.kind[b]) },
+      { name: 'hole', width: 320, cell: (hole) => el('a', { href: fillrate.holeAddress(holes.id[hole]), tabindex: '-1', title: holes.id[hole] }, fillrate.middle(fillrate.shortName(holes.id[hole]))), compare: (a, b) => a - b },
+      { name: 'kind', width: 124, cell: (hole) => holes.kind[hole], compare: (a, b) => holes.kind[a] < holes.kind[b] ? -1 : Number(holes.kind[a] > holes.kind[b]) },
       ...summary.runs.map((/** @type {any} */ run, /** @type {number} */ index) => ({
         name: run.name,
-        width: 22,
+        width: 190,
+        early: true,
         about: `Sort by the outcomes of ${run.name}`,
         cell: (/** @type {number} */ hole) => cell(index, hole),
         compare: (/** @type {number} */ a, /** @type {number} */ b) => value(index, a) - value(index, b),

@@ -17,16 +17,18 @@
     if (plot.svg) {
       // Drawn by a library on our side; parsed as a document of its own, whose scripts, if there
       // were any, would not run.
-      const drawing = new DOMParser().parseFromString(plot.svg, 'image/svg+xml').documentElement;
-      drawing.setAttribute('role', 'img');
-      drawing.setAttribute('aria-label', `${plot.title}; its figures are in the table below`);
+      const drawings = Object.entries(plot.svg).map(([width, text]) => {
+        const drawing = new DOMParser().parseFromString(/** @type {string} */ (text), 'image/svg+xml').documentElement;
+        drawing.setAttribute('role', 'img');
+        drawing.setAttribute('aria-label', `${plot.title}; its figures are in the table below`);
+        drawing.setAttribute('class', `drawing ${width}`);
+        return document.importNode(drawing, true);
+      });
       parts.push(
-        document.importNode(drawing, true),
+        ...drawings,
         el('ul', { class: 'legend', 'aria-label': 'Legend' }, ...plot.series.map((/** @type {string} */ name, /** @type {number} */ index) =>
           el('li', {}, el('span', { class: `mark series-${index % 8}`, 'aria-hidden': 'true' }, marks[index % 3]), ' ', name))),
       );
-    } else {
-      parts.push(el('p', { class: 'none' }, 'There is nothing to draw: no attempt has what this plot needs.'));
     }
     parts.push(el('figcaption', {}, plot.about));
     if (plot.rows.length > 0) {
@@ -40,7 +42,15 @@
     const { plots } = await fillrate.load('plots');
     const main = /** @type {HTMLElement} */ (document.getElementById('main'));
     const place = document.getElementById('plots') ?? main.appendChild(el('div', { id: 'plots' }));
-    place.replaceChildren(...plots.map(figure));
+    const drawn = plots.filter((/** @type {any} */ plot) => plot.svg);
+    const others = plots.filter((/** @type {any} */ plot) => !plot.svg);
+    place.replaceChildren(
+      drawn.length > 0 ? '' : el('p', {}, 'There is nothing to draw yet.'),
+      ...drawn.map(figure),
+      others.length === 0 ? '' : el('details', { id: 'not-drawn' },
+        el('summary', {}, `Not drawn, because no attempt has what they need (${others.length})`),
+        el('dl', {}, ...others.flatMap((/** @type {any} */ plot) => [el('dt', {}, plot.title), el('dd', {}, plot.about)]))),
+    );
     performance.mark('first-view');
   });
 })();

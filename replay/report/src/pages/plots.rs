@@ -30,12 +30,20 @@ struct Plot {
     title: &'static str,
     /// Description: the figures, their n and their intervals.
     about: String,
-    /// The picture, if there are figures.
-    svg: Option<String>,
+    /// The pictures, if there are figures.
+    svg: Option<Drawings>,
     /// The names of the runs in it, in the order of their colours.
     series: Vec<String>,
     columns: Vec<&'static str>,
     rows: Vec<Vec<PlotCell>>,
+}
+
+/// A picture in two sizes, so that its letters are readable on any screen.
+#[derive(Serialize)]
+struct Drawings {
+    wide: String,
+    /// For a telephone.
+    narrow: String,
 }
 
 /// A cell of the table below a plot.
@@ -156,8 +164,29 @@ fn colour(series: usize) -> RGBColor {
     RGBColor(10, 0, (series % COLOURS) as u8)
 }
 
-/// A drawing's size in pixels, which the pages stretch.
-const SIZE: (u32, u32) = (720, 420);
+/// Size of a drawing in pixels, which the pages stretch a little.
+#[derive(Clone, Copy)]
+struct Size {
+    pixels: (u32, u32),
+    margin: u32,
+    /// More room on the right, for half of the last label.
+    right: u32,
+    /// Room for the labels below and on the left.
+    label_areas: (u32, u32),
+}
+
+const WIDE: Size = Size {
+    pixels: (720, 420),
+    margin: 12,
+    right: 12,
+    label_areas: (48, 64),
+};
+const NARROW: Size = Size {
+    pixels: (380, 340),
+    margin: 6,
+    right: 22,
+    label_areas: (46, 60),
+};
 
 impl HtmlReport {
     pub(super) fn plots(&self) -> Result<Plots, HtmlReportError> {
@@ -207,6 +236,11 @@ impl HtmlReport {
             lines: true,
             marks: most <= 20,
             diagonal: false,
+        };
+        // With one completion at each hole the only point is pass@1, which the overview has.
+        let series = match most {
+            1 => Vec::new(),
+            _ => series,
         };
         plot(
             Plot {
@@ -514,29 +548,36 @@ fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<PlotCel
 fn plot(mut plot: Plot, frame: &Frame, series: Vec<Series>) -> Result<Plot, HtmlReportError> {
     // Without any point there is only the table, since an empty plot looks like one of zeros.
     if series.iter().any(|series| !series.points.is_empty()) {
-        let svg = draw(frame, &series).map_err(|reason| HtmlReportError::Plot {
-            plot: plot.name,
-            reason,
-        })?;
-        plot.svg = Some(svg);
+        let drawn = |size| {
+            draw(frame, &series, size).map_err(|reason| HtmlReportError::Plot {
+                plot: plot.name,
+                reason,
+            })
+        };
+        plot.svg = Some(Drawings {
+            wide: drawn(WIDE)?,
+            narrow: drawn(NARROW)?,
+        });
     }
     plot.series = series.into_iter().map(|series| series.name).collect();
     Ok(plot)
 }
 
-fn draw(frame: &Frame, series: &[Series]) -> Result<String, String> {
+fn draw(frame: &Frame, series: &[Series], size: Size) -> Result<String, String> {
     let mut svg = String::new();
     {
-        let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let root = SVGBackend::with_string(&mut svg, size.pixels).into_drawing_area();
         let mut builder = ChartBuilder::on(&root);
         builder
-            .margin(12)
-            .x_label_area_size(48)
-            .y_label_area_size(64);
+            .margin(size.margin)
+            .margin_right(size.right)
+            .x_label_area_size(size.label_areas.0)
+            .y_label_area_size(size.label_areas.1);
         let (x, y) = (frame.x.range.clone(), frame.y.range.clone());
         // The two charts have different types, so each branch draws its own.
         if frame.x.scale == Scale::Milliseconds {
-            let chart = builder.build_cartesian_2d(x.log_scale(), y);
+            let ticks = log_ticks(&x);
+            let chart = builder.build_cartesian_2d(x.log_scale().with_key_points(ticks), y);
             fill(chart.map_err(|error| error.to_string())?, frame, series)?;
         } else {
             let chart = builder.build_cartesian_2d(x, y);
@@ -619,11 +660,54 @@ where
 /// Number of marks for runs: ●, ▲ and ✕.
 const MARKS: usize = 3;
 
+/// Returns the labelled values of a logarithmic axis: 1, 2 and 5 of each power of ten, only the
+/// powers if those are many, or the digits between if they are few.
+fn log_ticks(range: &Range<f64>) -> Vec<f64> {
+    let powers = range.start.log10().floor() as i32..=range.end.log10().ceil() as i32;
+    let values = |factors: &[f64]| -> Vec<f64> {
+        let values = powers.clone().flat_map(|power| {
+            factors
+                .iter()
+                .map(move |factor| factor * 10_f64.powi(power))
+        });
+        values.filter(|value| range.contains(value)).collect()
+    };
+    let several = values(&[1.0, 2.0, 5.0]);
+    match several.len() {
+        // Less than a decade.
+        0..=2 => match values(&[1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0]) {
+            ticks if ticks.is_empty() => vec![range.start, range.end],
+            ticks => ticks,
+        },
+        3..=7 => several,
+        _ => values(&[1.0]),
+    }
+}
+
 /// Returns the number of an axis's labels.
 fn labels(axis: &Axis) -> usize {
     match axis.scale {
         Scale::Count => (axis.range.end as usize).clamp(2, 10),
         Scale::Share => 6,
         Scale::Milliseconds => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithmic_axes_have_several_labels() {
+        assert_eq!(log_ticks(&(41.0..181.0)), [60.0, 80.0, 100.0, 150.0]);
+        assert_eq!(
+            log_ticks(&(3.0..900.0)),
+            [5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]
+        );
+        assert_eq!(
+            log_ticks(&(0.5..90_000.0)),
+            [1.0, 10.0, 100.0, 1000.0, 10_000.0]
+        );
+        assert_eq!(log_ticks(&(61.0..69.0)), [61.0, 69.0]);
     }
 }

@@ -5,7 +5,8 @@
  * @typedef {object} Column
  * @property {string} name Its heading.
  * @property {string} [about] What it means.
- * @property {number} width In characters.
+ * @property {number} width In pixels; the first column takes what is left, and at least that.
+ * @property {boolean} [early] True if it is next to the first column on a narrow screen.
  * @property {boolean} [numeric]
  * @property {(item: number) => (string|Node)} cell Content of a row.
  * @property {((a: number, b: number) => number)} [compare]
@@ -20,7 +21,10 @@ class LongTable {
    */
   constructor(caption, columns, open, nothing = 'There is nothing to show.') {
     const { el } = fillrate;
-    this.columns = columns;
+    /** True on a telephone, where columns that say most come first. */
+    this.narrow = matchMedia('(max-width: 700px)');
+    this.given = columns;
+    this.columns = this.ordered(columns);
     this.open = open;
     this.nothing = nothing;
     /** The numbers of the items shown, in their order. @type {Uint32Array} */
@@ -50,16 +54,27 @@ class LongTable {
     this.element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.resize = new ResizeObserver(() => this.draw());
     this.resize.observe(this.element);
+    this.narrow.addEventListener('change', () => this.choose(this.given));
     addEventListener('beforeprint', () => this.draw(1000));
     addEventListener('afterprint', () => this.draw());
+  }
+
+  /** Columns in the order in which the screen has room for them. @param {Column[]} columns @returns {Column[]} */
+  ordered(columns) {
+    if (!this.narrow.matches) {
+      return columns;
+    }
+    const [first, ...others] = columns;
+    return [first, ...others.filter((column) => column.early), ...others.filter((column) => !column.early)];
   }
 
   /** Shows other columns of the same items. @param {Column[]} columns */
   choose(columns) {
     const by = this.sorted === null ? undefined : this.columns[this.sorted].name;
-    const sorted = columns.findIndex((column) => column.name === by);
+    this.given = columns;
+    this.columns = this.ordered(columns);
+    const sorted = this.columns.findIndex((column) => column.name === by);
     this.sorted = sorted < 0 ? null : sorted;
-    this.columns = columns;
     this.layOut();
     this.sort();
     this.draw();
@@ -74,7 +89,14 @@ class LongTable {
       return el('th', { scope: 'col', class: column.numeric ? 'numeric' : null }, column.compare ? button : column.name);
     });
     this.headRow.replaceChildren(...this.heads);
-    this.widths.replaceChildren(...this.columns.map((column) => el('col', { class: `w${column.width}` })));
+    const width = (/** @type {Column} */ column) => this.narrow.matches ? Math.min(column.width, column === this.columns[0] ? 150 : 104) : column.width;
+    const [, ...others] = this.columns.map((column) => {
+      const col = el('col');
+      col.style.width = `${width(column)}px`;
+      return col;
+    });
+    this.widths.replaceChildren(el('col'), ...others);
+    this.table.style.minWidth = `${this.columns.reduce((sum, column) => sum + width(column), 0)}px`;
     this.table.setAttribute('aria-colcount', String(this.columns.length));
   }
 

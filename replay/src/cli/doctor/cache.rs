@@ -15,7 +15,7 @@ pub(super) fn run() -> Result<Success, CliError> {
     // Pruning comes first, so that the sizes below are those that remain.
     let removed = prune(root).map_err(fault)?;
     let kept = kept_indexes(root).map_err(fault)?;
-    outln!("The cache is {}.", root.display());
+    sayln!("The cache is {}.", root.display());
     let mut folders = match std::fs::read_dir(root) {
         Ok(listed) => listed.flatten().map(|entry| entry.path()).collect(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
@@ -24,17 +24,17 @@ pub(super) fn run() -> Result<Success, CliError> {
     folders.sort();
     for folder in &folders {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        outln!("  {:>9}  {name}", megabytes(size(folder)));
+        sayln!("  {:>9}  {name}", megabytes(size(folder)));
     }
     if folders.is_empty() {
-        outln!("  It is empty.");
+        sayln!("  It is empty.");
     }
     list("Indexes kept for the next start of a server:", &kept);
     list(
         "Removed, since their workspace is gone or the limit is reached:",
         &removed,
     );
-    outln!(
+    sayln!(
         "Every other folder may be removed by hand while nothing runs; what is needed is made again."
     );
     Ok(Success::Whole)
@@ -44,7 +44,7 @@ fn list(title: &str, entries: &[KeptEntry]) {
     if entries.is_empty() {
         return;
     }
-    outln!("{title}");
+    sayln!("{title}");
     for entry in entries {
         let folders = entry
             .folders
@@ -54,7 +54,7 @@ fn list(title: &str, entries: &[KeptEntry]) {
         let what = entry.model.as_ref().map_or(String::new(), |model| {
             format!(" (what the model {model} has learnt)")
         });
-        outln!(
+        sayln!(
             "  {:>9}  {}{what}",
             megabytes(entry.size),
             folders.join(", ")

@@ -73,21 +73,21 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
         }
         // The model's name is known only from an answer.
         if index == 0 {
-            outln!("  model    {:16} {}", trace.model, trace.about);
+            sayln!("  model    {:16} {}", trace.model, trace.about);
         }
         match judge(hole, &reply, trace) {
-            Ok(text) => outln!("  ok       {:16} {text:?}", hole.name),
+            Ok(text) => sayln!("  ok       {:16} {text:?}", hole.name),
             Err(fault) => {
                 faults += 1;
-                outln!("  fault    {:16} {fault}", hole.name);
+                sayln!("  fault    {:16} {fault}", hole.name);
             }
         }
     }
     if faults == 0 {
-        outln!("The family fits: the model fills holes.");
+        sayln!("The family fits: the model fills holes.");
         return Ok(Success::Whole);
     }
-    outln!(
+    sayln!(
         "{faults} of {} holes are not filled: check `model.family` and `model.protocol`, and that \
          the model was trained to fill in the middle.",
         HOLES.len()
@@ -103,15 +103,16 @@ fn print_request(settings: &Path) -> Result<(), CliError> {
     let configuration = layers.merged().map_err(|error| refused(&error))?;
     for answering in configuration.answering_models() {
         let model = &answering.configuration.model;
-        let Some(outline) = outline(model).map_err(|error| refused(&error))? else {
+        let named = |error| CliError::Refused(format!("{}: {error}", settings.display()));
+        let Some(outline) = outline(model).map_err(named)? else {
             continue;
         };
-        outln!("  requests {:16} POST {}", answering.name, outline.address);
+        sayln!("  requests {:16} POST {}", answering.name, outline.address);
         let parameters = outline.parameters.iter();
         let parameters: Vec<String> = parameters
             .map(|(name, value)| format!("{name} = {value}"))
             .collect();
-        outln!("  with     {:16} {}", "", parameters.join(", "));
+        sayln!("  with     {:16} {}", "", parameters.join(", "));
     }
     Ok(())
 }

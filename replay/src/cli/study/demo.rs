@@ -52,7 +52,7 @@ pub(super) fn replay_versions(arguments: &StudyArguments) -> Result<Vec<PathBuf>
     std::fs::create_dir_all(&folder).map_err(CliError::file(&folder))?;
     let mut runs = Vec::new();
     for (at, (name, settings)) in VERSIONS.iter().enumerate() {
-        eprintln!("version {} of {}: {name}", at + 1, VERSIONS.len());
+        note!("version {} of {}: {name}", at + 1, VERSIONS.len());
         let file = folder.join(format!("{name}.toml"));
         std::fs::write(&file, settings).map_err(CliError::file(&file))?;
         let run = folder.join(name);

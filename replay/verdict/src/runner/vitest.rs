@@ -54,7 +54,10 @@ pub(super) fn refusal(prepared: &Prepared, name: &str, first: u32) -> Option<Str
     let major: Option<u32> = version.split('.').next().and_then(|it| it.parse().ok());
     // A version that is no number may be a local build; the first run tells if it works.
     major.is_some_and(|major| major < first).then(|| {
-        format!("they need {name} {version}, and the first version that can be observed is {first}")
+        format!(
+            "they need {name} {version}, and the first version that can be observed is {first}; ask \
+             for a newer one in its package.json"
+        )
     })
 }
 

@@ -240,11 +240,12 @@ impl Endpoint {
                 }
                 Err(error) => {
                     let fault = passing(&error);
-                    let reason = causes(&error.without_url());
+                    let error = error.without_url();
+                    let reason = causes(&error);
                     let error = ModelError::Unreachable {
                         url: self.url(stream).to_string(),
                         fault: ReachFault::from_reason(&reason),
-                        reason: self.printable(&reason),
+                        reason: self.printable(&system_cause(&error).unwrap_or(reason)),
                     };
                     let refusal = None;
                     (fault, SendFailure { error, refusal })
@@ -542,6 +543,26 @@ fn causes(error: &dyn Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+/// Returns the system's own error that an error comes from, such as "connection refused", without
+/// its number and the layers above it, which say nothing to a person.
+fn system_cause(error: &dyn Error) -> Option<String> {
+    let mut found = None;
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if let Some(system) = inner.downcast_ref::<std::io::Error>()
+            && system.raw_os_error().is_some()
+        {
+            let text = system.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            let mut letters = text.chars();
+            let first = letters.next().map(|first| first.to_ascii_lowercase());
+            found = Some(first.into_iter().chain(letters).collect());
+        }
+        cause = inner.source();
+    }
+    found
 }
 
 /// Installs a crypto provider for the process, as reqwest is built without one.

@@ -294,6 +294,33 @@ impl ScriptTests {
         })
     }
 
+    /// True if node itself removes the types of what the tests load: they import TypeScript by its
+    /// name, and no option brings a loader.
+    pub(super) fn strip_types(&self, files: &RepositoryFiles) -> bool {
+        const LOADERS: [&str; 5] = [
+            "--import",
+            "--require",
+            "-r",
+            "--loader",
+            "--experimental-loader",
+        ];
+        const TYPED: [&str; 3] = [".ts", ".mts", ".cts"];
+        let is_typed = |path: &str| TYPED.iter().any(|end| path.ends_with(end));
+        let options = self.environment.get("NODE_OPTIONS");
+        let options = options.into_iter().flat_map(|all| all.split_whitespace());
+        let mut all = self.settings.args.iter().map(String::as_str).chain(options);
+        let loads = |word: &str| LOADERS.contains(&word.split('=').next().unwrap_or(word));
+        if self.settings.runner != RunnerName::Node || all.any(loads) {
+            return false;
+        }
+        let mut tests = files.paths().filter(|path| is_test(path));
+        tests.any(|path| {
+            let text = files.read(path).unwrap_or_default();
+            // Without a loader, node reads a file only under its whole name.
+            imported(&text).any(|name| name.starts_with('.') && is_typed(name))
+        })
+    }
+
     /// The first file or pattern among the arguments that a build writes.
     fn built_argument(&self, files: &RepositoryFiles) -> Option<&str> {
         const BUILT: [&str; 5] = ["build", "dist", "out", "output", ".build"];
@@ -574,6 +601,12 @@ fn named_runner(command: &ScriptCommand) -> Option<String> {
         .find(|name| OTHER_RUNNERS.contains(&name.as_str()))
 }
 
+/// True if a step runs a script that is called a build, whatever program that starts.
+fn is_build_script(line: &str) -> bool {
+    let name = line.strip_prefix("npm run ");
+    name.is_some_and(|name| name == "build" || name.starts_with("build:"))
+}
+
 /// Returns the build commands of a script and of its `pre` script that run before the tests, as a
 /// user would type them.
 fn builds(files: &RepositoryFiles, package: &Package, script: &str) -> Vec<String> {
@@ -598,7 +631,8 @@ fn builds(files: &RepositoryFiles, package: &Package, script: &str) -> Vec<Strin
             {
                 break;
             }
-            if ran.iter().any(is_build) && !found.contains(&step.line) {
+            let is_build = is_build_script(&step.line) || ran.iter().any(is_build);
+            if is_build && !found.contains(&step.line) {
                 found.push(step.line);
             }
         }
