@@ -19,9 +19,8 @@ pub struct TestConventions {
     pub fence: &'static str,
     /// The test in a statement of a file's outermost scope.
     pub test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
-    /// Returns the functions of the first file that may be tests, in the order of the file, each
-    /// with the edits that make twins of it.
-    pub(crate) test_functions: fn(&[ParsedFile<'_>]) -> Vec<FoundFunction>,
+    /// Lists the functions below a node that may be tests.
+    pub(crate) collect_tests: TestCollector,
     /// Returns the name of a file of added tests that the framework finds as it finds the example:
     /// from the example's file name, the name of the file under test without its endings, and a
     /// digest.
@@ -32,6 +31,12 @@ pub struct TestConventions {
     /// The name under which compiled code is found at run time.
     pub code_object: Option<&'static str>,
 }
+
+/// Lists the functions below a node of the first file that may be tests, in the order of the file,
+/// each with the edits that make twins of it. It gets and extends the names of what encloses the
+/// node and what was found before.
+pub(crate) type TestCollector =
+    fn(Node<'_>, &[ParsedFile<'_>], &mut Vec<String>, &mut Vec<FoundFunction>);
 
 /// Names by which a language's files of tests are known, as patterns: `*` matches any text.
 pub struct TestFileNames {

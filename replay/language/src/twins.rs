@@ -277,7 +277,8 @@ pub fn test_functions(files: &[ExpectationFile<'_>], seed: u64) -> Vec<TestFunct
             }
         })
         .collect();
-    let Some(language) = files.first().and_then(|file| file.language) else {
+    let first = files.first().and_then(|file| file.language);
+    let (Some(language), Some(tests)) = (first, parsed.first()) else {
         return Vec::new();
     };
     if trees.iter().any(is_too_deep) {
@@ -285,7 +286,8 @@ pub fn test_functions(files: &[ExpectationFile<'_>], seed: u64) -> Vec<TestFunct
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let conventions = LanguageSupport::for_language(language).tests;
-    let found = (conventions.test_functions)(&parsed);
+    let mut found = Vec::new();
+    (conventions.collect_tests)(tests.root, &parsed, &mut Vec::new(), &mut found);
     let mut functions: Vec<TestFunction> = found
         .into_iter()
         .map(|function| function.draw(&parsed, &mut rng))

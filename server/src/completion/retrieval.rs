@@ -182,8 +182,7 @@ impl Retriever<'_> {
             Ok(FoundWindows {
                 windows: windows.map_err(|error| error.to_string())?,
                 query: Some(query),
-                first_round: None,
-                first_usage: None,
+                ..FoundWindows::default()
             })
         };
         match self.configuration.context.profile {
@@ -264,8 +263,7 @@ impl Retriever<'_> {
         Ok(FoundWindows {
             windows: windows.map_err(|error| error.to_string())?,
             query: Some(query),
-            first_round: None,
-            first_usage: None,
+            ..FoundWindows::default()
         })
     }
 
@@ -312,8 +310,7 @@ impl Retriever<'_> {
         Ok(FoundWindows {
             windows: windows.map_err(|error| error.to_string())?,
             query: Some(query),
-            first_round: None,
-            first_usage: None,
+            ..FoundWindows::default()
         })
     }
 

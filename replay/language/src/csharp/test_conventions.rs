@@ -11,7 +11,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     form: "a method `[Fact] public void NAME() { … }` in a public class of its own",
     fence: "csharp",
     test_in: |_, _| None,
-    test_functions: |_| Vec::new(),
+    collect_tests: |_, _, _, _| {},
     file_name: |_, stem, digest| format!("Added{stem}{digest}Tests.cs"),
     recompiled: str::to_owned,
     code_object: None,

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
-use super::twins::{is_test, test_functions};
+use super::twins::{collect_tests, is_test};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     files: TestFileNames {
@@ -15,7 +15,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
            name",
     fence: "go",
     test_in,
-    test_functions,
+    collect_tests,
     file_name: |_, stem, digest| format!("added_{stem}_{digest}_test.go"),
     recompiled: str::to_owned,
     code_object: None,

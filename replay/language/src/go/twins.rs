@@ -109,12 +109,14 @@ const PURE: [&str; 27] = [
     "Fields",
 ];
 
-/// Lists the tests of a file, in its order, each with the edits that make twins of it.
-pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
-    let mut functions = Vec::new();
-    let Some(ParsedFile { root, text, .. }) = files.first().copied() else {
-        return functions;
-    };
+/// Tests of a file.
+pub(super) fn collect_tests(
+    root: Node<'_>,
+    files: &[ParsedFile<'_>],
+    _around: &mut Vec<String>,
+    functions: &mut Vec<FoundFunction>,
+) {
+    let text = files[0].text;
     for node in named_children(root) {
         let name = node
             .child_by_field_name("name")
@@ -129,7 +131,6 @@ pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
             });
         }
     }
-    functions
 }
 
 /// A name without meaning, and no names of subtests.

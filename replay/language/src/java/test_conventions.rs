@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
-use super::twins::{is_test, test_functions};
+use super::twins::{collect_tests, is_test};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     files: TestFileNames {
@@ -15,7 +15,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
            another plain name; use no `@ParameterizedTest`",
     fence: "java",
     test_in,
-    test_functions,
+    collect_tests,
     file_name: |_, stem, digest| format!("Added{stem}{digest}Test.java"),
     recompiled: str::to_owned,
     code_object: None,

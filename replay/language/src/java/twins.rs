@@ -117,17 +117,8 @@ const PURE: [&str; 20] = [
     "singletonList",
 ];
 
-/// Lists the tests of a file, in its order, each with the edits that make twins of it.
-pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
-    let mut functions = Vec::new();
-    if let Some(file) = files.first() {
-        collect(file.root, files, &mut Vec::new(), &mut functions);
-    }
-    functions
-}
-
 /// The tests of a file or of a class, with the classes around them.
-fn collect(
+pub(super) fn collect_tests(
     node: Node<'_>,
     files: &[ParsedFile<'_>],
     around: &mut Vec<String>,
@@ -142,7 +133,7 @@ fn collect(
         };
         around.push(text[name.byte_range()].to_owned());
         if child.kind() == "class_declaration" {
-            collect(body, files, around, functions);
+            collect_tests(body, files, around, functions);
         } else if is_test(child, text) {
             let new = format!("t{}", functions.len());
             let edits = vec![SourceEdit::new(name.byte_range(), &new)];

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
-use super::twins::test_functions;
+use super::twins::collect_tests;
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     files: TestFileNames {
@@ -15,7 +15,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
            classes and no `parametrize`",
     fence: "python",
     test_in,
-    test_functions,
+    collect_tests,
     file_name,
     recompiled,
     code_object: Some("__code__"),

@@ -39,17 +39,8 @@ const EQUALITIES: [&str; 11] = [
     "assertCountEqual",
 ];
 
-/// Lists the functions of a file that may be tests, in the order of the file, each with the edits
-/// that make twins of it.
-pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
-    let mut functions = Vec::new();
-    if let Some(file) = files.first() {
-        collect(file.root, files, &mut Vec::new(), &mut functions);
-    }
-    functions
-}
-
-fn collect(
+/// Functions of a file or of a class.
+pub(super) fn collect_tests(
     node: Node<'_>,
     files: &[ParsedFile<'_>],
     around: &mut Vec<String>,
@@ -69,7 +60,7 @@ fn collect(
             ("class_definition", Some(name)) => {
                 around.push(text[name.byte_range()].to_owned());
                 if let Some(body) = definition.child_by_field_name("body") {
-                    collect(body, files, around, functions);
+                    collect_tests(body, files, around, functions);
                 }
                 around.pop();
             }
@@ -86,7 +77,7 @@ fn collect(
             }
             // Tests may be under a condition.
             ("if_statement" | "else_clause" | "try_statement" | "block", _) => {
-                collect(definition, files, around, functions);
+                collect_tests(definition, files, around, functions);
             }
             _ => {}
         }

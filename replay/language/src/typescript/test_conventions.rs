@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
-use super::twins::test_functions;
+use super::twins::collect_tests;
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     files: TestFileNames {
@@ -15,7 +15,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
            another plain name; use no `describe` and no `each`",
     fence: "typescript",
     test_in,
-    test_functions,
+    collect_tests,
     file_name,
     recompiled: str::to_owned,
     code_object: None,

@@ -169,16 +169,8 @@ const PURE: [&str; 26] = [
     "fromEntries",
 ];
 
-/// Lists the tests of a file, in its order, each with the edits that make twins of it.
-pub(super) fn test_functions(files: &[ParsedFile<'_>]) -> Vec<FoundFunction> {
-    let mut functions = Vec::new();
-    if let Some(file) = files.first() {
-        collect(file.root, files, &mut Vec::new(), &mut functions);
-    }
-    functions
-}
-
-fn collect(
+/// Tests of a file or of a suite.
+pub(super) fn collect_tests(
     node: Node<'_>,
     files: &[ParsedFile<'_>],
     around: &mut Vec<String>,
@@ -186,7 +178,7 @@ fn collect(
 ) {
     for child in named_children(node) {
         let Some(titled) = titled(child, files[0].text) else {
-            collect(child, files, around, functions);
+            collect_tests(child, files, around, functions);
             continue;
         };
         around.push(titled.name);
@@ -194,7 +186,7 @@ fn collect(
             .child_by_field_name("arguments")
             .and_then(|arguments| named_children(arguments).into_iter().find(is_function));
         match (titled.block, body) {
-            (Block::Describe, Some(body)) => collect(body, files, around, functions),
+            (Block::Describe, Some(body)) => collect_tests(body, files, around, functions),
             (Block::Test, Some(body)) => functions.push(FoundFunction {
                 names: around.clone(),
                 span: child.byte_range(),
