@@ -182,6 +182,50 @@ fn a_module_is_replayed_without_a_manifest() {
     assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
 }
 
+/// The compiler that stays loaded checks the files of a package in the order of their names.
+#[test]
+fn errors_in_other_files_have_the_order_of_the_files() {
+    let Some(go) = Go::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let width = "package ruler\n\nfunc Width() int {\n\tsum := 3\n\treturn sum\n}\n";
+    dir.write("ruler/go.mod", "module ruler\n\ngo 1.21\n");
+    dir.write("ruler/width.go", width);
+    dir.write(
+        "ruler/width_test.go",
+        "package ruler\n\nimport \"testing\"\n\nfunc TestWidth(t *testing.T) {\n\tif Width() != 3 \
+         {\n\t\tt.Fatal(Width())\n\t}\n}\n",
+    );
+    for user in ["a", "b", "c", "d", "e", "f"] {
+        let name = user.to_uppercase();
+        let text = format!("package ruler\n\nfunc {name}() int {{\n\treturn Width()\n}}\n");
+        dir.write(&format!("ruler/{user}.go"), &text);
+    }
+    let folder = text(&dir.path("ruler"));
+    let tasks = dir.path("mined.jsonl");
+    let options = ["--kinds", "body", "--holes", "1", "-o", &text(&tasks)];
+    let mut command = dir.command(&[&["mine", &folder], &options[..]].concat());
+    command.envs([go.0.clone()]);
+    run(&mut command).exits_with(0);
+    let mut hole = holes(&tasks).remove(0);
+    assert_eq!(hole["path"], "width.go", "{hole:#}");
+    let start = width.find("int").unwrap();
+    hole["start"] = json!(start);
+    hole["end"] = json!(start + "int".len());
+    hole["reference"] = json!("int");
+    let judged = judge(&go, &dir, &folder, &hole, &["int64"], "warm");
+    let output = judged[0]["output"].as_str().unwrap();
+    let lines = output.lines().filter_map(|line| line.split_once(".go:"));
+    let files: Vec<&str> = lines.map(|(file, _)| file).collect();
+    assert_eq!(
+        files,
+        ["a", "b", "c", "d", "e", "f", "width"],
+        "{:#}",
+        judged[0]
+    );
+}
+
 /// A workspace with a replaced module; tests read `testdata`, and files with build tags are left
 /// out as `go test` leaves them out.
 #[test]

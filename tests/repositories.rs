@@ -651,7 +651,7 @@ fn a_plugin_that_pytest_can_not_load_is_left_out_and_named() {
     let arguments = ["replay", &attic, "--model", "reference", "--out", "run"];
     let replayed = dir.fillrate(&arguments).exits_with(0);
     assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
-    for named in ["plugin old: ", "plugin gone: ImportError: "] {
+    for named in ["plugin://old: ", "plugin://gone: ImportError: "] {
         assert!(replayed.err.contains(named), "{named}: {replayed:#?}");
     }
 }

@@ -807,6 +807,11 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn set_project(&self, name: &str, state: &ProjectState) -> Result<(), StoreError> {
+        let is_ready = |state: &ProjectState| state.status == ProjectStatus::Ready;
+        // A resumed run keeps the attempts of a project that is absent now, so it stays ready.
+        if !is_ready(state) && self.projects()?.get(name).is_some_and(is_ready) {
+            return Ok(());
+        }
         self.put(
             "INSERT OR REPLACE INTO projects VALUES (?1, ?2)",
             name,
@@ -833,6 +838,7 @@ impl Run {
         let fault = |source| self.fault(source);
         // One transaction for all holes: a commit for each would cost most of the time.
         let transaction = self.database.unchecked_transaction().map_err(fault)?;
+        let mut is_larger = false;
         for (hole, contents) in holes {
             transaction
                 .execute(
@@ -847,6 +853,7 @@ impl Run {
                     [&hole.id, &record],
                 )
                 .map_err(fault)?;
+            is_larger |= added > 0;
             if let Some(part) = &self.part {
                 let mut part = part.borrow_mut();
                 // Known holes too: their source may have been removed because it is damaged.
@@ -856,6 +863,12 @@ impl Run {
                     part.add(SegmentRow::Hole, &record);
                 }
             }
+        }
+        if is_larger {
+            // The attempts at these holes are missing.
+            transaction
+                .execute("DELETE FROM meta WHERE key = 'finished'", [])
+                .map_err(fault)?;
         }
         transaction.commit().map_err(fault)
     }
@@ -1157,6 +1170,45 @@ mod tests {
             let error = begin(other).err().expect("the identity differs");
             assert!(error.to_string().contains("`projects` differs"), "{error}");
         }
+    }
+
+    #[test]
+    fn project_that_was_ready_stays_ready() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &json!({})).expect("the folder is empty");
+        let statuses = [
+            ProjectStatus::Failed,
+            ProjectStatus::Ready,
+            ProjectStatus::LeftOut,
+        ];
+        let after = statuses.map(|status| {
+            let state = ProjectState {
+                language: "python".into(),
+                status,
+                reason: None,
+                mined: None,
+            };
+            run.set_project("demo", &state).expect("there is room");
+            run.projects().expect("they can be read")["demo"].status
+        });
+        let ready = ProjectStatus::Ready;
+        assert_eq!(after, [ProjectStatus::Failed, ready, ready]);
+    }
+
+    #[test]
+    fn run_with_further_holes_is_not_finished() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &json!({})).expect("the folder is empty");
+        let contents = "x = 1\ny = 2\n";
+        let hole = |range| Hole::new("demo", "python", "a.py", HoleKind::Line, range, contents);
+        let (first, second) = (hole(0..5), hole(6..11));
+        run.add_holes([(&first, contents)]).expect("there is room");
+        run.set_finished().expect("there is room");
+        run.add_holes([(&first, contents)]).expect("there is room");
+        assert!(run.is_finished().expect("it can be read"));
+        run.add_holes([(&first, contents), (&second, contents)])
+            .expect("there is room");
+        assert!(!run.is_finished().expect("it can be read"));
     }
 
     #[test]

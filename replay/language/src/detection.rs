@@ -38,7 +38,7 @@ pub struct DetectedProject {
 pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
     let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
     let folder = folder.trim_matches('/');
-    is_listed(folder, &read) || super::python::workspaces::names_others(folder, &read)
+    is_listed(folder, &read) || super::python::workspaces::names_others(top, folder)
 }
 
 /// True if `top` is the innermost folder that holds a package with the others that it is installed
@@ -46,7 +46,7 @@ pub fn is_part_of_workspace(top: &Path, folder: &str) -> bool {
 pub fn is_top_of_workspace(top: &Path, folder: &str) -> bool {
     let read = |path: &str| std::fs::read_to_string(top.join(path)).ok();
     let folder = folder.trim_matches('/');
-    is_listed(folder, &read) || super::python::workspaces::names_across(folder, &read)
+    is_listed(folder, &read) || super::python::workspaces::names_across(top, folder)
 }
 
 /// True if the top lists the package in a folder.
@@ -71,6 +71,19 @@ pub(super) fn matches_folder(patterns: &[String], folder: &str) -> bool {
     }
     let globs = builder.build();
     globs.is_ok_and(|globs| globs.matched(folder, true).is_ignore())
+}
+
+/// True if a pattern matches a whole name. The pattern has at most two `*`, which match any text,
+/// and the second is its end.
+pub(super) fn matches_name(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return name == pattern;
+    };
+    name.strip_prefix(start)
+        .is_some_and(|name| match rest.strip_suffix('*') {
+            Some(middle) => name.contains(middle),
+            None => name.ends_with(rest),
+        })
 }
 
 /// Returns globs of a folder's files as globs of the repository's.
@@ -258,6 +271,22 @@ mod tests {
             for other in ["i.js", "ab.py", "acpy", "(x)/a/b.ts", "whats!.js"] {
                 assert!(!globs.matched(other, false).is_ignore(), "{glob} {other}");
             }
+        }
+    }
+
+    #[test]
+    fn patterns_of_names_match_whole_names() {
+        for (pattern, name, expected) in [
+            ("tests", "tests", true),
+            ("tests", "tests2", false),
+            ("*_test.go", "a_test.go", true),
+            ("*_test.go", "a_test.gox", false),
+            ("test_*.py", "test_a.py", true),
+            ("test_*.py", "a_test_a.py", false),
+            ("*.test.*", "a.test.ts", true),
+            ("*.test.*", "a.tests.ts", false),
+        ] {
+            assert_eq!(matches_name(pattern, name), expected, "{pattern} {name}");
         }
     }
 

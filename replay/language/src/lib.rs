@@ -35,4 +35,4 @@ mod unread;
 
 pub use source::SourceFile;
 pub use support::LanguageSupport;
-pub use table::{LANGUAGES, name_for_path, package_manager};
+pub use table::{LANGUAGES, is_test_file, name_for_path, package_manager};

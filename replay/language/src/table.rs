@@ -41,6 +41,15 @@ pub fn package_manager(kind: EnvironmentKind) -> &'static dyn PackageManager {
         .expect("every kind of environment has a package manager: tested")
 }
 
+/// True if a file is one of tests by the conventions of its language, and not if no language has it.
+pub fn is_test_file(path: &str) -> bool {
+    let language = Language::for_path(Path::new(path));
+    language.is_some_and(|language| {
+        let support = LanguageSupport::for_language(language);
+        support.tests.files.is_file(path)
+    })
+}
+
 /// The name, in records, of the language of a file: one with a grammar, or another one that
 /// benchmarks have.
 pub fn name_for_path(path: &Path) -> Option<&'static str> {
@@ -76,6 +85,33 @@ mod tests {
             EnvironmentKind::Dotnet,
         ] {
             assert_eq!(package_manager(kind).kind(), kind);
+        }
+    }
+
+    #[test]
+    fn files_of_tests_are_known_by_the_names_of_their_language() {
+        for path in [
+            "a/test_b.py",
+            "tests/b.py",
+            "src/a.spec.tsx",
+            "src/a_test.ts",
+            "src/__tests__/a.js",
+            "a/b_test.go",
+            "src/test/java/a/B.java",
+            "a/BIT.java",
+            "Shop.Tests/Cart.cs",
+        ] {
+            assert!(is_test_file(path), "{path}");
+        }
+        for path in [
+            "a/contest.py",
+            "src/latest.ts",
+            "tests/b.go",
+            "a/Testing.java",
+            "a/Cart.cs",
+            "tests/data.json",
+        ] {
+            assert!(!is_test_file(path), "{path}");
         }
     }
 

@@ -24,8 +24,10 @@
 //! of spaces to which `replay --deveval` indents a prediction.
 
 use std::collections::HashMap;
+use std::fs::{File, Permissions};
 use std::io::{BufRead, BufWriter, Write};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fillrate_syntax::CompletionExtent;
@@ -595,7 +597,7 @@ pub fn write(path: &Path, holes: &[Hole]) -> Result<(), TaskError> {
 }
 
 /// A file that gets its name only when it is finished, so that a killed process leaves no part of it
-/// under the name.
+/// under the name. Its permissions are those of any new file.
 pub struct WholeFile {
     path: PathBuf,
     file: BufWriter<NamedTempFile>,
@@ -612,9 +614,12 @@ impl WholeFile {
             _ => Path::new("."),
         };
         // `persist` renames, which works only within one file system, hence the target's folder.
+        let file = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder)?;
         Ok(Self {
             path: path.to_owned(),
-            file: BufWriter::new(NamedTempFile::new_in(folder)?),
+            file: BufWriter::new(file),
         })
     }
 
@@ -636,6 +641,19 @@ impl WholeFile {
     pub fn finish(self) -> std::io::Result<()> {
         self.file.into_inner()?.persist(&self.path)?;
         Ok(())
+    }
+
+    /// Gives the file its name, and returns once both have reached the disk.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub fn finish_synced(mut self) -> std::io::Result<()> {
+        self.file.flush()?;
+        let file = self.file.get_ref();
+        file.as_file().sync_all()?;
+        let folder = File::open(file.path().parent().unwrap_or(Path::new(".")))?;
+        self.finish()?;
+        folder.sync_all()
     }
 }
 
@@ -724,6 +742,31 @@ mod tests {
         let holes = [hole(), hole().of_task("7", Vec::new())];
         write(&path, &holes).expect("the folder is writable");
         assert_eq!(read(&path).expect("it was just written"), holes);
+    }
+
+    #[test]
+    fn whole_files_have_the_permissions_of_new_files() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let mode = |name: &str| {
+            let metadata = folder.path().join(name).metadata();
+            metadata.expect("the file exists").permissions().mode()
+        };
+        std::fs::write(folder.path().join("plain"), "a").expect("the folder is writable");
+        for (name, finish) in [
+            (
+                "a",
+                WholeFile::finish as fn(WholeFile) -> std::io::Result<()>,
+            ),
+            ("b", WholeFile::finish_synced),
+        ] {
+            let path = folder.path().join(name);
+            let mut file = WholeFile::create(&path).expect("the folder is writable");
+            file.write_all(b"text").expect("the folder is writable");
+            assert!(!path.exists());
+            finish(file).expect("the folder is writable");
+            assert_eq!(std::fs::read(&path).expect("it is whole"), b"text");
+            assert_eq!(mode(name), mode("plain"));
+        }
     }
 
     #[test]

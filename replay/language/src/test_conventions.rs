@@ -1,13 +1,16 @@
-//! Conventions of a language's tests, for models that are asked to write tests.
+//! Conventions of a language's tests, for detection and for models that are asked to write tests.
 
 use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::detection::matches_name;
 use super::twins::{FoundFunction, ParsedFile};
 
 /// A language's conventions for tests.
 pub struct TestConventions {
+    /// The names of files of tests.
+    pub files: TestFileNames,
     /// The language and its test framework, as a sentence names them.
     pub framework: &'static str,
     /// Form of a single test, as a phrase in a request.
@@ -28,6 +31,36 @@ pub struct TestConventions {
     pub recompiled: fn(&str) -> String,
     /// The name under which compiled code is found at run time.
     pub code_object: Option<&'static str>,
+}
+
+/// Names by which a language's files of tests are known, as patterns: `*` matches any text.
+pub struct TestFileNames {
+    /// Folders all of whose files, at any depth, are of tests.
+    pub folders: &'static [&'static str],
+    /// Names of files.
+    pub names: &'static [&'static str],
+}
+
+impl TestFileNames {
+    /// True if a file of the language is one of tests, by its name or by a folder that it is in.
+    pub fn is_file(&self, path: &str) -> bool {
+        self.is_name(path.rsplit('/').next().unwrap_or(path)) || self.is_within(path)
+    }
+
+    /// True if a file's name is one of tests.
+    pub(crate) fn is_name(&self, name: &str) -> bool {
+        self.names.iter().any(|pattern| matches_name(pattern, name))
+    }
+
+    /// True if a file is in a folder of tests.
+    pub(crate) fn is_within(&self, path: &str) -> bool {
+        let mut folders = path.split('/').rev().skip(1);
+        folders.any(|folder| {
+            self.folders
+                .iter()
+                .any(|pattern| matches_name(pattern, folder))
+        })
+    }
 }
 
 /// A test, or several that are written as one.

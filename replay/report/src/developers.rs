@@ -79,15 +79,12 @@ impl DeveloperFigures {
 
 #[cfg(test)]
 mod tests {
-    use fillrate_engine::developer::policy::{Policy, Rule};
-    use fillrate_engine::developer::typing::{Pace, TypistSettings};
-    use fillrate_engine::developer::typist::Typist;
     use fillrate_language::task::{Hole, HoleKind};
     use fillrate_verdict::Outcome;
     use serde_json::json;
 
     use super::*;
-    use crate::tests::{FILE, attempt};
+    use crate::tests::{FILE, accepts_all, attempt};
 
     #[test]
     fn run_of_typings_has_no_estimates() {
@@ -97,19 +94,8 @@ mod tests {
         let policies = |identity| -> usize {
             let folder = tempfile::tempdir().expect("the system gives a temporary folder");
             let run = Run::open_or_begin(folder.path(), &identity).expect("it is empty");
-            run.set_developer_settings(&DeveloperSettings {
-                policies: vec![Policy {
-                    rule: Rule::AcceptAll,
-                    latency: false,
-                }],
-                typing: TypistSettings {
-                    typist: Typist::default(),
-                    seed: 1,
-                    pace: Pace::Virtual,
-                    latency_ms: None,
-                },
-            })
-            .expect("there is room");
+            run.set_developer_settings(&accepts_all())
+                .expect("there is room");
             let developers = DeveloperFigures::load(&run).expect("the run is readable");
             developers.figures(Some("demo"), &[&scored]).len()
         };

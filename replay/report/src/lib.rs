@@ -366,6 +366,22 @@ mod tests {
         (folder, report)
     }
 
+    /// A developer who accepts everything that is offered.
+    pub(crate) fn accepts_all() -> DeveloperSettings {
+        DeveloperSettings {
+            policies: vec![Policy {
+                rule: Rule::AcceptAll,
+                latency: false,
+            }],
+            typing: TypistSettings {
+                typist: Typist::default(),
+                seed: 1,
+                pace: Pace::Virtual,
+                latency_ms: None,
+            },
+        }
+    }
+
     #[test]
     fn figures_are_calculated_over_their_own_denominators() {
         let (_folder, report) = report();
@@ -547,18 +563,7 @@ mod tests {
         assert_eq!(beside.completions, 3);
         assert_eq!((alone.left_out, beside.left_out), (0, 3));
         assert_eq!(alone.metrics["em/cceval"].n, 3, "no tests, but a text");
-        let settings = DeveloperSettings {
-            policies: vec![Policy {
-                rule: Rule::AcceptAll,
-                latency: false,
-            }],
-            typing: TypistSettings {
-                typist: Typist::default(),
-                seed: 1,
-                pace: Pace::Virtual,
-                latency_ms: None,
-            },
-        };
+        let settings = accepts_all();
         let figures = |scored: &[&ScoredAttempt]| {
             let figures = policies::estimate_attempts(scored, &settings);
             figures.into_iter().next().map(|one| one.metrics)

@@ -167,8 +167,8 @@ fn compare(
         .collect();
     if !incomplete.is_empty() {
         note!(
-            "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command to \
-             repeat them",
+            "fillrate: some attempts of {} are missing or ended in an infrastructure failure; \
+             rerun the command to make them",
             incomplete.join(", ")
         );
         return Ok(Success::Partial);

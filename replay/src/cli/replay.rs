@@ -215,8 +215,8 @@ fn replay(
     }
     for ReplayedRun { run, .. } in played.iter().filter(|one| !one.is_complete) {
         note!(
-            "fillrate: some attempts of {} ended in an infrastructure failure; rerun the command \
-             to repeat them, with --out {}",
+            "fillrate: some attempts of {} are missing or ended in an infrastructure failure; \
+             rerun the command to make them, with --out {}",
             run.part_folder()
                 .unwrap_or(run.folder().to_owned())
                 .display(),

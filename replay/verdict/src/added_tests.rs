@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::judge::Judge;
-use super::judged_code::ChangedFile;
+use super::judged_code::FileContents;
 use super::outcome::Verdict;
 use super::runner::TestRun;
 
@@ -21,11 +21,11 @@ impl Judge {
     /// The sandbox is unavailable.
     pub fn judge_added_tests(
         &self,
-        added: ChangedFile<'_>,
-        change: Option<ChangedFile<'_>>,
+        added: FileContents<'_>,
+        change: Option<FileContents<'_>>,
         tests: &[&str],
     ) -> Result<Verdict, VerdictError> {
-        let replaced: Vec<ChangedFile<'_>> = std::iter::once(added).chain(change).collect();
+        let replaced: Vec<FileContents<'_>> = std::iter::once(added).chain(change).collect();
         let run = TestRun::new(&replaced, tests, self.executor.limits(tests));
         let result = self.executor.execute(self.engine, &run)?;
         Ok(self.executor.interpret(&result, tests))
@@ -39,7 +39,7 @@ impl Judge {
     /// As [`Judge::judge_added_tests`].
     pub fn judge_added_tests_with_coverage(
         &self,
-        added: ChangedFile<'_>,
+        added: FileContents<'_>,
         tests: &[&str],
         file: &str,
     ) -> Result<(Verdict, BTreeSet<usize>), VerdictError> {

@@ -10,7 +10,7 @@ use fillrate_sandbox::{End, Limits, SandboxError};
 
 use super::baseline::{Baseline, BaselineRun, LaterRuns, RUNS, SCHEMA, key_line};
 use super::error::VerdictError;
-use super::judged_code::ChangedFile;
+use super::judged_code::FileContents;
 use super::missing::{missing_advice, missing_modules};
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, Readiness, TestRun, TestRunResult, WarmWorkers};
@@ -355,12 +355,12 @@ fn try_warm(
         Some(path) => Some((path.to_owned(), runner.read(path)?)),
         None => None,
     };
-    let unchanged: Vec<ChangedFile<'_>> = unchanged
+    let unchanged: Vec<FileContents<'_>> = unchanged
         .iter()
-        .map(|(path, contents)| ChangedFile { path, contents })
+        .map(|(path, contents)| FileContents { path, contents })
         .collect();
     let mut trial = WarmTrial::default();
-    let runs: [&[ChangedFile<'_>]; WARM_RUNS] = [&[], &unchanged];
+    let runs: [&[FileContents<'_>]; WARM_RUNS] = [&[], &unchanged];
     for replaced in runs {
         if stopped.load(Ordering::Relaxed) {
             return Ok(WarmTrial::unfit("it was stopped".to_owned()));

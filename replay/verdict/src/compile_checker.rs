@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::compiler_process::CompilerProcess;
 use super::error::VerdictError;
-use super::judged_code::ChangedFile;
+use super::judged_code::FileContents;
 use super::runner::report::{CollectError, TestReport};
 use super::runner::{FAILED_STATUS, ProjectRunner, TestRunResult};
 
@@ -87,7 +87,7 @@ impl CompileChecker {
     /// The sandbox is unavailable.
     pub(super) fn compiled(
         &self,
-        changed: &[ChangedFile<'_>],
+        changed: &[FileContents<'_>],
     ) -> Result<(Vec<Replaced>, Duration), VerdictError> {
         let request = request(changed);
         let kept = || {
@@ -116,7 +116,7 @@ impl CompileChecker {
         path: &str,
         contents: &str,
     ) -> Result<Option<TestRunResult>, VerdictError> {
-        let Some((refused, finished)) = self.check(request(&[ChangedFile { path, contents }]))?
+        let Some((refused, finished)) = self.check(request(&[FileContents { path, contents }]))?
         else {
             return Ok(None);
         };
@@ -171,7 +171,7 @@ impl CompileChecker {
 }
 
 /// The request on changed files.
-fn request(changed: &[ChangedFile<'_>]) -> Value {
+fn request(changed: &[FileContents<'_>]) -> Value {
     let files = changed.iter().map(|file| (file.path, file.contents));
     let files: BTreeMap<&str, &str> = files.collect();
     json!({"files": files})

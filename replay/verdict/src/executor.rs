@@ -11,7 +11,7 @@ use super::compile_checker::CompileChecker;
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::evidence::Rules;
-use super::judged_code::ChangedFile;
+use super::judged_code::FileContents;
 use super::outcome::Verdict;
 use super::runner::{
     ProjectRunner, Readiness, TestRun, TestRunResult, Version, VersionsRun, WarmWorkers,
@@ -198,7 +198,7 @@ impl Executor {
     pub(super) fn execute_versions(
         &self,
         engine: Engine,
-        original: ChangedFile<'_>,
+        original: FileContents<'_>,
         versions: &[&str],
         expected: &[&str],
     ) -> Result<Vec<Option<TestRunResult>>, VerdictError> {

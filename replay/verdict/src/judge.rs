@@ -20,7 +20,7 @@ use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
 use super::flaky::FlakyTests;
-use super::judged_code::{ChangedFile, CodeOrigin, JudgedCode};
+use super::judged_code::{CodeOrigin, FileContents, JudgedCode};
 use super::outcome::{Outcome, Proof, Verdict};
 use super::runner::report::TestReport;
 use super::runner::{ProjectRunner, TestRun, WarmWorkers};
@@ -562,7 +562,7 @@ impl Judge {
     fn failure_in(
         &self,
         engine: Engine,
-        changed: ChangedFile<'_>,
+        changed: FileContents<'_>,
         tests: &[&str],
         covering: &BTreeSet<&str>,
     ) -> Result<Option<Verdict>, VerdictError> {

@@ -1,8 +1,8 @@
 //! The code that a verdict is on, and who wrote it.
 
-/// A file of a project with other contents, or a new one.
+/// A file of a project, or a new one, and the contents that it has in a run, which may be its own.
 #[derive(Clone, Copy, Debug)]
-pub struct ChangedFile<'a> {
+pub struct FileContents<'a> {
     /// The file's path in the project.
     pub path: &'a str,
     /// Its contents.
@@ -31,8 +31,8 @@ impl<'a> JudgedCode<'a> {
     }
 
     /// The file that it changes.
-    pub(super) fn file(self) -> ChangedFile<'a> {
-        ChangedFile {
+    pub(super) fn file(self) -> FileContents<'a> {
+        FileContents {
             path: self.path,
             contents: self.contents,
         }

@@ -47,5 +47,5 @@ pub use before::run_commands_before;
 pub use engine::Engine;
 pub use error::VerdictError;
 pub use judge::{CompiledForms, Judge};
-pub use judged_code::ChangedFile;
+pub use judged_code::FileContents;
 pub use outcome::{Evidence, Outcome, Proof, TypeCheck, TypeErrors, Verdict};

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::executor::Executor;
-use super::judged_code::{ChangedFile, JudgedCode};
+use super::judged_code::{FileContents, JudgedCode};
 use super::outcome::{Evidence, Outcome, Proof, Verdict};
 use super::runner::{TestRun, TestRunResult};
 
@@ -549,10 +549,10 @@ fn runs<'t>(tests: impl ExactSizeIterator<Item = &'t TwinnedTest> + Clone) -> us
 }
 
 /// Edited files as a run of tests gets them.
-fn changed_files(files: &[(String, String)]) -> Vec<ChangedFile<'_>> {
+fn changed_files(files: &[(String, String)]) -> Vec<FileContents<'_>> {
     files
         .iter()
-        .map(|(path, contents)| ChangedFile { path, contents })
+        .map(|(path, contents)| FileContents { path, contents })
         .collect()
 }
 

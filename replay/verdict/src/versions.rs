@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::error::VerdictError;
 use super::judge::{Judge, breaks_syntax, change_key};
-use super::judged_code::{ChangedFile, JudgedCode};
+use super::judged_code::{FileContents, JudgedCode};
 use super::outcome::{Outcome, Verdict};
 use super::runner::TestRunResult;
 
@@ -40,7 +40,7 @@ impl Judge {
         let open: Vec<usize> = (0..versions.len()).filter(is_open).collect();
         if open.len() > 1 && !self.checks_types() {
             let texts: Vec<&str> = open.iter().map(|index| versions[*index].as_str()).collect();
-            let original = ChangedFile {
+            let original = FileContents {
                 path,
                 contents: &original,
             };
@@ -63,7 +63,7 @@ impl Judge {
     /// judged by itself.
     fn judge_in_turn(
         &self,
-        original: ChangedFile<'_>,
+        original: FileContents<'_>,
         versions: &[&str],
         tests: &[String],
     ) -> Result<Vec<Option<Verdict>>, VerdictError> {
@@ -95,10 +95,10 @@ impl Judge {
     fn undoubted(
         &self,
         result: TestRunResult,
-        ChangedFile {
+        FileContents {
             path,
             contents: original,
-        }: ChangedFile<'_>,
+        }: FileContents<'_>,
         contents: &str,
         expected: &[&str],
     ) -> Option<Verdict> {

@@ -21,7 +21,7 @@ use fillrate_syntax::text::LineIndex;
 use fillrate_verdict::corpus::Corpus;
 use fillrate_verdict::corpus::manifest::Manifest;
 use fillrate_verdict::queue::run_jobs;
-use fillrate_verdict::{ChangedFile, Outcome, Verdict, VerdictError};
+use fillrate_verdict::{FileContents, Outcome, Verdict, VerdictError};
 use serde::{Deserialize, Serialize};
 
 use self::requested_tests::{
@@ -822,7 +822,7 @@ fn judge_one(
     let judge = &project.judge;
     let id = target.id(candidate);
     let tests = [id.as_str()];
-    let added = ChangedFile {
+    let added = FileContents {
         path: &candidate.path,
         contents: &candidate.proposal.contents,
     };
@@ -853,7 +853,7 @@ fn judge_one(
     }
     let range = whole_lines(contents, hole.start.0..hole.end.0);
     let text = augment::disguise(language, contents, range);
-    let disguised = ChangedFile {
+    let disguised = FileContents {
         path: &hole.path,
         contents: &text,
     };
@@ -891,14 +891,14 @@ fn judge_one(
 /// The diffs of the survivors that a test notices.
 fn noticed_faults(
     target: &AugmentedHole<'_>,
-    added: ChangedFile<'_>,
+    added: FileContents<'_>,
     id: &str,
     left: &[(&Survivor, String)],
 ) -> Result<BTreeSet<String>, VerdictError> {
     let judge = &target.project.judge;
     let mut kills = BTreeSet::new();
     for (survivor, text) in left {
-        let change = Some(ChangedFile {
+        let change = Some(FileContents {
             path: &target.hole.path,
             contents: text,
         });

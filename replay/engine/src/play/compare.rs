@@ -21,7 +21,7 @@ use super::events::{Listener, Phase, PhaseProgress};
 use super::hole::SubjectReplay;
 use super::projects::AbsentProject;
 use super::replay::{
-    PlayedSubject, PreparedReplay, ReplayPlan, ReplayedRun, is_complete, with_prepared,
+    PlayedSubject, PreparedReplay, ReplayPlan, ReplayedRun, is_complete, names, with_prepared,
 };
 use super::schedule::{HoleJob, MissingSample};
 use super::subject::ModelUnderTest;
@@ -148,7 +148,7 @@ fn play(
     comparison: Option<&ComparisonPlan>,
 ) -> Result<ComparisonOutcome, PlayError> {
     let (plan, listener) = (prepared.plan, prepared.listener);
-    let holes = prepared.holes;
+    let (holes, projects) = (prepared.holes, prepared.projects);
     let began = Instant::now();
     let subjects = prepared.into_replays()?;
     let mut orders = match comparison {
@@ -180,7 +180,7 @@ fn play(
         };
         // Typings that were never begun because a model was decided are no failures.
         let typings = run.typings()?.len().min(policies * holes.len());
-        let is_complete = is_complete(&run, typings);
+        let is_complete = is_complete(&run, typings, names(projects));
         let written = match is_complete {
             Ok(true) if has_all => run.set_finished(),
             _ => run.write_segment(),

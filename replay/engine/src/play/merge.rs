@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use fillrate_language::task::Hole;
 use fillrate_verdict::corpus::Corpus;
+use fillrate_verdict::corpus::manifest::Manifest;
 use fillrate_verdict::queue::run_jobs;
 use fillrate_verdict::{Engine, Outcome};
 
 use super::PlayError;
 use super::events::{Listener, Phase, PhaseProgress};
-use super::projects::{ExecutionPlan, ProjectLoader, TestedProject, retain_projects_of};
+use super::projects::{
+    ExecutionPlan, ProjectLoader, TestedProject, has_added_tests, retain_projects_of,
+};
 use crate::store::{Attempt, Conflict, MergedParts, MissingPart, Settlement};
 
 /// Parts to merge, and the run.
@@ -116,8 +120,9 @@ fn settle(
     })?;
     let corpus = Corpus::from_environment()?;
     let mut manifest = corpus.load_manifest(manifest)?;
-    retain_projects_of(&mut manifest, conflicts.iter().map(|one| &one.hole));
     let tests = plan.tests.as_deref().or(parts.tests());
+    let holes = conflicts.iter().map(|one| &one.hole);
+    let tests = retain_with_tests(&mut manifest, holes, tests);
     let execution = ExecutionPlan::naive(plan.threads, tests.map(Path::to_owned));
     let loader = ProjectLoader::new(&corpus, &execution, listener);
     let (projects, absent) = loader.load_tested(&manifest)?;
@@ -149,6 +154,18 @@ fn settle(
         },
         |_| {},
     )
+}
+
+/// Keeps the projects that have any of these holes, and returns the folder of added tests, unless
+/// all that it has are for the other projects: that is no mistake in it.
+fn retain_with_tests<'t, 'h>(
+    manifest: &mut Manifest,
+    holes: impl IntoIterator<Item = &'h Hole>,
+    tests: Option<&'t Path>,
+) -> Option<&'t Path> {
+    let fits = tests.is_some_and(|folder| has_added_tests(folder, manifest));
+    retain_projects_of(manifest, holes);
+    tests.filter(|folder| !fits || has_added_tests(folder, manifest))
 }
 
 fn settle_one(
@@ -198,4 +215,36 @@ fn settle_one(
         rejudged: chosen.verdict.outcome,
     };
     Ok((settlement, chosen))
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_language::task::HoleKind;
+
+    use super::*;
+
+    #[test]
+    fn tests_of_other_projects_alone_are_left_out() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        std::fs::create_dir(folder.path().join("b")).expect("there is room");
+        let empty = tempfile::tempdir().expect("the system gives a temporary folder");
+        let project = |name: &str| {
+            format!(
+                "[[project]]\nname = \"{name}\"\nlanguage = \"python\"\nsource = {{ path = \
+                 \"{name}\" }}\nholes = [\"*.py\"]\n"
+            )
+        };
+        let text = format!("schema = 1\n{}{}", project("a"), project("b"));
+        let contents = "x = 1\n";
+        let retained = |name: &str, tests: &Path| {
+            let mut manifest = Manifest::parse(&text, Path::new("c.toml")).expect("it is valid");
+            let hole = Hole::new(name, "python", "a.py", HoleKind::Line, 0..5, contents);
+            let is_added = retain_with_tests(&mut manifest, [&hole], Some(tests)).is_some();
+            (manifest.projects.len(), is_added)
+        };
+        assert_eq!(retained("a", folder.path()), (1, false));
+        assert_eq!(retained("b", folder.path()), (1, true));
+        // A folder with tests for no project at all is refused later.
+        assert_eq!(retained("a", empty.path()), (1, true));
+    }
 }

@@ -457,10 +457,7 @@ pub fn prepare(
     listener: &dyn Listener,
 ) -> Result<(Vec<Prepared>, Vec<AbsentProject>), PlayError> {
     if let Some(folder) = tests
-        && !manifest
-            .projects
-            .iter()
-            .any(|project| folder.join(&project.name).is_dir())
+        && !has_added_tests(folder, manifest)
     {
         return Err(PlayError::Refused(format!(
             "{} has no tests to add: it needs a folder named after a project, such as {}",
@@ -578,6 +575,12 @@ pub(super) fn load_sources(
         project.test = None;
     }
     Ok(manifest)
+}
+
+/// True if a folder of added tests has some for any project of a manifest.
+pub(super) fn has_added_tests(folder: &Path, manifest: &Manifest) -> bool {
+    let mut projects = manifest.projects.iter();
+    projects.any(|project| folder.join(&project.name).is_dir())
 }
 
 /// Keeps the projects that have any of these holes: preparing a project runs its tests.

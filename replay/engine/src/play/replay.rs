@@ -68,7 +68,7 @@ pub(super) struct PreparedReplay<'a> {
     pub(super) plan: &'a ReplayPlan,
     /// Each with the source of its completions and its run.
     subjects: Vec<(&'a ModelUnderTest, CompletionSource<'a>, Run)>,
-    projects: &'a [PlayableProject],
+    pub(super) projects: &'a [PlayableProject],
     pub(super) holes: &'a [Hole],
     pub(super) listener: &'a dyn Listener,
 }
@@ -173,12 +173,12 @@ pub(super) fn with_prepared<T>(
 impl<'a> PreparedReplay<'a> {
     /// Plays the subjects in sequence.
     fn play_one_by_one(self) -> Result<Vec<ReplayedRun>, PlayError> {
-        let (plan, holes) = (self.plan, self.holes);
+        let (plan, holes, projects) = (self.plan, self.holes, self.projects);
         let mut runs = Vec::new();
         for PlayedSubject { title, replay, .. } in self.into_replays()? {
             let run = replay.play(holes)?;
             let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
-            let is_complete = is_complete(&run, policies * holes.len());
+            let is_complete = is_complete(&run, policies * holes.len(), names(projects));
             // An incomplete part is kept too.
             let written = match is_complete {
                 Ok(true) => run.set_finished(),
@@ -339,12 +339,22 @@ fn describe_run(
     Ok(())
 }
 
+/// The names of projects.
+pub(super) fn names(projects: &[PlayableProject]) -> BTreeSet<&str> {
+    projects.iter().map(PlayableProject::name).collect()
+}
+
 /// True if a run has all its attempts and the given number of typings without an infrastructure
-/// failure.
+/// failure. `played` are the projects whose missing attempts were made: one that is absent may lack
+/// attempts of an earlier start.
 ///
 /// # Errors
-/// All attempts ended in one, so there is nothing to report.
-pub(super) fn is_complete(run: &Run, typings: usize) -> Result<bool, PlayError> {
+/// All attempts ended in an infrastructure failure, so there is nothing to report.
+pub(super) fn is_complete(
+    run: &Run,
+    typings: usize,
+    played: BTreeSet<&str>,
+) -> Result<bool, PlayError> {
     let attempts = run.attempts()?;
     let typed = run.typings()?;
     let judged = typed
@@ -355,7 +365,9 @@ pub(super) fn is_complete(run: &Run, typings: usize) -> Result<bool, PlayError> 
         .iter()
         .filter(|attempt| attempt.verdict.outcome == Outcome::Infrastructure);
     let Some(first) = failures.next() else {
-        return Ok(all_typed);
+        let holes = run.holes()?;
+        let mut projects = holes.values().map(|hole| hole.project.as_str());
+        return Ok(all_typed && projects.all(|project| played.contains(project)));
     };
     // `first` is taken off the iterator, so the count lacks it.
     if failures.count() + 1 == attempts.len() {
@@ -389,4 +401,28 @@ fn with_contents<'a>(
         Ok((hole, file.contents.as_str()))
     };
     holes.iter().map(with_file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_language::task::HoleKind;
+
+    use super::*;
+
+    #[test]
+    fn run_that_lacks_a_project_of_its_holes_is_incomplete() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &json!({})).expect("the folder is empty");
+        let contents = "x = 1\n";
+        let hole = |name| Hole::new(name, "python", "a.py", HoleKind::Line, 0..5, contents);
+        let holes = ["a", "b"].map(hole);
+        run.add_holes(holes.iter().map(|hole| (hole, contents)))
+            .expect("there is room");
+        let is_complete = |played: &[&str]| {
+            let played = played.iter().copied().collect();
+            is_complete(&run, 0, played).expect("no attempt failed")
+        };
+        assert!(is_complete(&["a", "b", "c"]));
+        assert!(!is_complete(&["a"]));
+    }
 }

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fillrate_language::task::sha256_hex;
+use fillrate_language::task::{WholeFile, sha256_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -246,12 +246,9 @@ pub(super) fn put(folder: &Path, name: &str, contents: &[u8]) -> Result<(), Stor
         return Ok(());
     }
     let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut file = WholeFile::create(&path)?;
         file.write_all(contents)?;
-        file.as_file().sync_all()?;
-        file.persist(&path)?;
-        // The name must survive a loss of power as well.
-        std::fs::File::open(folder)?.sync_all()
+        file.finish_synced()
     };
     write().map_err(StoreError::file(&path))
 }

@@ -1,22 +1,13 @@
 //! Detection of the layout of a C# repository.
 
 use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
+use super::test_conventions::CONVENTIONS;
 
 /// Folders of files that are no sources.
-const OTHER_FOLDERS: [&str; 7] = [
-    "bin",
-    "generated",
-    "node_modules",
-    "obj",
-    "packages",
-    "test",
-    "tests",
-];
+const OTHER_FOLDERS: [&str; 5] = ["bin", "generated", "node_modules", "obj", "packages"];
 
-/// Endings of files that are no sources: tests, and what tools write.
-const OTHER_ENDINGS: [&str; 6] = [
-    "Test.cs",
-    "Tests.cs",
+/// Endings of files that tools write.
+const OTHER_ENDINGS: [&str; 4] = [
     ".g.cs",
     ".Designer.cs",
     "AssemblyInfo.cs",
@@ -35,9 +26,11 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     }
     let noun = if sources == 1 { "file" } else { "files" };
     let mut holes = vec!["**/*.cs".to_owned()];
+    let tests = &CONVENTIONS.files;
+    holes.extend(tests.names.iter().map(|name| format!("!{name}")));
     holes.extend(OTHER_ENDINGS.map(|ending| format!("!*{ending}")));
-    holes.extend(OTHER_FOLDERS.map(|folder| format!("!**/{folder}/")));
-    holes.extend([".Tests", ".Test"].map(|ending| format!("!**/*{ending}/")));
+    let folders = OTHER_FOLDERS.iter().chain(tests.folders);
+    holes.extend(folders.map(|folder| format!("!**/{folder}/")));
     let findings = vec![
         format!("sources: {sources} {noun} in C#"),
         tests_not_run("those of C# are not run"),
@@ -54,11 +47,12 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
 /// True if a C# file is neither a test nor written by a tool.
 fn is_source(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let is_other = |folder: &str| {
-        OTHER_FOLDERS.contains(&folder) || folder.ends_with(".Tests") || folder.ends_with(".Test")
-    };
+    let mut folders = folders.split('/');
     let is_wanted = !OTHER_ENDINGS.iter().any(|ending| name.ends_with(ending));
-    name.ends_with(".cs") && is_wanted && !folders.split('/').any(is_other)
+    name.ends_with(".cs")
+        && is_wanted
+        && !folders.any(|folder| OTHER_FOLDERS.contains(&folder))
+        && !CONVENTIONS.files.is_file(path)
 }
 
 /// The name of the solution at the top, or of the only project.

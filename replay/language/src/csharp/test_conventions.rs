@@ -1,8 +1,12 @@
 //! Conventions of C# tests. No C# test is run, so none is looked for.
 
-use super::super::test_conventions::TestConventions;
+use super::super::test_conventions::{TestConventions, TestFileNames};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
+    files: TestFileNames {
+        folders: &["test", "tests", "*.Tests", "*.Test"],
+        names: &["*Test.cs", "*Tests.cs"],
+    },
     framework: "C# with xUnit",
     form: "a method `[Fact] public void NAME() { … }` in a public class of its own",
     fence: "csharp",

@@ -4,10 +4,10 @@ use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
 use super::super::environment::Packages;
 use super::super::runner::{RunnerName, TestSettings};
 use super::imports::usual_name;
+use super::test_conventions::CONVENTIONS;
 
-/// Patterns of files that are no sources of the module.
-const NOT_SOURCES: [&str; 6] = [
-    "!*_test.go",
+/// Patterns of files that are neither tests nor sources of the module.
+const NOT_SOURCES: [&str; 5] = [
     "!*.pb.go",
     "!*_gen.go",
     "!*_generated.go",
@@ -29,7 +29,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let (tests, sources): (Vec<&str>, Vec<&str>) = files
         .paths()
         .filter(is_own)
-        .partition(|path| path.ends_with("_test.go"));
+        .partition(|path| CONVENTIONS.files.is_file(path));
     if sources.is_empty() {
         return None;
     }
@@ -65,6 +65,13 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
         }
     };
     let mut holes = vec![format!("{start}**/*.go")];
+    holes.extend(
+        CONVENTIONS
+            .files
+            .names
+            .iter()
+            .map(|name| format!("!{name}")),
+    );
     holes.extend(NOT_SOURCES.map(str::to_owned));
     findings.push(format!("holes: {}", holes.join(" ")));
     Some(DetectedProject {

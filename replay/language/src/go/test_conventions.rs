@@ -2,10 +2,14 @@
 
 use tree_sitter::Node;
 
-use super::super::test_conventions::{FoundTest, TestConventions};
+use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
 use super::twins::{is_test, test_functions};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
+    files: TestFileNames {
+        folders: &[],
+        names: &["*_test.go"],
+    },
     framework: "Go with its package testing",
     form: "a function `func TestNAME(t *testing.T) { … }` of its own, and each has another plain \
            name",

@@ -8,6 +8,7 @@ use super::environment::JUNIT;
 use super::gradle::BUILDS;
 use super::modules::JavaBuild;
 use super::pom::POM;
+use super::test_conventions::CONVENTIONS;
 
 /// Folders of files that are no sources.
 const OTHER_FOLDERS: [&str; 6] = [
@@ -19,16 +20,8 @@ const OTHER_FOLDERS: [&str; 6] = [
     "testdata",
 ];
 
-/// Patterns of files that are no sources.
-const NOT_SOURCES: [&str; 7] = [
-    "!**/test/",
-    "!**/tests/",
-    "!*Test.java",
-    "!*Tests.java",
-    "!*IT.java",
-    "!package-info.java",
-    "!module-info.java",
-];
+/// Patterns of files that are neither tests nor sources.
+const NOT_SOURCES: [&str; 2] = ["!package-info.java", "!module-info.java"];
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Java.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
@@ -42,6 +35,9 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
         folder => format!("/{}/**/", escaped_glob(folder)),
     };
     let mut holes = vec![format!("{start}*.java")];
+    let tests = &CONVENTIONS.files;
+    holes.extend(tests.folders.iter().map(|folder| format!("!**/{folder}/")));
+    holes.extend(tests.names.iter().map(|name| format!("!{name}")));
     holes.extend(NOT_SOURCES.map(str::to_owned));
     holes.extend(OTHER_FOLDERS.map(|folder| format!("!**/{folder}/")));
     let noun = if sources == 1 { "file" } else { "files" };
@@ -297,12 +293,10 @@ fn is_source(path: &str) -> bool {
     let Some(class) = name.strip_suffix(".java") else {
         return false;
     };
-    let is_other =
-        |folder: &str| matches!(folder, "test" | "tests") || OTHER_FOLDERS.contains(&folder);
-    let is_test = ["Test", "Tests", "IT"]
-        .iter()
-        .any(|end| class.ends_with(end));
-    !folders.split('/').any(is_other) && !is_test && !class.ends_with("-info")
+    let mut folders = folders.split('/');
+    !folders.any(|folder| OTHER_FOLDERS.contains(&folder))
+        && !CONVENTIONS.files.is_file(path)
+        && !class.ends_with("-info")
 }
 
 #[cfg(test)]

@@ -2,10 +2,14 @@
 
 use tree_sitter::Node;
 
-use super::super::test_conventions::{FoundTest, TestConventions};
+use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
 use super::twins::{is_test, test_functions};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
+    files: TestFileNames {
+        folders: &["test", "tests"],
+        names: &["*Test.java", "*Tests.java", "*IT.java"],
+    },
     framework: "Java with JUnit 5",
     form: "a method `@Test void NAME() { … }` in a class of its own that is not public and has \
            another plain name; use no `@ParameterizedTest`",

@@ -9,12 +9,13 @@ use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, te
 use super::super::environment::Packages;
 use super::super::imports::joined_path;
 use super::environment::groups::distribution;
+use super::requirements::{self, RequirementList};
 use super::workspaces;
 
 use imported::imported_requirements;
 use layout::PythonLayout;
 use metadata::Metadata;
-use tests_found::PythonTests;
+use tests_found::{OF_DISTRIBUTIONS, PythonTests};
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Python.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
@@ -26,7 +27,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
         "" => detect_alone(files),
         folder => {
             let is_member = workspaces::is_member(folder, &read);
-            if !is_member && !workspaces::names_others(folder, &read) {
+            if !is_member && !workspaces::names_others(files.root(), folder) {
                 return None;
             }
             let mut found = detect_alone(&files.within(folder))?;
@@ -97,7 +98,11 @@ fn detect_alone(files: &RepositoryFiles) -> Option<DetectedProject> {
             Some(tests.settings(&layout))
         }
         Err(reason) => {
-            findings.push(tests_not_run(reason));
+            let advice = match reason {
+                OF_DISTRIBUTIONS => "; replay one of them with `--package`",
+                _ => "",
+            };
+            findings.push(tests_not_run(reason) + advice);
             None
         }
     };
@@ -198,7 +203,7 @@ fn declared_elsewhere(
         .chain(["requirements.txt"])
         .filter(|name| packages.file.as_deref() != Some(name))
         .filter_map(|name| files.read(name))
-        .flat_map(|text| metadata::RequirementList::parse(&text).requires)
+        .flat_map(|text| RequirementList::parse(&text).requires)
         .collect();
     let is_chosen =
         |name: &String| packages.groups.contains(name) || packages.extras.contains(name);
@@ -244,61 +249,6 @@ pub(super) fn provider<'a>(requirements: &'a [String], module: &str) -> Option<&
     let outermost = module.split('.').next().unwrap_or_default();
     let mut requirements = requirements.iter();
     requirements.find(|one| imported::provides(one, outermost))
-}
-
-/// Folders in which requirement files are looked for, the top first.
-const REQUIREMENT_FOLDERS: [&str; 7] = [
-    "",
-    "requirements",
-    "reqs",
-    "tests",
-    "test",
-    "ci",
-    "dependencies",
-];
-/// Words in the names of files that list what tests need, the better first.
-const REQUIREMENT_WORDS: [&str; 10] = [
-    "test",
-    "tests",
-    "testing",
-    "pytest",
-    "unittest",
-    "ci",
-    "dev",
-    "develop",
-    "development",
-    "all",
-];
-
-/// The requirement files of tests, the better first.
-fn requirement_files(files: &RepositoryFiles) -> Vec<String> {
-    let mut found: Vec<(usize, usize, String)> = Vec::new();
-    for (place, folder) in REQUIREMENT_FOLDERS.iter().enumerate() {
-        for name in files.names_in(folder) {
-            let Some(stem) = name.strip_suffix(".txt") else {
-                continue;
-            };
-            let path = format!("{folder}/{name}");
-            let path = path.trim_start_matches('/');
-            let stem = stem.to_lowercase();
-            let words: Vec<&str> = stem.split(['-', '_', '.', ' ']).collect();
-            let lists = |it: &str| ["requirements", "requirement", "reqs", "deps"].contains(&it);
-            let of_folder = ["requirements", "reqs", "dependencies"].contains(folder);
-            if !of_folder && !words.iter().any(|word| lists(word)) {
-                continue;
-            }
-            let known = REQUIREMENT_WORDS
-                .iter()
-                .position(|known| words.contains(known));
-            // In the tests' own folder, `requirements.txt` is theirs.
-            let of_tests = folder.starts_with("test") && lists(&stem);
-            if let Some(rank) = known.or(of_tests.then_some(1)) {
-                found.push((rank, place, path.to_owned()));
-            }
-        }
-    }
-    found.sort();
-    found.into_iter().map(|(_, _, path)| path).collect()
 }
 
 /// Lists of the tests' packages.
@@ -357,7 +307,7 @@ fn read_requirements(
     files: &RepositoryFiles,
     path: &str,
     within: &mut Vec<String>,
-    lists: &mut Vec<metadata::RequirementList>,
+    lists: &mut Vec<RequirementList>,
 ) -> bool {
     let Some(text) = files
         .read(path)
@@ -367,7 +317,7 @@ fn read_requirements(
         return within.contains(&path.to_owned());
     };
     within.push(path.to_owned());
-    let list = metadata::RequirementList::parse(&text);
+    let list = RequirementList::parse(&text);
     let mut is_readable = !list.installs_itself;
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     for included in &list.includes {
@@ -376,6 +326,11 @@ fn read_requirements(
     }
     lists.push(list);
     is_readable
+}
+
+/// The requirement files of a repository's tests, the better first.
+fn requirement_files(files: &RepositoryFiles) -> Vec<String> {
+    requirements::requirement_files(|folder| files.names_in(folder).map(str::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -461,6 +416,17 @@ mod tests {
         "pyproject.toml",
         "[project]\nname = \"shop\"\n[project.optional-dependencies]\nfull = [\"rich\"]\n",
     );
+
+    #[test]
+    fn tests_of_distributions_below_the_top_are_not_run_and_advice_is_given() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            ("tools.py", ""),
+            ("libs/a/pyproject.toml", "[project]\nname = 'a'\n"),
+            ("libs/a/test_a.py", "def test_a():\n    pass\n"),
+        ]);
+        let project = detect(&files).expect("it has sources");
+        insta::assert_snapshot!(project.findings[1], @"tests: each belongs to a distribution below the top, so holes are chosen by syntax and scored by text; replay one of them with `--package`");
+    }
 
     #[test]
     fn extras_of_requirement_files_are_installed() {

@@ -2,10 +2,14 @@
 
 use tree_sitter::Node;
 
-use super::super::test_conventions::{FoundTest, TestConventions};
+use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
 use super::twins::test_functions;
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
+    files: TestFileNames {
+        folders: &["tests", "test"],
+        names: &["test_*.py", "*_test.py", "*_tests.py", "tests.py"],
+    },
     framework: "Python with pytest",
     form: "a function of its own at the top level whose name begins with `test_`; use no \
            classes and no `parametrize`",

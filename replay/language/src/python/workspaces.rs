@@ -7,6 +7,7 @@ use std::path::Path;
 use super::super::detection::{RepositoryFiles, matches_folder};
 use super::super::imports::joined_path;
 use super::environment::groups::distribution;
+use super::requirements::{RequirementList, requirement_files};
 
 /// Reads a TOML file.
 fn table(text: &str) -> Option<toml::Table> {
@@ -40,32 +41,42 @@ pub fn is_member(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
 }
 
 /// True if the distribution in a folder names others of the repository by their folders.
-pub fn names_others(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
-    !others_of(folder, read).is_empty()
+pub fn names_others(source: &Path, folder: &str) -> bool {
+    !others_of(source, folder).is_empty()
 }
 
 /// True if the distribution in a folder names others of the repository by their folders, and no
 /// folder below the top holds it with all of them. Above that top, its folders name the same
 /// others.
-pub fn names_across(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
+pub fn names_across(source: &Path, folder: &str) -> bool {
     let first = |path: &str| path.split('/').next().map(str::to_owned);
-    let mut others = others_of(folder, read).into_iter();
+    let mut others = others_of(source, folder).into_iter();
     others.any(|other| first(&other) != first(folder))
 }
 
 /// The folders of the other distributions that the one in a folder names.
-fn others_of(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
-    let own = read(&format!("{folder}/pyproject.toml")).and_then(|text| table(&text));
-    let mut named = own.map_or_else(Vec::new, |own| named_folders(&own, true));
-    named.extend(listed_folders(&|path| read(&format!("{folder}/{path}"))));
-    let others = named.iter().filter_map(|path| joined_path(folder, path));
-    let others = others.filter(|other| {
-        // Neither the folder itself nor one in it; `app2` begins with `app` and is not in it.
+fn others_of(source: &Path, folder: &str) -> Vec<String> {
+    let mut others = named_directly(source, folder, true);
+    others.retain(|other| {
+        // Neither the top, nor the folder itself or one in it; `app2` begins with `app` and is not
+        // in it.
         let inside = other.strip_prefix(folder);
-        inside.is_none_or(|rest| !rest.is_empty() && !rest.starts_with('/'))
-            && is_distribution(|name| read(&format!("{other}/{name}")).is_some())
+        !other.is_empty() && inside.is_none_or(|rest| !rest.is_empty() && !rest.starts_with('/'))
     });
-    others.collect()
+    others
+}
+
+/// The folders of the distributions that the one in a folder names; those for its tests count only
+/// if `is_own`.
+fn named_directly(source: &Path, folder: &str, is_own: bool) -> Vec<String> {
+    let mut named = named_folders(&metadata(source, folder), is_own);
+    if is_own {
+        named.extend(listed_folders(&source.join(folder)));
+    }
+    let others = named.iter().filter_map(|path| joined_path(folder, path));
+    others
+        .filter(|other| is_distribution(|name| source.join(other).join(name).is_file()))
+        .collect()
 }
 
 /// True if a folder that has a file of a name is that of a distribution.
@@ -202,17 +213,8 @@ pub(super) fn named_by_folder(source: &Path, folder: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut left = vec![(own.clone(), true)];
     while let Some((folder, is_own)) = left.pop() {
-        let mut named = named_folders(&metadata(source, &folder), is_own);
-        if is_own {
-            let read = |path: &str| std::fs::read_to_string(source.join(&folder).join(path)).ok();
-            named.extend(listed_folders(&read));
-        }
-        for path in named {
-            let Some(other) = joined_path(&folder, &path).filter(|other| *other != own) else {
-                continue;
-            };
-            let has = |name: &str| source.join(&other).join(name).is_file();
-            if !found.contains(&other) && is_distribution(has) {
+        for other in named_directly(source, &folder, is_own) {
+            if other != own && !found.contains(&other) {
                 found.push(other.clone());
                 left.push((other, false));
             }
@@ -236,37 +238,17 @@ pub fn name_of(pyproject: &toml::Table) -> Option<String> {
     Some(project.or_else(poetry)?.as_str()?.to_owned())
 }
 
-/// Requirement files that a distribution may have, beside its metadata.
-const REQUIREMENT_FILES: [&str; 9] = [
-    "requirements.txt",
-    "requirements-dev.txt",
-    "requirements_dev.txt",
-    "requirements-test.txt",
-    "requirements_test.txt",
-    "dev-requirements.txt",
-    "test-requirements.txt",
-    "requirements/dev.txt",
-    "requirements/test.txt",
-];
-
-/// The folders that a distribution's requirement files install: `-e ../core`.
-fn listed_folders(read: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
-    let texts = REQUIREMENT_FILES.iter().filter_map(|name| read(name));
-    let folders = texts.flat_map(|text| {
-        let paths = text.lines().filter_map(|line| {
-            // A `#` without a blank before it is a part of an address.
-            let line = line.split(" #").next().unwrap_or_default().trim();
-            let path = ["--editable", "-e"]
-                .iter()
-                .find_map(|option| line.strip_prefix(option))
-                .unwrap_or(line);
-            let path = path.trim_start_matches([' ', '=']);
-            // Extras follow the path: `../core[test]`.
-            let path = path.split('[').next().unwrap_or_default().trim();
-            path.starts_with("../").then(|| path.to_owned())
-        });
-        paths.collect::<Vec<_>>()
-    });
+/// The folders that the requirement files of the distribution in a folder install: `-e ../core`.
+fn listed_folders(folder: &Path) -> Vec<String> {
+    let names_in = |inner: &str| {
+        let entries = std::fs::read_dir(folder.join(inner)).into_iter().flatten();
+        let names = entries.flatten().map(|entry| entry.file_name());
+        names.filter_map(|name| name.into_string().ok()).collect()
+    };
+    let names = requirement_files(names_in);
+    let names = names.iter().map(String::as_str).chain(["requirements.txt"]);
+    let texts = names.filter_map(|name| std::fs::read_to_string(folder.join(name)).ok());
+    let folders = texts.flat_map(|text| RequirementList::parse(&text).folders);
     folders.collect()
 }
 
@@ -365,6 +347,8 @@ mod tests {
                 "plain/requirements-dev.txt",
                 "-e ../pdm[x] # also\n-e .\nsix\n",
             ),
+            ("listed/pyproject.toml", "[project]\nname = 'listed'\n"),
+            ("listed/reqs/testing.txt", "--editable=../pdm\n"),
         ]);
         let root = folder.path().canonicalize().unwrap().display().to_string();
         let required = |folder_: &str| {
@@ -384,22 +368,23 @@ mod tests {
         );
         assert_eq!(required("pdm"), ["/old"]);
         assert_eq!(required("plain"), ["p @ file:///pdm"]);
+        assert_eq!(required("listed"), required("plain"));
         let (_folder, files) = RepositoryFiles::written(&[
             ("app/pyproject.toml", &app),
             ("core/pyproject.toml", &core),
             ("app/inner/pyproject.toml", &poetry("inner", "")),
         ]);
-        let read = |path: &str| files.read(path);
-        assert!(names_others("app", &read) && names_others("core", &read));
-        assert!(!names_others("app/inner", &read) && !names_others("none", &read));
-        assert!(names_across("app", &read));
+        let names = |folder: &str| names_others(files.root(), folder);
+        assert!(names("app") && names("core"));
+        assert!(!names("app/inner") && !names("none"));
+        assert!(names_across(files.root(), "app"));
         // Any folder above the workspace names the same distributions.
         let (_folder, files) = RepositoryFiles::written(&[
             ("mono/app/pyproject.toml", &app),
             ("mono/core/pyproject.toml", &core),
         ]);
-        let read = |path: &str| files.read(path);
-        assert!(names_others("mono/app", &read) && !names_across("mono/app", &read));
+        assert!(names_others(files.root(), "mono/app"));
+        assert!(!names_across(files.root(), "mono/app"));
         assert_eq!(required("."), [""; 0]);
     }
 

@@ -54,13 +54,21 @@ fn detect(
         folder => files.within(folder),
     };
     let layout = ScriptLayout::find(&own, endings)?;
-    let package = Package::read(&own);
+    let top = Package::read(files);
+    let inner = match folder {
+        "" => None,
+        _ => Package::read(&own),
+    };
+    let package = match folder {
+        "" => top.as_ref(),
+        _ => inner.as_ref(),
+    };
     let mut findings = vec![layout.describe(title)];
     let mut environment = Packages::default();
-    let found = package.as_ref().map(|package| {
+    let found = package.map(|package| {
         let tests = ScriptTests::find(&own, package);
         // The tests of all packages may be run at the top.
-        let at_top = || ScriptTests::find(files, &Package::read(files)?).ok();
+        let at_top = || ScriptTests::find(files, top.as_ref()?).ok();
         // Completions change sources, which tests of a build would not see.
         let tests = tests.and_then(|tests| match tests.imports_own_build(&own, package) {
             Some(reason) => Err(reason),
@@ -78,10 +86,9 @@ fn detect(
                 let has = |path: &str| files.has(path);
                 let mut builds = workspaces::builds_needed(folder, files.paths(), &has, &read);
                 let all = workspaces::BUILD_ALL;
-                let top = Package::read(files);
                 // Without this script at the top, packages that have no build of their own stay
                 // unbuilt.
-                if top.is_none_or(|it| it.script("build").is_none()) {
+                if top.as_ref().is_none_or(|it| it.script("build").is_none()) {
                     builds.retain(|build| build != all);
                 } else if builds.iter().any(|build| build == all)
                     || (folder.is_empty() && builds.len() > 1)
@@ -93,11 +100,9 @@ fn detect(
                 tests.before.splice(0..0, builds);
             }
             environment = packages(files, &mut findings);
-            environment.interpreter = package.as_ref().and_then(Package::node);
             // The engines of the top hold for all packages of a workspace.
-            if let (None, Some(top)) = (&environment.interpreter, Package::read(files)) {
-                environment.interpreter = top.node();
-            }
+            let engines = [package, top.as_ref()].into_iter().flatten();
+            environment.interpreter = engines.filter_map(Package::node).next();
             let mut origin = "engines of package.json";
             if tests.strip_types(files) {
                 environment.interpreter = Some(STRIPS_TYPES.to_owned());

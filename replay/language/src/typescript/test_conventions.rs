@@ -2,10 +2,14 @@
 
 use tree_sitter::Node;
 
-use super::super::test_conventions::{FoundTest, TestConventions};
+use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
 use super::twins::test_functions;
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
+    files: TestFileNames {
+        folders: &["__tests__", "test", "tests"],
+        names: &["*.test.*", "*.spec.*", "*_test.*"],
+    },
     framework: "TypeScript with vitest",
     form: "a call `test(\"NAME\", () => { … })` of its own at the top level, and each has \
            another plain name; use no `describe` and no `each`",

@@ -1,13 +1,14 @@
 //! Output of an import: a tasks file, a manifest, and the sources of made projects.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use fillrate_language::task::{Hole, sha256_hex};
+use fillrate_language::task::{Hole, WholeFile, sha256_hex};
 use fillrate_verdict::corpus::tree;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
 
 use super::error::{ImportError, RecordFault};
 use super::task::{FileOrigin, ImportedTask, TaskRunner, TaskTests, is_playable};
@@ -46,7 +47,7 @@ pub(super) struct ImportWriter {
     format: &'static str,
     to: PathBuf,
     corpus: PathBuf,
-    tasks: BufWriter<NamedTempFile>,
+    tasks: WholeFile,
     /// In the order of the records.
     holes: Vec<Hole>,
     folder: TempDir,
@@ -115,10 +116,12 @@ impl ImportWriter {
             format,
             to: to.to_owned(),
             corpus,
-            // Next to the result, as a file is renamed only within one file system.
-            tasks: BufWriter::new(NamedTempFile::new_in(parent).map_err(fault)?),
+            // Both next to the result, as files are renamed only within one file system.
+            tasks: WholeFile::create(to).map_err(fault)?,
             folder: tempfile::Builder::new()
                 .prefix(".import")
+                // It becomes the corpus, which is like any other folder.
+                .permissions(Permissions::from_mode(0o777))
                 .tempdir_in(parent)
                 .map_err(fault)?,
             holes: Vec::new(),
@@ -249,10 +252,7 @@ impl ImportWriter {
             self.summary.manifest = Some(self.corpus.join(MANIFEST));
         }
         let to = self.to;
-        let tasks = self
-            .tasks
-            .into_inner()
-            .map_err(|error| ImportError::file(&to)(error.into_error()))?;
+        self.tasks.flush().map_err(ImportError::file(&to))?;
         // A folder can't be put in another's place in one step: the old one is moved aside first.
         let fault = |error| ImportError::file(&self.corpus)(error);
         let parent = self.corpus.parent().filter(|it| !it.as_os_str().is_empty());
@@ -264,13 +264,9 @@ impl ImportWriter {
             fs::rename(&self.corpus, aside.path().join("old")).map_err(fault)?;
         }
         let fresh = self.folder.keep();
-        open(&fresh).map_err(fault)?;
         fs::rename(&fresh, &self.corpus).map_err(fault)?;
         // The tasks come last, so that they never name a corpus that is not there.
-        open_file(tasks.as_file()).map_err(|error| ImportError::file(&to)(error))?;
-        tasks
-            .persist(&to)
-            .map_err(|error| ImportError::file(&to)(error.error))?;
+        self.tasks.finish().map_err(ImportError::file(&to))?;
         Ok(self.summary)
     }
 }
@@ -381,17 +377,6 @@ fn put(file: &Path, bytes: &[u8]) -> Result<(), ImportError> {
         fs::create_dir_all(folder).map_err(ImportError::file(folder))?;
     }
     fs::write(file, bytes).map_err(ImportError::file(file))
-}
-
-/// Temporary files are their owner's alone; what an import leaves is like any other file.
-fn open(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
-}
-
-fn open_file(file: &File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 /// A text in TOML.

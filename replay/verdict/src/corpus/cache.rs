@@ -10,6 +10,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fillrate_language::task::WholeFile;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -215,13 +216,10 @@ fn read_record<R: DeserializeOwned>(folder: &Path) -> Option<R> {
 fn write_record<R: Serialize>(folder: &Path, record: &R) -> Result<(), CorpusError> {
     let path = folder.join(RECORD);
     let write = || {
-        let text = serde_json::to_vec_pretty(record)?;
-        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-        std::io::Write::write_all(&mut temporary, &text)?;
+        let mut file = WholeFile::create(&path)?;
+        serde_json::to_writer_pretty(&mut file, record)?;
         // The record makes the entry complete, so its bytes reach the disk before its name does.
-        temporary.as_file().sync_all()?;
-        temporary.persist(&path)?;
-        Ok(())
+        file.finish_synced()
     };
     write().map_err(CorpusError::io("writing", &path))
 }

@@ -15,7 +15,7 @@ use fillrate_language::environment::Packages;
 use fillrate_language::java;
 use fillrate_language::programs::{self, CHECK_NETWORK};
 use fillrate_language::python;
-use fillrate_language::{LANGUAGES, LanguageSupport};
+use fillrate_language::{LANGUAGES, LanguageSupport, is_test_file};
 
 use super::manifest::{Globs, Manifest, Project, SourcePin, plain_project_name};
 use super::step::CorpusStep;
@@ -127,7 +127,7 @@ fn detect_most_tested(
     source: &SourcePin,
 ) -> Option<Manifest> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for path in files.paths().filter(|path| is_test(path)) {
+    for path in files.paths().filter(|path| is_test_file(path)) {
         // A test counts for the innermost package that it is in.
         let mut folders = path.rmatch_indices('/').map(|(end, _)| &path[..end]);
         let owner = folders.find(|folder| packages.iter().any(|package| package == folder));
@@ -150,20 +150,6 @@ fn detect_most_tested(
         );
         Some(found)
     })
-}
-
-/// True if a source has the name or the folder of tests.
-fn is_test(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let stem = name.split('.').next().unwrap_or_default();
-    let ends = ["_test", "_tests", "Test", "Tests"];
-    let is_named = stem.starts_with("test_")
-        || ends.iter().any(|end| stem.ends_with(end))
-        || name.contains(".test.")
-        || name.contains(".spec.");
-    let folders = ["test", "tests", "__tests__"];
-    let is_within = path.split('/').any(|part| folders.contains(&part));
-    (is_named || is_within) && fillrate_syntax::Language::for_path(Path::new(path)).is_some()
 }
 
 /// Separates an address from the folder of a package in its repository.

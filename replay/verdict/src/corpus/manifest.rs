@@ -72,28 +72,21 @@ impl Manifest {
             table: table.get_ref(),
         };
         top.only(&["schema", "project"])?;
-        let (version, span) = top.required("schema", Section::integer)?;
+        let version = top.required("schema", top.integer("schema")?)?;
         if version != i64::from(SCHEMA) {
-            return Err(reader.error(
-                span,
-                "schema",
-                format!("`schema` is {version}, but this version of Fillrate reads {SCHEMA}"),
-            ));
+            let message = format!("is {version}, but this version of Fillrate reads {SCHEMA}");
+            return Err(top.wrong("schema", message));
         }
         let mut projects = Vec::new();
         let mut lines = HashMap::new();
         for section in top.tables("project")? {
-            let (project, span) = section.project()?;
-            if let Some(line) = lines.insert(project.name.clone(), reader.line(span.start)) {
-                return Err(reader.error(
-                    span,
-                    "project.name",
-                    format!(
-                        "`project.name` is `{}`, as is the name of the project on line {line}; \
-                         give each its own",
-                        project.name
-                    ),
-                ));
+            let project = section.project()?;
+            let name = &project.name;
+            if let Some(line) = lines.insert(name.clone(), section.line("name")) {
+                let message = format!(
+                    "is `{name}`, as is the name of the project on line {line}; give each its own"
+                );
+                return Err(section.wrong("name", message));
             }
             projects.push(project);
         }

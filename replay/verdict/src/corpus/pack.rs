@@ -14,12 +14,12 @@ mod listing;
 mod unpack;
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use fillrate_language::task::WholeFile;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
@@ -197,14 +197,9 @@ fn list_item(cache: &Cache, path: &Path) -> Result<PackedItem, PackError> {
 }
 
 fn write_pack(cache: &Cache, header: &PackHeader, out: &Path) -> Result<(), PackError> {
-    let folder = match out.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     let writing = |error| PackError::io(out)(error);
-    let file = tempfile::NamedTempFile::new_in(folder).map_err(writing)?;
-    let gzip = GzEncoder::new(io::BufWriter::new(file.as_file()), Compression::fast());
-    let mut tar = Builder::new(gzip);
+    let file = WholeFile::create(out).map_err(writing)?;
+    let mut tar = Builder::new(GzEncoder::new(file, Compression::fast()));
     let text = serde_json::to_vec_pretty(header)
         .map_err(io::Error::from)
         .map_err(writing)?;
@@ -222,17 +217,8 @@ fn write_pack(cache: &Cache, header: &PackHeader, out: &Path) -> Result<(), Pack
             return Err(PackError::Changed(cache.root().join(&item.path)));
         }
     }
-    let buffer = tar.into_inner().and_then(GzEncoder::finish);
-    buffer
-        .and_then(|buffer| buffer.into_inner().map_err(io::IntoInnerError::into_error))
-        .and_then(File::sync_all)
-        .map_err(writing)?;
-    // A temporary file is its owner's alone.
-    file.as_file()
-        .set_permissions(fs::Permissions::from_mode(0o644))
-        .map_err(writing)?;
-    file.persist(out).map_err(|error| writing(error.error))?;
-    Ok(())
+    let file = tar.into_inner().and_then(GzEncoder::finish);
+    file.and_then(WholeFile::finish_synced).map_err(writing)
 }
 
 /// Appends a node and returns the hash of its contents.

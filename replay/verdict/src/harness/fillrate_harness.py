@@ -635,7 +635,7 @@ def report_broken_plugins(report):
                 sys.__stderr__.write(text)
                 sys.__stderr__.flush()
                 message = report.message(text)
-                report.write("collect_error", id=f"plugin {entry.name}", message=message)
+                report.write("collect_error", id=f"plugin://{entry.name}", message=message)
                 os._exit(int(pytest.ExitCode.INTERNAL_ERROR))
 
         return call

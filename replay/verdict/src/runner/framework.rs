@@ -104,10 +104,10 @@ pub(super) trait TestIds {
         None
     }
 
-    /// True if it compiles a file of this path together with all others, so that one that matches
-    /// `exclude` has to be left out.
-    fn compiles(&self, _path: &str) -> bool {
-        false
+    /// The ending of the files that it compiles together, so that those that match `exclude` have
+    /// to be left out; `None` if it compiles none.
+    fn compiled_ending(&self) -> Option<&'static str> {
+        None
     }
 }
 

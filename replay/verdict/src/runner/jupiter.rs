@@ -121,8 +121,8 @@ impl TestIds for Jupiter {
         Some(format!("--leave-out={file}"))
     }
 
-    fn compiles(&self, path: &str) -> bool {
-        path.ends_with(".java")
+    fn compiled_ending(&self) -> Option<&'static str> {
+        Some(".java")
     }
 }
 

@@ -17,7 +17,7 @@ use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
 use super::report::TestReport;
 use crate::corpus::{CorpusError, Prepared};
 use crate::error::VerdictError;
-use crate::judged_code::ChangedFile;
+use crate::judged_code::FileContents;
 use crate::outcome::Evidence;
 
 /// Runs the tests of one project.
@@ -43,7 +43,7 @@ const TEST_MARK: &str = "\"event\":\"test\",";
 #[derive(Clone)]
 pub(crate) struct TestRun<'a> {
     /// Changed or new files.
-    pub(crate) replaced: &'a [ChangedFile<'a>],
+    pub(crate) replaced: &'a [FileContents<'a>],
     /// The tests to run; `None` selects all.
     pub(crate) select: Option<&'a [&'a str]>,
     /// The files whose lines are recorded by test; `None` disables recording.
@@ -60,7 +60,7 @@ pub(crate) struct TestRun<'a> {
 impl<'a> TestRun<'a> {
     /// A run of some tests to their end, without coverage.
     pub(crate) fn new(
-        replaced: &'a [ChangedFile<'a>],
+        replaced: &'a [FileContents<'a>],
         select: &'a [&'a str],
         limits: Limits,
     ) -> Self {
@@ -126,6 +126,7 @@ impl ProjectRunner {
             project: prepared.project.name.clone(),
             reason,
         };
+        let unreadable = |error: CorpusError| not_runnable(error.to_string());
         let Some(test) = &prepared.project.test else {
             return Err(not_runnable("it has none".to_owned()));
         };
@@ -142,19 +143,21 @@ impl ProjectRunner {
                 path.display()
             )));
         }
-        let mut excluded = prepared
-            .excluded_files()
-            .map_err(|error: CorpusError| not_runnable(error.to_string()))?;
         // A file that is not compiled with the others can't break them, so it needs no argument.
-        excluded.retain(|path| framework.compiles(path));
+        let excluded = match framework.compiled_ending() {
+            Some(ending) => {
+                let mut excluded = prepared.excluded_files().map_err(unreadable)?;
+                excluded.retain(|path| path.ends_with(ending));
+                excluded
+            }
+            None => Vec::new(),
+        };
         let mut runner = Self {
             prepared: prepared.clone(),
             test: test.clone(),
             scripts: write_scripts(framework.scripts(), cache)?,
             framework,
-            guarded: prepared
-                .other_files()
-                .map_err(|error: CorpusError| not_runnable(error.to_string()))?,
+            guarded: prepared.other_files().map_err(unreadable)?,
             left_out: Vec::new(),
             tests_ended: Arc::default(),
         };
@@ -333,7 +336,7 @@ impl ProjectRunner {
                 project: self.prepared.project.name.clone(),
                 reason: error.to_string(),
             })?;
-        for ChangedFile { path, contents } in run.replaced {
+        for FileContents { path, contents } in run.replaced {
             let path = copy.join(path);
             let time = path.metadata().and_then(|metadata| metadata.modified());
             std::fs::write(&path, contents).map_err(cache_error)?;

@@ -108,8 +108,8 @@ impl TestIds for Pytest {
     }
 
     fn leave_out(&self, name: &str) -> Option<String> {
-        // A name `plugin NAME` stands for a plugin of pytest and for no test.
-        if let Some(plugin) = name.strip_prefix("plugin ") {
+        // A plugin of pytest and no test: no path in a project has two slashes side by side.
+        if let Some(plugin) = name.strip_prefix("plugin://") {
             return Some(format!("-pno:{plugin}"));
         }
         let option = if name.contains("::") {
@@ -154,5 +154,25 @@ impl Compilation for Pytest {
     fn compiler(&self) -> Option<(String, Vec<String>)> {
         let script = format!("{HARNESS}/fillrate_compile.py");
         Some((PYTHON.to_owned(), vec![script]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plugins_are_left_out_and_told_from_files_of_their_name() {
+        for (name, argument) in [
+            ("plugin://old", "-pno:old"),
+            ("plugin old.py", "--ignore=plugin old.py"),
+            ("tests/test_a.py", "--ignore=tests/test_a.py"),
+            (
+                "tests/test_a.py::test_b",
+                "--deselect=tests/test_a.py::test_b",
+            ),
+        ] {
+            assert_eq!(Pytest.leave_out(name).as_deref(), Some(argument));
+        }
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Unittest;
 
 impl TestFramework for Unittest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
-        harness_scripts!["fillrate_report.py", "fillrate_unittest.py",]
+        harness_scripts!["fillrate_report.py", "fillrate_unittest.py"]
     }
 
     fn sentinels(&self) -> &'static [&'static str] {

@@ -359,13 +359,14 @@ fn line_break(prefix: &str) -> &'static str {
 }
 
 impl Sampling {
-    fn choose(&mut self, knowledge: &Knowledge<'_>, mut choices: Vec<Choice>) -> Option<Choice> {
-        choices.sort_by(|a, b| knowledge.compare(a, b));
-        let all: f64 = choices.iter().map(|choice| choice.1).sum();
-        let weights: Vec<f64> = choices
+    /// Draws the index of one of these probabilities, which come in descending order. The order of
+    /// equal ones must not depend on that of files.
+    fn draw_index(&mut self, probabilities: &[f64]) -> Option<usize> {
+        let all: f64 = probabilities.iter().sum();
+        let weights: Vec<f64> = probabilities
             .iter()
             // At temperature *T*, a choice of probability *p* has the weight *p*^(1/*T*).
-            .map(|choice| (choice.1 / all).powf(1.0 / self.temperature))
+            .map(|probability| (probability / all).powf(1.0 / self.temperature))
             .collect();
         let whole: f64 = weights.iter().sum();
         let mut nucleus = 0.0;
@@ -380,14 +381,25 @@ impl Sampling {
         // 53 random bits give every fraction that a double represents evenly in [0, 1).
         let fraction = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         let mut rest = fraction * nucleus;
-        for (choice, weight) in choices.iter().zip(&weights).take(kept) {
+        for (index, weight) in weights.iter().enumerate().take(kept) {
             if rest < *weight {
-                return Some(*choice);
+                return Some(index);
             }
             rest -= weight;
         }
         // Rounding may leave a remainder after the last weight.
-        choices[..kept].last().copied()
+        kept.checked_sub(1)
+    }
+
+    /// Draws a symbol.
+    fn draw_symbol(
+        &mut self,
+        knowledge: &Knowledge<'_>,
+        mut choices: Vec<Choice>,
+    ) -> Option<Choice> {
+        choices.sort_by(|a, b| knowledge.compare(a, b));
+        let probabilities: Vec<f64> = choices.iter().map(|choice| choice.1).collect();
+        Some(choices[self.draw_index(&probabilities)?])
     }
 }
 
@@ -703,22 +715,20 @@ impl Writer<'_, '_> {
     /// Draws a candidate.
     fn draw(&self, start: &Start, chooser: &mut Sampling) -> RawCandidate {
         let pens = self.begin(start, usize::MAX);
-        let choices = (0..)
-            .zip(&pens)
-            .map(|(index, pen)| (index, pen.log_probability.exp()));
-        let mut pen = match start.begun.is_empty() {
-            true => pens.into_iter().next(),
-            false => chooser
-                .choose(self.knowledge, choices.collect())
-                .and_then(|(index, _)| pens.into_iter().nth(index as usize)),
-        }
-        .unwrap_or_else(|| start.pen());
+        let probabilities: Vec<f64> = pens.iter().map(|pen| pen.log_probability.exp()).collect();
+        let drawn = match start.begun.is_empty() {
+            true => Some(0),
+            false => chooser.draw_index(&probabilities),
+        };
+        let mut pen = drawn
+            .and_then(|index| pens.into_iter().nth(index))
+            .unwrap_or_else(|| start.pen());
         let mut end = LineEnd::Length;
         for _ in 0..LONGEST_LINE {
             if pen.tokens >= self.max_tokens {
                 break;
             }
-            match chooser.choose(self.knowledge, self.knowledge.next(&pen.context)) {
+            match chooser.draw_symbol(self.knowledge, self.knowledge.next(&pen.context)) {
                 None => {
                     end = LineEnd::Stop;
                     break;
@@ -804,8 +814,9 @@ impl Writer<'_, '_> {
         LineEnd::Length
     }
 
-    /// Returns pens at the cursor, likeliest first: one for each known completion of the token
-    /// begun before it, or else one just at the cursor.
+    /// Returns pens at the cursor, likeliest first and equally likely ones by the texts of their
+    /// symbols: one for each known completion of the token begun before it, or else one just at the
+    /// cursor.
     fn begin(&self, start: &Start, most: usize) -> Vec<Pen> {
         start
             .begun

@@ -226,6 +226,30 @@ fn drawing_depends_on_the_seed() {
 }
 
 #[test]
+fn order_of_files_does_not_decide_over_what_is_drawn() {
+    // Each token with this beginning occurs once, so all are equally likely. The other words differ
+    // in their order, and so do the first numbers of the vocabulary.
+    let files = [
+        ("a.py", "zeta beta alpha\nx = to_zeta\n"),
+        ("b.py", "mid\nx = to_mid\n"),
+        ("c.py", "omega\nx = to_omega\n"),
+        ("d.py", "kappa\nx = to_kappa\n"),
+        ("e.py", "beta\nx = to_beta\n"),
+        ("f.py", "alpha zeta beta\nx = to_alpha\n"),
+    ];
+    let turned: Vec<(&str, &str)> = files.iter().rev().copied().collect();
+    for seed in 0..20 {
+        let mut request = request("x = to_$0\n");
+        request.parameters.temperature = 1.0;
+        request.parameters.top_p = 1.0;
+        request.parameters.seed = seed;
+        let [one, other] =
+            [&files[..], &turned].map(|files| learnt(files).complete(&request, None));
+        assert_eq!(texts(&one), texts(&other), "{seed}");
+    }
+}
+
+#[test]
 fn max_tokens_limits_completion() {
     let mut request = request("for item $0");
     request.parameters.max_tokens = 2;

@@ -1,6 +1,7 @@
 //! Location of a Python repository's packages.
 
 use super::super::super::detection::{RepositoryFiles, escaped_glob};
+use super::super::test_conventions::CONVENTIONS;
 use super::imported::imported_modules;
 use super::metadata::Metadata;
 
@@ -149,7 +150,9 @@ impl PythonLayout {
             .filter(|path| files.has(&format!("{path}/__init__.py")))
             .collect();
         let modules = files.names_in(folder).filter(|name| {
-            name.ends_with(".py") && !OTHER_MODULES.contains(name) && !is_test_name(name)
+            name.ends_with(".py")
+                && !OTHER_MODULES.contains(name)
+                && !CONVENTIONS.files.is_name(name)
         });
         if packages.is_empty() {
             // A namespace package has no `__init__.py` of its own.
@@ -173,20 +176,18 @@ impl PythonLayout {
                 format!("/{package}/**/*.py")
             }
         });
+        let tests = &CONVENTIONS.files;
+        let folders = tests.folders.iter().map(|folder| format!("!{folder}/"));
+        let names = tests.names.iter().map(|name| format!("!{name}"));
         let without = [
-            "!tests/",
-            "!test/",
-            "!test_*.py",
-            "!*_test.py",
-            "!*_tests.py",
-            "!tests.py",
             "!conftest.py",
             "!_vendor/",
             "!vendor/",
             "!_version.py",
             "!*_pb2.py",
         ];
-        let mut globs: Vec<String> = sources.chain(without.map(str::to_owned)).collect();
+        let mut globs: Vec<String> = sources.chain(folders).chain(names).collect();
+        globs.extend(without.map(str::to_owned));
         for pattern in patterns {
             let pattern = format!("!{pattern}");
             // As a pattern of tests, `*.py` would exclude every source.
@@ -236,14 +237,5 @@ fn last_name(path: &str) -> &str {
 /// True if a path may be that of a library's module.
 fn is_source(path: &str) -> bool {
     let name = last_name(path);
-    name.ends_with(".py") && name != "conftest.py" && !is_test_name(name)
-}
-
-/// True if a module is one of tests by its name.
-fn is_test_name(name: &str) -> bool {
-    let stem = name.trim_end_matches(".py");
-    stem == "tests"
-        || stem.starts_with("test_")
-        || stem.ends_with("_test")
-        || stem.ends_with("_tests")
+    name.ends_with(".py") && name != "conftest.py" && !CONVENTIONS.files.is_name(name)
 }

@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use super::super::super::detection::RepositoryFiles;
 use super::super::super::imports::joined_path;
 use super::super::environment::groups;
+use super::super::requirements::bracketed;
 
 /// Contents of the metadata files.
 #[derive(Debug, Default)]
@@ -284,67 +285,6 @@ impl Metadata {
         }
         (extras, groups)
     }
-}
-
-/// A requirements file, as far as detection reads it.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct RequirementList {
-    /// Its requirements, without options and comments.
-    pub(super) requires: Vec<String>,
-    /// The files that it includes, relative to its folder.
-    pub(super) includes: Vec<String>,
-    /// The extras of the repository itself that it asks for.
-    pub(super) extras: Vec<String>,
-    /// True if it installs the repository itself, or something outside of it.
-    pub(super) installs_itself: bool,
-}
-
-impl RequirementList {
-    pub(super) fn parse(text: &str) -> Self {
-        let mut list = Self::default();
-        for line in text.lines() {
-            // pip reads `#` as a comment only after white space, as it may be part of a URL.
-            let line = line.split(" #").next().unwrap_or_default().trim();
-            let after = |options: &[&str]| {
-                options.iter().find_map(|option| {
-                    let rest = line.strip_prefix(option)?;
-                    let value = rest.trim_start_matches([' ', '=']);
-                    // `-rFILE` is an option with its value, but `--requirementFILE` is not.
-                    (value.len() < rest.len() || !option.starts_with("--")).then_some(value)
-                })
-            };
-            if let Some(included) = after(&["--requirement", "-r"]) {
-                list.includes.push(included.to_owned());
-            } else if let Some(path) = after(&["--editable", "-e"]).or(Some(line))
-                && (path.starts_with(['.', '/'])
-                    || line.starts_with("-e")
-                    || line.starts_with("--e"))
-            {
-                list.installs_itself = true;
-                let own = path
-                    .strip_prefix('.')
-                    .map(|rest| rest.trim_start_matches('/'));
-                list.extras.extend(own.into_iter().flat_map(bracketed));
-            } else if line.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-                list.requires.push(line.to_owned());
-            }
-        }
-        list
-    }
-}
-
-/// The names in brackets that a text begins with.
-fn bracketed(text: &str) -> Vec<String> {
-    let names = text
-        .strip_prefix('[')
-        .and_then(|rest| rest.split(']').next());
-    names
-        .unwrap_or_default()
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect()
 }
 
 /// The arguments of nox's `session.install` in sessions that run tests: requirements, and extras of

@@ -4,6 +4,7 @@ use ignore::gitignore::GitignoreBuilder;
 
 use super::super::super::detection::RepositoryFiles;
 use super::super::super::runner::{RunnerName, TestSettings};
+use super::super::test_conventions::CONVENTIONS;
 use super::layout::PythonLayout;
 use super::metadata::Metadata;
 
@@ -30,7 +31,7 @@ const OTHER_PATTERNS: [&str; 4] = ["test*.py", "*_test.py", "*_tests.py", "tests
 
 /// Reason why no tests are run.
 pub(super) const NO_TESTS: &str = "none were found";
-const OF_DISTRIBUTIONS: &str = "each belongs to a distribution below the top";
+pub(super) const OF_DISTRIBUTIONS: &str = "each belongs to a distribution below the top";
 const ONLY_DOCTESTS: &str = "the settings of pytest name only examples in documentation, which \
                              stand in the files that holes are cut into and prove nothing about \
                              them";
@@ -54,8 +55,9 @@ impl PythonTests {
             let is_test =
                 |path: &&str| path.ends_with(".py") && globs.matched(path, false).is_ignore();
             let found = files.paths().filter(is_test);
-            let (mut found, others): (Vec<String>, Vec<String>) =
-                found.map(str::to_owned).partition(|path| in_tests(path));
+            let (mut found, others): (Vec<String>, Vec<String>) = found
+                .map(str::to_owned)
+                .partition(|path| CONVENTIONS.files.is_within(path));
             // Beside folders of tests, `*.py` matches the sources, too.
             if found.is_empty() || !patterns.iter().any(|pattern| pattern == "*.py") {
                 found.extend(others);
@@ -147,12 +149,6 @@ impl PythonTests {
     }
 }
 
-/// True if a file is in a folder of tests.
-fn in_tests(path: &str) -> bool {
-    let mut folders = path.split('/').rev().skip(1);
-    folders.any(|folder| ["test", "tests"].contains(&folder))
-}
-
 /// The files in folders of tests that define tests under other names, and their names.
 fn by_contents(files: &RepositoryFiles) -> (Vec<String>, Vec<String>) {
     let is_test = |path: &&str| {
@@ -165,7 +161,10 @@ fn by_contents(files: &RepositoryFiles) -> (Vec<String>, Vec<String>) {
                 })
         })
     };
-    let found = files.paths().filter(|path| in_tests(path)).filter(is_test);
+    let found = files
+        .paths()
+        .filter(|path| CONVENTIONS.files.is_within(path))
+        .filter(is_test);
     let found: Vec<String> = found.map(str::to_owned).collect();
     let names = found.iter().filter_map(|path| path.rsplit('/').next());
     let mut names: Vec<String> = names.map(str::to_owned).collect();

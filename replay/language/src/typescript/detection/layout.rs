@@ -1,6 +1,7 @@
 //! Location of an npm repository's sources.
 
-use super::super::super::detection::{RepositoryFiles, escaped_glob};
+use super::super::super::detection::{RepositoryFiles, escaped_glob, matches_name};
+use super::super::test_conventions::CONVENTIONS;
 
 /// The files that holes may be cut into.
 #[derive(Debug)]
@@ -12,7 +13,7 @@ pub(super) struct ScriptLayout {
     /// The endings of the sources.
     endings: Vec<&'static str>,
     /// Patterns of the files among the sources that are not sources.
-    not_sources: Vec<&'static str>,
+    not_sources: Vec<String>,
     /// Folders of build output.
     built: Vec<String>,
     count: usize,
@@ -59,21 +60,16 @@ const BUILT_FOLDERS: [&str; 14] = [
     "build", "bundles", "cjs", "coverage", "dist", "es", "esm", "esm2015", "esm5", "min", "out",
     "umd", "vendor", "_site",
 ];
-/// Patterns of files and folders among the sources that are none.
-const NOT_SOURCES: [&str; 14] = [
+/// Patterns of files and folders among the sources that are neither sources nor tests.
+const NOT_SOURCES: [&str; 9] = [
     "*.d.ts",
-    "*.test.*",
-    "*.spec.*",
     "*.test-d.*",
     "*.bench.*",
     "*.stories.*",
     "*.generated.*",
     "*.gen.*",
     "*.min.*",
-    "**/__tests__/",
     "**/__mocks__/",
-    "**/test/",
-    "**/tests/",
     "**/fixtures/",
 ];
 /// Sources at the top that only configure tools.
@@ -131,8 +127,12 @@ impl ScriptLayout {
         };
         // Only patterns that match a file are written, so that the manifest stays short.
         let among: Vec<&str> = files.paths().filter(among).collect();
-        layout.not_sources = NOT_SOURCES
-            .into_iter()
+        let tests = &CONVENTIONS.files;
+        let folders = tests.folders.iter().map(|folder| format!("**/{folder}/"));
+        let patterns = NOT_SOURCES.iter().chain(tests.names).copied();
+        layout.not_sources = patterns
+            .map(str::to_owned)
+            .chain(folders)
             .filter(|pattern| among.iter().any(|path| matches(pattern, path)))
             .collect();
         layout.built = files
@@ -183,6 +183,11 @@ fn ending(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
+/// True if a file is a script, by its ending.
+pub(super) fn is_script(path: &str) -> bool {
+    ENDINGS.contains(&ending(path))
+}
+
 /// True if a file is a source, by its path: no test, no setting of a tool, no build output.
 fn is_source(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -194,12 +199,13 @@ fn is_source(path: &str) -> bool {
             || CONFIGURES.iter().any(|it| stem.ends_with(it))
             || stem.starts_with("test")
             || stem.is_empty());
-    ENDINGS.contains(&ending(path))
+    is_script(path)
         && !configures
         && !path.split('/').next().is_some_and(|folder| {
             folder != name && (OTHER_FOLDERS.contains(&folder) || folder.starts_with('.'))
         })
         && !is_built(path)
+        && !CONVENTIONS.files.is_file(path)
         && !NOT_SOURCES.iter().any(|pattern| matches(pattern, path))
 }
 
@@ -216,7 +222,7 @@ fn is_built(path: &str) -> bool {
             .any(|folder| ["dist", "build"].contains(folder))
 }
 
-/// True if a pattern of [`NOT_SOURCES`] matches a path.
+/// True if a pattern matches a path: one of a file's name, or of a folder, as in [`NOT_SOURCES`].
 fn matches(pattern: &str, path: &str) -> bool {
     match pattern.strip_prefix("**/") {
         Some(folder) => {
@@ -224,14 +230,6 @@ fn matches(pattern: &str, path: &str) -> bool {
             path.rsplit_once('/')
                 .is_some_and(|(folders, _)| folders.split('/').any(|it| it == folder))
         }
-        None => {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            let middle = pattern.trim_matches('*');
-            if pattern.ends_with('*') {
-                name.contains(middle)
-            } else {
-                name.ends_with(middle)
-            }
-        }
+        None => matches_name(pattern, path.rsplit('/').next().unwrap_or(path)),
     }
 }

@@ -7,7 +7,9 @@ use super::super::super::imports::{joined_path, parent};
 use super::super::super::runner::{RunnerName, TestSettings};
 use super::Package;
 use super::command::{ScriptCommand, commands, program_name, steps};
+use super::layout::is_script;
 use crate::typescript::imports::find_script;
+use crate::typescript::test_conventions::CONVENTIONS;
 use crate::typescript::workspaces::built_entry;
 
 /// The tests of a repository.
@@ -472,15 +474,12 @@ fn is_no_word(rest: &str) -> bool {
     !rest.starts_with(|letter: char| letter.is_alphanumeric())
 }
 
-/// True if a file has the name of tests, or is in a folder of tests.
+/// True if a script is one of tests, or has one of the names that are usual at the top of a package
+/// and that sources have elsewhere.
 fn is_test(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let stem = name.split('.').next().unwrap_or_default();
-    let ends = [".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"];
-    let named = name.contains(".test.") || name.contains(".spec.") || stem.ends_with("_test");
-    let of_tests = ["test", "tests", "__tests__", "spec"];
-    let within = folders.split('/').any(|folder| of_tests.contains(&folder)) || stem == "test";
-    (named || within) && ends.iter().any(|end| name.ends_with(end))
+    let is_usual = folders.split('/').any(|folder| folder == "spec") || name.starts_with("test.");
+    is_script(path) && (is_usual || CONVENTIONS.files.is_file(path))
 }
 
 /// The paths and packages that a text imports.

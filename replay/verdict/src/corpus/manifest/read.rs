@@ -1,7 +1,6 @@
 //! Reads and checks a project's tables of a manifest.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Component, Path};
 
 use base64::Engine;
@@ -18,7 +17,7 @@ use super::project::{Project, SourcePin};
 use super::section::{ManifestError, Section};
 
 impl Section<'_> {
-    pub(super) fn project(&self) -> Result<(Project, Range<usize>), ManifestError> {
+    pub(super) fn project(&self) -> Result<Project, ManifestError> {
         self.only(&[
             "name",
             "language",
@@ -29,181 +28,126 @@ impl Section<'_> {
             "environment",
             "test",
         ])?;
-        let (name, span) = self.required("name", Self::string)?;
+        let name = self.required("name", self.string("name")?)?;
         // The name becomes part of file names and of records.
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.starts_with(['.', '-']) || name.is_empty() || !name.chars().all(plain) {
-            return Err(self.wrong(
-                span,
-                "name",
-                "must start with a letter, a digit or `_` and hold only these, `.` and `-`",
-            ));
+            let message =
+                "must start with a letter, a digit or `_` and hold only these, `.` and `-`";
+            return Err(self.wrong("name", message));
         }
-        let (language, _) = self.choice(
-            "language",
-            &LANGUAGES.map(|language| (language.name, language)),
-        )?;
+        let languages = LANGUAGES.map(|language| (language.name, language));
+        let language = self.choice("language", &languages)?;
         let source = self.section("source")?.source()?;
-        let Some(holes) = self.globs("holes")? else {
-            return Err(self.missing("holes"));
+        let holes = self.globs("holes")?;
+        let holes = self.required("holes", self.has("holes").then_some(holes))?;
+        let test = match self.has("test") {
+            true => Some(self.section("test")?.test(language)?),
+            false => None,
         };
-        let test = match self.value("test") {
-            Some(_) => Some(self.section("test")?.test(language)?),
-            None => None,
-        };
-        let environment = match self.value("environment") {
+        let environment = match self.has("environment") || test.is_some() {
+            true => self.section("environment")?.packages(language)?,
             // Without tests, nothing needs anything.
-            None if test.is_none() => Packages::default(),
-            _ => self.section("environment")?.packages(language)?,
+            false => Packages::default(),
         };
-        let project = Project {
+        Ok(Project {
             name,
             language,
             source,
             holes,
-            exclude: self.globs("exclude")?.unwrap_or_default(),
-            hidden: self.globs("hidden")?.unwrap_or_default(),
+            exclude: self.globs("exclude")?,
+            hidden: self.globs("hidden")?,
             environment,
             test,
-        };
-        Ok((project, span))
+        })
     }
 
-    fn globs(&self, key: &str) -> Result<Option<Globs>, ManifestError> {
-        let Some((strings, span)) = self.strings(key)? else {
-            return Ok(None);
-        };
-        let (patterns, spans): (Vec<_>, Vec<_>) = strings.into_iter().unzip();
-        Globs::new(patterns.clone())
-            .map(Some)
-            .map_err(|(index, message)| {
-                let pattern = patterns.get(index).map_or("", String::as_str);
-                let span = spans.get(index).cloned().unwrap_or(span);
-                self.wrong(
-                    span,
-                    key,
-                    format!("has the bad glob `{pattern}`: {message}"),
-                )
-            })
+    fn globs(&self, key: &str) -> Result<Globs, ManifestError> {
+        let patterns = self.strings(key)?;
+        Globs::new(patterns.clone()).map_err(|(index, message)| {
+            let pattern = patterns.get(index).map_or("", String::as_str);
+            let message = format!("has the bad glob `{pattern}`: {message}");
+            self.wrong_item(key, pattern, message)
+        })
     }
 
     fn source(&self) -> Result<SourcePin, ManifestError> {
-        self.only(&[
-            "path",
-            "pypi",
-            "npm",
-            "git",
-            "archive",
-            "sha256",
-            "integrity",
-            "revision",
-        ])?;
-        let kind = self.source_kind()?;
-        let (location, span) = self.required(kind, Self::string)?;
-        self.refuse_other_pins(kind)?;
-        let expect = |is_valid: bool, message: &str| match is_valid {
-            true => Ok(()),
-            false => Err(self.wrong(span.clone(), kind, message)),
+        // Each with the key of its pin.
+        const KINDS: [(&str, &str); 5] = [
+            ("path", ""),
+            ("pypi", "sha256"),
+            ("npm", "integrity"),
+            ("git", "revision"),
+            ("archive", "sha256"),
+        ];
+        const PINS: [&str; 3] = ["sha256", "integrity", "revision"];
+        self.only(&[&KINDS.map(|(kind, _)| kind)[..], &PINS].concat())?;
+        let given: Vec<_> = KINDS.iter().filter(|(kind, _)| self.has(kind)).collect();
+        let (kind, pin_key) = match given[..] {
+            [kind] => *kind,
+            [] => {
+                let message =
+                    "names no source; give one of `path`, `pypi`, `npm`, `git` and `archive`";
+                return Err(self.wrong("", message));
+            }
+            _ => {
+                let given: Vec<_> = given.iter().map(|(kind, _)| *kind).collect();
+                let given = given.join("`, `");
+                return Err(self.wrong("", format!("names several sources (`{given}`); keep one")));
+            }
         };
-        let starts_with =
-            |schemes: &[&str]| schemes.iter().any(|scheme| location.starts_with(scheme));
+        let location = self.required(kind, self.string(kind)?)?;
+        let is_other = |key: &&str| *key != pin_key && self.has(key);
+        if let Some(key) = PINS.into_iter().find(is_other) {
+            return Err(self.wrong(key, format!("does not go with `{kind}`; remove it")));
+        }
+        let invalid = |form: &str| self.wrong(kind, format!("must be {form}"));
+        let is_at = |schemes: &[&str]| schemes.iter().any(|scheme| location.starts_with(scheme));
+        let sha256 = || {
+            let form = "64 lowercase hexadecimal digits";
+            self.pin(kind, pin_key, |pin| is_hex(pin, 64), form)
+        };
         match kind {
             "pypi" => {
                 let pin = Pip.parse_pin(&location);
-                expect(pin.is_some(), "must be an exact pin, `NAME==VERSION`")?;
-                // Without a pin, `expect` has returned an error.
-                let (name, version) = pin.unwrap_or_default();
-                let sha256 = self.sha256(kind)?;
+                let (name, version) =
+                    pin.ok_or_else(|| invalid("an exact pin, `NAME==VERSION`"))?;
                 Ok(SourcePin::Pypi {
                     name,
                     version,
-                    sha256,
+                    sha256: sha256()?,
                 })
             }
             "npm" => {
                 let pin = Npm.parse_pin(&location);
-                expect(pin.is_some(), "must be an exact pin, `NAME@VERSION`")?;
-                let (name, version) = pin.unwrap_or_default();
+                let (name, version) = pin.ok_or_else(|| invalid("an exact pin, `NAME@VERSION`"))?;
                 let form = "`sha512-` and 88 digits of base64";
                 Ok(SourcePin::Npm {
                     name,
                     version,
-                    integrity: self.pin(kind, "integrity", is_integrity, form)?,
+                    integrity: self.pin(kind, pin_key, is_integrity, form)?,
                 })
             }
+            "git" if !is_at(&["https://", "ssh://", "git://", "file://"]) => Err(invalid(
+                "an address that starts with `https://`, `ssh://`, `git://` or `file://`",
+            )),
             "git" => {
-                expect(
-                    starts_with(&["https://", "ssh://", "git://", "file://"]),
-                    "must be an address that starts with `https://`, `ssh://`, `git://` or `file://`",
-                )?;
                 let form = "40 lowercase hexadecimal digits, a whole commit";
-                let revision = self.pin(kind, "revision", |pin| is_hex(pin, 40), form)?;
+                let revision = self.pin(kind, pin_key, |pin| is_hex(pin, 40), form)?;
                 Ok(SourcePin::Git {
                     url: location,
                     revision,
                 })
             }
-            "archive" => {
-                expect(
-                    starts_with(&["https://", "http://"]),
-                    "must be an address that starts with `https://` or `http://`",
-                )?;
-                let sha256 = self.sha256(kind)?;
-                Ok(SourcePin::Archive {
-                    url: location,
-                    sha256,
-                })
-            }
-            _ => Ok(SourcePin::Path(self.reader.beside(&location))),
+            "archive" if !is_at(&["https://", "http://"]) => Err(invalid(
+                "an address that starts with `https://` or `http://`",
+            )),
+            "archive" => Ok(SourcePin::Archive {
+                sha256: sha256()?,
+                url: location,
+            }),
+            _ => Ok(SourcePin::Path(self.beside(&location))),
         }
-    }
-
-    /// The one key that names a source.
-    fn source_kind(&self) -> Result<&'static str, ManifestError> {
-        const KINDS: [&str; 5] = ["path", "pypi", "npm", "git", "archive"];
-        let given: Vec<_> = KINDS
-            .into_iter()
-            .filter(|kind| self.table.contains_key(*kind))
-            .collect();
-        if let [kind] = given[..] {
-            return Ok(kind);
-        }
-        let message = if given.is_empty() {
-            "names no source; give one of `path`, `pypi`, `npm`, `git` and `archive`".to_owned()
-        } else {
-            format!("names several sources (`{}`); keep one", given.join("`, `"))
-        };
-        let key = self.key.clone();
-        Err(self
-            .reader
-            .error(self.span.clone(), &key, format!("`{key}` {message}")))
-    }
-
-    /// Refuses pins of other kinds of sources.
-    fn refuse_other_pins(&self, kind: &str) -> Result<(), ManifestError> {
-        let pin_key = match kind {
-            "pypi" | "archive" => Some("sha256"),
-            "npm" => Some("integrity"),
-            "git" => Some("revision"),
-            _ => None,
-        };
-        for key in ["sha256", "integrity", "revision"] {
-            if Some(key) != pin_key
-                && let Some(value) = self.value(key)
-            {
-                return Err(self.wrong(
-                    value.span(),
-                    key,
-                    format!("does not go with `{kind}`; remove it"),
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn sha256(&self, kind: &str) -> Result<String, ManifestError> {
-        let form = "64 lowercase hexadecimal digits";
-        self.pin(kind, "sha256", |pin| is_hex(pin, 64), form)
     }
 
     /// The text that pins a source of this kind.
@@ -214,17 +158,10 @@ impl Section<'_> {
         is_valid: fn(&str) -> bool,
         form: &str,
     ) -> Result<String, ManifestError> {
-        let Some((pin, span)) = self.string(key)? else {
-            return Err(self.wrong(
-                self.span.clone(),
-                key,
-                format!("is missing; `{kind}` needs it, as {form}"),
-            ));
-        };
-        if is_valid(&pin) {
-            Ok(pin)
-        } else {
-            Err(self.wrong(span, key, format!("must be {form}")))
+        match self.string(key)? {
+            None => Err(self.wrong(key, format!("is missing; `{kind}` needs it, as {form}"))),
+            Some(pin) if is_valid(&pin) => Ok(pin),
+            Some(_) => Err(self.wrong(key, format!("must be {form}"))),
         }
     }
 
@@ -240,86 +177,66 @@ impl Section<'_> {
         self.only(&known)?;
         let file_key = manager.file_key();
         for key in every.filter(|key| !manager.own_keys().contains(key)) {
-            if let Some(value) = self.value(key) {
-                return Err(self.wrong(
-                    value.span(),
-                    key,
-                    format!("is not for {language} projects; use `{file_key}` or `packages`"),
-                ));
+            if self.has(key) {
+                let message =
+                    format!("is not for {language} projects; use `{file_key}` or `packages`");
+                return Err(self.wrong(key, message));
             }
         }
-        let list = |key: &str| -> Result<Vec<String>, ManifestError> {
-            let found = self.strings(key)?.map(|(listed, _)| listed);
-            let texts = found.into_iter().flatten().map(|(text, _)| text);
-            Ok(texts.collect())
-        };
-        let listed = self.strings("packages")?.map(|(listed, _)| listed);
+        let packages = self.strings("packages")?;
         let file = self.string(file_key)?;
         let install = self.string("install")?;
-        let given = [listed.is_some(), file.is_some(), install.is_some()];
-        let (requires, groups) = (list("requires")?, list("groups")?);
-        if given == [false; 3] && requires.is_empty() && groups.is_empty() {
-            let (key, span) = (self.key.clone(), self.span.clone());
+        let requires = self.strings("requires")?;
+        let groups = self.strings("groups")?;
+        let is_given = ["packages", file_key, "install"].map(|key| self.has(key));
+        if is_given == [false; 3] && requires.is_empty() && groups.is_empty() {
+            let message =
+                format!("needs at least one of `packages`, `requires`, `install` and `{file_key}`");
+            return Err(self.wrong("", message));
+        }
+        let is_unpinned = |package: &&String| manager.parse_pin(package).is_none();
+        if let Some(package) = packages.iter().find(is_unpinned) {
             let message = format!(
-                "`{key}` needs at least one of `packages`, `requires`, `install` and `{file_key}`"
+                "holds `{package}`, which is no exact pin; write `{}`, or name it in `requires`",
+                manager.pin_form()
             );
-            return Err(self.reader.error(span, &key, message));
+            return Err(self.wrong_item("packages", package, message));
         }
-        let mut packages = Vec::new();
-        for (package, span) in listed.unwrap_or_default() {
-            if manager.parse_pin(&package).is_none() {
-                return Err(self.wrong(
-                    span,
-                    "packages",
-                    format!(
-                        "holds `{package}`, which is no exact pin; write `{}`, or name it in \
-                         `requires`",
-                        manager.pin_form()
-                    ),
-                ));
-            }
-            packages.push(package);
-        }
-        for (key, value) in [(file_key, &file), ("install", &install)] {
-            if let Some((path, span)) = value {
-                self.inside(key, path, span.clone())?;
-            }
+        for (key, path) in [(file_key, &file), ("install", &install)] {
+            self.inside(key, path.as_slice())?;
         }
         if let Some(option) = requires.iter().find(|text| text.starts_with('-')) {
-            let span = self.span.clone();
             let message = format!("holds `{option}`, which is an option and names no package");
-            return Err(self.wrong(span, "requires", message));
+            return Err(self.wrong_item("requires", option, message));
         }
         Ok(Packages {
             packages,
             requires,
             spare: Vec::new(),
             before_may_fail: false,
-            file: file.map(|(path, _)| path),
-            install: install.map(|(path, _)| path),
-            extras: list("extras")?,
+            file,
+            install,
+            extras: self.strings("extras")?,
             groups,
-            interpreter: self
-                .string(manager.interpreter_key())?
-                .map(|(text, _)| text),
+            interpreter: self.string(manager.interpreter_key())?,
             env: self.variables()?,
-            before: list("before")?,
+            before: self.strings("before")?,
         })
     }
 
     /// `env`: a table of strings.
     fn variables(&self) -> Result<BTreeMap<String, String>, ManifestError> {
-        let mut variables = BTreeMap::new();
-        if self.value("env").is_none() {
-            return Ok(variables);
+        if !self.has("env") {
+            return Ok(BTreeMap::new());
         }
         let section = self.section("env")?;
-        for key in section.table.keys() {
-            let name = key.get_ref().as_ref();
-            let (value, _) = section.required(name, Self::string)?;
-            variables.insert(name.to_owned(), value);
-        }
-        Ok(variables)
+        let names = section.table.keys().map(|key| key.get_ref().to_string());
+        names
+            .map(|name| {
+                let value = section.required(&name, section.string(&name)?)?;
+                Ok((name, value))
+            })
+            .collect()
     }
 
     fn test(&self, language: &LanguageSupport) -> Result<TestSettings, ManifestError> {
@@ -338,90 +255,65 @@ impl Section<'_> {
             .iter()
             .map(|runner| (runner.into(), *runner))
             .collect();
-        let (runner, span) = self.choice("runner", &known)?;
+        let runner = self.choice("runner", &known)?;
         if !language.runners.contains(&runner) {
             let expected: Vec<&str> = language.runners.iter().map(Into::into).collect();
-            return Err(self.wrong(
-                span,
-                "runner",
-                format!(
-                    "is `{runner}`, but {language} projects run under `{}`",
-                    expected.join("`, `")
-                ),
-            ));
+            let expected = expected.join("`, `");
+            let message = format!("is `{runner}`, but {language} projects run under `{expected}`");
+            return Err(self.wrong("runner", message));
         }
-        let args = self.strings("args")?.map(|(args, _)| args);
-        let paths = self.strings("path")?;
-        if let Some((_, span)) = &paths
-            && !language.has_module_path
-        {
+        let args = self.strings("args")?;
+        let path = self.strings("path")?;
+        if self.has("path") && !language.has_module_path {
             let titles: Vec<&str> = LANGUAGES
                 .iter()
                 .filter(|language| language.has_module_path)
                 .map(|language| language.title)
                 .collect();
             let message = format!("is only for {} projects", titles.join(" and "));
-            return Err(self.wrong(span.clone(), "path", message));
+            return Err(self.wrong("path", message));
         }
-        let mut path = Vec::new();
-        for (folder, span) in paths.map(|(paths, _)| paths).unwrap_or_default() {
-            self.inside("path", &folder, span)?;
-            path.push(folder);
-        }
+        self.inside("path", &path)?;
         let config = match self.string("config")? {
             None => None,
-            Some((_, span)) if runner != RunnerName::Vitest => {
-                return Err(self.wrong(span, "config", "is only for vitest"));
+            Some(_) if runner != RunnerName::Vitest => {
+                return Err(self.wrong("config", "is only for vitest"));
             }
-            Some((name, span)) => {
-                let config = self.reader.beside(&name);
+            Some(name) => {
+                let config = self.beside(&name);
                 if !config.is_file() {
-                    return Err(self.wrong(
-                        span,
-                        "config",
-                        format!("names `{name}`, but no such file stands beside the manifest"),
-                    ));
+                    let message =
+                        format!("names `{name}`, but no such file stands beside the manifest");
+                    return Err(self.wrong("config", message));
                 }
                 Some(config)
             }
         };
-        let folder = match self.string("folder")? {
-            None => None,
-            Some((folder, span)) => {
-                let runners = [
-                    RunnerName::Vitest,
-                    RunnerName::Node,
-                    RunnerName::Mocha,
-                    RunnerName::Jest,
-                ];
-                if !runners.contains(&runner) {
-                    let message = "is only for vitest, node, mocha and jest";
-                    return Err(self.wrong(span, "folder", message));
-                }
-                self.inside("folder", &folder, span)?;
-                Some(folder.trim_end_matches('/').to_owned())
-            }
-        };
+        let folder = self.string("folder")?;
+        let with_folder = [
+            RunnerName::Vitest,
+            RunnerName::Node,
+            RunnerName::Mocha,
+            RunnerName::Jest,
+        ];
+        if folder.is_some() && !with_folder.contains(&runner) {
+            return Err(self.wrong("folder", "is only for vitest, node, mocha and jest"));
+        }
+        self.inside("folder", folder.as_slice())?;
         let (command, report) = self.command(runner)?;
         let timeout = match self.integer("timeout")? {
             None => None,
-            Some((seconds, span)) => match u16::try_from(seconds).ok().filter(|it| *it > 0) {
-                Some(seconds) => Some(seconds),
-                None => {
-                    return Err(self.wrong(span, "timeout", "must be seconds, from 1 to 65535"));
-                }
+            Some(seconds) => match u16::try_from(seconds) {
+                Ok(seconds @ 1..) => Some(seconds),
+                _ => return Err(self.wrong("timeout", "must be seconds, from 1 to 65535")),
             },
         };
         Ok(TestSettings {
             runner,
             command,
             report,
-            args: args
-                .unwrap_or_default()
-                .into_iter()
-                .map(|(arg, _)| arg)
-                .collect(),
-            folder,
+            args,
+            folder: folder.map(|folder| folder.trim_end_matches('/').to_owned()),
             path,
             config,
             timeout,
@@ -432,55 +324,52 @@ impl Section<'_> {
     /// `command` and `report`, which junit needs and no other runner has.
     fn command(&self, runner: RunnerName) -> Result<(Vec<String>, Option<String>), ManifestError> {
         if runner != RunnerName::Junit {
-            for key in ["command", "report"] {
-                if let Some(value) = self.value(key) {
-                    return Err(self.wrong(value.span(), key, "is only for junit"));
-                }
-            }
-            return Ok((Vec::new(), None));
+            return match ["command", "report"].into_iter().find(|key| self.has(key)) {
+                Some(key) => Err(self.wrong(key, "is only for junit")),
+                None => Ok((Vec::new(), None)),
+            };
         }
-        if let Some(value) = self.value("args") {
+        if self.has("args") {
             let message = "is not for junit; write the arguments into `command`";
-            return Err(self.wrong(value.span(), "args", message));
+            return Err(self.wrong("args", message));
         }
-        let (command, span) = self.required("command", Self::strings)?;
-        let command: Vec<String> = command.into_iter().map(|(word, _)| word).collect();
+        let command = self.strings("command")?;
+        let command = self.required("command", self.has("command").then_some(command))?;
         if command.first().is_none_or(String::is_empty) {
-            return Err(self.wrong(span, "command", "must name a program"));
+            return Err(self.wrong("command", "must name a program"));
         }
-        let (report, span) = self.required("report", Self::string)?;
-        self.inside("report", &report, span)?;
+        let report = self.required("report", self.string("report")?)?;
+        self.inside("report", std::slice::from_ref(&report))?;
         Ok((command, Some(report)))
     }
 
     /// A number from 0 to 1.
     fn share(&self, key: &str) -> Result<Option<f64>, ManifestError> {
-        let number = self.typed(key, "a number from 0 to 1", |value| match value {
+        let form = "a number from 0 to 1";
+        let share = self.typed(key, form, |value| match value {
             DeValue::Float(float) => float.as_str().parse().ok(),
             DeValue::Integer(integer) => integer.as_str().parse().ok(),
             _ => None,
         })?;
-        match number {
-            None => Ok(None),
-            Some((share, _)) if (0.0..=1.0).contains(&share) => Ok(Some(share)),
-            Some((_, span)) => Err(self.wrong(span, key, "must be a number from 0 to 1")),
+        match share {
+            Some(share) if !(0.0..=1.0).contains(&share) => {
+                Err(self.wrong(key, format!("must be {form}")))
+            }
+            share => Ok(share),
         }
     }
 
-    /// Refuses a path that does not stay in the repository.
-    fn inside(&self, key: &str, path: &str, span: Range<usize>) -> Result<(), ManifestError> {
-        let stays = Path::new(path)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        if stays && !path.is_empty() {
-            Ok(())
-        } else {
-            Err(self.wrong(
-                span,
-                key,
-                format!("has `{path}`, which must be a path inside the repository"),
-            ))
-        }
+    /// Refuses paths that do not stay in the repository.
+    fn inside(&self, key: &str, paths: &[String]) -> Result<(), ManifestError> {
+        let leaves = |path: &&String| {
+            let is_inner = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+            path.is_empty() || !Path::new(path).components().all(is_inner)
+        };
+        let Some(path) = paths.iter().find(leaves) else {
+            return Ok(());
+        };
+        let message = format!("has `{path}`, which must be a path inside the repository");
+        Err(self.wrong_item(key, path, message))
     }
 }
 

@@ -30,14 +30,10 @@ pub(super) struct ManifestText<'a> {
 }
 
 impl ManifestText<'_> {
-    pub(super) fn line(&self, offset: usize) -> usize {
-        LineIndex::new(self.text).number(offset)
-    }
-
     pub(super) fn error(&self, span: Range<usize>, key: &str, message: String) -> ManifestError {
         ManifestError {
             file: self.path.to_owned(),
-            line: self.line(span.start),
+            line: LineIndex::new(self.text).number(span.start),
             key: key.to_owned(),
             message,
         }
@@ -53,27 +49,54 @@ pub(super) struct Section<'a> {
     pub(super) table: &'a DeTable<'a>,
 }
 
-pub(super) type Found<T> = Result<Option<(T, Range<usize>)>, ManifestError>;
-
 impl<'a> Section<'a> {
-    pub(super) fn dotted(&self, key: &str) -> String {
-        if self.key.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.key)
+    fn dotted(&self, key: &str) -> String {
+        match (self.key.as_str(), key) {
+            ("", key) | (key, "") => key.to_owned(),
+            (outer, key) => format!("{outer}.{key}"),
         }
     }
 
-    /// An error at a key of this table; the message starts with the key.
-    pub(super) fn wrong(
-        &self,
-        span: Range<usize>,
-        key: &str,
-        message: impl fmt::Display,
-    ) -> ManifestError {
+    /// The value of a key, with its place.
+    fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.table.get(key)
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    fn wrong_at(&self, span: Range<usize>, key: &str, message: impl fmt::Display) -> ManifestError {
         let dotted = self.dotted(key);
         let message = format!("`{dotted}` {message}");
         self.reader.error(span, &dotted, message)
+    }
+
+    /// An error at the value of a key, or at the table if it has no such key; the message starts
+    /// with the key. The key `""` is the table itself.
+    pub(super) fn wrong(&self, key: &str, message: impl fmt::Display) -> ManifestError {
+        let span = self.value(key).map_or(self.span.clone(), Spanned::span);
+        self.wrong_at(span, key, message)
+    }
+
+    /// An error at an item of the array of a key.
+    pub(super) fn wrong_item(
+        &self,
+        key: &str,
+        item: &str,
+        message: impl fmt::Display,
+    ) -> ManifestError {
+        let array = self.value(key).and_then(|value| value.get_ref().as_array());
+        let mut items = array.into_iter().flat_map(|array| array.iter());
+        match items.find(|value| value.get_ref().as_str() == Some(item)) {
+            Some(value) => self.wrong_at(value.span(), key, message),
+            None => self.wrong(key, message),
+        }
+    }
+
+    /// The number of the line of a key's value, from 1.
+    pub(super) fn line(&self, key: &str) -> usize {
+        self.wrong(key, "").line
     }
 
     /// Refuses keys that are not known here.
@@ -88,15 +111,8 @@ impl<'a> Section<'a> {
             return Ok(());
         };
         let key = unknown.get_ref();
-        Err(self.wrong(
-            unknown.span(),
-            key,
-            format!("is not a known key; {}", suggestion(key, known)),
-        ))
-    }
-
-    pub(super) fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
-        self.table.get(key)
+        let message = format!("is not a known key; {}", suggestion(key, known));
+        Err(self.wrong_at(unknown.span(), key, message))
     }
 
     pub(super) fn typed<T>(
@@ -104,107 +120,78 @@ impl<'a> Section<'a> {
         key: &str,
         expected: &str,
         read: impl Fn(&'a DeValue<'a>) -> Option<T>,
-    ) -> Found<T> {
-        let Some(value) = self.value(key) else {
+    ) -> Result<Option<T>, ManifestError> {
+        let Some(value) = self.value(key).map(Spanned::get_ref) else {
             return Ok(None);
         };
-        match read(value.get_ref()) {
-            Some(read) => Ok(Some((read, value.span()))),
-            None => Err(self.wrong(
-                value.span(),
-                key,
-                format!(
-                    "must be {expected}, not {} {}",
-                    article(value.get_ref().type_str()),
-                    value.get_ref().type_str()
-                ),
-            )),
-        }
+        let wrong = || self.wrong(key, format!("must be {expected}, not {}", kind(value)));
+        read(value).map(Some).ok_or_else(wrong)
     }
 
-    pub(super) fn integer(&self, key: &str) -> Found<i64> {
+    pub(super) fn integer(&self, key: &str) -> Result<Option<i64>, ManifestError> {
         self.typed(key, "an integer", |value| {
             let integer = value.as_integer()?;
             i64::from_str_radix(integer.as_str(), integer.radix()).ok()
         })
     }
 
-    pub(super) fn string(&self, key: &str) -> Found<String> {
+    pub(super) fn string(&self, key: &str) -> Result<Option<String>, ManifestError> {
         self.typed(key, "a string", |value| value.as_str().map(str::to_owned))
     }
 
-    /// An array of strings, each with its place.
-    pub(super) fn strings(&self, key: &str) -> Found<Vec<(String, Range<usize>)>> {
-        let Some((array, span)) = self.typed(key, "an array of strings", DeValue::as_array)? else {
-            return Ok(None);
-        };
-        let mut strings = Vec::new();
-        for item in array.iter() {
-            let Some(string) = item.get_ref().as_str() else {
-                let kind = item.get_ref().type_str();
-                return Err(self.wrong(
-                    item.span(),
-                    key,
-                    format!(
-                        "must be an array of strings, but holds {} {kind}",
-                        article(kind)
-                    ),
-                ));
-            };
-            strings.push((string.to_owned(), item.span()));
-        }
-        Ok(Some((strings, span)))
+    /// An array of strings; empty if the key is absent.
+    pub(super) fn strings(&self, key: &str) -> Result<Vec<String>, ManifestError> {
+        let form = "an array of strings";
+        let array = self.typed(key, form, DeValue::as_array)?;
+        let items = array.into_iter().flat_map(|array| array.iter());
+        items
+            .map(|item| match item.get_ref() {
+                DeValue::String(text) => Ok(text.to_string()),
+                other => {
+                    let message = format!("must be {form}, but holds {}", kind(other));
+                    Err(self.wrong_at(item.span(), key, message))
+                }
+            })
+            .collect()
     }
 
     pub(super) fn section(&self, key: &str) -> Result<Section<'a>, ManifestError> {
-        let (table, span) = self.required(key, |section, key| {
-            section.typed(key, "a table", DeValue::as_table)
-        })?;
-        Ok(Section {
+        let table = self.typed(key, "a table", DeValue::as_table)?;
+        let table = self.required(key, table)?;
+        let span = self.value(key).map_or(self.span.clone(), Spanned::span);
+        Ok(self.inner(key, span, table))
+    }
+
+    fn inner(&self, key: &str, span: Range<usize>, table: &'a DeTable<'a>) -> Section<'a> {
+        Section {
             reader: self.reader,
             key: self.dotted(key),
             span,
             table,
-        })
+        }
     }
 
     /// An array of tables with at least one.
     pub(super) fn tables(&self, key: &str) -> Result<Vec<Section<'a>>, ManifestError> {
         let form = format!("must be an array of tables, so write `[[{key}]]`");
-        let Some(value) = self.value(key) else {
-            return Err(self.missing(key));
-        };
+        let value = self.required(key, self.value(key))?;
         let Some(array) = value.get_ref().as_array() else {
-            return Err(self.wrong(value.span(), key, form));
+            return Err(self.wrong(key, form));
         };
-        let mut sections = Vec::new();
-        for item in array.iter() {
-            let Some(table) = item.get_ref().as_table() else {
-                return Err(self.wrong(item.span(), key, form));
-            };
-            sections.push(Section {
-                reader: self.reader,
-                key: self.dotted(key),
-                span: item.span(),
-                table,
-            });
+        if array.is_empty() {
+            return self.required(key, None);
         }
-        if sections.is_empty() {
-            return Err(self.missing(key));
-        }
-        Ok(sections)
+        let sections = array.iter().map(|item| match item.get_ref().as_table() {
+            Some(table) => Ok(self.inner(key, item.span(), table)),
+            None => Err(self.wrong_at(item.span(), key, &form)),
+        });
+        sections.collect()
     }
 
-    pub(super) fn missing(&self, key: &str) -> ManifestError {
-        self.wrong(self.span.clone(), key, "is missing")
-    }
-
-    pub(super) fn required<T>(
-        &self,
-        key: &str,
-        read: impl Fn(&Self, &str) -> Found<T>,
-    ) -> Result<(T, Range<usize>), ManifestError> {
-        read(self, key)?.ok_or_else(|| self.missing(key))
+    /// Returns the value of a key, or the error that it is missing.
+    pub(super) fn required<T>(&self, key: &str, value: Option<T>) -> Result<T, ManifestError> {
+        let missing = || self.wrong_at(self.span.clone(), key, "is missing");
+        value.ok_or_else(missing)
     }
 
     /// Reads a string that names one of the `choices`.
@@ -212,33 +199,32 @@ impl<'a> Section<'a> {
         &self,
         key: &str,
         choices: &[(&str, T)],
-    ) -> Result<(T, Range<usize>), ManifestError> {
-        let (name, span) = self.required(key, Self::string)?;
+    ) -> Result<T, ManifestError> {
+        let name = self.required(key, self.string(key)?)?;
         match choices.iter().find(|(known, _)| *known == name) {
-            Some((_, value)) => Ok((*value, span)),
+            Some((_, value)) => Ok(*value),
             None => {
                 let known: Vec<_> = choices.iter().map(|(known, _)| *known).collect();
                 let hint = suggestion(&name, &known);
-                Err(self.wrong(span, key, format!("does not know `{name}`; {hint}")))
+                Err(self.wrong(key, format!("does not know `{name}`; {hint}")))
             }
         }
     }
-}
 
-impl ManifestText<'_> {
     /// A path that the manifest gives relative to its own folder.
     pub(super) fn beside(&self, path: &str) -> PathBuf {
-        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let folder = self.reader.path.parent().unwrap_or(Path::new(""));
         let joined = folder.join(path);
         std::path::absolute(&joined).unwrap_or(joined)
     }
 }
 
-fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
+/// A value's type with its article.
+fn kind(value: &DeValue<'_>) -> String {
+    let noun = value.type_str();
+    match noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        true => format!("an {noun}"),
+        false => format!("a {noun}"),
     }
 }
 

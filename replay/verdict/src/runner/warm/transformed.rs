@@ -9,7 +9,7 @@ use super::spares::SpareSandboxes;
 use super::transformer::{START_TIME, Transformer};
 use super::versions::VersionsRun;
 use crate::error::VerdictError;
-use crate::judged_code::ChangedFile;
+use crate::judged_code::FileContents;
 use crate::runner::framework::WarmProgram;
 use crate::runner::project::{ProjectRunner, TestRun, TestRunResult};
 
@@ -73,7 +73,7 @@ impl TransformedRuns {
         self.with_transformer(runner, program, |transformer| {
             let mut files = Vec::new();
             for version in &run.versions {
-                let change = ChangedFile {
+                let change = FileContents {
                     path: run.path,
                     contents: version.contents,
                 };

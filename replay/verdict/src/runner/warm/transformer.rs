@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::VerdictError;
-use crate::judged_code::ChangedFile;
+use crate::judged_code::FileContents;
 use crate::runner::harness::make_readable;
 use crate::runner::layout::TRANSFORMED;
 
@@ -90,7 +90,7 @@ impl Transformer {
     /// The sandbox is unavailable.
     pub(super) fn transform(
         &mut self,
-        changes: &[ChangedFile<'_>],
+        changes: &[FileContents<'_>],
     ) -> Result<Option<Overlay>, VerdictError> {
         let changes: Vec<[&str; 2]> = changes
             .iter()

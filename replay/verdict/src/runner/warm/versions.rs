@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::WarmWorkers;
 use super::transformed::TransformedVersions;
 use crate::error::VerdictError;
-use crate::judged_code::ChangedFile;
+use crate::judged_code::FileContents;
 use crate::runner::framework::{LoadedCode, Readiness};
 use crate::runner::harness::{RunInstructions, instruction_line};
 use crate::runner::project::{ProjectRunner, TestRun, TestRunResult};
@@ -108,7 +108,7 @@ impl WarmWorkers {
             return Ok(None);
         }
         // The path marks the file as changed; each version brings its own contents.
-        let replaced = [ChangedFile {
+        let replaced = [FileContents {
             path: run.path,
             contents: "",
         }];
