@@ -1076,3 +1076,27 @@ fn completions_of_csharp_end_as_its_syntax_does() {
         ""
     );
 }
+
+#[test]
+fn header_without_its_block_is_not_left_before_a_comment() {
+    assert_eq!(
+        check(
+            "python",
+            "def f():$0  # note\n\n\ndef g():\n    pass\n",
+            "\n    with a:\n        b({})  # note\n\n\ndef g():\n"
+        ),
+        (
+            "\n    with a:\n        b({})".into(),
+            vec!["line".into(), "rest-of-line".into()]
+        )
+    );
+    // The block of this header follows.
+    assert_eq!(
+        check(
+            "python",
+            "def f(a)$0  # note\n    return a\n",
+            ":\n    b = 1\n"
+        ),
+        (":".into(), vec!["line".into()])
+    );
+}
