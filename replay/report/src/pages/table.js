@@ -89,7 +89,7 @@ class LongTable {
       return el('th', { scope: 'col', class: column.numeric ? 'numeric' : null }, column.compare ? button : column.name);
     });
     this.headRow.replaceChildren(...this.heads);
-    const width = (/** @type {Column} */ column) => this.narrow.matches ? Math.min(column.width, column === this.columns[0] ? 150 : 104) : column.width;
+    const width = (/** @type {Column} */ column) => this.narrow.matches ? Math.min(column.width, column === this.columns[0] ? 170 : 104) : column.width;
     const [, ...others] = this.columns.map((column) => {
       const col = el('col');
       col.style.width = `${width(column)}px`;
