@@ -111,11 +111,29 @@ fn broken(line: &str, columns: usize) -> String {
         .join(&separator)
 }
 
+/// The words of a text. Code between backquotes is one word, so that a command can be pasted.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut in_code = false;
+    for word in text.split_whitespace() {
+        match words.last_mut().filter(|_| in_code) {
+            Some(code) => *code += &format!(" {word}"),
+            None => words.push(word.to_owned()),
+        }
+        in_code ^= word.matches('`').count() % 2 == 1;
+    }
+    // A quote that nothing closes begins no code.
+    match in_code {
+        true => text.split_whitespace().map(str::to_owned).collect(),
+        false => words,
+    }
+}
+
 /// A text in lines of at most the given number of columns, as far as single words fit.
 fn wrapped(text: &str, columns: usize) -> String {
     let mut lines = String::new();
     let mut used = 0;
-    for word in text.split_whitespace() {
+    for word in words(text) {
         let length = word.chars().count();
         if used > 0 && used + 1 + length > columns {
             lines.push('\n');
@@ -124,7 +142,7 @@ fn wrapped(text: &str, columns: usize) -> String {
             lines.push(' ');
             used += 1;
         }
-        lines.push_str(word);
+        lines.push_str(&word);
         used += length;
     }
     lines.push('\n');
@@ -208,6 +226,21 @@ pub fn figure_text(metric: &str, estimate: Option<&Estimate>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_between_backquotes_are_not_broken() {
+        let width = TextWidth(Some(30));
+        assert_eq!(
+            width.lines(
+                "nothing was chosen; run `fillrate mine demo.toml -o tasks.jsonl`, then this"
+            ),
+            "nothing was chosen; run\n`fillrate mine demo.toml -o tasks.jsonl`,\nthen this"
+        );
+        assert_eq!(
+            width.lines("a quote ` that nothing closes is a word"),
+            "a quote ` that nothing closes\nis a word"
+        );
+    }
 
     #[test]
     fn wide_tables_are_shown_in_parts_that_fit() {

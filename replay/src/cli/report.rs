@@ -62,12 +62,13 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
     };
     report.write(out)?;
     outln!("{}", out.join("index.html").display());
-    let folder = super::shell_word(out);
-    note!(
-        "fillrate: open it in a browser; to send the report, send the whole folder:\n  \
-         tar -czf {0}.tgz {0}",
-        folder.trim_end_matches('/')
-    );
+    note!("fillrate: open it in a browser; to send the report, send the whole folder:");
+    // A command is never broken. A folder such as `.` gives an archive no name.
+    let name = out
+        .file_name()
+        .map_or_else(|| "report".into(), |name| name.to_string_lossy());
+    let archive = super::shell_word(Path::new(&format!("{name}.tgz")));
+    eprintln!("  tar -czf {archive} {}", super::shell_word(out));
     Ok(Success::Whole)
 }
 
