@@ -427,10 +427,11 @@ impl Run {
         identity: &serde_json::Value,
     ) -> Result<(), StoreError> {
         let known = self.identity()?;
-        let united = united_identity(&known, identity).ok_or_else(|| StoreError::OtherRun {
-            folder: folder.to_owned(),
-            difference: first_difference(&known, identity),
-        })?;
+        let united =
+            united_identity(&known, identity).map_err(|difference| StoreError::OtherRun {
+                folder: folder.to_owned(),
+                difference,
+            })?;
         if united == known {
             return Ok(());
         }
@@ -1051,27 +1052,43 @@ impl Run {
     }
 }
 
-/// The first key in which two objects differ.
-/// Returns the identity of a run of which two starts or two parts have these; `None` if they are of
-/// different runs. In `projects`, the state of a project that could not be prepared is `null`: the
-/// other identity may have any.
-fn united_identity(a: &serde_json::Value, b: &serde_json::Value) -> Option<serde_json::Value> {
+/// Returns the identity of a run of which two starts or two parts have these. In `projects`, the
+/// state of a project that could not be prepared is `null`: the other identity may have any. It may
+/// also lack the project, as runs did before they noted such projects.
+///
+/// # Errors
+/// They are of different runs; the error names the first key in which they differ.
+fn united_identity(
+    a: &serde_json::Value,
+    b: &serde_json::Value,
+) -> Result<serde_json::Value, String> {
     let completed = |identity: &serde_json::Value, by: &serde_json::Value| {
         let mut identity = identity.clone();
         let projects = identity
             .get_mut("projects")
             .and_then(|it| it.as_object_mut());
-        for (name, state) in projects.into_iter().flatten() {
-            if let Some(known) = by["projects"].get(name).filter(|_| state.is_null()) {
-                state.clone_from(known);
+        let others = by["projects"].as_object();
+        if let (Some(projects), Some(others)) = (projects, others) {
+            for (name, known) in others {
+                match projects.get_mut(name) {
+                    Some(state) if state.is_null() => state.clone_from(known),
+                    None if known.is_null() => {
+                        projects.insert(name.clone(), serde_json::Value::Null);
+                    }
+                    _ => {}
+                }
             }
         }
         identity
     };
-    let united = completed(a, b);
-    (united == completed(b, a)).then_some(united)
+    let (united, other) = (completed(a, b), completed(b, a));
+    match united == other {
+        true => Ok(united),
+        false => Err(first_difference(&united, &other)),
+    }
 }
 
+/// Returns the first key in which two objects differ.
 fn first_difference(a: &serde_json::Value, b: &serde_json::Value) -> String {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else {
         return "everything".to_owned();
@@ -1104,6 +1121,21 @@ mod tests {
             trace: None,
             verdict: Verdict::from_outcome(Outcome::Passed),
         }
+    }
+
+    #[test]
+    fn identities_differ_in_more_than_absent_projects() {
+        let run = |projects: serde_json::Value, samples: u32| json!({"projects": projects, "samples": samples});
+        // Runs once lacked the projects that could not be prepared.
+        let united = run(json!({"a": "1", "b": null}), 1);
+        assert_eq!(
+            united_identity(&run(json!({"a": "1"}), 1), &united),
+            Ok(united)
+        );
+        assert_eq!(
+            united_identity(&run(json!({"a": null}), 1), &run(json!({"a": "1"}), 2)),
+            Err("`samples`".to_owned())
+        );
     }
 
     #[test]

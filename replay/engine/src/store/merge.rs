@@ -22,7 +22,7 @@ use super::segment::{Segment, SegmentHeader, SegmentRow, segments_in};
 use super::{
     ADD_ATTEMPT, ADD_AUDIT, ADD_TYPING, Attempt, AuditRecord, DeveloperSettings, FILE_NAME,
     Machine, Partition, ProjectState, ProjectStatus, SCHEMA, StoreError, TABLES, TypingAttempt,
-    first_difference, united_identity,
+    united_identity,
 };
 
 /// The parts of one run, read and checked.
@@ -271,11 +271,11 @@ impl MergedParts {
         segment: &Segment,
         header: SegmentHeader,
     ) -> Result<(), StoreError> {
-        self.identity = united_identity(&self.identity, &header.identity).ok_or_else(|| {
+        let united = united_identity(&self.identity, &header.identity);
+        self.identity = united.map_err(|difference| {
             StoreError::Unmergeable(format!(
-                "the parts are of different runs: {} of {} differs from {}; name the parts of one \
-                 run",
-                first_difference(&self.identity, &header.identity),
+                "the parts are of different runs: {difference} of {} differs from {}; name the \
+                 parts of one run",
                 path.display(),
                 self.segments[0].display(),
             ))
