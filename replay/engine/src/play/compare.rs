@@ -113,7 +113,8 @@ pub fn run(plan: &ComparisonPlan, listener: &dyn Listener) -> Result<ComparisonO
 fn check_latencies(models: &[ModelUnderTest]) -> Result<(), PlayError> {
     match models.iter().find(|model| !model.has_latency()) {
         Some(model) => Err(PlayError::Refused(format!(
-            "--within compares latencies, and {} has none, because its completions are recorded;              leave one of them out",
+            "--within compares latencies, and {} has none, because its completions are recorded; \
+             leave one of them out",
             model.label().unwrap_or(&model.name)
         ))),
         None => Ok(()),
@@ -185,6 +186,8 @@ fn play(
             Ok(true) if has_all => run.set_finished(),
             _ => run.write_segment(),
         };
+        // A run that was finished earlier lacks nothing, whatever could be prepared now.
+        let is_complete = is_complete.and_then(|is_complete| Ok(is_complete || run.is_finished()?));
         match PlayError::first_of(is_complete, written) {
             Ok(is_complete) => runs.push(ReplayedRun {
                 title,
