@@ -19,7 +19,7 @@ use super::runner::{LoadedCode, TestRunResult};
 pub(super) const RUNS: usize = 5;
 
 /// The version of the file in the cache.
-pub(super) const SCHEMA: u32 = 8;
+pub(super) const SCHEMA: u32 = 9;
 
 /// The results of a project's own tests. Further runs can be added while verdicts use it: they only
 /// quarantine tests, and make warm workers available.
