@@ -220,10 +220,11 @@ fn further_parts(project: &Project, source: &Path) -> Result<Vec<String>, Corpus
         let mut inputs = tree::entries(source)?;
         let installed = manager.installed_folders(source, packages);
         let is_installed = |path: &str| {
-            let mut within = installed
-                .iter()
-                .filter_map(|folder| path.strip_prefix(&**folder));
-            within.any(|rest| rest.starts_with('/'))
+            // The top of the repository may be one of them.
+            installed.iter().any(|folder| {
+                let rest = path.strip_prefix(&**folder);
+                folder.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+            })
         };
         inputs.retain(|entry| manager.is_build_input(&entry.path) || is_installed(&entry.path));
         let folder = packages.install.as_deref().unwrap_or_default();
