@@ -36,6 +36,15 @@ const LOCK_FILES: [(&str, &str); 4] = [
 /// [the manual](https://nodejs.org/api/typescript.html#type-stripping).
 const STRIPS_TYPES: &str = "^22.18 || >=23.6";
 
+/// True if the oldest version of Node.js in a range removes types.
+fn strips_types(range: Option<&str>) -> bool {
+    let oldest = range.and_then(NodeRange::parse).and_then(|it| it.oldest());
+    let strips = NodeRange::parse(STRIPS_TYPES);
+    strips
+        .zip(oldest)
+        .is_some_and(|(strips, oldest)| strips.contains(&oldest))
+}
+
 /// Returns the detected project; `None` if most of the repository's sources are in another
 /// language.
 fn detect(
@@ -104,7 +113,7 @@ fn detect(
             let engines = [package, top.as_ref()].into_iter().flatten();
             environment.interpreter = engines.filter_map(Package::node).next();
             let mut origin = "engines of package.json";
-            if tests.strip_types(files) {
+            if tests.strip_types(files) && !strips_types(environment.interpreter.as_deref()) {
                 environment.interpreter = Some(STRIPS_TYPES.to_owned());
                 origin = "its tests import TypeScript without a loader";
             }
@@ -305,6 +314,10 @@ mod tests {
             let found = project(&files);
             assert_eq!(found.environment.interpreter.as_deref(), wanted, "{script}");
         }
+        for (engines, is_enough) in [(">=24", true), (">=22", false), ("20 || 24", false)] {
+            assert_eq!(strips_types(Some(engines)), is_enough, "{engines}");
+        }
+        assert!(!strips_types(None));
     }
 
     #[test]
