@@ -91,7 +91,7 @@ function isAutomatic(): boolean {
   return vscode.workspace.getConfiguration("fillrate").get("automatic", true);
 }
 
-/** How long a message stands in the status bar, in milliseconds. */
+/** Time for which a message is in the status bar, in milliseconds. */
 const SAID_MS = 4000;
 
 /** When a snooze ends, in milliseconds since 1970; in the past if there is none. */

@@ -296,7 +296,7 @@ local function is_served(buf)
   return vim.list_contains(options.filetypes, vim.bo[buf].filetype)
 end
 
---- Why no switch brings completions into a buffer, as a sentence.
+--- Reason why no switch brings completions into a buffer, as a sentence.
 ---
 --- @param buf integer
 --- @return string? # nil if its type is served

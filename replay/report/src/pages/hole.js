@@ -57,7 +57,7 @@
     return unit ? `${number(value * unit.scale, unit.decimals)} ${unit.symbol}` : number(value, 2);
   }
 
-  /** A reason with its code as code, which stands between backticks. @param {string} text @returns {(string|Node)[]} */
+  /** A reason with its code as code, which is between backticks. @param {string} text @returns {(string|Node)[]} */
   function prose(text) {
     return text.split('`').map((part, index) => index % 2 === 1 ? el('code', {}, part) : part);
   }

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plugins_are_left_out_and_told_from_files_of_their_name() {
+    fn plugins_are_left_out_and_their_ids_differ_from_file_names() {
         for (name, argument) in [
             ("plugin://old", "-pno:old"),
             ("plugin old.py", "--ignore=plugin old.py"),

@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
  * The classes that hold these constants are loaded anew for each test, and share the arrays.
  */
 public final class Lines {
-    /** Fields of one class; their initialisation must fit into 64 kB, at 10 bytes each. */
+    /** Fields of one class; their initialisation must fit into 64 kB, at 12 bytes each. */
     private static final int FIELDS = 1000;
 
     private static final Map<Integer, boolean[]> ALL = new TreeMap<>();
