@@ -971,7 +971,7 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
         let literal = language.is_string(node) || language.is_comment(node);
         literal && node.start_byte() >= site.prefix.len() && node.end_byte() > at
     };
-    if header_end(written, root, site).is_some() || has_error_from(root, &(site.prefix.len()..at)) {
+    if follows_header(written, root, site) || has_error_from(root, &(site.prefix.len()..at)) {
         return false;
     }
     let mut node = token;
@@ -998,37 +998,35 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
 /// True if a completion ends its line with a header whose block neither follows nor begins on the
 /// line: the parser accepts an empty block. `root` is that of the file with the completion.
 pub(super) fn leaves_header(text: &str, root: Node<'_>, site: &SyntaxSite<'_>) -> bool {
+    let ink = text.trim_end();
     let Some(language) = site.language.filter(|it| it.indented_blocks) else {
         return false;
     };
     let rest = first_line(site.suffix).trim();
-    // A comment after the cursor is no block.
-    let ends_line = rest.is_empty() || rest.starts_with(language.line_comment);
-    // Most texts end with neither, and need no look at the syntax.
-    let last = last_line(text.trim_end()).trim_start();
-    let may_leave = last.ends_with(':') || last.contains(language.line_comment);
-    let header = header_end(text, root, site).filter(|_| ends_line && may_leave);
-    header.is_some_and(|end| {
-        let own = indentation(&ending_line(&text[..end], site));
-        indentation_below(site).is_none_or(|below| below <= own)
-    })
+    // Few texts end like this, so that most need no look at the syntax. A comment after the cursor
+    // is no block.
+    ink.ends_with(':')
+        && (rest.is_empty() || rest.starts_with(language.line_comment))
+        && follows_header(ink, root, site)
+        && indentation_below(site).is_none_or(|below| below <= indentation(&ending_line(ink, site)))
 }
 
-/// Returns the end of the header with which a completion ends, without its block; a comment is no
-/// block.
-fn header_end(text: &str, root: Node<'_>, site: &SyntaxSite<'_>) -> Option<usize> {
+/// True if a completion ends with a header without its block; a comment is no block.
+fn follows_header(text: &str, root: Node<'_>, site: &SyntaxSite<'_>) -> bool {
     let cursor = site.prefix.len();
     let mut end = text.trim_end().len();
     while end > 0 {
         let at = cursor + end;
-        let token = root.descendant_for_byte_range(at - 1, at)?;
+        let Some(token) = root.descendant_for_byte_range(at - 1, at) else {
+            return false;
+        };
         if !site.language.is_some_and(|it| it.is_comment(token)) {
-            return (token.kind() == ":").then_some(end);
+            return token.kind() == ":";
         }
         let before = token.start_byte().saturating_sub(cursor);
         end = text[..before].trim_end().len();
     }
-    None
+    false
 }
 
 /// True if a syntax error begins in a range of bytes.
