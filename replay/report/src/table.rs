@@ -1,6 +1,7 @@
 //! Tables of text for people.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use fillrate_metrics::{Estimate, Metric};
@@ -30,32 +31,24 @@ impl TextWidth {
 
     /// The width of the terminal that standard output is; `COLUMNS` in the environment goes before.
     pub fn of_output() -> Self {
-        let terminal = || {
-            let output = std::io::stdout();
-            let size = output
-                .is_terminal()
-                .then(|| terminal_size::terminal_size_of(output));
-            size.flatten().map(|(width, _)| usize::from(width.0))
-        };
-        Self::known(terminal)
+        Self::of(std::io::stdout())
     }
 
     /// The width of the terminal that standard error is; `COLUMNS` in the environment goes before.
     pub fn of_messages() -> Self {
+        Self::of(std::io::stderr())
+    }
+
+    /// The width that `COLUMNS` in the environment says, or else that of an output's terminal.
+    fn of(output: impl IsTerminal + AsFd) -> Self {
+        let set = std::env::var("COLUMNS").ok();
+        let asked = set.and_then(|columns| columns.parse().ok());
         let terminal = || {
-            let output = std::io::stderr();
             let size = output
                 .is_terminal()
                 .then(|| terminal_size::terminal_size_of(output));
             size.flatten().map(|(width, _)| usize::from(width.0))
         };
-        Self::known(terminal)
-    }
-
-    /// The width that `COLUMNS` in the environment says, or else that of a terminal.
-    fn known(terminal: impl FnOnce() -> Option<usize>) -> Self {
-        let set = std::env::var("COLUMNS").ok();
-        let asked = set.and_then(|columns| columns.parse().ok());
         // A terminal may report a width of 0, which means that it is unknown.
         Self(asked.or_else(terminal).filter(|width| *width > 0))
     }
