@@ -224,7 +224,7 @@ impl ModelComparison {
             }
         }
         let mut table = TextTable::new(header);
-        let shares = |index: usize| -> Vec<String> {
+        let shares = |index: usize| {
             let shares = timed.iter().flat_map(|model| {
                 let point = &model.curve[index];
                 let first_text = model
@@ -232,26 +232,18 @@ impl ModelComparison {
                     .then(|| share_text(point.first_text.as_ref()));
                 [Some(share_text(point.whole.as_ref())), first_text]
             });
-            shares.flatten().collect()
+            shares.flatten().collect::<Vec<String>>()
         };
+        let times = WAITING_TIMES.iter().map(|time| time_text(*time));
+        let rows: Vec<(String, Vec<String>)> = times.zip((0..).map(shares)).collect();
         // A time at which nothing changes says no more than the one before it.
-        let mut index = 0;
-        while index < WAITING_TIMES.len() {
-            let values = shares(index);
-            let same =
-                (index + 1..WAITING_TIMES.len()).take_while(|later| shares(*later) == values);
-            let last = index + same.count();
-            let name = match last == index {
-                true => time_text(WAITING_TIMES[index]),
-                false => format!(
-                    "{} to {}",
-                    time_text(WAITING_TIMES[index]),
-                    time_text(WAITING_TIMES[last])
-                ),
+        for same in rows.chunk_by(|(_, one), (_, other)| one == other) {
+            let (first, values) = &same[0];
+            let name = match same {
+                [.., (last, _)] if same.len() > 1 => format!("{first} to {last}"),
+                _ => first.clone(),
             };
-            let cells = std::iter::once(name).chain(values);
-            table.add_row(cells.map(right));
-            index = last + 1;
+            table.add_row([&name].into_iter().chain(values).cloned().map(right));
         }
         Some(table)
     }
