@@ -729,11 +729,16 @@ fn a_hundred_thousand_attempts_stay_responsive() {
     assert_eq!(seen["fewer"]["cells"], 12);
     assert!(!seen["fewer"]["heads"].to_string().contains("chars"));
     assert_eq!(seen["fewer"]["address"], "#without=chars");
-    // On a telephone, a name loses its folders and keeps file and line.
+    // Where there is little room, a name loses its middle and keeps the line.
     let cut = &seen["cut"];
     assert_eq!(cut["inside"], true, "{cut}");
-    assert_eq!(cut["text"], "module_0000.py:2");
-    assert!(says("firstHole").ends_with("module_0000.py:2"));
+    assert!(cut["shown"].as_u64() < cut["start"].as_u64(), "{cut}");
+    assert_eq!(cut["text"], seen["firstHole"]);
+    // On a telephone, it loses its folders.
+    let telephone = &seen["telephone"];
+    assert_eq!(telephone["inside"], true, "{telephone}");
+    assert_eq!(telephone["text"], "module_0000.py:2");
+    assert_eq!(telephone["all"], cut["all"]);
     let sorted: Vec<f64> = serde_json::from_value(seen["sorted"].clone()).unwrap();
     assert!(
         sorted.is_sorted_by(|a, b| a >= b) && sorted.len() > 10,

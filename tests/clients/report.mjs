@@ -292,17 +292,20 @@ async function attempts() {
   const fewer = { heads: await heads(), address: await page.evaluate(() => location.hash), cells: await page.locator('table.long tbody tr[id]').first().locator('td').count() };
   await page.getByLabel('chars', { exact: true }).check();
   await page.locator('#columns summary').click();
-  await page.setViewportSize({ width: 700, height: 900 });
-  // The table is laid out anew when the width changes.
-  await page.waitForFunction(() => getComputedStyle(document.querySelector('table.long tbody .start')).display === 'none');
-  await page.waitForFunction(() => document.querySelector('table.long thead th').getBoundingClientRect().width < 200);
-  const cut = await page.evaluate(() => {
+  const middle = () => page.evaluate(() => {
     const link = document.querySelector('table.long tbody a');
     const cell = link.closest('td').getBoundingClientRect();
     const end = document.createRange();
     end.selectNodeContents(link.querySelector('.middle').lastChild);
-    return { text: link.innerText, inside: end.getBoundingClientRect().right <= cell.right };
+    return { text: link.innerText, all: link.textContent, start: link.querySelector('.start').scrollWidth, shown: link.querySelector('.start').clientWidth, inside: end.getBoundingClientRect().right <= cell.right };
   });
+  await page.setViewportSize({ width: 760, height: 900 });
+  const cut = await middle();
+  await page.setViewportSize({ width: 700, height: 900 });
+  // The table is laid out anew when the width changes.
+  await page.waitForFunction(() => getComputedStyle(document.querySelector('table.long tbody .start')).display === 'none');
+  await page.waitForFunction(() => document.querySelector('table.long thead th').getBoundingClientRect().width < 200);
+  const telephone = await middle();
   await page.setViewportSize({ width: 1400, height: 900 });
 
   const before = Date.now();
@@ -323,7 +326,7 @@ async function attempts() {
   await page.waitForFunction(() => location.pathname.endsWith('hole.html') && performance.getEntriesByName('first-view').length > 0);
   const opened = await page.locator('h1').innerText();
   const openAttempts = await page.locator('details.attempt[open]').count();
-  return { firstView, untilSeen, rowsAtFirst, allRead, everything, rowCount, firstHole, passed, outcomes, searched, bookmark, cleared, needle, short, nothing, fewer, cut, sorting, sorted, last, atEnd, second, address, opened, openAttempts };
+  return { firstView, untilSeen, rowsAtFirst, allRead, everything, rowCount, firstHole, passed, outcomes, searched, bookmark, cleared, needle, short, nothing, fewer, cut, telephone, sorting, sorted, last, atEnd, second, address, opened, openAttempts };
 }
 
 /** Looks at a file with its holes marked, as all runs and as one have them. */

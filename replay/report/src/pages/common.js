@@ -132,7 +132,9 @@ const fillrate = (() => {
   /** A name that loses its middle where there is no room: its end, such as a line, tells most. @param {string} name */
   function middle(name) {
     const end = name.slice(Math.max(name.lastIndexOf('/') + 1, name.length - 32));
-    return el('span', { class: 'middle' }, el('span', { class: 'start' }, name.slice(0, name.length - end.length)), el('span', { class: 'end' }, end));
+    const start = el('span', { class: 'start' }, name.slice(0, name.length - end.length));
+    start.style.maxWidth = `calc(100% - ${end.length}ch)`;
+    return el('span', { class: 'middle' }, start, end);
   }
 
   /** A piece of source in the colour of its syntax. @param {[string, string]} piece class and text @returns {string|Node} */
