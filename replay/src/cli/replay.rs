@@ -288,12 +288,10 @@ fn compare_with_bounds(
              in the holes, the most that is possible."
         )
     );
+    // These are to be pasted whole, whatever the width.
+    outln!("\nnext:\n  fillrate show {folder} [HOLE]\n  fillrate report {folder} -o pages");
     sayln!(
-        "\n\
-         next:\n  \
-         fillrate show {folder} [HOLE]\n  \
-         fillrate report {folder} -o pages\n  \
-         fillrate replay PATH                     your own repository: a folder or an address\n  \
+        "  fillrate replay PATH                     your own repository: a folder or an address\n  \
          fillrate replay … --model fillrate.toml  your own model (README.md)"
     );
     Ok(())
