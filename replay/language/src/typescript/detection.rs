@@ -113,7 +113,8 @@ fn detect(
             let engines = [package, top.as_ref()].into_iter().flatten();
             environment.interpreter = engines.filter_map(Package::node).next();
             let mut origin = "engines of package.json";
-            if tests.strip_types(files) && !strips_types(environment.interpreter.as_deref()) {
+            if tests.need_types_stripped(files) && !strips_types(environment.interpreter.as_deref())
+            {
                 environment.interpreter = Some(STRIPS_TYPES.to_owned());
                 origin = "its tests import TypeScript without a loader";
             }

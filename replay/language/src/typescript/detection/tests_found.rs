@@ -296,7 +296,7 @@ impl ScriptTests {
 
     /// True if node itself removes the types of what the tests load: they import TypeScript by its
     /// name, and no option brings a loader.
-    pub(super) fn strip_types(&self, files: &RepositoryFiles) -> bool {
+    pub(super) fn need_types_stripped(&self, files: &RepositoryFiles) -> bool {
         const LOADERS: [&str; 5] = [
             "--import",
             "--require",
