@@ -496,7 +496,7 @@ fn find_targets<'a>(
         let Some((root, example)) = find_example(project, hole, &file.contents) else {
             without_example.push(format!(
                 "{}: no file of its project's tests can be read as an example, so it is left out; \
-                 name the folder of its pytest settings in `args` of the manifest",
+                 with pytest, name the folder of its settings in `args` of the manifest",
                 hole.id
             ));
             continue;
