@@ -459,6 +459,25 @@ fn models_and_projects_that_can_not_write_tests_are_refused() {
     assert!(chat.requests.lock().unwrap().is_empty());
 }
 
+fn coverage_arguments<'a>(
+    tasks: &'a str,
+    corpus: &'a str,
+    model: &'a str,
+    out: &'a str,
+) -> [&'a str; 9] {
+    [
+        "augment",
+        tasks,
+        "--corpus",
+        corpus,
+        "--model",
+        model,
+        "-o",
+        out,
+        "--coverage",
+    ]
+}
+
 #[test]
 fn only_tests_that_pass_and_run_new_lines_are_kept_for_coverage() {
     if !has_tools(&["python3"]) {
@@ -483,19 +502,7 @@ fn only_tests_that_pass_and_run_new_lines_are_kept_for_coverage() {
         vec![code("def test_member():\n    assert price(1, True) == 2\n")],
     ]);
     let model = text(&dir.write("model.toml", &chat.settings("openai-chat")));
-    let augment = |out: &str| {
-        dir.fillrate(&[
-            "augment",
-            &tasks,
-            "--corpus",
-            &corpus,
-            "--model",
-            &model,
-            "-o",
-            out,
-            "--coverage",
-        ])
-    };
+    let augment = |out: &str| dir.fillrate(&coverage_arguments(&tasks, &corpus, &model, out));
     let finished = augment("kept").exits_with(0);
     let records = fs::read_to_string(dir.path("kept/provenance.jsonl")).unwrap();
     let records: Vec<Value> = records
@@ -565,17 +572,7 @@ fn hole_without_example_is_left_out_and_named() {
     let code = format!("```python\nfrom shop import price\n\n\n{test}```\n");
     let chat = Chat::new(vec![vec![code]]);
     let model = text(&dir.write("model.toml", &chat.settings("openai-chat")));
-    let arguments = [
-        "augment",
-        &tasks,
-        "--corpus",
-        &corpus,
-        "--model",
-        &model,
-        "-o",
-        "kept",
-        "--coverage",
-    ];
+    let arguments = coverage_arguments(&tasks, &corpus, &model, "kept");
     let finished = dir.fillrate(&arguments).exits_with(3);
     let named = format!("{}: no file of its project's tests can be read", hole.id);
     assert!(finished.err.contains(&named), "{finished:#?}");

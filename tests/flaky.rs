@@ -7,7 +7,7 @@ use std::process::Command;
 use fillrate_language::task::{Hole, HoleKind};
 use serde_json::{Value, json};
 
-use crate::support::play::{self, TestDir, attempts, has_tools, kitchen, text};
+use crate::support::play::{self, FinishedCommand, TestDir, attempts, has_tools, kitchen, text};
 
 const MODULE: &str = "def following(a):\n    return a + 1\n";
 
@@ -338,6 +338,26 @@ fn tests_that_prove_flaky_after_the_first_runs_decide_over_no_hole() {
     }
 }
 
+/// Replays completions of a hole; the outcomes of their verdicts, in the same order.
+fn judged(
+    dir: &TestDir,
+    corpus: &str,
+    hole: &Hole,
+    completions: &[&str],
+) -> (FinishedCommand, Vec<String>) {
+    let model = json!({"hole": hole.id, "completions": completions});
+    dir.write("tasks.jsonl", &serde_json::to_string(hole).unwrap());
+    dir.write("recorded.jsonl", &model.to_string());
+    let samples = completions.len().to_string();
+    let holes = ["--tasks", "tasks.jsonl", "--model", "recorded.jsonl"];
+    let more = ["--samples", &samples, "--out", "run"];
+    let finished = dir.fillrate(&[&["replay", corpus], &holes[..], &more].concat());
+    let mut attempts: Vec<Value> = attempts(&dir.path("run")).into_values().collect();
+    attempts.sort_by_key(|attempt| attempt["sample"].as_u64());
+    let outcome = |attempt: Value| attempt["verdict"]["outcome"].as_str().unwrap().to_owned();
+    (finished, attempts.into_iter().map(outcome).collect())
+}
+
 #[test]
 fn nothing_passes_by_tests_that_do_not_run_the_hole() {
     if !has_tools(&["python3"]) {
@@ -347,31 +367,14 @@ fn nothing_passes_by_tests_that_do_not_run_the_hole() {
     let range = start..start + "lone = a + 1".len();
     let hole = Hole::new("coin", "python", "m.py", HoleKind::Line, range, SLOW_MODULE);
     // The reference leaves the figures as well: what a model writes does not choose.
-    let wrong = json!({"hole": hole.id, "completions": ["lone = a + 2", "lone = a + 1"]});
+    let completions = ["lone = a + 2", "lone = a + 1"];
     let added = "def test_added():\n    assert m.added(1) == 4\n";
     // The test that runs the hole proves flaky; a stable one runs other lines, or there is none.
     for tests in [SLOW_TESTS, &SLOW_TESTS.replace(added, "")] {
         let dir = TestDir::new();
         let corpus = slow(&dir, tests);
-        dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
-        dir.write("wrong.jsonl", &wrong.to_string());
-        dir.fillrate(&[
-            "replay",
-            &corpus,
-            "--tasks",
-            "tasks.jsonl",
-            "--model",
-            "wrong.jsonl",
-            "--samples",
-            "2",
-            "--out",
-            "run",
-        ]);
-        let attempts = attempts(&dir.path("run"));
-        assert_eq!(attempts.len(), 2);
-        for attempt in attempts.values() {
-            assert_eq!(attempt["verdict"]["outcome"], "flaky", "{attempt:#}");
-        }
+        let (_, outcomes) = judged(&dir, &corpus, &hole, &completions);
+        assert_eq!(outcomes, ["flaky", "flaky"]);
     }
 }
 
@@ -431,23 +434,7 @@ fn completions_do_not_choose_to_be_left_out() {
         .reference
         .replace("a - 1", "a - 2")
         .replace("a + 1", "a + 2");
-    let completions = json!({"hole": hole.id, "completions": [other, both]});
-    dir.write("tasks.jsonl", &serde_json::to_string(&hole).unwrap());
-    dir.write("wrong.jsonl", &completions.to_string());
-    dir.fillrate(&[
-        "replay",
-        &corpus,
-        "--tasks",
-        "tasks.jsonl",
-        "--model",
-        "wrong.jsonl",
-        "--samples",
-        "2",
-        "--out",
-        "run",
-    ])
-    .exits_with(0);
-    for attempt in attempts(&dir.path("run")).values() {
-        assert_ne!(attempt["verdict"]["outcome"], "flaky", "{attempt:#}");
-    }
+    let (finished, outcomes) = judged(&dir, &corpus, &hole, &[&other, &both]);
+    finished.exits_with(0);
+    assert_eq!(outcomes, ["passed", "failed"]);
 }
