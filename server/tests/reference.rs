@@ -2,7 +2,7 @@
 
 use fillrate_server::cleanup;
 use fillrate_server::completion::{GateFeature, GateSignals, TrialAssignment};
-use fillrate_server::configuration::{BUDGET_MS, Configuration, Profile, TrialUnit};
+use fillrate_server::configuration::{BUDGET_MS, Configuration, Profile, SWITCHED_OFF, TrialUnit};
 use fillrate_server::context::{EarlierAttempt, GivenContext};
 use fillrate_server::model::{Protocol, TokenPrice};
 use fillrate_server::prompt::{FAMILIES, RepositoryTemplate, TemplateOrder};
@@ -38,6 +38,28 @@ fn names(page: &'static str) -> Vec<&'static str> {
 fn section(page: &'static str, heading: &str) -> &'static str {
     let from = page.find(heading).expect("the page has the heading");
     &page[from..]
+}
+
+#[test]
+fn vscode_switches_the_prose_that_the_server_leaves_out() {
+    let settings = include_str!("../../editors/vscode/src/settings.ts");
+    let (_, list) = settings
+        .split_once("const PROSE = new Set(")
+        .expect("the extension has a list of prose");
+    let (list, _) = list.split_once(".split(").expect("the list is one text");
+    // The text is in several quoted parts.
+    let words = list.split('"').skip(1).step_by(2);
+    let words: Vec<&str> = words.flat_map(str::split_whitespace).collect();
+    for (name, _) in SWITCHED_OFF {
+        assert!(words.contains(name), "{name} in {words:?}");
+    }
+    for word in words {
+        let mut known = SWITCHED_OFF.iter();
+        assert!(
+            known.any(|(name, others)| *name == word || others.contains(&word)),
+            "{word}"
+        );
+    }
 }
 
 #[test]
