@@ -318,7 +318,7 @@ const IDIOMS: &[Idiom] = &[
         fixture: "value = data[$0]\n",
         answer: "\"coins\"][0][\"value\"]\n",
         finish: Finish::Stop,
-        right: &["\"coins\""],
+        right: &["\"coins\"][0][\"value\""],
     },
     Idiom {
         name: "key in quotes closed",
@@ -326,7 +326,7 @@ const IDIOMS: &[Idiom] = &[
         fixture: "value = data[\"$0\"]\n",
         answer: "coins\"][\"value\"]\nprint(value)",
         finish: Finish::Stop,
-        right: &["coins"],
+        right: &["coins\"][\"value"],
     },
     Idiom {
         name: "test with asserts and suffix",

@@ -2,7 +2,7 @@
 
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
-use super::written::{closes_before_rest, opens_brackets, rest_ends_lines};
+use super::written::{closes_before_rest, ends_statement_alone, opens_brackets, rest_ends_lines};
 use super::{Change, alphanumerics, first_line, last_line};
 
 /// Number of lines of the suffix that a streaming model repeats before it is stopped.
@@ -170,14 +170,42 @@ pub(super) fn completes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
         || end_before_rest(text, site).is_some()
 }
 
-/// Returns the end of a completion that does not fit before the rest of its line because it closes
-/// what the rest closes.
+/// Returns the end of a completion that closes what the rest of its line closes: before that
+/// closing bracket or quote, or further on if it [opens another](end_beyond_closer) for the rest.
 fn end_before_closer(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let end = closes_before_rest(text, site)?;
     let rest = first_line(site.suffix);
+    let end_beyond = || end_beyond_closer(text, end, site);
     let repeats = text[end..].starts_with(rest.trim());
     let is_needless = !text[..end].trim().is_empty() && (repeats || !fits(text, site));
-    is_needless.then(|| before_blanks(&text[..end], rest))
+    is_needless.then(|| end_beyond().unwrap_or_else(|| before_blanks(&text[..end], rest)))
+}
+
+/// Returns the end of a completion that goes on after `end`, where it closes the bracket or quote
+/// around the cursor, and opens another of this kind on the same line: the rest of the cursor's line
+/// then closes that one, as in `expect(sum).toBe(3)` with only `)` after the cursor.
+fn end_beyond_closer(text: &str, end: usize, site: &SyntaxSite<'_>) -> Option<usize> {
+    let rest = first_line(site.suffix).trim();
+    let opener = match rest.chars().next()? {
+        ')' => '(',
+        ']' => '[',
+        '}' => '{',
+        quote @ ('"' | '\'' | '`') => quote,
+        _ => return None,
+    };
+    let line = first_line(&text[end..]).trim_end();
+    let own = line.strip_suffix(rest).or_else(|| {
+        let statement = line.trim_end_matches([';', ',']);
+        statement.strip_suffix(rest)
+    });
+    let beyond = end + own.unwrap_or(line).len();
+    let reopens = text[end..beyond].chars().skip(1).any(|c| c == opener);
+    let is_right = || {
+        let kept = &text[..beyond];
+        let is_whole = |text: &str| ends_statement_alone(text, site);
+        fits(kept, site) || !is_whole(kept) && is_whole(&[kept, rest].concat())
+    };
+    (reopens && is_right()).then_some(beyond)
 }
 
 /// Returns the end of a completion that does not fit because it repeats the whole rest of its line.

@@ -195,6 +195,75 @@ fn auto_closed_pairs_are_not_closed_twice() {
     }
 }
 
+/// The bracket or quote that the editor closed closes the last one of the completion.
+#[test]
+fn completions_go_on_after_a_bracket_that_the_editor_closed() {
+    for (id, fixture, completion, text) in [
+        ("python", "x = f($0)\n", "a).g(b)\ny = 2\n", "a).g(b"),
+        ("python", "x = f($0)\n", "a) + g(b)", "a) + g(b"),
+        ("python", "print(len($0))\n", "a) + len(b))\n", "a) + len(b"),
+        ("python", "x = a[$0]\n", "0][1]\n", "0][1"),
+        ("python", "x = f(\"$0\")\n", "a\", \"b\")\n", "a\", \"b"),
+        (
+            "python",
+            "if f($0):\n",
+            "a) and g(b):\n    return a\n",
+            "a) and g(b",
+        ),
+        (
+            "go",
+            "func f() {\n\tx := g($0)\n}\n",
+            "a).h(b)\n\treturn x\n",
+            "a).h(b",
+        ),
+        (
+            "typescript",
+            "expect($0)\n",
+            "sum).toBe(3);\nexpect(b)",
+            "sum).toBe(3",
+        ),
+        (
+            "typescript",
+            "expect($0);\n",
+            "sum).toBe(3);\nexpect(b)",
+            "sum).toBe(3",
+        ),
+        // The blocks around are not closed yet.
+        (
+            "typescript",
+            "function f() {\n  if (a) {\n    g('$0')\n",
+            "b', 'c');\n",
+            "b', 'c",
+        ),
+        (
+            "java",
+            "class C {\n  void f() {\n    g($0)\n",
+            "a).h(b);\n",
+            "a).h(b",
+        ),
+        (
+            "python",
+            "def f():\n    if a:\n        g($0)\n",
+            "a).h(b)\n",
+            "a).h(b",
+        ),
+        // A model that knows the suffix stops before it.
+        ("typescript", "expect($0)\n", "sum).toBe(3", "sum).toBe(3"),
+        (
+            "typescript",
+            "f($0)\n",
+            "a).then(() => {\n  b();\n});\n",
+            "a",
+        ),
+        // What follows has no bracket for the rest to close, or is a comment.
+        ("python", "x = f($0)\n", "a) + b\n", "a"),
+        ("python", "x = f($0)\n", "a)  # g(b)\n", "a"),
+        ("javascript", "g({$0})\n", "a}, {b});\n", "a}, {b"),
+    ] {
+        assert_eq!(check(id, fixture, completion).0, text, "{id}: {fixture}");
+    }
+}
+
 /// A completion within a line may continue if its first line alone is not correct there.
 #[test]
 fn lines_that_fit_before_the_rest_of_a_line_are_kept() {

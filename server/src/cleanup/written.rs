@@ -735,13 +735,7 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     if !goes_on && (in_string || !first_line(site.suffix).trim().is_empty()) {
         return false;
     }
-    let end = site.prefix.len() + ink.len();
-    let line = end - last_line(ink).len();
-    let wrong = |separator: &str| {
-        let closed = format!("{ink}{separator}\n{}", closers(&open, text, site));
-        let parsed = site.written_with(&closed);
-        parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &(line..end + 1)))
-    };
+    let wrong = |separator: &str| is_wrong_alone(ink, separator, &open, site);
     // In a single line, a missing semicolon proves nothing, and a line that no text completes is
     // the model's error: it is not hidden.
     let is_unfinished = || {
@@ -750,6 +744,26 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
             .any(|continuation| !wrong(continuation))
     };
     wrong("") && (goes_on || wrong(";") && is_unfinished())
+}
+
+/// True if a completion closes its own brackets, and ends a statement where nothing follows but what
+/// closes those of the prefix.
+pub(super) fn ends_statement_alone(text: &str, site: &SyntaxSite<'_>) -> bool {
+    Course::of(text, site).is_some_and(|course| {
+        let (open, own) = course.open_at(usize::MAX);
+        let is_right = |separator: &&str| !is_wrong_alone(text, separator, &open, site);
+        own == 0 && ["", ";"].iter().any(is_right)
+    })
+}
+
+/// True if a syntax error touches the last line of a completion where nothing follows but a
+/// separator and what closes the `open` brackets.
+fn is_wrong_alone(ink: &str, separator: &str, open: &[Bracket], site: &SyntaxSite<'_>) -> bool {
+    let end = site.prefix.len() + ink.len();
+    let line = end - last_line(ink).len();
+    let closed = format!("{ink}{separator}\n{}", closers(open, ink, site));
+    let parsed = site.written_with(&closed);
+    parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &(line..end + 1)))
 }
 
 /// Texts of which one lets the lines after the cursor continue a completion: the opening bracket
