@@ -15,6 +15,8 @@ pub struct Metric {
     /// The name with its variant, e.g. `es/cceval-difflib`. In a family, `@k` and `@ms` are
     /// placeholders for any number.
     pub name: &'static str,
+    /// The name in plain words, for readers of reports. In a family, `#` stands for the number.
+    title: &'static str,
     /// The unit of its values.
     pub unit: Unit,
     /// Samples that an estimate's n counts.
@@ -32,6 +34,12 @@ impl Metric {
     /// If no metric has the name: figures are named by the constants of this table.
     pub fn of_figure(name: &str) -> Self {
         Self::find(name).unwrap_or_else(|| panic!("`{name}` is not in the table of metrics"))
+    }
+
+    /// Returns the name in plain words of this metric or, in a family, of the member with this name.
+    pub fn title_of(&self, name: &str) -> String {
+        let number = name.split_once('@').map_or("", |(_, number)| number);
+        self.title.replace('#', number)
     }
 
     /// Returns the metric of this name: one of [`METRICS`], a member of a family such as
@@ -240,6 +248,7 @@ impl FigureText {
 
 const fn metric(
     name: &'static str,
+    title: &'static str,
     unit: Unit,
     denominator: &'static str,
     higher_is_better: bool,
@@ -247,6 +256,7 @@ const fn metric(
 ) -> Metric {
     Metric {
         name,
+        title,
         unit,
         denominator,
         higher_is_better,
@@ -257,6 +267,7 @@ const fn metric(
 /// The probability that a completion makes all tests pass.
 pub const PASS_AT_1: Metric = metric(
     "pass@1",
+    "pass@1",
     Unit::Fraction,
     "holes",
     true,
@@ -266,6 +277,7 @@ pub const PASS_AT_1: Metric = metric(
 /// The family of [`pass_at_k`](crate::pass_at_k).
 pub const PASS_AT_K: Metric = metric(
     "pass@k",
+    "pass@#",
     Unit::Fraction,
     "holes with as many verdicts",
     true,
@@ -275,6 +287,7 @@ pub const PASS_AT_K: Metric = metric(
 /// The family of [`pass_within`](crate::pass_within).
 pub const PASS_WITHIN: Metric = metric(
     "pass-within@ms",
+    "passed within # ms",
     Unit::Fraction,
     "holes",
     true,
@@ -285,6 +298,7 @@ pub const PASS_WITHIN: Metric = metric(
 /// hardly distinguish right from wrong.
 pub const WEIGHTED_PASS: Metric = metric(
     "pass@1/mutation-weighted",
+    "pass@1, weighted by mutation score",
     Unit::Fraction,
     "the holes that have one",
     true,
@@ -295,6 +309,7 @@ pub const WEIGHTED_PASS: Metric = metric(
 /// accepts. Simulated.
 pub const ORACLE_ACCEPTANCE: Metric = metric(
     "acceptance/oracle-prefix",
+    "accepted by a simulated developer",
     Unit::ZeroOrOne,
     "completions offered",
     true,
@@ -305,6 +320,7 @@ pub const ORACLE_ACCEPTANCE: Metric = metric(
 /// [`dependency_invocation_rate`](crate::dependency_invocation_rate) of the repository's names.
 pub const INVOCATION: Metric = metric(
     "DIR/repository",
+    "repository names used",
     Unit::Fraction,
     "attempts at holes with such names",
     true,
@@ -314,6 +330,7 @@ pub const INVOCATION: Metric = metric(
 /// [`dependency_invocation_rate`](crate::dependency_invocation_rate) as RepoExec's script counts.
 pub const SCRIPT_INVOCATION: Metric = metric(
     "DIR/repoexec",
+    "repository names used (RepoExec)",
     Unit::Fraction,
     "attempts at holes with such names",
     true,
@@ -324,6 +341,7 @@ pub const SCRIPT_INVOCATION: Metric = metric(
 /// The share of completions that add no type error, by TypeScript's checker.
 pub const TYPE_CHECK: Metric = metric(
     "type_check/tsc",
+    "no new type error",
     Unit::ZeroOrOne,
     "the attempts it was asked about",
     true,
@@ -334,6 +352,7 @@ pub const TYPE_CHECK: Metric = metric(
 /// <https://doi.org/10.1145/3520312.3534864>).
 pub const ACCEPTANCE_SHOWN: Metric = metric(
     "acceptance/shown",
+    "accepted, of shown",
     Unit::ZeroOrOne,
     "completions shown",
     true,
@@ -344,6 +363,7 @@ pub const ACCEPTANCE_SHOWN: Metric = metric(
 /// were accepted.
 pub const ACCEPTANCE_READ: Metric = metric(
     "acceptance/read",
+    "accepted, of read",
     Unit::ZeroOrOne,
     "completions shown so long or accepted",
     true,
@@ -353,6 +373,7 @@ pub const ACCEPTANCE_READ: Metric = metric(
 /// [`ACCEPTANCE_READ`], weighted by characters.
 pub const ACCEPTANCE_CHARACTERS: Metric = metric(
     "acceptance/chars",
+    "accepted characters, of read",
     Unit::Fraction,
     "completions shown so long or accepted",
     true,
@@ -362,6 +383,7 @@ pub const ACCEPTANCE_CHARACTERS: Metric = metric(
 /// The share of pairs in which a model's completion was chosen.
 pub const ACCEPTANCE_PAIRS: Metric = metric(
     "acceptance/pairs",
+    "chosen, of pairs",
     Unit::ZeroOrOne,
     "pairs shown",
     true,
@@ -371,6 +393,7 @@ pub const ACCEPTANCE_PAIRS: Metric = metric(
 /// Accepted characters, of all that entered a file.
 pub const COMPLETED_CODE: Metric = metric(
     "completed-code",
+    "completed code",
     Unit::Fraction,
     "holes or files",
     true,
@@ -380,6 +403,7 @@ pub const COMPLETED_CODE: Metric = metric(
 /// 1 − keys / characters of the reference, over all holes.
 pub const KEYSTROKES_SAVED: Metric = metric(
     "keystrokes-saved",
+    "keystrokes saved",
     Unit::Saving,
     "holes",
     true,
@@ -389,6 +413,7 @@ pub const KEYSTROKES_SAVED: Metric = metric(
 /// The share of accepted completions that pass the tests in place of the rest of the hole.
 pub const PASS_GIVEN_ACCEPTED: Metric = metric(
     "P(pass|accepted)",
+    "passed, of accepted",
     Unit::ZeroOrOne,
     "completions accepted and judged",
     true,
@@ -398,6 +423,7 @@ pub const PASS_GIVEN_ACCEPTED: Metric = metric(
 /// The share of completions shown at an empty hole that pass which were accepted.
 pub const ACCEPTED_GIVEN_PASS: Metric = metric(
     "P(accepted|pass)",
+    "accepted, of passing",
     Unit::ZeroOrOne,
     "completions shown at an empty hole that pass",
     true,
@@ -407,6 +433,7 @@ pub const ACCEPTED_GIVEN_PASS: Metric = metric(
 /// The share of accepted completions that fail the tests.
 pub const WASTED_ACCEPT: Metric = metric(
     "wasted-accept",
+    "failed, of accepted",
     Unit::ZeroOrOne,
     "completions accepted and judged",
     false,
@@ -416,6 +443,7 @@ pub const WASTED_ACCEPT: Metric = metric(
 /// The share of accepted completions of which something was removed again.
 pub const REPAIRED: Metric = metric(
     "repaired",
+    "partly removed, of accepted",
     Unit::ZeroOrOne,
     "completions accepted",
     false,
@@ -425,6 +453,7 @@ pub const REPAIRED: Metric = metric(
 /// The share of requests whose answer was not there before the next key.
 pub const LATE: Metric = metric(
     "late",
+    "late answers",
     Unit::ZeroOrOne,
     "requests",
     false,
@@ -434,6 +463,7 @@ pub const LATE: Metric = metric(
 /// Accepted characters that stayed, a minute of the developer's time.
 pub const ACCEPTED_PER_MINUTE: Metric = metric(
     "accepted-characters/minute",
+    "accepted characters a minute",
     Unit::Number,
     "holes",
     true,
@@ -443,6 +473,7 @@ pub const ACCEPTED_PER_MINUTE: Metric = metric(
 /// Completions shown and not accepted, for each that was accepted.
 pub const INTERRUPTIONS: Metric = metric(
     "interruptions/accept",
+    "interruptions for each acceptance",
     Unit::Number,
     "completions shown",
     false,
@@ -453,6 +484,7 @@ pub const INTERRUPTIONS: Metric = metric(
 /// milliseconds later.
 pub const RETAINED: Metric = metric(
     "retained@ms",
+    "retained after # ms",
     Unit::ZeroOrOne,
     "completions accepted and observed that long",
     true,
@@ -463,6 +495,7 @@ pub const RETAINED: Metric = metric(
 /// later.
 pub const STILL_IN_CODE: Metric = metric(
     "still-in-code@ms",
+    "partly retained after # ms",
     Unit::ZeroOrOne,
     "completions accepted and observed that long",
     true,
@@ -472,6 +505,7 @@ pub const STILL_IN_CODE: Metric = metric(
 /// The median time from a request to its answer.
 pub const MEDIAN_LATENCY: Metric = metric(
     "latency_ms/median",
+    "latency, median",
     Unit::Milliseconds,
     "answers",
     false,
@@ -481,6 +515,7 @@ pub const MEDIAN_LATENCY: Metric = metric(
 /// The 90th percentile of the time from a request to its answer.
 pub const LATENCY_P90: Metric = metric(
     "latency_ms/p90",
+    "latency, 90th percentile",
     Unit::Milliseconds,
     "answers",
     false,
@@ -490,6 +525,7 @@ pub const LATENCY_P90: Metric = metric(
 /// The median time from a request to the first text of its answer.
 pub const FIRST_TEXT_MEDIAN: Metric = metric(
     "first_text_ms/median",
+    "first text, median",
     Unit::Milliseconds,
     "answers of models that stream",
     false,
@@ -499,6 +535,7 @@ pub const FIRST_TEXT_MEDIAN: Metric = metric(
 /// The 90th percentile of the time from a request to the first text of its answer.
 pub const FIRST_TEXT_P90: Metric = metric(
     "first_text_ms/p90",
+    "first text, 90th percentile",
     Unit::Milliseconds,
     "answers of models that stream",
     false,
@@ -508,6 +545,7 @@ pub const FIRST_TEXT_P90: Metric = metric(
 /// The mean number of tokens of the prompts for a completion.
 pub const PROMPT_TOKENS: Metric = metric(
     "tokens/prompt",
+    "prompt tokens",
     Unit::Tokens,
     "completions by a model's server",
     false,
@@ -517,6 +555,7 @@ pub const PROMPT_TOKENS: Metric = metric(
 /// The mean number of tokens that were generated for a completion.
 pub const COMPLETION_TOKENS: Metric = metric(
     "tokens/completion",
+    "completion tokens",
     Unit::Tokens,
     "completions by a model's server",
     false,
@@ -526,44 +565,115 @@ pub const COMPLETION_TOKENS: Metric = metric(
 /// The mean cost of a thousand completions.
 pub const COST: Metric = metric(
     "cost/1000",
+    "cost of 1,000 completions",
     Unit::Money,
     "completions by a model with a price",
     false,
     "mean cost of 1,000 completions by the prices in the settings",
 );
 
-const fn text_metric(name: &'static str, unit: Unit) -> Metric {
-    metric(
-        name,
-        unit,
-        "attempts",
-        true,
-        "against the reference by text; the variants named cceval look at the first statement only",
-    )
+const fn text_metric(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    meaning: &'static str,
+) -> Metric {
+    metric(name, title, unit, "attempts", true, meaning)
 }
 
 /// Lines equal the reference's, as CrossCodeEval compares them.
-pub const EM_CCEVAL: Metric = text_metric("em/cceval", Unit::ZeroOrOne);
+pub const EM_CCEVAL: Metric = text_metric(
+    "em/cceval",
+    "exact match (first statement)",
+    Unit::ZeroOrOne,
+    "completions whose first statement equals the reference's, as CrossCodeEval compares them",
+);
+
 /// Tokens equal the reference's, as RepoBench compares them.
-pub const EM_TOKENS: Metric = text_metric("em/tokens", Unit::ZeroOrOne);
+pub const EM_TOKENS: Metric = text_metric(
+    "em/tokens",
+    "exact match (tokens)",
+    Unit::ZeroOrOne,
+    "completions whose words between white space equal the reference's, as RepoBench compares them",
+);
+
 /// Edit similarity of CrossCodeEval without python-Levenshtein.
-pub const ES_CCEVAL_DIFFLIB: Metric = text_metric("es/cceval-difflib", Unit::Percent);
+pub const ES_CCEVAL_DIFFLIB: Metric = text_metric(
+    "es/cceval-difflib",
+    "edit similarity (first statement, difflib)",
+    Unit::Percent,
+    "similarity of the first statement to the reference's, as CrossCodeEval computes it without \
+     python-Levenshtein",
+);
+
 /// Edit similarity of CrossCodeEval with python-Levenshtein.
-pub const ES_CCEVAL_LEVENSHTEIN: Metric = text_metric("es/cceval-levenshtein", Unit::Percent);
+pub const ES_CCEVAL_LEVENSHTEIN: Metric = text_metric(
+    "es/cceval-levenshtein",
+    "edit similarity (first statement)",
+    Unit::Percent,
+    "similarity of the first statement to the reference's, as CrossCodeEval computes it with \
+     python-Levenshtein",
+);
+
 /// Edit similarity of RepoCoder.
-pub const ES_REPOCODER: Metric = text_metric("es/repocoder", Unit::Fraction);
+pub const ES_REPOCODER: Metric = text_metric(
+    "es/repocoder",
+    "edit similarity (RepoCoder)",
+    Unit::Fraction,
+    "similarity of the completion's first lines, as many as the reference has, to the reference, as \
+     RepoCoder computes it",
+);
+
 /// Edit similarity of RepoBench without python-Levenshtein.
-pub const ES_REPOBENCH_DIFFLIB: Metric = text_metric("es/repobench-difflib", Unit::Percent);
+pub const ES_REPOBENCH_DIFFLIB: Metric = text_metric(
+    "es/repobench-difflib",
+    "edit similarity (RepoBench, difflib)",
+    Unit::Percent,
+    "similarity of the completion to the reference, as RepoBench computes it without \
+     python-Levenshtein",
+);
+
 /// Edit similarity of RepoBench with python-Levenshtein.
-pub const ES_REPOBENCH_LEVENSHTEIN: Metric = text_metric("es/repobench-levenshtein", Unit::Percent);
+pub const ES_REPOBENCH_LEVENSHTEIN: Metric = text_metric(
+    "es/repobench-levenshtein",
+    "edit similarity (RepoBench)",
+    Unit::Percent,
+    "similarity of the completion to the reference, as RepoBench computes it with \
+     python-Levenshtein",
+);
+
 /// Identifiers equal the reference's in order.
-pub const ID_EM_CCEVAL: Metric = text_metric("id_em/cceval", Unit::ZeroOrOne);
+pub const ID_EM_CCEVAL: Metric = text_metric(
+    "id_em/cceval",
+    "exact match of identifiers",
+    Unit::ZeroOrOne,
+    "completions whose first statement has the reference's identifiers in the same order, as \
+     CrossCodeEval compares them",
+);
+
 /// Share of the prediction's identifiers that the reference has.
-pub const ID_PRECISION_CCEVAL: Metric = text_metric("id_precision/cceval", Unit::Fraction);
+pub const ID_PRECISION_CCEVAL: Metric = text_metric(
+    "id_precision/cceval",
+    "precision of identifiers",
+    Unit::Fraction,
+    "share of the first statement's identifiers that the reference has, as CrossCodeEval counts them",
+);
+
 /// Share of the reference's identifiers that the prediction has.
-pub const ID_RECALL_CCEVAL: Metric = text_metric("id_recall/cceval", Unit::Fraction);
+pub const ID_RECALL_CCEVAL: Metric = text_metric(
+    "id_recall/cceval",
+    "recall of identifiers",
+    Unit::Fraction,
+    "share of the reference's identifiers that the first statement has, as CrossCodeEval counts them",
+);
+
 /// Harmonic mean of the precision and recall of identifiers.
-pub const ID_F1_CCEVAL: Metric = text_metric("id_f1/cceval", Unit::Fraction);
+pub const ID_F1_CCEVAL: Metric = text_metric(
+    "id_f1/cceval",
+    "F1 of identifiers",
+    Unit::Fraction,
+    "harmonic mean of the precision and recall of identifiers, as CrossCodeEval computes it",
+);
 
 /// Every metric, in the order of reports: tests, text, then what an editor shows.
 pub static METRICS: [Metric; 41] = [
@@ -632,6 +742,12 @@ mod tests {
         assert_eq!(find("es"), None);
         let names: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
         assert_eq!(names.len(), METRICS.len());
+        let titles: BTreeSet<&str> = METRICS.iter().map(|metric| metric.title).collect();
+        assert_eq!(titles.len(), METRICS.len());
+        let title = |name| Metric::of_figure(name).title_of(name);
+        assert_eq!(title("pass@10"), "pass@10");
+        assert_eq!(title("pass-within@300"), "passed within 300 ms");
+        assert_eq!(title("em/tokens"), "exact match (tokens)");
     }
 
     #[test]

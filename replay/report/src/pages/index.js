@@ -122,7 +122,7 @@
         sorting.key = key;
         again();
         document.querySelector(`[data-sort="${CSS.escape(key)}"]`)?.querySelector('button')?.focus();
-      } }, ...name.split(/(?<=\/)/).flatMap((part, index) => index > 0 ? [el('wbr'), part] : [part]));
+      } }, name);
       const direction = sorting.descending ? 'descending' : 'ascending';
       return el('th', { scope: 'col', 'data-sort': key, class: numeric ? 'numeric' : null, 'aria-sort': sorting.key === key ? direction : null }, button, below && el('small', {}, below));
     };
@@ -130,7 +130,7 @@
     const heads = [
       head('run', 'run', '', false),
       ...names.map((name) => head(name, name, '', false)),
-      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.name, metric.unit.symbol, true, metric.about)),
+      ...summary.metrics.map((/** @type {any} */ metric) => head(metric.name, metric.title, metric.unit.symbol, true, about(metric))),
       head('holes', 'holes', '', true),
       head('completions', 'completions', '', true),
     ];
@@ -147,6 +147,11 @@
     place.replaceChildren(
       fillrate.table(`Figures, each with its ${percent} % interval and its n in a number of files, the clusters`, heads, rows),
     );
+  }
+
+  /** A metric's name in tables and exports, and its meaning. @param {any} metric */
+  function about(metric) {
+    return `${metric.name}: ${metric.about}`;
   }
 
   /** What simulated developers made of it, a row for each policy. @param {any} summary */
@@ -166,7 +171,7 @@
         return figureCell(Object.hasOwn(one.metrics, name) ? one.metrics[name] : null, metric.unit);
       }),
     )));
-    const heads = metrics.map((/** @type {any} */ metric) => el('th', { scope: 'col', class: 'numeric' }, metric.name, el('small', {}, metric.unit.symbol)));
+    const heads = metrics.map((/** @type {any} */ metric) => el('th', { scope: 'col', class: 'numeric', title: about(metric) }, metric.title, el('small', {}, metric.unit.symbol)));
     return [
       el('h2', {}, 'Simulated developers'),
       el('p', {}, 'Each policy says what a simulated developer accepts. None of these figures is a person’s.'),
@@ -251,7 +256,7 @@
     document.getElementById('picture')?.replaceChildren(picture(summary));
     document.getElementById('ran')?.replaceChildren(ran(summary));
     figures(summary);
-    document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...[...summary.metrics, ...summary.policy_metrics].flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.name), el('dd', {}, metric.about)]))));
+    document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...[...summary.metrics, ...summary.policy_metrics].flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.title, metric.title !== metric.name && el('code', {}, ` ${metric.name}`)), el('dd', {}, metric.about)]))));
     document.getElementById('outcomes')?.replaceChildren(outcomes(summary));
     performance.mark('first-view');
   });

@@ -147,6 +147,8 @@ struct BestRuns {
 #[derive(Serialize)]
 struct Note {
     name: String,
+    /// The name in plain words.
+    title: String,
     /// Format of its values.
     unit: NumberFormat,
     about: String,
@@ -477,6 +479,7 @@ impl Note {
         } = metric;
         Self {
             name: name.to_owned(),
+            title: metric.title_of(name),
             unit: unit.format(),
             about: format!("{meaning}; n counts {denominator}"),
         }
