@@ -352,7 +352,10 @@ fn a_fault_is_notified_once_with_what_to_do_and_is_over_when_the_model_answers()
     };
     assert_eq!(ask(&mut editor).as_deref(), Some("f(1)"));
     let (said, notices) = report(&mut editor, "ready");
-    assert_eq!((said["text"].as_str(), notices.len()), (Some("default"), 0));
+    assert_eq!(
+        (said["text"].as_str(), notices.len()),
+        (Some("qwen2.5-coder"), 0)
+    );
 
     for (code, cause, reason, advice) in [
         (

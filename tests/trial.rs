@@ -487,7 +487,7 @@ fn switching_models_does_not_reindex_the_repository() {
     assert_eq!(offer.texts(), ["alpha(beta)"]);
     assert!(offer.trial.is_null());
     person.until("the answering model is named", |status| {
-        status["model"] == "default" && status["trial"] == false
+        status["model"] == "qwen2.5-coder" && status["trial"] == false
     });
     person.settings(json!({"use": "sharp"}));
     person.until("the other answers", |status| status["model"] == "sharp");
@@ -513,7 +513,7 @@ fn switching_models_does_not_reindex_the_repository() {
     assert!(offer.texts().is_empty(), "{:?}", offer.texts());
     person.settings(json!({}));
     person.until("the first answers again", |status| {
-        status["model"] == "default"
+        status["model"] == "qwen2.5-coder"
     });
     let offer = person.ask_at(3, 0);
     assert_eq!(offer.texts(), ["alpha(beta)"]);

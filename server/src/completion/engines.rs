@@ -251,16 +251,17 @@ impl Engines {
         }
     }
 
-    /// Returns the name of the model in use, or in a trial of those called last in a document.
-    /// `None` before the first call, and in a blind trial.
+    /// Returns the name for people of the model in use, or in a trial of those called last in a
+    /// document. `None` before the first call, and in a blind trial.
     pub fn model_names(&self, uri: Option<&str>) -> Option<String> {
         match self.configuration.trial() {
-            None => Some(self.engines[0].name.clone()),
+            None => Some(self.configuration.title(&self.engines[0].name)),
             Some(trial) if trial.blind => None,
             Some(_) => {
                 let called = self.shared.called.lock();
-                uri.and_then(|uri| called.get(uri))
-                    .map(|names| names.join(", "))
+                let names = uri.and_then(|uri| called.get(uri))?.iter();
+                let titles: Vec<_> = names.map(|name| self.configuration.title(name)).collect();
+                Some(titles.join(", "))
             }
         }
     }

@@ -99,6 +99,17 @@ impl Configuration {
         self.trial().is_some_and(|trial| trial.blind)
     }
 
+    /// Returns the name for people of a model in the configuration: for [`DEFAULT`], the last part of
+    /// the name that its server knows it by, or else its protocol.
+    pub fn title(&self, name: &str) -> String {
+        if name != DEFAULT {
+            return name.to_owned();
+        }
+        let known = self.model.name.as_deref();
+        let own = known.and_then(|known| known.rsplit(['/', '\\']).find(|part| !part.is_empty()));
+        own.map_or_else(|| self.model.protocol.to_string(), str::to_owned)
+    }
+
     /// Returns all models by name, [`DEFAULT`] first.
     pub fn named(&self) -> impl Iterator<Item = (&str, &model::ModelSettings)> {
         let others = self.models.iter().map(|(name, model)| (&**name, model));

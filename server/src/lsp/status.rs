@@ -35,8 +35,9 @@ pub struct ServerStatus {
     /// With `silent`, the document that it refers to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
-    /// The name in the configuration of the model in use, or in a trial of the one that answered
-    /// last; absent in a blind trial.
+    /// The name for people of the model in use, or in a trial of the one that answered last: that in
+    /// the configuration, or for `[model]` the one its server knows it by, or its protocol. Absent in
+    /// a blind trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// True in a trial of several models.

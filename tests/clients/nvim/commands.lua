@@ -91,9 +91,9 @@ equal(goes_on("Fillrate trial start plain w"), { "wild" })
 equal(goes_on("Fillrate trial start plain wild unit=p"), { "unit=pairs" })
 
 -- A state without anything to add names the plugin once.
-person:wait("the server", [[return require("fillrate").statusline() == "fillrate: default"]])
-say("Fillrate", "default")
-equal(person:lua("return said[1].message"), "fillrate: default")
+person:wait("the server", [[return require("fillrate").statusline() == "fillrate: embedded"]])
+say("Fillrate", "embedded")
+equal(person:lua("return said[1].message"), "fillrate: embedded")
 
 -- What can't be is said in one sentence.
 say("Fillrate start", "`:Fillrate start` is not known")
@@ -124,7 +124,7 @@ local function await_status(wanted)
 end
 
 -- Models and trials.
-await_status("default")
+await_status("embedded")
 -- As lualine asks a component.
 equal(
   person:lua([[
@@ -135,7 +135,7 @@ equal(
     }
     return require("lualine.components.fillrate").update_status()
   ]]),
-  "fillrate: default"
+  "fillrate: embedded"
 )
 say("Fillrate model plain", "The model `plain` answers now.")
 await_status("plain")
@@ -156,7 +156,7 @@ say("Fillrate model", "The model `default` answers now.")
 local offered = person:lua("return offered")
 equal(#offered, 3)
 equal(offered[2]:match("^%* plain – .+$") ~= nil, true)
-await_status("default")
+await_status("embedded")
 
 -- Several candidates, each at the other's place.
 say("Fillrate model wild", "The model `wild` answers now.")
@@ -189,7 +189,7 @@ person:keys("<Esc>")
 
 -- The trace of a completion here.
 say("Fillrate model default", "The model `default` answers now.")
-await_status("default")
+await_status("embedded")
 person:keys("Godef total(width, height):<CR>total = <Esc>")
 local explained = read("Fillrate explain")
 holds(explained, "# What was offered")

@@ -262,7 +262,7 @@ for words, lines in pairs({
   person:lua("vim.cmd.edit(...)", project .. "/open.py")
   person:lua("vim.cmd.edit()")
   person:open(project .. "/open.py")
-  equal(person:lua([[return require("fillrate").statusline()]]), "fillrate: default")
+  equal(person:lua([[return require("fillrate").statusline()]]), "fillrate: embedded")
   person:leave()
 end
 

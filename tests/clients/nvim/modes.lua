@@ -82,7 +82,7 @@ for _, word in ipairs({ "buffer", "filetype" }) do
   )
   nothing_after("Gox")
   person:lua("vim.cmd(...)", "Fillrate toggle " .. word)
-  equal(statusline(), "fillrate: default")
+  equal(statusline(), "fillrate: qwen2.5-coder")
   person:keys("Gox")
   person:wait_for_ghost("yz = 4")
   person:keys("<Esc>")

@@ -22,7 +22,10 @@ person:set_up(server, settings)
 person:open(vim.fs.basename(file))
 person:keys("Go<CR>def total(basket, rates):<CR>")
 local ghost = vim.split(person:wait_for_ghost(), "\n")
-person:wait("the server's rest", "return require('fillrate').statusline() == 'fillrate: default'")
+person:wait(
+  "the server's rest",
+  "return require('fillrate').statusline() == 'fillrate: qwen2.5-coder'"
+)
 -- The screen hears of it a little later.
 local function is_drawn()
   local all = ""
@@ -32,7 +35,7 @@ local function is_drawn()
   local has_ghost = vim.iter(ghost):all(function(line)
     return all:find(line, 1, true) ~= nil
   end)
-  return has_ghost and all:find("fillrate: default", 1, true) and all:find("INSERT", 1, true)
+  return has_ghost and all:find("fillrate: qwen2.5-coder", 1, true) and all:find("INSERT", 1, true)
 end
 assert(vim.wait(10000, is_drawn, 5), "the screen shows no ghost text")
 
