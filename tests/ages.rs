@@ -103,4 +103,18 @@ fn holes_can_be_chosen_and_divided_by_age() {
     assert_eq!(json["earlier"]["value"], 1.0);
     assert_eq!(json["difference"]["value"], 0.0);
     assert_eq!(json["undated"], 0);
+
+    // The first page of a report has the same figures.
+    let pages = dir.path("pages");
+    let command = [
+        "report",
+        &folder,
+        "--since",
+        "2026-03-01",
+        "-o",
+        &text(&pages),
+    ];
+    run(&mut dir.command(&command)).exits_with(0);
+    let summary = crate::report::data(&pages, "summary");
+    assert_eq!(summary["ages"], serde_json::json!([json]));
 }

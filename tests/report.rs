@@ -274,7 +274,7 @@ fn report(dir: &TestDir, runs: &[&Path]) -> PathBuf {
 }
 
 /// Returns the data of a script in `data/`.
-fn data(report: &Path, name: &str) -> Value {
+pub(crate) fn data(report: &Path, name: &str) -> Value {
     let script = fs::read_to_string(report.join(format!("data/{name}.js"))).unwrap();
     let arguments = script
         .strip_prefix("fillrate.put(")

@@ -85,7 +85,7 @@ use fillrate_engine::play::projects::{AbsentProject, ExecutionPlan};
 use fillrate_engine::play::replay::ReplayPlan;
 use fillrate_engine::store::ProjectStatus;
 use fillrate_engine::store::{StoreError, is_object_address};
-use fillrate_language::task::{HoleKind, TaskError};
+use fillrate_language::task::{HoleKind, TaskError, is_day};
 use fillrate_mine::import::ImportError;
 use fillrate_report::export::ExportError;
 use fillrate_report::pages::HtmlReportError;
@@ -528,6 +528,14 @@ where
         let named = variants.find(|variant| (*variant).into() == name);
         named.ok_or_else(|| format!("there is no `{name}`"))
     })
+}
+
+/// Parses a day as YYYY-MM-DD.
+fn day(text: &str) -> Result<String, String> {
+    match is_day(text) {
+        true => Ok(text.to_owned()),
+        false => Err("it must be a day such as 2026-03-01".to_owned()),
+    }
 }
 
 /// Parses a number that is not 0.

@@ -1,6 +1,6 @@
 //! Figures of holes by the age of their code: before and after a date.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use comfy_table::Cell;
 use fillrate_engine::store::{Run, StoreError};
@@ -34,31 +34,38 @@ impl AgeFigures {
     /// # Errors
     /// The run can't be read.
     pub fn load(run: &Run, since: &str) -> Result<Self, StoreError> {
-        let changed: BTreeMap<String, Option<String>> = run
-            .holes()?
-            .into_iter()
-            .map(|(id, hole)| (id, hole.changed))
-            .collect();
+        let holes = run.holes()?;
         let scored = without_repairs(load_scored(run)?);
-        let dated = |one: &ScoredAttempt| changed.get(&one.attempt.hole).cloned().flatten();
-        // Dates are `YYYY-MM-DD`, whose order is that of their text.
-        let (later, earlier): (Vec<&ScoredAttempt>, Vec<&ScoredAttempt>) = scored
-            .iter()
-            .filter(|one| dated(one).is_some())
-            .partition(|one| dated(one).is_some_and(|day| day.as_str() >= since));
-        let undated: BTreeSet<&str> = scored
-            .iter()
-            .filter(|one| dated(one).is_none())
-            .map(|one| one.attempt.hole.as_str())
-            .collect();
-        Ok(Self {
+        let scored: Vec<&ScoredAttempt> = scored.iter().collect();
+        let changed = |id: &str| holes.get(id).and_then(|hole| hole.changed.as_deref());
+        Ok(Self::divide(&scored, since, changed))
+    }
+
+    /// Divides attempts at a date; `changed` returns the date of a hole's code, as YYYY-MM-DD.
+    pub(super) fn divide<'a>(
+        scored: &[&'a ScoredAttempt],
+        since: &str,
+        changed: impl Fn(&str) -> Option<&'a str>,
+    ) -> Self {
+        let (mut later, mut earlier, mut undated) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for &one in scored {
+            match changed(&one.attempt.hole) {
+                None => {
+                    undated.insert(one.attempt.hole.as_str());
+                }
+                // The order of such dates is that of their text.
+                Some(day) if day >= since => later.push(one),
+                Some(_) => earlier.push(one),
+            }
+        }
+        Self {
             since: since.to_owned(),
             later: pass_at(&by_hole(&later), 1),
             earlier: pass_at(&by_hole(&earlier), 1),
             // The two groups have different holes, so their difference is not paired.
             difference: clustered_difference_of_proportions(&outcomes(&later), &outcomes(&earlier)),
             undated: undated.len(),
-        })
+        }
     }
 
     /// The table for people.

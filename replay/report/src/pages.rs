@@ -159,6 +159,8 @@ pub struct HtmlReport {
     revision: u64,
     /// Completions that a gate would suppress.
     gate: Option<GateFrontier>,
+    /// The date at which the first page divides the holes, as YYYY-MM-DD.
+    since: Option<String>,
 }
 
 /// One of the runs.
@@ -271,9 +273,15 @@ impl HtmlReport {
             live,
             revision: 0,
             gate: None,
+            since: None,
         };
         report.refresh()?;
         Ok(report)
+    }
+
+    /// Divides the holes on the first page at a date, as YYYY-MM-DD, by when their code changed.
+    pub fn divide_at(&mut self, since: &str) {
+        self.since = Some(since.to_owned());
     }
 
     /// Shows on the first page the completions that this gate and others would suppress.

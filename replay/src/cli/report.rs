@@ -12,7 +12,7 @@ use fillrate_report::{NamedRun, compare_in_markdown};
 
 use super::fit::read_completions;
 use super::runs::{check_unique, open_runs, run_name};
-use super::{CliError, Success};
+use super::{CliError, Success, day};
 
 /// Write a report on runs as pages that a browser opens from the disk.
 #[derive(Args)]
@@ -39,6 +39,10 @@ pub(super) struct ReportArguments {
     /// or exports of them
     #[arg(long, value_name = "TELEMETRY", conflicts_with = "compare")]
     gate: Vec<PathBuf>,
+    /// Divide the holes at a date (2026-03-01) by when their code last changed, and show on the first
+    /// page what each run passes on both sides
+    #[arg(long, value_name = "DATE", value_parser = day, conflicts_with = "compare")]
+    since: Option<String>,
     /// Show the pages while the runs go on, from this machine and to it only; ends with Ctrl-C
     #[arg(long)]
     live: bool,
@@ -55,6 +59,9 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
     let mut report = HtmlReport::load(runs, arguments.live)?;
     if !arguments.gate.is_empty() {
         report.show_gate(&fitted_gate(&arguments.gate)?);
+    }
+    if let Some(since) = &arguments.since {
+        report.divide_at(since);
     }
     let Some(out) = &arguments.out else {
         live::serve(report)?;

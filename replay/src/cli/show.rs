@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fillrate_engine::store::{Attempt, Run};
 use fillrate_language::mutate::MutationScore;
-use fillrate_language::task::{Hole, is_day};
+use fillrate_language::task::Hole;
 use fillrate_report::table::TextWidth;
 use fillrate_report::{AgeFigures, Comparison, NamedRun, RunReport};
 use fillrate_server::completion::Trace;
@@ -13,7 +13,7 @@ use fillrate_verdict::Proof;
 use fillrate_verdict::feedback::without_control_characters;
 
 use super::runs::{check_unique, inner_runs, run_name};
-use super::{CliError, Success, color, one_of};
+use super::{CliError, Success, color, day, one_of};
 
 /// Show a run's figures, or one hole of it with all that was seen.
 #[derive(Args)]
@@ -115,14 +115,6 @@ pub(super) fn run(arguments: &ShowArguments, width: TextWidth) -> Result<Success
         show_attempt(attempt, has_latency, most);
     }
     Ok(Success::Whole)
-}
-
-/// Parses a day as YYYY-MM-DD.
-fn day(text: &str) -> Result<String, String> {
-    match is_day(text) {
-        true => Ok(text.to_owned()),
-        false => Err("it must be a day such as 2026-03-01".to_owned()),
-    }
 }
 
 /// Opens runs with the proof that is asked for.

@@ -180,6 +180,29 @@
     ];
   }
 
+  /** What each run passes of code from before and after a date. @param {any} summary */
+  function ages(summary) {
+    if (summary.ages.length === 0) {
+      return [];
+    }
+    const { since } = summary.ages[0];
+    const unit = summary.metrics.find((/** @type {any} */ metric) => metric.name === 'pass@1')?.unit;
+    const rows = summary.ages.map((/** @type {any} */ one, /** @type {number} */ index) => fillrate.row(
+      summary.runs[index].name,
+      figureCell(one.later, unit),
+      figureCell(one.earlier, unit),
+      figureCell(one.difference, summary.age_difference),
+      el('td', { class: 'numeric' }, count(one.undated)),
+    ));
+    const heads = [`code changed since ${since}`, `changed before ${since}`, 'difference', 'holes without a date'].map((name, index) =>
+      el('th', { scope: 'col', class: 'numeric' }, name, index < 3 && el('small', {}, index < 2 ? 'pass@1, %' : 'points')));
+    return [
+      el('h2', {}, 'Before and after a date'),
+      el('p', {}, 'A model that learned the older code from its training passes less of what is newer. Newer code may also be harder, so compare the difference with another model’s.'),
+      fillrate.table('pass@1 by when the code of a hole last changed', ['run', ...heads], rows),
+    ];
+  }
+
   /** What a gate holds back, and what others would. @param {any} gate */
   function frontier(gate) {
     if (!gate) {
@@ -238,6 +261,7 @@
         el('div', { id: 'ran' }),
         el('fieldset', { class: 'controls' }, el('legend', {}, 'Split rows'), ...boxes),
         el('div', { id: 'figures' }),
+        el('div', { id: 'ages' }),
         el('div', { id: 'policies' }),
         el('div', { id: 'gate' }, ...frontier(summary.gate)),
         el('div', { id: 'notes' }),
@@ -257,6 +281,7 @@
     document.getElementById('ran')?.replaceChildren(ran(summary));
     figures(summary);
     document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...[...summary.metrics, ...summary.policy_metrics].flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.title, metric.title !== metric.name && el('code', {}, ` ${metric.name}`)), el('dd', {}, metric.about)]))));
+    document.getElementById('ages')?.replaceChildren(...ages(summary));
     document.getElementById('outcomes')?.replaceChildren(outcomes(summary));
     performance.mark('first-view');
   });

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{HtmlReport, HtmlReportError, ReportProgress, ReportedRun, SHARD};
+use crate::ages::AgeFigures;
 use crate::comparison::{PassConclusion, RunDifference, against, by_hole, standings};
 use crate::figures::{ReportRow, report_row};
 use crate::policies::POLICY_METRICS;
@@ -54,6 +55,10 @@ pub(super) struct SummaryData<'a> {
     rankings: Vec<String>,
     /// Completions that a gate would suppress, if the report has telemetry to fit one to.
     gate: Option<&'a GateFrontier>,
+    /// Each run's figures before and after a date, if the report divides its holes at one.
+    ages: Vec<AgeFigures>,
+    /// Format of their differences.
+    age_difference: NumberFormat,
 }
 
 /// A gate fitted to shown completions, and what its threshold and others do.
@@ -239,7 +244,20 @@ impl HtmlReport {
             rankings: self.rankings(&rows),
             rows,
             gate: self.gate.as_ref(),
+            ages: self.ages(),
+            age_difference: PASS_AT_1.unit.format().with_sign(),
         })
+    }
+
+    /// Each run's figures before and after the report's date, if there is one.
+    fn ages(&self) -> Vec<AgeFigures> {
+        let Some(since) = &self.since else {
+            return Vec::new();
+        };
+        let changed = |id: &str| self.holes[self.places[id]].changed.as_deref();
+        let runs = self.reported_runs.iter();
+        runs.map(|reported| AgeFigures::divide(&reported.first_attempts(), since, changed))
+            .collect()
     }
 
     /// A run's figures over all, by language, by kind, by both, by project, and by project and
