@@ -12,7 +12,7 @@ use crate::interval::clustered::{clustered_share, clustered_weighted_mean};
 /// A metric: its name, the unit of its values, what its n counts, and which direction is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// The name with its variant, e.g. `es/cceval-difflib`. In a family, `@k` and `@ms` are
+    /// The name with its variant, e.g. `es/cceval-difflib`. In a family, `@k`, `@ms` and `@s` are
     /// placeholders for any number.
     pub name: &'static str,
     /// The name in plain words, for readers of reports. In a family, `#` stands for the number.
@@ -481,25 +481,25 @@ pub const INTERRUPTIONS: Metric = metric(
 );
 
 /// The family of accepted completions that are still there, nearly unchanged, the given number of
-/// milliseconds later.
+/// seconds later.
 pub const RETAINED: Metric = metric(
-    "retained@ms",
-    "retained after # ms",
+    "retained@s",
+    "retained after # s",
     Unit::ZeroOrOne,
     "completions accepted and observed that long",
     true,
-    "of completions accepted, those still there nearly unchanged after so many milliseconds",
+    "of completions accepted, those still there nearly unchanged after so many seconds",
 );
 
-/// The family of accepted completions that are still there in part the given number of milliseconds
+/// The family of accepted completions that are still there in part the given number of seconds
 /// later.
 pub const STILL_IN_CODE: Metric = metric(
-    "still-in-code@ms",
-    "partly retained after # ms",
+    "still-in-code@s",
+    "partly retained after # s",
     Unit::ZeroOrOne,
     "completions accepted and observed that long",
     true,
-    "of completions accepted, those still there in part after so many milliseconds",
+    "of completions accepted, those still there in part after so many seconds",
 );
 
 /// The median time from a request to its answer.
@@ -733,7 +733,7 @@ mod tests {
         }
         let find = |name| Metric::find(name).map(|metric| metric.name);
         assert_eq!(find("pass@10"), Some("pass@k"));
-        assert_eq!(find("retained@30000"), Some("retained@ms"));
+        assert_eq!(find("retained@30"), Some("retained@s"));
         assert_eq!(find("keystrokes-saved(line)"), Some("keystrokes-saved"));
         assert_eq!(find("P(pass|accepted)(line)"), Some("P(pass|accepted)"));
         assert_eq!(find("es/cceval-difflib"), Some("es/cceval-difflib"));
