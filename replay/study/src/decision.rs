@@ -118,6 +118,7 @@ impl StudyDecision {
             Conclusion::CantTell => Trust::CantTell,
         };
         let line = main.prediction();
+        // A gap to choose by would contradict a decision not to choose.
         let smallest_gap = line
             .filter(|_| trust == Trust::Trust)
             .and_then(|line| line.smallest_gap(TRUSTED));

@@ -114,6 +114,7 @@ impl RowSpread {
     fn independent_error(self, mean: f64, weight: f64) -> f64 {
         // This is Σ weight² (value − mean)², expanded.
         let squares = self.squares - 2.0 * mean * self.values + mean * mean * self.weights;
+        // Rounding can make the sum of equal values slightly negative.
         squares.max(0.0).sqrt() / weight
     }
 }
@@ -292,6 +293,7 @@ impl Figure {
             }
             Self::Stated(stated) => SampledFigure::Normal {
                 value: stated.value,
+                // Without a known error, only the choice of versions varies between draws.
                 error: self.error(unit).unwrap_or(0.0),
             },
         }

@@ -300,6 +300,7 @@ impl MetricPair {
     /// Returns the conclusion with p corrected for all pairs of the study.
     pub(super) fn corrected_conclusion(&self) -> Conclusion {
         match self.p_holm {
+            // Without p there was no test, so there is nothing to correct.
             Some(p) if p > LEVEL => Conclusion::CantTell,
             _ => self.conclusion,
         }
@@ -601,6 +602,7 @@ fn coefficients(
 ) -> Vec<CoefficientFigure> {
     let drawable =
         |(figure, unit): &(&Figure, FigureUnit)| -> SampledFigure { figure.drawable(*unit) };
+    // The bootstrap draws versions, then samples within them: both vary in another study.
     let versions: Vec<ModelVersion> = figures
         .0
         .iter()
@@ -618,6 +620,7 @@ fn coefficients(
     });
     let figure = |coefficient: Coefficient| {
         let value = coefficient.correlate(values)?;
+        // Draws add an error of their own, so all orders are preferred where they are few enough.
         let exact = exact_permutation_p(coefficient, values);
         let p_draws = exact.is_none().then_some(PERMUTATIONS);
         let p = exact
@@ -683,6 +686,7 @@ pub(super) fn warnings(pairs: &[MetricPair]) -> Vec<String> {
     let mut warnings = Vec::new();
     let tested = pairs.iter().filter(|pair| pair.pearson_p().is_some());
     let tested = tested.count();
+    // One pair chosen in advance needs no correction.
     if tested > 1 {
         warnings.push(format!(
             "{tested} pairs of metrics are compared, so the smallest p is small by chance alone: \

@@ -251,6 +251,7 @@ pub fn table(
     let table = table.render(width);
     let percent = |value: f64| format!("{:.1} %", value * 100.0);
     let studies = expected.first().map_or(0, |one| one.student.n);
+    // A version costs a training or at least a deployment, a sample only computing time.
     let fewest = expected
         .iter()
         .filter(|one| one.is_enough(power))
@@ -287,6 +288,7 @@ pub fn table(
 impl ExpectedStudy {
     /// True if the share of studies that find it is at least this power, with its interval.
     fn is_enough(&self, power: f64) -> bool {
+        // The test that `fillrate study` makes decides; Student's t stands in for many versions.
         let found = self.permutation.unwrap_or(self.student);
         found.low.is_some_and(|low| low >= power)
     }

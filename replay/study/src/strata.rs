@@ -148,6 +148,7 @@ fn mix_of_second(
     pair: &MetricPair,
 ) -> SampleCounts {
     let keys: Vec<VersionKey> = versions.iter().map(JoinedVersion::second_key).collect();
+    // Counts of what people saw are of all metrics; the n of a figure is of those it is defined for.
     let seen = counts(second, dimension, &keys);
     if !seen.is_empty() {
         return seen;

@@ -54,6 +54,7 @@ impl Trend {
                         pair.offline_unit
                     },
                 };
+                // A metric is in several pairs, and has one column.
                 let at = match columns.iter().position(|it| *it == column) {
                     Some(at) => at,
                     None => {
