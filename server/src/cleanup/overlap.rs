@@ -2,7 +2,7 @@
 
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
-use super::written::{closes_before_rest, ends_statement_alone, opens_brackets, rest_ends_lines};
+use super::written::{closes_before_rest, ends_alone, opens_brackets, rest_ends_lines};
 use super::{Change, alphanumerics, first_line, last_line};
 
 /// Number of lines of the suffix that a streaming model repeats before it is stopped.
@@ -195,15 +195,15 @@ fn end_beyond_closer(text: &str, end: usize, site: &SyntaxSite<'_>) -> Option<us
     };
     let line = first_line(&text[end..]).trim_end();
     let own = line.strip_suffix(rest).or_else(|| {
-        let statement = line.trim_end_matches([';', ',']);
-        statement.strip_suffix(rest)
+        let inner = line.trim_end_matches([';', ',', '{', ' ']);
+        inner.strip_suffix(rest)
     });
     let beyond = end + own.unwrap_or(line).len();
     let reopens = text[end..beyond].chars().skip(1).any(|c| c == opener);
     let is_right = || {
         let kept = &text[..beyond];
-        let is_whole = |text: &str| ends_statement_alone(text, site);
-        fits(kept, site) || !is_whole(kept) && is_whole(&[kept, rest].concat())
+        // A text that needs no closing bracket ends with a comment.
+        fits(kept, site) || !ends_alone(kept, site) && ends_alone(&[kept, rest].concat(), site)
     };
     (reopens && is_right()).then_some(beyond)
 }

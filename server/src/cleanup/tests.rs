@@ -247,6 +247,19 @@ fn completions_go_on_after_a_bracket_that_the_editor_closed() {
             "a).h(b)\n",
             "a).h(b",
         ),
+        // The block is the next completion; a header of Python is no statement without its colon.
+        (
+            "python",
+            "def f():\n    if g($0)\n",
+            "a) and h(b):\n        return a\n",
+            "a",
+        ),
+        (
+            "typescript",
+            "if (f(a, $0))\n",
+            "b) && g(c)) {\n  d();\n}\n",
+            "b) && g(c",
+        ),
         // A model that knows the suffix stops before it.
         ("typescript", "expect($0)\n", "sum).toBe(3", "sum).toBe(3"),
         (

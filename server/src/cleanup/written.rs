@@ -748,7 +748,7 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
 
 /// True if a completion closes its own brackets, and ends a statement where nothing follows but what
 /// closes those of the prefix.
-pub(super) fn ends_statement_alone(text: &str, site: &SyntaxSite<'_>) -> bool {
+pub(super) fn ends_alone(text: &str, site: &SyntaxSite<'_>) -> bool {
     Course::of(text, site).is_some_and(|course| {
         let (open, own) = course.open_at(usize::MAX);
         let is_right = |separator: &&str| !is_wrong_alone(text, separator, &open, site);
