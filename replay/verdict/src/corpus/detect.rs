@@ -16,6 +16,7 @@ use fillrate_language::java;
 use fillrate_language::programs::{self, CHECK_NETWORK};
 use fillrate_language::python;
 use fillrate_language::{LANGUAGES, LanguageSupport, is_test_file};
+use fillrate_syntax::spelling::nearest_name;
 
 use super::manifest::{Globs, Manifest, Project, SourcePin, plain_project_name};
 use super::step::CorpusStep;
@@ -45,6 +46,7 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
     {
         return Err(CorpusError::Missing {
             path: location.to_owned(),
+            nearest: nearest_path(location),
         });
     }
     if !location.is_dir() {
@@ -66,6 +68,18 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
     }
     let files = files_of(&root)?;
     detect(&files, location, &folder_name, &SourcePin::Path(root))
+}
+
+/// Returns the path beside one that does not exist whose name is the nearest to its own, if one is
+/// near.
+fn nearest_path(missing: &Path) -> Option<PathBuf> {
+    let name = missing.file_name()?.to_str()?;
+    let folder = missing.parent().filter(|it| !it.as_os_str().is_empty());
+    let entries = folder.unwrap_or(Path::new(".")).read_dir().ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Some(missing.with_file_name(nearest_name(name, &names)?))
 }
 
 /// Returns the top of the workspace that a folder is a part of, and the folder relative to it. The

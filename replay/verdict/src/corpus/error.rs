@@ -11,16 +11,12 @@ use super::manifest::ManifestError;
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
     /// The given path of a corpus does not exist.
-    #[error(
-        "{} does not exist; name a manifest (FILE.toml), a repository's folder, or its address: \
-         https://HOST/OWNER/NAME, github.com/OWNER/NAME, git@HOST:OWNER/NAME, ssh://… or DIR, each \
-         with @REVISION after it if need be; a package of PyPI or npm is named in a manifest \
-         (corpora/README.md)",
-        path.display()
-    )]
+    #[error("{} does not exist; {}", path.display(), advise(nearest.as_deref()))]
     Missing {
         /// The path as it was named.
         path: PathBuf,
+        /// The path with a similar name beside it, if there is one.
+        nearest: Option<PathBuf>,
     },
     /// The manifest is not valid.
     #[error(transparent)]
@@ -64,6 +60,18 @@ pub enum CorpusError {
         /// The client's own words.
         message: String,
     },
+}
+
+/// Advice on a corpus that does not exist.
+fn advise(nearest: Option<&Path>) -> String {
+    match nearest {
+        Some(nearest) => format!("the nearest name there is {}", nearest.display()),
+        None => "name a manifest (FILE.toml), a repository's folder, or its address: \
+                 https://HOST/OWNER/NAME, github.com/OWNER/NAME, git@HOST:OWNER/NAME, ssh://… or \
+                 DIR, each with @REVISION after it if need be; a package of PyPI or npm is named in \
+                 a manifest (corpora/README.md)"
+            .to_owned(),
+    }
 }
 
 impl CorpusError {

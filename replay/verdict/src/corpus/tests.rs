@@ -1147,4 +1147,13 @@ fn a_folder_without_sources_is_refused() {
         error.contains("/nowhere does not exist; name a manifest (FILE.toml)"),
         "{error}"
     );
+    write(folder.path(), "demo.toml", "");
+    let missing = folder.path().join("dmo.toml");
+    let error = corpus.load_manifest(&missing).unwrap_err().to_string();
+    let nearest = folder.path().join("demo.toml");
+    let message = format!(
+        "does not exist; the nearest name there is {}",
+        nearest.display()
+    );
+    assert!(error.contains(&message), "{error}");
 }
