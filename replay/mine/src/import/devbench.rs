@@ -173,64 +173,10 @@ const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22.10.0"];
 
 /// Runs a program in Python with its assertions as the benchmark does, which imports some modules
 /// before: programs may use them without an import of their own.
-const PYTHON_TEST: &str = r##"import resource
-import subprocess
-import sys
-
-BEFORE = "import os\nimport asyncio\n"
-PLOTS = "import matplotlib\nmatplotlib.use('Agg')\nimport matplotlib.pyplot as plt\n"
-ASSERTIONS = ASSERTED
-
-
-def limit_processor_time():
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-
-
-def test_program(tmp_path):
-    with open("programs/PROGRAM.py") as file:
-        program = file.read() + "\n# Run assertions\n" + ASSERTIONS + "\n"
-    plots = PLOTS if "plt" in program or "matplotlib" in program else ""
-    (tmp_path / "program.py").write_text(plots + BEFORE + program)
-    done = subprocess.run(
-        [sys.executable, "program.py"],
-        cwd=tmp_path,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        preexec_fn=limit_processor_time,
-        timeout=LONGEST,
-    )
-    assert done.returncode == 0, done.stderr
-"##;
+const PYTHON_TEST: &str = include_str!("devbench_test.py");
 
 /// The same in JavaScript.
-const SCRIPT_TEST: &str = r##"import assert from "node:assert";
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { test } from "node:test";
-
-const ASSERTIONS = ASSERTED;
-
-test("program", () => {
-  const folder = mkdtempSync(join(tmpdir(), "program-"));
-  // A project may have its packages beside it.
-  const packages = ["node_modules", "../node_modules"].map((path) => resolve(path)).find(existsSync);
-  if (packages) symlinkSync(packages, join(folder, "node_modules"));
-  const env = { PATH: process.env.PATH, HOME: folder };
-  const options = { cwd: folder, env, encoding: "utf8", timeout: 1000 * LONGEST };
-  const limited = ["-c", 'ulimit -t SECONDS; exec "$@"', "sh", process.execPath];
-  const run = (...args) => spawnSync("sh", [...limited, ...args], options);
-  const write = (name) => {
-    const program = readFileSync(`programs/${name}`, "utf8");
-    writeFileSync(join(folder, name), `${program}\n// Run assertions\n${ASSERTIONS}\n`);
-  };
-  COMPILE
-  const done = run("PROGRAM.js");
-  assert.strictEqual(done.status, 0, done.stderr);
-});
-"##;
+const SCRIPT_TEST: &str = include_str!("devbench_test.mjs");
 
 /// Compiles TypeScript as the benchmark does.
 const COMPILE: &str = r##"  write("PROGRAM.ts");
@@ -241,58 +187,4 @@ const COMPILE: &str = r##"  write("PROGRAM.ts");
 "##;
 
 /// Compiles a program in Java and runs it with its assertions, as the benchmark does.
-const JAVA_TEST: &str = r##"import static org.junit.jupiter.api.Assertions.assertEquals;
-
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
-
-class PROGRAM {
-    private static final String LIMITED = "ulimit -t SECONDS; exec \"$@\"";
-
-    @Test
-    void program(@TempDir Path folder) throws Exception {
-        String program = Files.readString(Path.of("FILE"));
-        String name = first("public\\s+class\\s+(\\w+)", program, "TestCase");
-        String inside = first("(?m)^\\s*package\\s+([\\w.]+);", program, "");
-        Path source = Files.writeString(folder.resolve(name + ".java"), program);
-        String archives = System.getProperty("java.class.path");
-        String classes = folder.resolve("classes").toString();
-        run(folder, "javac", "-nowarn", "-cp", archives, "-d", classes, source.toString());
-        String main = inside.isEmpty() ? name : inside + "." + name;
-        run(folder, "java", "-ea", "-cp", classes + ":" + archives, main);
-    }
-
-    private static String first(String pattern, String text, String otherwise) {
-        Matcher found = Pattern.compile(pattern).matcher(text);
-        return found.find() ? found.group(1) : otherwise;
-    }
-
-    private static void run(Path folder, String program, String... arguments) throws Exception {
-        List<String> command = new ArrayList<>(List.of("sh", "-c", LIMITED, "sh"));
-        command.add(Path.of(System.getProperty("java.home"), "bin", program).toString());
-        command.addAll(List.of(arguments));
-        Path said = folder.resolve("said.txt");
-        ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile());
-        Process process = builder.redirectErrorStream(true).redirectOutput(said.toFile()).start();
-        process.getOutputStream().close();
-        boolean ended = process.waitFor(LONGEST / 60, TimeUnit.MINUTES);
-        process.destroyForcibly().waitFor();
-        assertEquals(0, ended ? process.exitValue() : -1, () -> text(said));
-    }
-
-    private static String text(Path file) {
-        try {
-            return new String(Files.readAllBytes(file));
-        } catch (java.io.IOException error) {
-            return error.toString();
-        }
-    }
-}
-"##;
+const JAVA_TEST: &str = include_str!("devbench_test.java");
