@@ -13,7 +13,7 @@ use fillrate_language::task::HoleKind;
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "crosscodeeval",
@@ -47,11 +47,7 @@ fn read(
                 ("groundtruth", reference),
                 Some(line),
             )?;
-            LocatedHole {
-                contents,
-                range,
-                origin: FileOrigin::Repository(repository),
-            }
+            LocatedHole::in_repository(repository, contents, range)
         }
         None => {
             let after = record.optional_text("right_context")?.unwrap_or_default();
@@ -60,7 +56,7 @@ fn read(
     };
     // Its holes begin where the name of something in another file is due.
     let kind = HoleKind::Api;
-    Ok(text.into_task(
+    Ok(text.into_task_of_file(
         id.to_owned(),
         name,
         kind,

@@ -86,21 +86,11 @@ fn read(
     let assertions = record.optional_text("assertions")?.unwrap_or_default();
     let path = program_path(language, &name, extension);
     let tests = tests(language, &name, &path, assertions, options);
+    // One for each category, so that reports have a row for each.
+    let project = project_name(&format!("devbench-{}", category_of(&id)));
     Ok(ImportedTask {
-        // One for each category, so that reports have a row for each.
-        project: project_name(&format!("devbench-{}", category_of(&id))),
-        language,
-        path,
-        kind: HoleKind::Block,
-        contents: program.contents,
-        range: program.range,
-        origin: program.origin,
         tests,
-        extent: None,
-        decided_by: Vec::new(),
-        repoexec_dependencies: None,
-        indent: None,
-        id,
+        ..program.into_task(id, project, HoleKind::Block, language, path)
     })
 }
 

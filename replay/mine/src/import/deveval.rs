@@ -14,9 +14,9 @@ use fillrate_language::name_for_path;
 use fillrate_language::task::HoleKind;
 
 use super::error::RecordFault;
-use super::located_hole;
+use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, project_name};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask, project_name};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "deveval",
@@ -64,24 +64,13 @@ fn read(
             format!("is {indent}, and line {first} of {file} is indented less"),
         ));
     }
+    let decided_by = record.texts("tests")?;
+    let text = LocatedHole::in_repository(repository, contents, range);
+    let (project, path) = (project_name(name), file.to_owned());
     Ok(ImportedTask {
-        id: id.to_owned(),
-        project: project_name(name),
-        language,
-        path: file.to_owned(),
-        kind: HoleKind::Body,
-        contents,
-        range,
-        origin: FileOrigin::Repository(repository),
-        tests: None,
-        extent: None,
-        decided_by: record
-            .texts("tests")?
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
-        repoexec_dependencies: None,
+        decided_by: decided_by.into_iter().map(str::to_owned).collect(),
         indent: Some(indent),
+        ..text.into_task(id.to_owned(), project, HoleKind::Body, language, path)
     })
 }
 

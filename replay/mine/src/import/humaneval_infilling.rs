@@ -54,15 +54,9 @@ fn read(
         "MultiLineInfilling" => HoleKind::Block,
         _ => HoleKind::Span,
     };
+    let project = "humaneval-infilling".to_owned();
+    let path = format!("programs/{module}.py");
     Ok(ImportedTask {
-        id: id.to_owned(),
-        project: "humaneval-infilling".to_owned(),
-        language: "python",
-        path: format!("programs/{module}.py"),
-        kind,
-        contents: program_text.contents,
-        range: program_text.range,
-        origin: program_text.origin,
         tests: Some(TaskTests {
             runner: TaskRunner::Pytest,
             path: format!("tests/test_{module}.py"),
@@ -72,9 +66,7 @@ fn read(
             timeout: Some(TIMEOUT),
         }),
         extent: matches!(kind, HoleKind::Span).then_some(CompletionExtent::Anything),
-        decided_by: Vec::new(),
-        repoexec_dependencies: None,
-        indent: None,
+        ..program_text.into_task(id.to_owned(), project, kind, "python", path)
     })
 }
 

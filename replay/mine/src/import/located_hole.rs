@@ -25,12 +25,23 @@ impl LocatedHole {
             origin: FileOrigin::Record,
         }
     }
-}
 
-impl LocatedHole {
-    /// Makes a task that no test decides over. A file made of the record is in `folder`, so that
-    /// records with equal paths do not collide.
-    pub(super) fn into_task(
+    /// A hole in a file of a repository.
+    pub(super) fn in_repository(
+        repository: PathBuf,
+        contents: String,
+        range: Range<usize>,
+    ) -> Self {
+        Self {
+            contents,
+            range,
+            origin: FileOrigin::Repository(repository),
+        }
+    }
+
+    /// Makes a task in the project of a repository. A file made of the record is in `folder`, so
+    /// that records with equal paths do not collide.
+    pub(super) fn into_task_of_file(
         self,
         id: String,
         project: &str,
@@ -43,15 +54,25 @@ impl LocatedHole {
             FileOrigin::Record => format!("{folder}/{file}"),
             FileOrigin::Repository(_) => file.to_owned(),
         };
+        self.into_task(id, project_name(project), kind, language, path)
+    }
+
+    /// Makes a task that no test decides over.
+    pub(super) fn into_task(
+        self,
+        id: String,
+        project: String,
+        kind: HoleKind,
+        language: &'static str,
+        path: String,
+    ) -> ImportedTask {
         ImportedTask {
             id,
-            project: project_name(project),
+            project,
             language,
             path,
             kind,
-            contents: self.contents,
-            range: self.range,
-            origin: self.origin,
+            text: self,
             tests: None,
             extent: None,
             decided_by: Vec::new(),

@@ -15,7 +15,7 @@ use fillrate_language::{LanguageSupport, name_for_path};
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
 use super::record::BenchmarkRecord;
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "mrg-bench",
@@ -69,15 +69,12 @@ fn read(
                     ),
                 )
             })?;
-            LocatedHole {
-                range: start + head..start + function.len(),
-                contents,
-                origin: FileOrigin::Repository(repository),
-            }
+            let range = start + head..start + function.len();
+            LocatedHole::in_repository(repository, contents, range)
         }
         None => LocatedHole::from_parts(before, body, "\n"),
     };
-    let task = text.into_task(
+    let task = text.into_task_of_file(
         id.to_owned(),
         name,
         HoleKind::Body,
@@ -86,7 +83,6 @@ fn read(
         file,
     );
     Ok(ImportedTask {
-        extent: None,
         decided_by: tests.split_whitespace().map(str::to_owned).collect(),
         ..task
     })

@@ -16,7 +16,7 @@ use fillrate_language::task::{HoleKind, sha256_hex};
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
 use super::record::{BenchmarkRecord, plain_file_name};
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repobench",
@@ -50,11 +50,7 @@ fn read(
         Some(repository) => {
             let contents = located_hole::read(&repository, "file_path", file)?;
             let range = after(&contents, code, next_line)?;
-            LocatedHole {
-                contents,
-                range,
-                origin: FileOrigin::Repository(repository),
-            }
+            LocatedHole::in_repository(repository, contents, range)
         }
         None => {
             // The benchmark's own prompt, in `construct_prompt` of its `data/utils.py`.
@@ -65,7 +61,7 @@ fn read(
         }
     };
     let folder = format!("{}_{hash}", plain_file_name(name));
-    Ok(text.into_task(id, name, HoleKind::Line, language, &folder, file))
+    Ok(text.into_task_of_file(id, name, HoleKind::Line, language, &folder, file))
 }
 
 /// Returns the range of the only line that is `next_line` and follows `code`, apart from blank

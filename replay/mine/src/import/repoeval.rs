@@ -13,7 +13,7 @@ use fillrate_language::task::HoleKind;
 use super::error::RecordFault;
 use super::located_hole::{self, LocatedHole};
 use super::record::{self, BenchmarkRecord};
-use super::task::{BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask};
+use super::task::{BenchmarkFormat, ImportOptions, ImportedTask};
 
 pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repoeval",
@@ -63,15 +63,11 @@ fn read(
                 ("metadata.ground_truth", reference),
                 line,
             )?;
-            LocatedHole {
-                contents,
-                range,
-                origin: FileOrigin::Repository(repository),
-            }
+            LocatedHole::in_repository(repository, contents, range)
         }
         None => LocatedHole::from_parts(prompt, reference, "\n"),
     };
-    Ok(text.into_task(
+    Ok(text.into_task_of_file(
         id.to_owned(),
         name,
         kind,

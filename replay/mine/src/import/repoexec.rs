@@ -16,10 +16,10 @@ use fillrate_syntax::Language;
 use tree_sitter::Node;
 
 use super::error::RecordFault;
-use super::located_hole;
+use super::located_hole::{self, LocatedHole};
 use super::record::{self, BenchmarkRecord};
 use super::task::{
-    BenchmarkFormat, FileOrigin, ImportOptions, ImportedTask, TaskRunner, TaskTests, project_name,
+    BenchmarkFormat, ImportOptions, ImportedTask, TaskRunner, TaskTests, project_name,
 };
 use super::writer::TESTS;
 
@@ -97,14 +97,9 @@ fn read(
     let (text, beside) = tests(test, &package, options)?;
     let plain = record.file_name(&id);
     let loaded = LOADED.map(str::to_owned).into_iter();
+    let hole = LocatedHole::in_repository(repository, contents, start..whole.end);
+    let project = project_name(name.rsplit_once('/').map_or(name, |(_, last)| last));
     Ok(ImportedTask {
-        project: project_name(name.rsplit_once('/').map_or(name, |(_, last)| last)),
-        language: "python",
-        path,
-        kind: HoleKind::Body,
-        range: start..whole.end,
-        contents,
-        origin: FileOrigin::Repository(repository),
         tests: Some(TaskTests {
             runner: TaskRunner::Pytest,
             path: format!("{TESTS}/test_{plain}.py"),
@@ -113,11 +108,8 @@ fn read(
             packages: loaded.chain(options.packages.iter().cloned()).collect(),
             timeout: None,
         }),
-        extent: None,
-        decided_by: Vec::new(),
         repoexec_dependencies,
-        indent: None,
-        id,
+        ..hole.into_task(id, project, HoleKind::Body, "python", path)
     })
 }
 

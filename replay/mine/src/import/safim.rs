@@ -92,20 +92,10 @@ fn read(
         None if is_run => "safim-untested".to_owned(),
         None => format!("safim-{language}"),
     };
+    let path = format!("programs/{name}.{extension}");
     Ok(ImportedTask {
-        id: id.to_owned(),
-        project,
-        language,
-        path: format!("programs/{name}.{extension}"),
-        kind,
-        contents: program_text.contents,
-        range: program_text.range,
-        origin: program_text.origin,
         tests,
-        extent: None,
-        decided_by: Vec::new(),
-        repoexec_dependencies: None,
-        indent: None,
+        ..program_text.into_task(id.to_owned(), project, kind, language, path)
     })
 }
 

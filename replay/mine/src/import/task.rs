@@ -1,6 +1,5 @@
 //! Types that all importers share: the format, the options, and the task made from a record.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use fillrate_language::LanguageSupport;
@@ -11,6 +10,7 @@ use fillrate_syntax::Language;
 use fillrate_verdict::corpus::manifest::plain_project_name;
 
 use super::error::RecordFault;
+use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
 
 /// A benchmark's format.
@@ -75,11 +75,8 @@ pub(super) struct ImportedTask {
     pub(super) kind: HoleKind,
     /// Extent to which the task allows a completion; `None` leaves it to the settings.
     pub(super) extent: Option<CompletionExtent>,
-    /// The file's text.
-    pub(super) contents: String,
-    /// The hole in it, in bytes.
-    pub(super) range: Range<usize>,
-    pub(super) origin: FileOrigin,
+    /// The file's text, with the hole in it.
+    pub(super) text: LocatedHole,
     pub(super) tests: Option<TaskTests>,
     /// Names of the repository's own tests that decide over it, once the manifest says how they are
     /// run. Empty if there are `tests`.
@@ -135,8 +132,8 @@ impl ImportedTask {
             self.language,
             &self.path,
             self.kind,
-            self.range.clone(),
-            &self.contents,
+            self.text.range.clone(),
+            &self.text.contents,
         );
         Hole {
             extent: self.extent,

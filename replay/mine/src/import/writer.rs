@@ -141,8 +141,8 @@ impl ImportWriter {
         let playable = is_playable(&task.path);
         let (language, has_tests) = (task.language, task.tests.is_some());
         let root = self.folder.path().join(&task.project);
-        let made = matches!(task.origin, FileOrigin::Record) || task.tests.is_some();
-        let repository = match &task.origin {
+        let made = matches!(task.text.origin, FileOrigin::Record) || task.tests.is_some();
+        let repository = match &task.text.origin {
             FileOrigin::Repository(folder) => {
                 Some(std::path::absolute(folder).map_err(ImportError::file(folder))?)
             }
@@ -185,7 +185,7 @@ impl ImportWriter {
             project.copied = true;
         }
         if repository.is_none() {
-            project.write(&root, &task.path, &task.contents)?;
+            project.write(&root, &task.path, &task.text.contents)?;
         }
         if let Some(tests) = task.tests {
             project.lay(&root, tests)?;
