@@ -46,7 +46,7 @@ use fillrate_mine::Rejection;
 use fillrate_server::completion::Trace;
 use fillrate_verdict::corpus::detect::recorded_location;
 use fillrate_verdict::{Outcome, Proof, Verdict};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use serde::{Deserialize, Serialize};
 
 use crate::developer::policy::Policy;
@@ -533,15 +533,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn is_finished(&self) -> Result<bool, StoreError> {
-        let count: u32 = self
-            .database
-            .query_row(
-                "SELECT count(*) FROM meta WHERE key = 'finished'",
-                [],
-                |row| row.get(0),
-            )
-            .map_err(|source| self.fault(source))?;
-        Ok(count > 0)
+        Ok(self.optional_meta("finished")?.is_some())
     }
 
     /// Records that every attempt has been made.
@@ -549,12 +541,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn set_finished(&self) -> Result<(), StoreError> {
-        self.database
-            .execute(
-                "INSERT OR REPLACE INTO meta VALUES ('finished', 'true')",
-                [],
-            )
-            .map_err(|source| self.fault(source))?;
+        self.set_meta("finished", "true")?;
         self.write_segment()
     }
 
@@ -565,12 +552,8 @@ impl Run {
 
     /// A value of `meta` that not every run has.
     fn optional_meta(&self, key: &str) -> Result<Option<String>, StoreError> {
-        self.database
-            .query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| {
-                row.get(0)
-            })
-            .optional()
-            .map_err(|source| self.fault(source))
+        let found = self.row("SELECT value FROM meta WHERE key = ?1", [key])?;
+        Ok(found.map(|(value,)| value))
     }
 
     /// As [`Run::optional_meta`], of a value that is JSON.
@@ -579,19 +562,17 @@ impl Run {
         recorded.map(|text| self.parse(&text)).transpose()
     }
 
+    fn set_meta(&self, key: &str, value: &str) -> Result<(), StoreError> {
+        self.execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", [key, value])
+    }
+
     /// Records where the corpus's manifest is.
     ///
     /// # Errors
     /// The database refuses.
     pub fn set_corpus(&self, manifest: &Path) -> Result<(), StoreError> {
         let path = recorded_location(manifest);
-        self.database
-            .execute(
-                "INSERT OR REPLACE INTO meta VALUES ('corpus', ?1)",
-                [path.to_string_lossy()],
-            )
-            .map(|_| ())
-            .map_err(|source| self.fault(source))
+        self.set_meta("corpus", &path.to_string_lossy())
     }
 
     /// Returns the path of the corpus's manifest when the run was made.
@@ -608,13 +589,7 @@ impl Run {
     /// The database refuses.
     pub fn set_tests(&self, folder: &Path) -> Result<(), StoreError> {
         let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        self.database
-            .execute(
-                "INSERT OR REPLACE INTO meta VALUES ('tests', ?1)",
-                [path.to_string_lossy()],
-            )
-            .map(|_| ())
-            .map_err(|source| self.fault(source))
+        self.set_meta("tests", &path.to_string_lossy())
     }
 
     /// The folder of the tests that were added when the run was made; `None` if there were none.
@@ -635,11 +610,7 @@ impl Run {
             return Ok(());
         }
         machines.push(machine.clone());
-        self.put(
-            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
-            "machines",
-            &machines,
-        )
+        self.set_meta("machines", &self.encode(&machines)?)
     }
 
     /// The machines the run was made on, the first first. A run of an older program has none.
@@ -657,11 +628,7 @@ impl Run {
     pub fn add_time_spent(&self, more: &TimeSpent) -> Result<(), StoreError> {
         let mut spent = self.time_spent()?.unwrap_or_default();
         spent.add(more);
-        self.put(
-            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
-            "time_spent",
-            &spent,
-        )
+        self.set_meta("time_spent", &self.encode(&spent)?)
     }
 
     /// Returns the time spent by the run's workers, if it is recorded: runs of older programs and
@@ -681,11 +648,7 @@ impl Run {
         let mut all = self.slow_paths()?;
         let own = all.entry(project.to_owned()).or_default();
         own.extend(more.iter().cloned());
-        self.put(
-            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
-            "slow_paths",
-            &all,
-        )
+        self.set_meta("slow_paths", &self.encode(&all)?)
     }
 
     /// The shortcuts to verdicts that failed, by project; none of merged runs.
@@ -714,19 +677,14 @@ impl Run {
         if !self.has_table("audits")? {
             return Ok(BTreeMap::new());
         }
-        self.pairs("SELECT key, record FROM audits ORDER BY key")
+        self.records("SELECT key, record FROM audits ORDER BY key")
     }
 
     /// True if the run has a table: one of an older program may lack some.
     fn has_table(&self, name: &str) -> Result<bool, StoreError> {
-        self.database
-            .query_row(
-                "SELECT count(*) FROM sqlite_master WHERE name = ?1",
-                [name],
-                |row| row.get::<_, u32>(0),
-            )
-            .map(|count| count > 0)
-            .map_err(|source| self.fault(source))
+        let found: Option<(u32,)> =
+            self.row("SELECT 1 FROM sqlite_master WHERE name = ?1", [name])?;
+        Ok(found.is_some())
     }
 
     /// Records how the run's developer types and accepts.
@@ -734,11 +692,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn set_developer_settings(&self, settings: &DeveloperSettings) -> Result<(), StoreError> {
-        self.put(
-            "INSERT OR REPLACE INTO meta VALUES (?1, ?2)",
-            "developer_settings",
-            settings,
-        )
+        self.set_meta("developer_settings", &self.encode(settings)?)
     }
 
     /// Returns the settings of the run's developer, if they are recorded.
@@ -755,12 +709,8 @@ impl Run {
     /// The database refuses.
     pub fn add_typing(&self, typing: &TypingAttempt) -> Result<(), StoreError> {
         let record = self.encode(typing)?;
-        self.database
-            .execute(
-                ADD_TYPING,
-                params![typing.key, typing.hole, typing.policy, record],
-            )
-            .map_err(|source| self.fault(source))?;
+        let values = [&typing.key, &typing.hole, &typing.policy, &record];
+        self.execute(ADD_TYPING, values)?;
         self.add_row(SegmentRow::Typing, &record)
     }
 
@@ -773,13 +723,8 @@ impl Run {
         if !self.has_table("typings")? {
             return Ok((0, 0));
         }
-        self.database
-            .query_row(
-                "SELECT count(*), coalesce(max(rowid), 0) FROM typings",
-                [],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .map_err(|source| self.fault(source))
+        let query = "SELECT count(*), coalesce(max(rowid), 0) FROM typings";
+        Ok(self.row(query, [])?.unwrap_or_default())
     }
 
     /// Every typing, in the order of holes and policies. A run without typing has none.
@@ -790,17 +735,8 @@ impl Run {
         if !self.has_table("typings")? {
             return Ok(Vec::new());
         }
-        let fault = |source| self.fault(source);
-        let mut statement = self
-            .database
-            .prepare("SELECT record FROM typings ORDER BY hole, policy, key")
-            .map_err(fault)?;
-        let records = statement
-            .query_map([], |row| row.get::<_, String>(0))
-            .map_err(fault)?;
-        records
-            .map(|record| self.parse(&record.map_err(fault)?))
-            .collect()
+        let query = "SELECT record FROM typings ORDER BY hole, policy, key";
+        self.rows(query, |(record,): (String,)| self.parse(&record))
     }
 
     /// Records the state of a project, in place of an earlier one.
@@ -813,10 +749,10 @@ impl Run {
         if !is_ready(state) && self.projects()?.get(name).is_some_and(is_ready) {
             return Ok(());
         }
-        self.put(
+        let record = self.encode(state)?;
+        self.execute(
             "INSERT OR REPLACE INTO projects VALUES (?1, ?2)",
-            name,
-            state,
+            [name, &record],
         )
     }
 
@@ -825,7 +761,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn projects(&self) -> Result<BTreeMap<String, ProjectState>, StoreError> {
-        self.pairs("SELECT name, record FROM projects ORDER BY name")
+        self.records("SELECT name, record FROM projects ORDER BY name")
     }
 
     /// Adds the holes of a project, each with its file.
@@ -879,7 +815,7 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn holes(&self) -> Result<BTreeMap<String, Hole>, StoreError> {
-        self.pairs("SELECT id, record FROM holes ORDER BY id")
+        self.records("SELECT id, record FROM holes ORDER BY id")
     }
 
     /// The file a hole was cut into.
@@ -887,14 +823,10 @@ impl Run {
     /// # Errors
     /// The database refuses, or has no such file.
     pub fn source(&self, hole: &Hole) -> Result<String, StoreError> {
-        self.database
-            .query_row(
-                "SELECT contents FROM sources WHERE sha256 = ?1",
-                [&hole.file_sha256],
-                |row| row.get(0),
-            )
-            .optional()
-            .map_err(|source| self.fault(source))?
+        let query = "SELECT contents FROM sources WHERE sha256 = ?1";
+        let found = self.row(query, [&hole.file_sha256])?;
+        found
+            .map(|(contents,)| contents)
             .ok_or_else(|| self.strange(format!("the file of {} is missing", hole.id)))
     }
 
@@ -905,18 +837,16 @@ impl Run {
     /// The database refuses.
     pub fn add_attempt(&self, attempt: &Attempt) -> Result<(), StoreError> {
         let record = self.encode(attempt)?;
-        self.database
-            .execute(
-                ADD_ATTEMPT,
-                params![
-                    attempt.key,
-                    attempt.hole,
-                    attempt.sample,
-                    attempt.verdict.outcome.name(),
-                    record
-                ],
-            )
-            .map_err(|source| self.fault(source))?;
+        self.execute(
+            ADD_ATTEMPT,
+            params![
+                attempt.key,
+                attempt.hole,
+                attempt.sample,
+                attempt.verdict.outcome.name(),
+                record
+            ],
+        )?;
         self.add_row(SegmentRow::Attempt, &record)
     }
 
@@ -925,20 +855,10 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn attempts(&self) -> Result<Vec<Attempt>, StoreError> {
-        let fault = |source| self.fault(source);
-        let mut statement = self
-            .database
-            .prepare("SELECT record FROM attempts ORDER BY hole, sample, key")
-            .map_err(fault)?;
-        let records = statement
-            .query_map([], |row| row.get::<_, String>(0))
-            .map_err(fault)?;
-        let mut attempts = records
-            .map(|record| {
-                let attempt = self.parse(&record.map_err(fault)?)?;
-                Ok(self.with_required_proof(attempt))
-            })
-            .collect::<Result<Vec<Attempt>, _>>()?;
+        let query = "SELECT record FROM attempts ORDER BY hole, sample, key";
+        let mut attempts: Vec<Attempt> = self.rows(query, |(record,): (String,)| {
+            Ok(self.with_required_proof(self.parse(&record)?))
+        })?;
         // Rounds are no column of their own, so that older runs can be read.
         attempts.sort_by(|a, b| {
             let key = |one: &Attempt| (one.hole.clone(), one.sample, one.repair_round);
@@ -953,15 +873,8 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn outcomes(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let fault = |source| self.fault(source);
-        let mut statement = self
-            .database
-            .prepare("SELECT key, outcome FROM attempts ORDER BY hole, sample, key")
-            .map_err(fault)?;
-        let rows = statement
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-            .map_err(fault)?;
-        rows.map(|row| row.map_err(fault)).collect()
+        let query = "SELECT key, outcome FROM attempts ORDER BY hole, sample, key";
+        self.rows(query, Ok)
     }
 
     /// One attempt, by its key.
@@ -969,12 +882,9 @@ impl Run {
     /// # Errors
     /// The database refuses, or has no such attempt.
     pub fn attempt(&self, key: &str) -> Result<Attempt, StoreError> {
-        let record: Option<String> = self
-            .database
-            .prepare_cached("SELECT record FROM attempts WHERE key = ?1")
-            .and_then(|mut statement| statement.query_row([key], |row| row.get(0)).optional())
-            .map_err(|source| self.fault(source))?;
-        let record = record.ok_or_else(|| self.strange(format!("attempt {key} is missing")))?;
+        let found: Option<(String,)> =
+            self.row("SELECT record FROM attempts WHERE key = ?1", [key])?;
+        let (record,) = found.ok_or_else(|| self.strange(format!("attempt {key} is missing")))?;
         Ok(self.with_required_proof(self.parse(&record)?))
     }
 
@@ -983,48 +893,55 @@ impl Run {
     /// # Errors
     /// The database refuses.
     pub fn settlements(&self) -> Result<Vec<Settlement>, StoreError> {
-        let recorded = self
-            .database
-            .query_row(
-                "SELECT value FROM meta WHERE key = 'conflicts'",
-                [],
-                |row| row.get::<_, String>(0),
-            )
-            .optional()
-            .map_err(|source| self.fault(source))?;
-        recorded.map_or_else(|| Ok(Vec::new()), |text| self.parse(&text))
+        Ok(self.parsed_meta("conflicts")?.unwrap_or_default())
     }
 
-    fn pairs<T: for<'a> Deserialize<'a>>(
+    /// Returns the records of a query for keys and records, by key.
+    fn records<T: for<'a> Deserialize<'a>>(
         &self,
         query: &str,
     ) -> Result<BTreeMap<String, T>, StoreError> {
-        let fault = |source| self.fault(source);
-        let mut statement = self.database.prepare(query).map_err(fault)?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-            })
-            .map_err(fault)?;
-        rows.map(|row| {
-            let (key, record) = row.map_err(fault)?;
+        self.rows(query, |(key, record): (String, String)| {
             Ok((key, self.parse(&record)?))
         })
-        .collect()
     }
 
-    fn execute(&self, query: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
+    /// Returns what `read` makes of each row of a query.
+    fn rows<R, T, C>(
+        &self,
+        query: &str,
+        read: impl Fn(R) -> Result<T, StoreError>,
+    ) -> Result<C, StoreError>
+    where
+        R: for<'r> TryFrom<&'r Row<'r>, Error = rusqlite::Error>,
+        C: FromIterator<T>,
+    {
+        let fault = |source| self.fault(source);
+        let mut statement = self.database.prepare(query).map_err(fault)?;
+        let rows = statement.query_map([], |row| R::try_from(row));
+        let rows = rows.map_err(fault)?;
+        rows.map(|row| read(row.map_err(fault)?)).collect()
+    }
+
+    /// Returns the first row of a query, if there is one.
+    fn row<R>(&self, query: &str, values: impl Params) -> Result<Option<R>, StoreError>
+    where
+        R: for<'r> TryFrom<&'r Row<'r>, Error = rusqlite::Error>,
+    {
         self.database
             .prepare_cached(query)
-            .and_then(|mut statement| statement.execute(values))
-            .map(|_| ())
+            .and_then(|mut statement| {
+                statement
+                    .query_row(values, |row| R::try_from(row))
+                    .optional()
+            })
             .map_err(|source| self.fault(source))
     }
 
-    fn put(&self, query: &str, key: &str, value: &impl Serialize) -> Result<(), StoreError> {
-        let record = self.encode(value)?;
+    fn execute(&self, query: &str, values: impl Params) -> Result<(), StoreError> {
         self.database
-            .execute(query, [key, &record])
+            .prepare_cached(query)
+            .and_then(|mut statement| statement.execute(values))
             .map(|_| ())
             .map_err(|source| self.fault(source))
     }
