@@ -8,6 +8,7 @@
 pub mod annotate;
 pub mod audit;
 pub mod augment;
+mod chat;
 pub mod compare;
 pub mod context;
 pub mod distance;

@@ -1,22 +1,17 @@
 //! Asks several models for the reasons of failures, and counts their votes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use fillrate_language::task::Hole;
 use fillrate_metrics::{Estimate, fleiss_kappa};
-use fillrate_server::configuration::Layers;
-use fillrate_server::context::WindowLayout;
-use fillrate_server::model::{
-    self, ChatQuestion, Model, ModelParameters, ModelRequest, UnlimitedListener,
-};
-use fillrate_syntax::Language;
+use fillrate_server::model::ChatQuestion;
 use fillrate_verdict::Outcome;
 use fillrate_verdict::queue::run_jobs;
 use serde::{Deserialize, Serialize};
 
 use super::PlayError;
+use super::chat::{self, ChatModel};
 use crate::store::{Attempt, Run, context_title};
 
 /// Attempts to annotate, and the judges.
@@ -117,11 +112,6 @@ and frameworks to use. Without it, the code aims at the right function and imple
 First compare the two pieces of code and give your reason. Then write the judgement, What or How, \
 between <label> and </label>.";
 
-/// The least that a judge may write, in tokens.
-const LEAST_TOKENS: u32 = 2048;
-/// The least time that a judge has, in milliseconds.
-const LEAST_TIME: u64 = 120_000;
-
 /// Has judges label the failed answers of a run.
 ///
 /// # Errors
@@ -151,10 +141,10 @@ pub fn run(plan: &AnnotationPlan) -> Result<AnnotationOutcome, PlayError> {
         None => PROMPT.to_owned(),
     };
     let mut given = read_labels(plan, &failed)?;
-    let judges: Vec<Judge> = plan
+    let judges: Vec<ChatModel> = plan
         .judges
         .iter()
-        .map(|path| Judge::open(path))
+        .map(|path| ChatModel::open(path, 1, "judge"))
         .collect::<Result<_, _>>()?;
     check_names(&judges)?;
     let (labels, failures) = ask(&judges, &failed, &prompt, plan.threads)?;
@@ -163,10 +153,10 @@ pub fn run(plan: &AnnotationPlan) -> Result<AnnotationOutcome, PlayError> {
 }
 
 /// Refuses two judges of one name, of which only one would have a vote.
-fn check_names(judges: &[Judge]) -> Result<(), PlayError> {
+fn check_names(judges: &[ChatModel]) -> Result<(), PlayError> {
     let mut names = BTreeSet::new();
     for judge in judges {
-        let name = judge.model.name();
+        let name = judge.name();
         if !names.insert(name) {
             return Err(PlayError::Refused(format!(
                 "two judges are the model `{name}`, and a model has one vote; leave one of them out"
@@ -206,76 +196,29 @@ fn read_labels(
     Ok(labels)
 }
 
-/// A model that labels.
-struct Judge {
-    model: Arc<dyn Model>,
-    parameters: ModelParameters,
-}
-
-impl Judge {
-    fn open(file: &Path) -> Result<Self, PlayError> {
-        let mut layers = Layers::default();
-        layers.file(file)?;
-        let mut settings = layers.merged()?.model;
-        // The settings are those for a completion, which is too short and too fast for a judgement.
-        settings.max_tokens = settings.max_tokens.max(LEAST_TOKENS);
-        settings.timeout_ms = settings.timeout_ms.max(LEAST_TIME);
-        settings.candidates = 1;
-        let model = model::open(&settings, &|name| std::env::var(name).ok())?;
-        if !model.chats() {
-            return Err(PlayError::Refused(format!(
-                "{} only fills in and can't judge; use a model that speaks openai-chat or \
-                 anthropic-messages",
-                model.name()
-            )));
-        }
-        Ok(Self {
-            model,
-            parameters: settings.parameters(),
-        })
-    }
-
-    fn request(&self, attempt: &Attempt, hole: &Hole, prompt: &str) -> ModelRequest {
-        ModelRequest {
-            prefix: String::new(),
-            suffix: String::new(),
-            path: hole.path.clone(),
-            repository: hole.project.clone(),
-            language: Language::for_path(Path::new(&hole.path)),
-            windows: Vec::new(),
-            layout: WindowLayout::default(),
-            earlier: None,
-            hole: None,
-            question: Some(ChatQuestion {
-                instructions: prompt.to_owned(),
-                text: format!(
-                    "Expected code, from {}:\n```{}\n{}\n```\n\nThe model's code:\n```{}\n{}\n```\n",
-                    hole.path,
-                    hole.language,
-                    hole.reference,
-                    hole.language,
-                    attempt.completion()
-                ),
-            }),
-            parameters: self.parameters.clone(),
-        }
+fn question(attempt: &Attempt, hole: &Hole, prompt: &str) -> ChatQuestion {
+    ChatQuestion {
+        instructions: prompt.to_owned(),
+        text: format!(
+            "Expected code, from {}:\n```{}\n{}\n```\n\nThe model's code:\n```{}\n{}\n```\n",
+            hole.path,
+            hole.language,
+            hole.reference,
+            hole.language,
+            attempt.completion()
+        ),
     }
 }
 
 /// Puts every answer to every judge. Returns the labels, and what failed.
 fn ask(
-    judges: &[Judge],
+    judges: &[ChatModel],
     failed: &[(Attempt, &Hole)],
     prompt: &str,
     threads: usize,
 ) -> Result<(Vec<GivenLabel>, Vec<String>), PlayError> {
-    // Workers block on the runtime from outside, so it needs a thread to drive its connections.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(PlayError::file("the runtime"))?;
-    let jobs: Vec<(&Judge, &Attempt, &Hole)> = failed
+    let runtime = chat::runtime()?;
+    let jobs: Vec<(&ChatModel, &Attempt, &Hole)> = failed
         .iter()
         .flat_map(|(attempt, hole)| judges.iter().map(move |judge| (judge, attempt, *hole)))
         .collect();
@@ -284,16 +227,10 @@ fn ask(
         threads,
         || runtime.handle().clone(),
         |runtime, (judge, attempt, hole)| {
-            let request = judge.request(attempt, hole, prompt);
-            let answer = runtime.block_on(judge.model.complete(&request, &UnlimitedListener));
-            let name = judge.model.name();
-            let text = answer
-                .map_err(|error| error.to_string())
-                .and_then(|answer| {
-                    let first = answer.candidates.into_iter().next();
-                    first.map(|one| one.text).ok_or("no answer".to_owned())
-                });
-            let label = text.and_then(|text| {
+            let name = judge.name();
+            let answers = judge.ask(runtime, hole, question(attempt, hole, prompt), 0);
+            let label = answers.and_then(|answers| {
+                let text = answers.into_iter().next().ok_or("no answer")?;
                 let label = FailureLabel::parse(&text)
                     .ok_or("the answer has no What or How between <label> and </label>")?;
                 Ok(GivenLabel {

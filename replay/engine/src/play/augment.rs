@@ -7,15 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use fillrate_language::SourceFile;
 use fillrate_language::mutate;
 use fillrate_language::runner::RunnerName;
 use fillrate_language::task::{self, Hole, Survivor, WholeFile, sha256_hex};
-use fillrate_server::configuration::Layers;
-use fillrate_server::context::WindowLayout;
-use fillrate_server::model::{self, ChatQuestion, Model, ModelRequest, UnlimitedListener};
+use fillrate_server::model::ChatQuestion;
 use fillrate_syntax::Language;
 use fillrate_syntax::text::LineIndex;
 use fillrate_verdict::corpus::Corpus;
@@ -28,6 +25,7 @@ use self::requested_tests::{
     self as augment, RequestedTests, SurvivingFault, TestProposal, TestRequest,
 };
 use super::PlayError;
+use super::chat::{self, ChatModel};
 use super::events::{Event, Listener, Phase, PhaseProgress};
 use super::mutate::whole_lines;
 use super::projects::{
@@ -102,10 +100,6 @@ pub struct AugmentationOutcome {
 
 /// Number of runs in which a test must pass.
 const PASSES: usize = 10;
-/// The least that a model may write, in tokens: the settings are those for a completion.
-const LEAST_TOKENS: u32 = 2048;
-/// The least time that a model has, in milliseconds.
-const LEAST_TIME: u64 = 120_000;
 /// The file that says where tests come from.
 const PROVENANCE: &str = "provenance.jsonl";
 /// The version of its records.
@@ -655,8 +649,7 @@ impl AugmentedHole<'_> {
 
 /// The model that writes tests.
 struct TestAuthor {
-    model: Arc<dyn Model>,
-    parameters: model::ModelParameters,
+    model: ChatModel,
     runtime: tokio::runtime::Runtime,
     /// Number of holes that the model is asked about at once.
     threads: usize,
@@ -672,29 +665,9 @@ impl TestAuthor {
                 file.display()
             )));
         }
-        let mut layers = Layers::default();
-        layers.file(file)?;
-        let mut settings = layers.merged()?.model;
-        settings.max_tokens = settings.max_tokens.max(LEAST_TOKENS);
-        settings.timeout_ms = settings.timeout_ms.max(LEAST_TIME);
-        settings.candidates = usize::from(plan.candidates);
-        let model = model::open(&settings, &|name| std::env::var(name).ok())?;
-        if !model.chats() {
-            return Err(PlayError::Refused(format!(
-                "{} only fills in and can't be asked for tests; use a model that speaks \
-                 openai-chat or anthropic-messages",
-                model.name()
-            )));
-        }
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .map_err(PlayError::file("the runtime"))?;
         Ok(Self {
-            model,
-            parameters: settings.parameters(),
-            runtime,
+            model: ChatModel::open(file, plan.candidates.into(), "be asked for tests")?,
+            runtime: chat::runtime()?,
             threads: plan.execution.threads,
         })
     }
@@ -707,19 +680,29 @@ impl TestAuthor {
         number: u32,
         listener: &dyn Listener,
     ) -> Result<(Vec<ProposedTest>, Vec<String>), PlayError> {
-        let questions: BTreeMap<usize, ChatQuestion> = targets
-            .iter()
-            .enumerate()
-            .filter(|(_, target)| target.open)
-            .map(|(index, target)| (index, augment::ask_for_tests(&target.focus())))
+        let open = targets.iter().enumerate().filter(|(_, target)| target.open);
+        let jobs: Vec<(usize, &Hole, ChatQuestion)> = open
+            .map(|(index, target)| (index, target.hole, augment::ask_for_tests(&target.focus())))
             .collect();
-        let requests = questions
-            .iter()
-            .map(|(index, question)| (*index, self.request(&targets[*index], question, number)))
-            .collect();
+        let subject = (number + 1).to_string();
+        let progress =
+            PhaseProgress::start(listener, Phase::WriteTests, Some(&subject), jobs.len());
+        let answers = run_jobs(
+            &jobs,
+            self.threads,
+            || self.runtime.handle().clone(),
+            |runtime, (_, hole, question)| {
+                // Another seed each round: else a deterministic model gives the same tests again.
+                let answers = self.model.ask(runtime, hole, question.clone(), number);
+                progress.advance(1);
+                Ok::<_, PlayError>(answers)
+            },
+            |_| {},
+        )?;
+        drop(progress);
         let (mut candidates, mut failures) = (Vec::new(), Vec::new());
-        for (index, answers) in self.answers(requests, number, listener)? {
-            let target = &mut targets[index];
+        for ((index, _, question), answers) in jobs.iter().zip(answers) {
+            let target = &mut targets[*index];
             let answers = match answers {
                 Ok(answers) => answers,
                 Err(failure) => {
@@ -728,7 +711,7 @@ impl TestAuthor {
                     continue;
                 }
             };
-            let ChatQuestion { instructions, text } = &questions[&index];
+            let ChatQuestion { instructions, text } = question;
             let prompt_sha256 = sha256_hex(format!("{instructions}\0{text}").as_bytes());
             for answer in answers {
                 let proposals = augment::parse_tests(target.language, &answer);
@@ -737,7 +720,7 @@ impl TestAuthor {
                 }
                 candidates.extend(proposals.into_iter().map(|proposal| {
                     Ok(TestCandidate {
-                        target: index,
+                        target: *index,
                         path: augment::test_path(&target.focus(), &proposal),
                         proposal,
                         prompt_sha256: prompt_sha256.clone(),
@@ -747,61 +730,7 @@ impl TestAuthor {
         }
         Ok((candidates, failures))
     }
-
-    fn request(
-        &self,
-        target: &AugmentedHole<'_>,
-        question: &ChatQuestion,
-        number: u32,
-    ) -> ModelRequest {
-        let mut parameters = self.parameters.clone();
-        // Another seed each round: else a deterministic model gives the same tests again.
-        parameters.seed = parameters.seed.wrapping_add(u64::from(number));
-        ModelRequest {
-            prefix: String::new(),
-            suffix: String::new(),
-            path: target.hole.path.clone(),
-            repository: target.hole.project.clone(),
-            language: Some(target.language),
-            windows: Vec::new(),
-            layout: WindowLayout::default(),
-            earlier: None,
-            hole: None,
-            question: Some(question.clone()),
-            parameters,
-        }
-    }
-
-    /// Sends requests concurrently. Returns each one's text, or the reason for its failure.
-    fn answers(
-        &self,
-        requests: Vec<(usize, ModelRequest)>,
-        number: u32,
-        listener: &dyn Listener,
-    ) -> Result<Vec<(usize, ModelAnswer)>, PlayError> {
-        let subject = (number + 1).to_string();
-        let progress =
-            PhaseProgress::start(listener, Phase::WriteTests, Some(&subject), requests.len());
-        run_jobs(
-            &requests,
-            self.threads,
-            || self.runtime.handle().clone(),
-            |runtime, (index, request)| {
-                let answer = runtime.block_on(self.model.complete(request, &UnlimitedListener));
-                progress.advance(1);
-                let texts = answer.map_err(|error| error.to_string()).map(|answer| {
-                    let candidates = answer.candidates.into_iter();
-                    candidates.map(|candidate| candidate.text).collect()
-                });
-                Ok((*index, texts))
-            },
-            |_| {},
-        )
-    }
 }
-
-/// The texts that a model answered to a request, or why the request failed.
-type ModelAnswer = Result<Vec<String>, String>;
 
 /// A test that a model proposed, or why its answer has none.
 type ProposedTest = Result<TestCandidate, TestRejection>;
