@@ -6,24 +6,29 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Installs the packages of a language's projects.
-pub trait PackageManager: Sync {
-    /// The kind of environment it makes.
-    fn kind(&self) -> EnvironmentKind;
-
+/// Properties of the environments that a package manager makes.
+#[derive(Debug)]
+pub struct EnvironmentRules {
+    /// The kind of environment.
+    pub kind: EnvironmentKind,
     /// The key under `environment` in a manifest that names a file of the repository with the
     /// packages to install.
-    fn file_key(&self) -> &'static str;
-
+    pub file_key: &'static str,
     /// The keys under `environment` in a manifest that only its languages' projects have, with
-    /// [`PackageManager::file_key`] and [`PackageManager::interpreter_key`] among them.
-    fn own_keys(&self) -> &'static [&'static str];
-
+    /// `file_key` and `interpreter_key` among them.
+    pub own_keys: &'static [&'static str],
     /// The key under `environment` in a manifest that selects the interpreter of the tests.
-    fn interpreter_key(&self) -> &'static str;
+    pub interpreter_key: &'static str,
+    /// Form of an exact pin, for messages.
+    pub pin_form: &'static str,
+    /// True if an environment works only with the interpreter at the path it was made with.
+    pub binds_interpreter: bool,
+}
 
-    /// Describes the form of an exact pin, for messages.
-    fn pin_form(&self) -> &'static str;
+/// Installs the packages of a language's projects.
+pub trait PackageManager: Sync {
+    /// What is the same for all environments that it makes.
+    fn rules(&self) -> &'static EnvironmentRules;
 
     /// Parses an exact pin into its name and version; `None` if the text is not an exact pin.
     fn parse_pin(&self, pin: &str) -> Option<(String, String)>;
@@ -75,9 +80,6 @@ pub trait PackageManager: Sync {
     fn compiles_project(&self) -> bool {
         false
     }
-
-    /// True if an environment works only with the interpreter at the path it was made with.
-    fn binds_interpreter(&self) -> bool;
 
     /// True if the environment in the folder `root` is still complete.
     fn is_intact(&self, root: &Path) -> bool;

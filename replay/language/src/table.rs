@@ -37,7 +37,7 @@ pub fn package_manager(kind: EnvironmentKind) -> &'static dyn PackageManager {
     LANGUAGES
         .into_iter()
         .map(|language| language.packages)
-        .find(|manager| manager.kind() == kind)
+        .find(|manager| manager.rules().kind == kind)
         .expect("every kind of environment has a package manager: tested")
 }
 
@@ -84,7 +84,7 @@ mod tests {
             EnvironmentKind::Java,
             EnvironmentKind::Dotnet,
         ] {
-            assert_eq!(package_manager(kind).kind(), kind);
+            assert_eq!(package_manager(kind).rules().kind, kind);
         }
     }
 

@@ -3,32 +3,23 @@
 use std::path::Path;
 
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
-    PackageManager, ProgramProbe, Toolchain,
+    EnvironmentError, EnvironmentKind, EnvironmentRules, InstallRequest, InstalledPackages,
+    Interpreter, NamedText, PackageManager, ProgramProbe, Toolchain,
 };
 
 /// The registry of .NET.
 pub(super) struct Nuget;
 
 impl PackageManager for Nuget {
-    fn kind(&self) -> EnvironmentKind {
-        EnvironmentKind::Dotnet
-    }
-
-    fn file_key(&self) -> &'static str {
-        "csproj"
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["csproj", "dotnet"]
-    }
-
-    fn interpreter_key(&self) -> &'static str {
-        "dotnet"
-    }
-
-    fn pin_form(&self) -> &'static str {
-        "NAME/VERSION"
+    fn rules(&self) -> &'static EnvironmentRules {
+        &EnvironmentRules {
+            kind: EnvironmentKind::Dotnet,
+            file_key: "csproj",
+            own_keys: &["csproj", "dotnet"],
+            interpreter_key: "dotnet",
+            pin_form: "NAME/VERSION",
+            binds_interpreter: true,
+        }
     }
 
     fn parse_pin(&self, pin: &str) -> Option<(String, String)> {
@@ -51,10 +42,6 @@ impl PackageManager for Nuget {
         _: &Path,
     ) -> Result<Vec<NamedText>, EnvironmentError> {
         Err(not_run(project))
-    }
-
-    fn binds_interpreter(&self) -> bool {
-        true
     }
 
     fn is_intact(&self, _: &Path) -> bool {

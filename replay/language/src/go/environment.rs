@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
-    PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
+    EnvironmentError, EnvironmentKind, EnvironmentRules, InstallRequest, InstalledPackages,
+    Interpreter, NamedText, PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr,
+    read_requested,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
 use crate::task::sha256_hex;
@@ -50,24 +51,15 @@ pub const SETTINGS: [(&str, &str); 4] = [
 pub(crate) struct GoModules;
 
 impl PackageManager for GoModules {
-    fn kind(&self) -> EnvironmentKind {
-        EnvironmentKind::Go
-    }
-
-    fn file_key(&self) -> &'static str {
-        "module"
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["go", "module"]
-    }
-
-    fn interpreter_key(&self) -> &'static str {
-        "go"
-    }
-
-    fn pin_form(&self) -> &'static str {
-        "require NAME VERSION` in go.mod, and here `module = \"go.mod\""
+    fn rules(&self) -> &'static EnvironmentRules {
+        &EnvironmentRules {
+            kind: EnvironmentKind::Go,
+            file_key: "module",
+            own_keys: &["go", "module"],
+            interpreter_key: "go",
+            pin_form: "require NAME VERSION` in go.mod, and here `module = \"go.mod\"",
+            binds_interpreter: true,
+        }
     }
 
     /// Always `None`: only the requirements of `go.mod` are installed.
@@ -106,10 +98,6 @@ impl PackageManager for GoModules {
             files.push(("go.sum".to_owned(), text));
         }
         Ok(files)
-    }
-
-    fn binds_interpreter(&self) -> bool {
-        true
     }
 
     fn is_intact(&self, root: &Path) -> bool {

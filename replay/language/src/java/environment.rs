@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
-    PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
+    EnvironmentError, EnvironmentKind, EnvironmentRules, InstallRequest, InstalledPackages,
+    Interpreter, NamedText, PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr,
+    read_requested,
 };
 use super::super::imports::joined_path;
 use super::super::programs::{self, CHECK_NETWORK};
@@ -49,24 +50,15 @@ const OLDEST_JAVA: (u32, u32) = (17, 0);
 pub(crate) struct Jars;
 
 impl PackageManager for Jars {
-    fn kind(&self) -> EnvironmentKind {
-        EnvironmentKind::Java
-    }
-
-    fn file_key(&self) -> &'static str {
-        "pom"
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["java", "pom"]
-    }
-
-    fn interpreter_key(&self) -> &'static str {
-        "java"
-    }
-
-    fn pin_form(&self) -> &'static str {
-        "GROUP:ARTIFACT:VERSION"
+    fn rules(&self) -> &'static EnvironmentRules {
+        &EnvironmentRules {
+            kind: EnvironmentKind::Java,
+            file_key: "pom",
+            own_keys: &["java", "pom"],
+            interpreter_key: "java",
+            pin_form: "GROUP:ARTIFACT:VERSION",
+            binds_interpreter: true,
+        }
     }
 
     fn parse_pin(&self, pin: &str) -> Option<(String, String)> {
@@ -122,10 +114,6 @@ impl PackageManager for Jars {
     }
 
     fn compiles_project(&self) -> bool {
-        true
-    }
-
-    fn binds_interpreter(&self) -> bool {
         true
     }
 

@@ -10,9 +10,9 @@ use std::process::Command;
 
 use self::groups::{distribution, normalise};
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
-    PackageManager, Packages, ProgramProbe, Toolchain, at_least, beyond_usr, read_requested,
-    stays_inside,
+    EnvironmentError, EnvironmentKind, EnvironmentRules, InstallRequest, InstalledPackages,
+    Interpreter, NamedText, PackageManager, Packages, ProgramProbe, Toolchain, at_least,
+    beyond_usr, read_requested, stays_inside,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
 use super::detection::provider;
@@ -25,24 +25,15 @@ const OLDEST_PYTHON: (u32, u32) = (3, 9);
 pub struct Pip;
 
 impl PackageManager for Pip {
-    fn kind(&self) -> EnvironmentKind {
-        EnvironmentKind::Python
-    }
-
-    fn file_key(&self) -> &'static str {
-        "requirements"
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["requirements", "extras", "groups", "python"]
-    }
-
-    fn interpreter_key(&self) -> &'static str {
-        "python"
-    }
-
-    fn pin_form(&self) -> &'static str {
-        "NAME==VERSION"
+    fn rules(&self) -> &'static EnvironmentRules {
+        &EnvironmentRules {
+            kind: EnvironmentKind::Python,
+            file_key: "requirements",
+            own_keys: &["requirements", "extras", "groups", "python"],
+            interpreter_key: "python",
+            pin_form: "NAME==VERSION",
+            binds_interpreter: true,
+        }
     }
 
     fn parse_pin(&self, pin: &str) -> Option<(String, String)> {
@@ -129,10 +120,6 @@ impl PackageManager for Pip {
 
     fn provider(&self, requirements: &[String], module: &str) -> Option<String> {
         provider(requirements, module).cloned()
-    }
-
-    fn binds_interpreter(&self) -> bool {
-        true
     }
 
     fn is_intact(&self, root: &Path) -> bool {

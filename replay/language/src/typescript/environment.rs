@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::super::environment::{
-    EnvironmentError, EnvironmentKind, InstallRequest, InstalledPackages, Interpreter, NamedText,
-    PackageManager, ProgramProbe, Toolchain, at_least, read_requested,
+    EnvironmentError, EnvironmentKind, EnvironmentRules, InstallRequest, InstalledPackages,
+    Interpreter, NamedText, PackageManager, ProgramProbe, Toolchain, at_least, read_requested,
 };
 use super::super::programs::{self, CHECK_NETWORK, answer};
 use client::PackageClient;
@@ -27,24 +27,15 @@ pub const SCRATCH_FOLDERS: [&str; 3] = [".cache", ".vite", ".vite-temp"];
 pub struct Npm;
 
 impl PackageManager for Npm {
-    fn kind(&self) -> EnvironmentKind {
-        EnvironmentKind::Node
-    }
-
-    fn file_key(&self) -> &'static str {
-        "lock"
-    }
-
-    fn own_keys(&self) -> &'static [&'static str] {
-        &["lock", "node"]
-    }
-
-    fn interpreter_key(&self) -> &'static str {
-        "node"
-    }
-
-    fn pin_form(&self) -> &'static str {
-        "NAME@VERSION"
+    fn rules(&self) -> &'static EnvironmentRules {
+        &EnvironmentRules {
+            kind: EnvironmentKind::Node,
+            file_key: "lock",
+            own_keys: &["lock", "node"],
+            interpreter_key: "node",
+            pin_form: "NAME@VERSION",
+            binds_interpreter: false,
+        }
     }
 
     fn parse_pin(&self, pin: &str) -> Option<(String, String)> {
@@ -113,10 +104,6 @@ impl PackageManager for Npm {
             || LOCK_NAMES.contains(&name)
             || SETTINGS.contains(&name)
             || path.split('/').any(|folder| folder == "patches")
-    }
-
-    fn binds_interpreter(&self) -> bool {
-        false
     }
 
     fn is_intact(&self, root: &Path) -> bool {

@@ -50,7 +50,7 @@ impl Environment {
     /// The empty environment of a project without tests: nothing ever runs in it.
     pub fn none(language: &LanguageSupport) -> Self {
         Self {
-            kind: language.packages.kind(),
+            kind: language.packages.rules().kind,
             generated: None,
             root: PathBuf::new(),
             interpreter: PathBuf::new(),
@@ -74,7 +74,7 @@ pub fn probe(toolchain: &Toolchain) -> Vec<ProgramProbe> {
     let mut kinds = Vec::new();
     let mut probes = Vec::new();
     for language in LANGUAGES {
-        let kind = language.packages.kind();
+        let kind = language.packages.rules().kind;
         if !kinds.contains(&kind) {
             kinds.push(kind);
             probes.extend(language.packages.probes(toolchain));
@@ -131,7 +131,7 @@ pub fn build(
     let schema = SCHEMA.to_string();
     parts.push(&schema);
     // Such an environment has the interpreter's path in it, and fails with another one.
-    if manager.binds_interpreter() {
+    if manager.rules().binds_interpreter {
         parts.push(&path);
     }
     parts.extend(files.iter().map(|(_, text)| text.as_str()));

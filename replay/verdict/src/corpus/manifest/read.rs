@@ -169,14 +169,16 @@ impl Section<'_> {
         let manager = language.packages;
         // The keys of other languages count as known here: below, their message names the right
         // ones.
-        let every = LANGUAGES.iter().flat_map(|one| one.packages.own_keys());
+        let every = LANGUAGES
+            .iter()
+            .flat_map(|one| one.packages.rules().own_keys);
         let mut known = vec!["packages", "requires", "install", "env", "before"];
         known.extend(every.clone());
         known.sort_unstable();
         known.dedup();
         self.only(&known)?;
-        let file_key = manager.file_key();
-        for key in every.filter(|key| !manager.own_keys().contains(key)) {
+        let file_key = manager.rules().file_key;
+        for key in every.filter(|key| !manager.rules().own_keys.contains(key)) {
             if self.has(key) {
                 let message =
                     format!("is not for {language} projects; use `{file_key}` or `packages`");
@@ -198,7 +200,7 @@ impl Section<'_> {
         if let Some(package) = packages.iter().find(is_unpinned) {
             let message = format!(
                 "holds `{package}`, which is no exact pin; write `{}`, or name it in `requires`",
-                manager.pin_form()
+                manager.rules().pin_form
             );
             return Err(self.wrong_item("packages", package, message));
         }
@@ -218,7 +220,7 @@ impl Section<'_> {
             install,
             extras: self.strings("extras")?,
             groups,
-            interpreter: self.string(manager.interpreter_key())?,
+            interpreter: self.string(manager.rules().interpreter_key)?,
             env: self.variables()?,
             before: self.strings("before")?,
         })

@@ -47,13 +47,13 @@ fn write_project(text: &mut String, project: &Project, folder: &Path) {
         text.push_str("\n[project.environment]\n");
         optional(
             text,
-            manager.interpreter_key(),
+            manager.rules().interpreter_key,
             packages.interpreter.as_deref(),
         );
         optional(text, "install", packages.install.as_deref());
         strings(text, "extras", &packages.extras);
         strings(text, "groups", &packages.groups);
-        optional(text, manager.file_key(), packages.file.as_deref());
+        optional(text, manager.rules().file_key, packages.file.as_deref());
         strings(text, "packages", &packages.packages);
         strings(text, "requires", &packages.requires);
         strings(text, "before", &packages.before);
