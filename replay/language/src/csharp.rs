@@ -12,6 +12,7 @@ mod test_conventions;
 use super::category::CategoryRules;
 use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
+use super::imports::first_file;
 use super::support::{LanguageSupport, ScorerKeywords};
 
 pub(super) static CSHARP: LanguageSupport = LanguageSupport {
@@ -33,7 +34,7 @@ pub(super) static CSHARP: LanguageSupport = LanguageSupport {
         import_statements: &["using_directive"],
         imports: imports::imports,
         define: definitions::define,
-        module_files: imports::namespace_file,
+        module_files: |folder, files| first_file(folder, imports::ENDING, files),
         is_package: |_, _| false,
         constructor: definitions::CONSTRUCTOR,
         definition_wrappers: &[],

@@ -69,6 +69,12 @@ pub(crate) fn files_in_folder<'f, 'a: 'f>(
         .map(|(path, _)| path)
 }
 
+/// The first file with an ending in a folder that is a package: it knows the names of all others.
+pub(crate) fn first_file(folder: &str, ending: &str, files: &BTreeSet<&str>) -> Vec<String> {
+    let first = files_in_folder(folder, ending, files).next();
+    first.into_iter().map(str::to_owned).collect()
+}
+
 /// The other files with an ending in a file's folder: what it knows without an import in languages
 /// whose folders are packages.
 pub(crate) fn neighbours<'f, 'a: 'f>(

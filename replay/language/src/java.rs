@@ -16,6 +16,7 @@ mod twins;
 use super::category::CategoryRules;
 use super::dependencies::DependencyRules;
 use super::holes::HoleRules;
+use super::imports::first_file;
 use super::runner::RunnerName;
 use super::support::{LanguageSupport, ScorerKeywords};
 
@@ -38,7 +39,7 @@ pub(super) static JAVA: LanguageSupport = LanguageSupport {
         import_statements: &["import_declaration"],
         imports: imports::imports,
         define: definitions::define,
-        module_files: imports::package_file,
+        module_files: |folder, files| first_file(folder, imports::ENDING, files),
         is_package: |_, _| false,
         constructor: definitions::CONSTRUCTOR,
         definition_wrappers: &[],

@@ -116,10 +116,3 @@ fn namespace(file: &SourceFile) -> &str {
     let end = |rest: &str| rest.find([';', '{', ' ']).unwrap_or(rest.len());
     declaration.map_or("", |rest| rest[..end(rest)].trim())
 }
-
-/// The first file of a namespace's folder: it knows the names of all others.
-pub(super) fn namespace_file(folder: &str, files: &BTreeSet<&str>) -> Vec<String> {
-    files_in_folder(folder, ENDING, files)
-        .next()
-        .map_or_else(Vec::new, |file| vec![file.to_owned()])
-}

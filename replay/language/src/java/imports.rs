@@ -106,10 +106,3 @@ fn package_path(file: &SourceFile) -> String {
     let name = declaration.and_then(|rest| rest.split(';').next());
     name.map_or(String::new(), |name| name.trim().replace('.', "/"))
 }
-
-/// The first file of a package in a folder: it knows the names of all others.
-pub(super) fn package_file(folder: &str, files: &BTreeSet<&str>) -> Vec<String> {
-    files_in_folder(folder, ENDING, files)
-        .next()
-        .map_or_else(Vec::new, |file| vec![file.to_owned()])
-}
