@@ -221,6 +221,18 @@ impl Rejection {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// Lists how many candidates were rejected for which reason.
+    pub fn describe(counts: &BTreeMap<Self, usize>) -> String {
+        let counts = counts.iter();
+        let reasons: Vec<String> = counts
+            .map(|(reason, count)| format!("{} {count}", reason.name()))
+            .collect();
+        match reasons.is_empty() {
+            true => "none".to_owned(),
+            false => reasons.join(", "),
+        }
+    }
 }
 
 /// Returns the reason for rejecting a candidate, if there is one; the cheap checks run first.

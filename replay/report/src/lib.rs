@@ -24,6 +24,7 @@ use comfy_table::Cell;
 use fillrate_engine::store::{ProjectState, ProjectStatus, Run, StoreError};
 use fillrate_metrics::hole_metrics;
 use fillrate_metrics::metric::{INVOCATION, MEDIAN_LATENCY, ORACLE_ACCEPTANCE, TYPE_CHECK};
+use fillrate_mine::Rejection;
 use fillrate_verdict::Outcome;
 use serde::Serialize;
 
@@ -214,16 +215,7 @@ impl RunReport {
         let mut text = String::new();
         for (name, project) in &self.projects {
             if let Some(mined) = &project.mined {
-                let rejected: Vec<String> = mined
-                    .rejected
-                    .iter()
-                    .map(|(reason, count)| format!("{} {count}", reason.name()))
-                    .collect();
-                let rejected = if rejected.is_empty() {
-                    "none".to_owned()
-                } else {
-                    rejected.join(", ")
-                };
+                let rejected = Rejection::describe(&mined.rejected);
                 if mined.tests == 0 {
                     text.push_str(&width.paragraph(&format!(
                         "{name}: no tests, so nothing was executed and text alone is scored; {} \

@@ -8,6 +8,7 @@ use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::mining::{self, MiningPlan};
 use fillrate_engine::store::Run;
 use fillrate_language::task;
+use fillrate_mine::Rejection;
 
 use super::events::EventArguments;
 use super::{
@@ -57,20 +58,11 @@ fn mine(arguments: &MineArguments, listener: &dyn Listener) -> Result<Success, C
     let outcome = mining::run(&plan, listener)?;
     let mut holes = Vec::new();
     for (name, mined) in outcome.projects {
-        let rejected: Vec<String> = mined
-            .rejected
-            .iter()
-            .map(|(reason, count)| format!("{} {count}", reason.name()))
-            .collect();
         outln!(
             "{name}: {} holes admitted of {} candidates; rejected: {}",
             mined.holes.len(),
             mined.candidates,
-            if rejected.is_empty() {
-                "none".to_owned()
-            } else {
-                rejected.join(", ")
-            },
+            Rejection::describe(&mined.rejected)
         );
         holes.extend(mined.holes);
     }

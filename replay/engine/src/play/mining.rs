@@ -108,11 +108,6 @@ pub(super) fn check_any<'a>(
         if !mined.holes.is_empty() {
             return Ok(());
         }
-        let rejected: Vec<String> = mined
-            .rejected
-            .iter()
-            .map(|(reason, count)| format!("{} {count}", reason.name()))
-            .collect();
         reasons.push(match mined.candidates {
             0 => format!(
                 "{name} has no candidate, because no passing test runs a line of the files that \
@@ -120,7 +115,7 @@ pub(super) fn check_any<'a>(
             ),
             count => format!(
                 "{name} has {count} candidates; rejected: {}",
-                rejected.join(", ")
+                Rejection::describe(&mined.rejected)
             ),
         });
     }
