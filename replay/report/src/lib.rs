@@ -142,32 +142,29 @@ impl RunReport {
             table.add_row(cells);
         }
         let mut text = table.render(width) + "\n";
-        if let Some(all) = self.rows.last() {
-            // Warnings come before the table, where they can't be overlooked.
-            text.insert_str(0, &left_out_line(all));
-            text.insert_str(0, &unproven_line(all));
-            let outcomes: Vec<String> = all
-                .outcomes
-                .iter()
-                .map(|(name, count)| format!("{name} {count}"))
-                .collect();
-            text.push_str(&width.paragraph(&format!(
-                "model {}; outcomes: {}",
-                all.model,
-                outcomes.join(", ")
-            )));
-        }
-        let typed = self
-            .rows
-            .last()
-            .and_then(|all| all.metrics.get(TYPE_CHECK.name));
-        if let Some(typed) = typed {
+        // The last row is that of all projects.
+        let Some(all) = self.rows.last() else {
+            return text;
+        };
+        // Warnings come before the table, where they can't be overlooked.
+        text.insert_str(0, &left_out_line(all));
+        text.insert_str(0, &unproven_line(all));
+        let outcomes = all.outcomes.iter();
+        let outcomes: Vec<String> = outcomes
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        text.push_str(&width.paragraph(&format!(
+            "model {}; outcomes: {}",
+            all.model,
+            outcomes.join(", ")
+        )));
+        if let Some(typed) = all.metrics.get(TYPE_CHECK.name) {
             text.push_str(&format!(
                 "type-check without a new error: {}\n",
                 TYPE_CHECK.unit.render(typed).sentence()
             ));
         }
-        if let Some(line) = self.rows.last().and_then(usage_line) {
+        if let Some(line) = usage_line(all) {
             text.push_str(&width.paragraph(&line));
         }
         text.push_str(&width.paragraph(
@@ -176,9 +173,7 @@ impl RunReport {
              offered: simulated, not a person's. em/cceval and id_f1/cceval look at the first \
              statement only.",
         ));
-        if let Some(all) = self.rows.last()
-            && all.reruns > 0
-        {
+        if all.reruns > 0 {
             let judged: usize = all.outcomes.values().sum();
             let flaky = all.outcomes.get(Outcome::Flaky.name()).unwrap_or(&0);
             text.push_str(&width.paragraph(&format!(
@@ -188,9 +183,7 @@ impl RunReport {
                 100.0 * *flaky as f64 / judged as f64,
             )));
         }
-        if let Some(all) = self.rows.last() {
-            text.push_str(&policies::table(&all.policies, width));
-        }
+        text.push_str(&policies::table(&all.policies, width));
         text.push_str(&rounds_table(&self.rounds, width));
         if self.settled > 0 {
             text.push_str(&format!(
