@@ -405,6 +405,15 @@ enum Success {
     Partial,
 }
 
+impl Success {
+    fn whole_if(is_whole: bool) -> Self {
+        match is_whole {
+            true => Self::Whole,
+            false => Self::Partial,
+        }
+    }
+}
+
 /// Selection of holes to mine.
 #[derive(Args, Clone, Debug)]
 struct HoleArguments {
@@ -634,11 +643,7 @@ fn threads(jobs: Option<u16>) -> usize {
 /// Returns a partial success if projects are left out.
 fn success(absent: &[AbsentProject]) -> Success {
     let failed = |project: &AbsentProject| project.state.status == ProjectStatus::Failed;
-    if absent.iter().any(failed) {
-        Success::Partial
-    } else {
-        Success::Whole
-    }
+    Success::whole_if(!absent.iter().any(failed))
 }
 
 /// Refuses a path that can't be written to, before any work is done for it: its folder, or the

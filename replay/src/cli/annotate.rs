@@ -93,11 +93,7 @@ pub(super) fn run(arguments: &AnnotateArguments, width: TextWidth) -> Result<Suc
     } else {
         print_table(&outcome, &groups, width);
     }
-    Ok(if outcome.failures.is_empty() {
-        Success::Whole
-    } else {
-        Success::Partial
-    })
+    Ok(Success::whole_if(outcome.failures.is_empty()))
 }
 
 fn print_table(

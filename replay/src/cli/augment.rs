@@ -116,9 +116,5 @@ fn augment(arguments: &AugmentArguments, listener: &dyn Listener) -> Result<Succ
     for (rejection, count) in &outcome.rejected {
         outln!("{count} not kept: {}", rejection.name());
     }
-    if outcome.failures.is_empty() {
-        Ok(Success::Whole)
-    } else {
-        Ok(Success::Partial)
-    }
+    Ok(Success::whole_if(outcome.failures.is_empty()))
 }

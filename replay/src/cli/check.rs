@@ -10,7 +10,7 @@ use fillrate_language::task::HoleKind;
 use fillrate_verdict::corpus::Corpus;
 
 use super::events::EventArguments;
-use super::{CliError, ExecutionArguments, Success, success};
+use super::{CliError, ExecutionArguments, Success};
 
 /// Do all that comes before a replay, up to each project's first hole, and say what is wrong.
 ///
@@ -65,13 +65,8 @@ fn check(arguments: &CheckArguments, listener: &dyn Listener) -> Result<Success,
     for absent in &outcome.absent {
         outln!("{}", absent.describe());
     }
-    let without = outcome
-        .projects
-        .iter()
-        .any(|(_, mined)| mined.holes.is_empty());
+    let mut projects = outcome.projects.iter();
+    let have_holes = projects.all(|(_, mined)| !mined.holes.is_empty());
     // A project that is left out is a fault here, although it is none in a replay.
-    if without || !outcome.absent.is_empty() {
-        return Ok(Success::Partial);
-    }
-    Ok(success(&outcome.absent))
+    Ok(Success::whole_if(have_holes && outcome.absent.is_empty()))
 }

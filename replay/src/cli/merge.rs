@@ -90,10 +90,7 @@ fn list_missing(arguments: &MergeArguments) -> Result<Success, CliError> {
     for part in &missing {
         note!("fillrate: part {part}");
     }
-    Ok(match missing.is_empty() {
-        true => Success::Whole,
-        false => Success::Partial,
-    })
+    Ok(Success::whole_if(missing.is_empty()))
 }
 
 fn merge(

@@ -104,10 +104,7 @@ fn mutate(
     if outcome.scored == 0 && !is_empty_part {
         return Err(CliError::Refused("no hole got a score".to_owned()));
     }
-    if outcome.scored < outcome.holes.len() {
-        return Ok(Success::Partial);
-    }
-    Ok(Success::Whole)
+    Ok(Success::whole_if(outcome.scored == outcome.holes.len()))
 }
 
 /// True if two paths name one file, even if it does not exist.
