@@ -151,41 +151,44 @@ enum HoleScore {
 /// # Errors
 /// A file does not fit, or the sandbox is unavailable.
 pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutcome, PlayError> {
-    with_mutants(plan, listener, |mut holes, mutated, absent| {
-        let (scores, audits) = judge_mutants(&mutated, plan, listener)?;
-        // Several holes have one judge, whose count must not be added for each.
-        let judges: BTreeMap<&str, &Judge> = mutated
-            .iter()
-            .map(|of| (of.project.name(), &of.project.judge))
-            .collect();
-        let mut outcome = MutationOutcome {
-            holes: Vec::new(),
-            scored: 0,
-            by_operator: Vec::new(),
-            void: Vec::new(),
-            audits,
-            in_shared_process: judges
-                .values()
-                .map(|judge| judge.judged_in_shared_process())
-                .sum(),
-            absent,
+    let corpus = Corpus::from_environment()?;
+    let (holes, manifest) = read_holes(plan, &corpus)?;
+    let loader = ProjectLoader::new(&corpus, &plan.execution, listener);
+    let (projects, absent) = loader.load_tested(&manifest)?;
+    let mutated = mutate_holes(&projects, &holes)?;
+    let (scores, audits) = judge_mutants(&mutated, plan, listener)?;
+    // Several holes have one judge, whose count must not be added for each.
+    let judges: BTreeMap<&str, &Judge> = mutated
+        .iter()
+        .map(|of| (of.project.name(), &of.project.judge))
+        .collect();
+    let mut outcome = MutationOutcome {
+        holes: holes.clone(),
+        scored: 0,
+        by_operator: Vec::new(),
+        void: Vec::new(),
+        audits,
+        in_shared_process: judges
+            .values()
+            .map(|judge| judge.judged_in_shared_process())
+            .sum(),
+        absent,
+    };
+    for (index, score) in scores {
+        outcome.holes[index].mutation = match score {
+            HoleScore::Scored(mutation, by_operator) => {
+                outcome.scored += 1;
+                outcome.by_operator.extend(by_operator);
+                Some(mutation)
+            }
+            HoleScore::Void(reason) => {
+                let id = holes[index].id.clone();
+                outcome.void.push((id, reason));
+                None
+            }
         };
-        for (index, score) in scores {
-            holes[index].mutation = match score {
-                HoleScore::Scored(mutation, by_operator) => {
-                    outcome.scored += 1;
-                    outcome.by_operator.extend(by_operator);
-                    Some(mutation)
-                }
-                HoleScore::Void(reason) => {
-                    outcome.void.push((holes[index].id.clone(), reason));
-                    None
-                }
-            };
-        }
-        outcome.holes = holes;
-        Ok(outcome)
-    })
+    }
+    Ok(outcome)
 }
 
 /// The mutants of a hole, to be listed.
@@ -237,21 +240,6 @@ fn read_holes(plan: &MutationPlan, corpus: &Corpus) -> Result<(Vec<Hole>, Manife
     check_projects(&holes, &manifest, &plan.corpus)?;
     retain_projects_of(&mut manifest, &holes);
     Ok((holes, manifest))
-}
-
-/// Calls a function with all holes, the mutants of those whose projects are present, and the
-/// projects that are absent.
-fn with_mutants<T>(
-    plan: &MutationPlan,
-    listener: &dyn Listener,
-    function: impl FnOnce(Vec<Hole>, Vec<MutatedHole<'_>>, Vec<AbsentProject>) -> Result<T, PlayError>,
-) -> Result<T, PlayError> {
-    let corpus = Corpus::from_environment()?;
-    let (holes, manifest) = read_holes(plan, &corpus)?;
-    let loader = ProjectLoader::new(&corpus, &plan.execution, listener);
-    let (projects, absent) = loader.load_tested(&manifest)?;
-    let mutated = mutate_holes(&projects, &holes)?;
-    function(holes.to_vec(), mutated, absent)
 }
 
 /// Judges a hole's mutants in sequence. Stops when enough have survived that the score must be
