@@ -312,10 +312,7 @@ impl Hole {
         let fits = sha256_hex(contents.as_bytes()) == self.file_sha256
             && contents.get(range.clone()) == Some(self.reference.as_str());
         if !fits {
-            return Err(TaskError::OtherFile {
-                id: self.id.clone(),
-                path: self.path.clone(),
-            });
+            return Err(TaskError::other_file(self));
         }
         Ok((&contents[..range.start], &contents[range.end..]))
     }
@@ -440,6 +437,14 @@ pub enum TaskError {
 }
 
 impl TaskError {
+    /// The error of a hole whose file is missing, or is another than the one it was cut into.
+    pub fn other_file(hole: &Hole) -> Self {
+        Self::OtherFile {
+            id: hole.id.clone(),
+            path: hole.path.clone(),
+        }
+    }
+
     /// The error of a line, which has a one-based number.
     pub fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
         Self::Record {

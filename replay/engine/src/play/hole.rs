@@ -226,7 +226,7 @@ impl<'a> SubjectReplay<'a> {
             .parameters
             .projects
             .get(hole.project.as_str())
-            .ok_or_else(|| missing_file(hole))?;
+            .ok_or_else(|| TaskError::other_file(hole))?;
         Ok(HoleSite {
             hole,
             project,
@@ -243,7 +243,9 @@ impl<'a> SubjectReplay<'a> {
         work: impl FnOnce(&mut ReplayWorker, &HoleSession<'_>) -> Result<T, PlayError>,
     ) -> Result<T, PlayError> {
         let hole = site.hole;
-        let shown = presented.get(&hole.id).ok_or_else(|| missing_file(hole))?;
+        let shown = presented
+            .get(&hole.id)
+            .ok_or_else(|| TaskError::other_file(hole))?;
         let cut = match self.parameters.subject.paper {
             // A paper's text is not that of a file of the project.
             Some(_) => {
@@ -434,14 +436,6 @@ fn verbatim_replies<'j>(
         let text = texts.get(sample.number as usize);
         (sample, text.map(|text| verbatim_reply(text)))
     })
-}
-
-/// The error of a hole whose project or file is missing.
-fn missing_file(hole: &Hole) -> TaskError {
-    TaskError::OtherFile {
-        id: hole.id.clone(),
-        path: hole.path.clone(),
-    }
 }
 
 /// A prediction as if a server had offered it; it has no latency.

@@ -113,10 +113,7 @@ fn source_file<'a>(files: &'a [SourceFile], hole: &Hole) -> Result<&'a SourceFil
     files
         .iter()
         .find(|file| file.path == hole.path)
-        .ok_or_else(|| TaskError::OtherFile {
-            id: hole.id.clone(),
-            path: hole.path.clone(),
-        })
+        .ok_or_else(|| TaskError::other_file(hole))
 }
 
 /// Prepares the projects of a corpus and runs their own tests.

@@ -16,7 +16,7 @@ use super::events::{Event, Listener};
 use super::hole::SubjectReplay;
 use super::mining::{check_any, mine_project, project_state, quota};
 pub use super::plan::ReplayPlan;
-use fillrate_language::task::{self, Hole};
+use fillrate_language::task::{self, Hole, TaskError};
 use fillrate_verdict::Outcome;
 use fillrate_verdict::corpus::manifest::Manifest;
 use fillrate_verdict::corpus::{Corpus, Prepared};
@@ -391,10 +391,7 @@ fn with_contents<'a>(
         let file = projects
             .iter()
             .find(|project| project.name() == hole.project)
-            .ok_or_else(|| task::TaskError::OtherFile {
-                id: hole.id.clone(),
-                path: hole.path.clone(),
-            })?
+            .ok_or_else(|| TaskError::other_file(hole))?
             .source_file(hole)?;
         // The cut is only tried for its error: a file with another hash must not be replayed.
         hole.cut(&file.contents)?;
