@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use fillrate_language::mutate::neutral_mutant;
+use fillrate_language::task::sha256_hex;
 use fillrate_language::test_conventions::FoundTest;
 use fillrate_language::{LANGUAGES, LanguageSupport};
 use fillrate_server::model::ChatQuestion;
 use fillrate_syntax::Language;
 use fillrate_syntax::text::line_start;
-use sha2::{Digest, Sha256};
 
 /// Code whose tests miss faults or lines.
 #[derive(Clone, Debug)]
@@ -141,13 +141,9 @@ pub(super) fn test_path(focus: &TestRequest<'_>, proposal: &TestProposal) -> Str
     let file = focus.path.rsplit('/').next().unwrap_or_default();
     let stem = file.split('.').next().unwrap_or_default();
     let word = format!("{}\0{}", focus.path, proposal.contents);
-    let digest: String = Sha256::digest(word.as_bytes())
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = &sha256_hex(word.as_bytes())[..12];
     let conventions = LanguageSupport::for_language(focus.language).tests;
-    folder + &(conventions.file_name)(example, stem, &digest)
+    folder + &(conventions.file_name)(example, stem, digest)
 }
 
 /// The file with other text and other compiled code that does the same: with [`neutral_mutant`] in
