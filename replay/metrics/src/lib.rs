@@ -50,9 +50,7 @@ pub use correlation::coefficient::{
     correlation_power, exact_permutation_p, permutation_p_by_draws, reliability, sign_agreement,
 };
 pub use correlation::latent::{bootstrap_coverage, latent_correlation, pearson_interval};
-pub use correlation::prediction::{
-    BestPredictor, LinearPrediction, best_predictor, predictive_share,
-};
+pub use correlation::prediction::{BestPredictor, LinearPrediction, best_predictor};
 pub use correlation::selection::{Selection, selection};
 pub use distribution::normal_quantile;
 pub use execution::pass_at_k;
@@ -78,9 +76,7 @@ pub use text::edit::{difflib_ratio, indel_distance, levenshtein};
 pub use text::identifiers::identifiers_cceval;
 pub use text::leakage::{leakage_tokens, ngram_overlap, ngrams, peakedness};
 pub use text::sample::{Sample, ScoringSyntax};
-pub use text::{
-    Scorer, Shown, TEXT_METRICS, TextMetric, hole_metrics, reported_text_metrics, text_scores,
-};
+pub use text::{Scorer, Shown, TEXT_METRICS, TextMetric, hole_metrics, reported_text_metrics};
 pub use within::{OrderChange, TimedPass, WAITING_TIMES, order_changes, pass_within};
 
 #[cfg(test)]

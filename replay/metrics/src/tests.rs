@@ -514,6 +514,15 @@ fn four_versions_find_a_strong_correlation_in_one_study_of_four() {
     );
 }
 
+/// Clusters of samples that all count alike.
+fn sampled(clusters: &[&[f64]]) -> SampledFigure {
+    let clusters = clusters.iter().map(|cluster| ClusterTotal {
+        sum: cluster.iter().sum(),
+        weight: cluster.len() as f64,
+    });
+    SampledFigure::Clusters(clusters.collect())
+}
+
 // All 6**6 resamples of the pairs by numpy, the 6 of one version only left out:
 // numpy.percentile(pearson, [2.5, 97.5]).
 #[test]
@@ -521,8 +530,8 @@ fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
     let versions: Vec<ModelVersion> = six()
         .into_iter()
         .map(|(offline, online)| ModelVersion {
-            offline: SampledFigure::from_clusters(&[vec![offline]]),
-            online: SampledFigure::from_clusters(&[vec![online]]),
+            offline: sampled(&[&[offline]]),
+            online: sampled(&[&[online]]),
         })
         .collect();
     let found = two_level_bootstrap(&versions, Coefficient::Pearson, 20_000, 1).unwrap();
@@ -544,13 +553,9 @@ fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
 // numpy.percentile(pearson, [2.5, 97.5]), and .062 % undefined.
 #[test]
 fn a_bootstrap_draws_within_versions_too() {
-    let clusters = |clusters: &[&[f64]]| {
-        let clusters: Vec<Vec<f64>> = clusters.iter().map(|cluster| cluster.to_vec()).collect();
-        SampledFigure::from_clusters(&clusters)
-    };
     let version = |offline: &[&[f64]], online: &[&[f64]]| ModelVersion {
-        offline: clusters(offline),
-        online: clusters(online),
+        offline: sampled(offline),
+        online: sampled(online),
     };
     let versions = [
         version(

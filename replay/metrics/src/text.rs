@@ -187,15 +187,6 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// The value of every metric for one sample, in the order of [`TEXT_METRICS`].
-pub fn text_scores(sample: &Sample<'_>) -> Vec<(&'static TextMetric, f64)> {
-    let scorer = Scorer::new(*sample);
-    TEXT_METRICS
-        .iter()
-        .map(|metric| (metric, scorer.score(metric)))
-        .collect()
-}
-
 /// Input of a metric, with its function.
 #[derive(Debug)]
 enum Measure {

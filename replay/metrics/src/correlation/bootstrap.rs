@@ -40,15 +40,6 @@ pub struct ClusterTotal {
 }
 
 impl SampledFigure {
-    /// Clusters of samples that all count alike.
-    pub fn from_clusters(clusters: &[Vec<f64>]) -> Self {
-        let clusters = clusters.iter().map(|cluster| ClusterTotal {
-            sum: cluster.iter().sum(),
-            weight: cluster.len() as f64,
-        });
-        Self::Clusters(clusters.collect())
-    }
-
     /// The figure as observed; `None` without samples.
     pub fn value(&self) -> Option<f64> {
         match self {

@@ -127,20 +127,14 @@ impl LinearPrediction {
     }
 }
 
-/// The share of the second figures' variance that a predictor explains when each version is
-/// predicted from the others alone: 1 − Σ (prediction errors)² / Σ (errors of the others' mean)².
-/// Negative if the mean predicts better. `None` for fewer than four versions, or if nothing varies.
-pub fn predictive_share(pairs: &[(f64, f64)]) -> Option<f64> {
-    let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    best_predictor(&[first], &second).map(|best| best.share)
-}
-
 /// The first figure that predicts best.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BestPredictor {
     /// Its index.
     pub index: usize,
-    /// Its [`predictive_share`]. Being the best of several, it is too high on average.
+    /// The share of the second figures' variance that it explains when each version is predicted
+    /// from the others alone: 1 − Σ (prediction errors)² / Σ (errors of the others' mean)². Negative
+    /// if the mean predicts better. Being the best of several, it is too high on average.
     pub share: f64,
     /// The same of the whole procedure: for each version the best figure is chosen among the other
     /// versions alone.

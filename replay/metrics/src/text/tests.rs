@@ -22,6 +22,15 @@ enum TestSyntax {
 
 use TestSyntax::{Braces, Indented};
 
+/// The value of every metric for one sample, in the order of [`TEXT_METRICS`].
+fn text_scores(sample: &Sample<'_>) -> Vec<(&'static TextMetric, f64)> {
+    let scorer = Scorer::new(*sample);
+    TEXT_METRICS
+        .iter()
+        .map(|metric| (metric, scorer.score(metric)))
+        .collect()
+}
+
 impl ScoringSyntax for TestSyntax {
     fn is_keyword(&self, word: &str) -> bool {
         ["c", "x"].contains(&word)
