@@ -104,7 +104,7 @@ impl HttpProtocol for FimApi {
         RequestBody::without_prompt(body)
     }
 
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece> {
         match self.provider {
             // The response has the format of a chat response, with `message` or `delta`.
             FimProvider::Mistral => openai_chat::parse(value),

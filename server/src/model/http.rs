@@ -459,12 +459,11 @@ impl<P: HttpProtocol> HttpModel<P> {
         if let Some(error) = reported_error(value) {
             return Err(self.endpoint.server_error(self.stream, error));
         }
-        let pieces = self
-            .protocol
-            .parse(value)
-            .map_err(|reason| self.malformed(&format!("{reason} in: {value}")))?;
+        if !value.is_object() {
+            return Err(self.malformed(&format!("it is no object in: {value}")));
+        }
         let mut drafts = run.drafts();
-        for piece in pieces {
+        for piece in self.protocol.parse(value) {
             // A server may also return more than requested.
             if let Some(&index) = wanted.get(piece.candidate) {
                 drafts.push(index, &piece, stops, run.listener);

@@ -31,13 +31,10 @@ pub(super) fn body(
 
 /// Parses an event or a whole response. Newer servers send `stop_type`, older ones `stopped_limit`.
 /// Keep-alive and progress messages contain no text.
-pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
-    if !value.is_object() {
-        return Err("it is no object".to_owned());
-    }
+pub(super) fn parse(value: &Value) -> Vec<CandidatePiece> {
     let stop = value["stop"] == true;
     if value.get("content").is_none() && !stop {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let finish = match value["stop_type"].as_str() {
         Some("limit") => Some(Finish::Length),
@@ -47,12 +44,12 @@ pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
     };
     let tokens = value["completion_probabilities"].as_array();
     let tokens = tokens.map_or(&[][..], Vec::as_slice).iter();
-    Ok(vec![CandidatePiece {
+    vec![CandidatePiece {
         text: text_of(&value["content"]),
         finish,
         log_probabilities: tokens
             .filter_map(|token| token["logprob"].as_f64())
             .collect(),
         ..CandidatePiece::default()
-    }])
+    }]
 }

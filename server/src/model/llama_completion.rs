@@ -50,7 +50,7 @@ impl HttpProtocol for LlamaCompletion {
         RequestBody::with_prompt(json, prompt)
     }
 
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece> {
         llama::parse(value)
     }
 }

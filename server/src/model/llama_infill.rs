@@ -66,7 +66,7 @@ impl HttpProtocol for LlamaInfill {
         }
     }
 
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece> {
         llama::parse(value)
     }
 }

@@ -95,23 +95,20 @@ impl HttpProtocol for OllamaGenerate {
         }
     }
 
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
-        if !value.is_object() {
-            return Err("it is no object".to_owned());
-        }
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece> {
         let thought = value["thinking"]
             .as_str()
             .is_some_and(|text| !text.is_empty());
         let done = value["done"] == true;
         if value.get("response").is_none() && !thought && !done {
-            return Ok(Vec::new());
+            return Vec::new();
         }
-        Ok(vec![CandidatePiece {
+        vec![CandidatePiece {
             text: text_of(&value["response"]),
             thought,
             finish: done.then(|| finish(&value["done_reason"]).unwrap_or(super::Finish::Stop)),
             ..CandidatePiece::default()
-        }])
+        }]
     }
 }
 

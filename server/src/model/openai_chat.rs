@@ -70,14 +70,14 @@ impl HttpProtocol for OpenAiChat {
         RequestBody::without_prompt(json)
     }
 
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece> {
         parse(value)
     }
 }
 
 /// Parses a value in the format of `/v1/chat/completions`: an event of a stream, with `delta`, or a
 /// whole response, with `message`.
-pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
+pub(super) fn parse(value: &Value) -> Vec<CandidatePiece> {
     parse_choices(value, |choice| {
         let message = [&choice["delta"], &choice["message"]];
         let message = message.into_iter().find(|message| message.is_object());

@@ -79,29 +79,23 @@ impl HttpProtocol for OpenAiCompletions {
         }
     }
 
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece> {
         parse(value)
     }
 }
 
 /// Parses a value in the format of `/v1/completions`: an event of a stream, or a whole response.
-pub(super) fn parse(value: &Value) -> Result<Vec<CandidatePiece>, String> {
+pub(super) fn parse(value: &Value) -> Vec<CandidatePiece> {
     parse_choices(value, |choice| (text_of(&choice["text"]), false))
 }
 
 /// Parses the `choices` of a value. `read` returns the text of one, and true if it also contains
 /// reasoning. Servers and gateways send empty values, with `choices` missing, null or empty, and
 /// empty members of a choice: these add nothing.
-///
-/// # Errors
-/// The value is not an object.
 pub(super) fn parse_choices(
     value: &Value,
     read: impl Fn(&Value) -> (String, bool),
-) -> Result<Vec<CandidatePiece>, String> {
-    if !value.is_object() {
-        return Err("it is no object".to_owned());
-    }
+) -> Vec<CandidatePiece> {
     let choices = value["choices"].as_array().map_or(&[][..], Vec::as_slice);
     let choices = choices.iter().filter(|choice| choice.is_object());
     let pieces = choices.enumerate().map(|(place, choice)| {
@@ -118,7 +112,7 @@ pub(super) fn parse_choices(
             log_probabilities: log_probabilities(&choice["logprobs"]),
         }
     });
-    Ok(pieces.collect())
+    pieces.collect()
 }
 
 /// Returns a text, or the texts of a list of parts. Parts with reasoning have no `text`.

@@ -70,10 +70,7 @@ impl HttpProtocol for Tgi {
         RequestBody::with_prompt(json, prompt)
     }
 
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
-        if !value.is_object() {
-            return Err("it is no object".to_owned());
-        }
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece> {
         let finish = finish(&value["details"]["finish_reason"]);
         let token = &value["token"];
         // The last event repeats the whole text in addition to its own token.
@@ -81,7 +78,7 @@ impl HttpProtocol for Tgi {
             // The token that ends the text is not part of it; other special tokens are matched by
             // the stops.
             let ends = token["special"] == true && finish.is_some();
-            return Ok(vec![CandidatePiece {
+            return vec![CandidatePiece {
                 text: if ends {
                     String::new()
                 } else {
@@ -90,15 +87,15 @@ impl HttpProtocol for Tgi {
                 finish,
                 log_probabilities: token["logprob"].as_f64().into_iter().collect(),
                 ..CandidatePiece::default()
-            }]);
+            }];
         }
         let Some(text) = value["generated_text"].as_str() else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
-        Ok(vec![CandidatePiece {
+        vec![CandidatePiece {
             text: text.to_owned(),
             finish: finish.or(Some(super::Finish::Stop)),
             ..CandidatePiece::default()
-        }])
+        }]
     }
 }

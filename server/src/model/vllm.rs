@@ -72,7 +72,7 @@ impl HttpProtocol for Vllm {
         RequestBody::with_prompt(json, prompt)
     }
 
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String> {
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece> {
         openai_completions::parse(value)
     }
 }

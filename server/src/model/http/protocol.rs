@@ -49,13 +49,10 @@ pub(in crate::model) trait HttpProtocol: Send + Sync + fmt::Debug {
     /// Returns the request for these candidates.
     fn body(&self, request: &ModelRequest, wanted: &CandidateRequest) -> RequestBody;
 
-    /// Parses one value of a response: an event of a stream, or a whole response, whichever the
+    /// Parses one object of a response: an event of a stream, or a whole response, whichever the
     /// server sends. Values without text, such as keep-alive messages, give no pieces. Objects with
     /// an error are never passed.
-    ///
-    /// # Errors
-    /// The value is not an object; holds the reason.
-    fn parse(&self, value: &Value) -> Result<Vec<CandidatePiece>, String>;
+    fn parse(&self, value: &Value) -> Vec<CandidatePiece>;
 }
 
 /// A header's name, in lower case, and its value.
