@@ -26,8 +26,8 @@ pub(super) struct ChatModel {
 }
 
 impl ChatModel {
-    /// Opens the model of a settings file. `task` is what the error says of a model that only fills
-    /// in: it can't do that.
+    /// Opens the model of a settings file. `task` ends the error for a model that only fills in and
+    /// can't do it.
     pub(super) fn open(file: &Path, candidates: usize, task: &str) -> Result<Self, PlayError> {
         let mut layers = Layers::default();
         layers.file(file)?;
