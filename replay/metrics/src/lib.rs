@@ -59,7 +59,8 @@ pub use interval::clustered::{
     clustered_weighted_mean, paired_difference, share_bounds,
 };
 pub use interval::difference::{
-    clustered_difference, clustered_difference_of_proportions, design_effect,
+    clustered_difference, clustered_difference_of_proportions, clustered_difference_of_shares,
+    design_effect,
 };
 pub use interval::proportion::{mcnemar_exact, wilson, wilson_bounds};
 pub use interval::quantile::{median, quantile};

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use comfy_table::Cell;
 use fillrate_engine::store::{Run, StoreError};
 use fillrate_metrics::metric::PASS_AT_1;
-use fillrate_metrics::{Estimate, clustered_difference_of_proportions};
+use fillrate_metrics::{Estimate, clustered_difference_of_shares};
 use serde::Serialize;
 
-use super::figures::{by_hole, pass_at, passes};
+use super::figures::{by_hole, pass_at, pass_probability};
 use super::scored::{ScoredAttempt, load_scored, without_repairs};
 use super::table::{TextTable, TextWidth, figure};
 
@@ -22,7 +22,7 @@ pub struct AgeFigures {
     pub later: Option<Estimate>,
     /// pass@1 of the other holes.
     pub earlier: Option<Estimate>,
-    /// The passes' share of the former minus that of the latter, over attempts.
+    /// The former minus the latter.
     pub difference: Option<Estimate>,
     /// Number of holes of which the run has no date.
     pub undated: usize,
@@ -63,7 +63,7 @@ impl AgeFigures {
             later: pass_at(&by_hole(&later), 1),
             earlier: pass_at(&by_hole(&earlier), 1),
             // The two groups have different holes, so their difference is not paired.
-            difference: clustered_difference_of_proportions(&outcomes(&later), &outcomes(&earlier)),
+            difference: clustered_difference_of_shares(&pass_rates(&later), &pass_rates(&earlier)),
             undated: undated.len(),
         }
     }
@@ -101,13 +101,60 @@ impl AgeFigures {
     }
 }
 
-/// The attempts' outcomes that are evidence, by file.
-fn outcomes(scored: &[&ScoredAttempt]) -> Vec<(String, bool)> {
-    scored
-        .iter()
-        .flat_map(|one| {
-            let passed = passes(&[*one]).into_iter();
-            passed.map(|passed| (one.cluster.clone(), passed))
-        })
-        .collect()
+/// Pass rates of the holes with a verdict, by file.
+fn pass_rates(scored: &[&ScoredAttempt]) -> Vec<(String, f64)> {
+    let by_hole = by_hole(scored);
+    let rates = by_hole.values().filter_map(|of_hole| {
+        let rate = pass_probability(of_hole, 1)?;
+        Some((of_hole[0].cluster.clone(), rate))
+    });
+    rates.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_engine::store::Run;
+    use fillrate_language::task::{Hole, HoleKind};
+    use fillrate_verdict::Outcome;
+
+    use super::*;
+    use crate::tests::{FILE, attempt};
+
+    // By hand: of the newer holes one passes always and one never, of the older ones one in half of
+    // its samples and one never. Over attempts the newer ones would have 3 of 4, the older ones 1
+    // of 3.
+    #[test]
+    fn difference_of_ages_is_that_of_the_two_figures() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &serde_json::json!({})).expect("it is empty");
+        let hole = |path: &str, changed: &str| Hole {
+            changed: Some(changed.to_owned()),
+            ..Hole::new("demo", "python", path, HoleKind::Line, 14..27, FILE)
+        };
+        let holes = [
+            hole("a.py", "2026-03-01"),
+            hole("b.py", "2026-04-01"),
+            hole("c.py", "2026-02-28"),
+            hole("d.py", "2025-01-01"),
+        ];
+        run.add_holes(holes.iter().map(|hole| (hole, FILE)))
+            .expect("there is room");
+        let outcomes = [
+            &[Outcome::Passed, Outcome::Passed, Outcome::Passed][..],
+            &[Outcome::Failed],
+            &[Outcome::Passed, Outcome::Failed],
+            &[Outcome::Failed, Outcome::Infrastructure],
+        ];
+        for (hole, outcomes) in holes.iter().zip(outcomes) {
+            for (sample, outcome) in (0..).zip(outcomes) {
+                run.add_attempt(&attempt(hole, sample, &["x"], *outcome))
+                    .expect("there is room");
+            }
+        }
+        let ages = AgeFigures::load(&run, "2026-03-01").expect("the run is readable");
+        let value = |estimate: Option<Estimate>| estimate.map(|it| (it.value, it.n));
+        assert_eq!(value(ages.later), Some((0.5, 2)));
+        assert_eq!(value(ages.earlier), Some((0.25, 2)));
+        assert_eq!(value(ages.difference), Some((0.25, 4)));
+    }
 }

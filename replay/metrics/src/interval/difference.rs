@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::clustered::{clustered_proportion, mean};
+use super::clustered::{clustered_share, mean};
 use super::{Estimate, TAIL, student_quantile};
 
 /// The mean of the first samples minus that of the second, with an interval from a standard error
@@ -32,13 +32,7 @@ pub fn clustered_difference<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> 
     })
 }
 
-/// [`clustered_difference`] of shares, its interval kept within −1 and 1.
-///
-/// If all outcomes of a group are equal, that error has no information on the group. The interval
-/// is then made of the two shares' own, as of [`clustered_proportion`], which end at l and u: from
-/// d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²). That is Newcombe's hybrid
-/// score method with clustered score intervals, the tenth of
-/// <https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8%3C873::AID-SIM779%3E3.0.CO;2-I>.
+/// [`clustered_difference`] of outcomes, as [`clustered_difference_of_shares`] of 0 and 1.
 pub fn clustered_difference_of_proportions<K: Ord + Clone>(
     first: &[(K, bool)],
     second: &[(K, bool)],
@@ -49,8 +43,27 @@ pub fn clustered_difference_of_proportions<K: Ord + Clone>(
             .map(|(cluster, outcome)| (cluster.clone(), f64::from(u8::from(*outcome))))
             .collect()
     };
-    let estimate = clustered_difference(&numbers(first), &numbers(second))?;
-    let (one, two) = (clustered_proportion(first)?, clustered_proportion(second)?);
+    clustered_difference_of_shares(&numbers(first), &numbers(second))
+}
+
+/// [`clustered_difference`] of samples between 0 and 1, its interval kept within −1 and 1.
+///
+/// If all samples of a group are 0 or all are 1, that error has no information on the group. The
+/// interval is then made of the two shares' own, as of [`clustered_share`], which end at l and u:
+/// from d − √((p₁ − l₁)² + (u₂ − p₂)²) to d + √((u₁ − p₁)² + (p₂ − l₂)²). That is Newcombe's hybrid
+/// score method with clustered score intervals, the tenth of
+/// <https://doi.org/10.1002/(SICI)1097-0258(19980430)17:8%3C873::AID-SIM779%3E3.0.CO;2-I>.
+pub fn clustered_difference_of_shares<K: Ord + Clone>(
+    first: &[(K, f64)],
+    second: &[(K, f64)],
+) -> Option<Estimate> {
+    let share = |samples: &[(K, f64)]| {
+        let samples = samples.iter();
+        let samples = samples.map(|(cluster, sample)| (cluster.clone(), 1.0, *sample));
+        clustered_share(&samples.collect::<Vec<_>>())
+    };
+    let estimate = clustered_difference(first, second)?;
+    let (one, two) = (share(first)?, share(second)?);
     let unanimous = |share: Estimate| share.value == 0.0 || share.value == 1.0;
     if !unanimous(one) && !unanimous(two) {
         return Some(estimate.within(-1.0..=1.0));
