@@ -567,5 +567,35 @@ fn first_text_ms(attempt: &Attempt) -> Option<f64> {
     let trace = attempt.trace.as_ref()?;
     let first = trace.first_text_ms?;
     // The first text is timed from the start of the model's request, the latency from the editor's.
-    Some((attempt.latency_ms - trace.model_ms + first).clamp(0.0, attempt.latency_ms))
+    // Clean-up follows the model's answer.
+    let before = attempt.latency_ms - trace.model_ms - trace.cleanup_ms;
+    Some((before + first).clamp(0.0, attempt.latency_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_language::task::{Hole, HoleKind};
+    use fillrate_server::completion::Trace;
+    use fillrate_verdict::Outcome;
+
+    use super::*;
+    use crate::tests::{FILE, attempt};
+
+    // By hand: of 100 ms, 15 pass before the model is asked, 60 in the model, 25 in the clean-up.
+    // The first text comes 10 ms after the model is asked.
+    #[test]
+    fn first_text_does_not_wait_for_clean_up() {
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
+        let attempt = Attempt {
+            latency_ms: 100.0,
+            trace: Some(Trace {
+                first_text_ms: Some(10.0),
+                model_ms: 60.0,
+                cleanup_ms: 25.0,
+                ..Trace::default()
+            }),
+            ..attempt(&hole, 0, &["x"], Outcome::Passed)
+        };
+        assert_eq!(first_text_ms(&attempt), Some(25.0));
+    }
 }
