@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use comfy_table::Cell;
 use fillrate_engine::developer::policy::DisplayedCompletion;
-use fillrate_engine::developer::typing::{EDITOR_DELAY_MS, RequestResult, TypingRequest};
+use fillrate_engine::developer::typing::{RequestResult, TypingRequest, key_count};
 use fillrate_engine::store::{DeveloperSettings, TypingAttempt};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{
@@ -68,7 +68,7 @@ pub fn named(metric: &str, policy: &str) -> String {
 pub struct TypedHole<'a> {
     /// The cluster of its samples.
     pub cluster: &'a str,
-    /// The characters of the reference.
+    /// The [`characters`] of the reference.
     pub characters: usize,
     /// The typing.
     pub typing: &'a TypingAttempt,
@@ -250,9 +250,9 @@ pub(super) fn estimate_attempts(
             .filter_map(|one| {
                 let attempt = &one.attempt;
                 let latency_ms = one.latency_ms.unwrap_or_default();
-                let latency = latency_ms + EDITOR_DELAY_MS;
-                // A completion that comes after the next key is never shown.
-                let late = policy.latency && latency > typing.first_pause_ms(&attempt.hole);
+                // A completion that comes after the next key is never shown. At an empty hole, an
+                // editor does not wait after a key.
+                let late = policy.latency && latency_ms > typing.first_pause_ms(&attempt.hole);
                 if attempt.offered.is_empty() || late {
                     return None;
                 }
@@ -347,9 +347,9 @@ pub(super) fn acceptance(typed: &TypedHole<'_>) -> Option<f64> {
     (shown > 0).then(|| accepted.count() as f64 / shown as f64)
 }
 
-/// The characters of a hole's reference.
-pub(super) fn characters(hole: &Hole) -> usize {
-    hole.reference.chars().count()
+/// The characters of a hole's reference, as keys type them: a CR with its LF is one.
+pub fn characters(hole: &Hole) -> usize {
+    key_count(&hole.reference)
 }
 
 /// Returns true for a pass; `None` if it says nothing about the completion.
@@ -389,9 +389,60 @@ pub(super) fn table(figures: &[PolicyFigures], width: TextWidth) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fillrate_engine::developer::typing::{TypedAcceptance, TypingSession};
+    use fillrate_engine::developer::typing::{KeyCounts, TypedAcceptance, TypingSession};
+    use fillrate_engine::store::Attempt;
+    use fillrate_language::task::HoleKind;
 
     use super::*;
+    use crate::tests::{FILE, accepts_all, attempt};
+
+    // By hand: `a`, the line end and `b` are three keys, and nothing is accepted.
+    #[test]
+    fn line_end_of_two_characters_saves_no_key() {
+        let contents = "f(a\r\nb)\n";
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Span, 2..6, contents);
+        let typing = TypingAttempt {
+            hole: hole.id.clone(),
+            key: String::new(),
+            project: String::new(),
+            model: String::new(),
+            configuration: String::new(),
+            policy: "line".to_owned(),
+            policy_version: 1,
+            session: TypingSession {
+                keys: KeyCounts {
+                    typed: 3,
+                    ..KeyCounts::default()
+                },
+                ..TypingSession::default()
+            },
+        };
+        let typed = TypedHole {
+            cluster: "a",
+            characters: characters(&hole),
+            typing: &typing,
+        };
+        assert_eq!(keystrokes_saved(&typed), 0.0);
+    }
+
+    #[test]
+    fn completions_within_the_first_pause_are_not_late() {
+        let mut settings = accepts_all();
+        settings.policies[0].latency = true;
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
+        let pause = settings.typing.first_pause_ms(&hole.id);
+        let shown = |latency_ms: f64| {
+            let attempt = Attempt {
+                latency_ms,
+                ..attempt(&hole, 0, &["total"], Outcome::Passed)
+            };
+            let scored = ScoredAttempt::score(&hole, FILE, attempt);
+            let figures = estimate_attempts(&[&scored], &settings);
+            figures[0].figure(ACCEPTANCE_SHOWN).map(|shown| shown.n)
+        };
+        assert_eq!(shown(pause - 1.0), Some(1));
+        assert_eq!(shown(pause + 1.0), None);
+    }
 
     #[test]
     fn accepted_characters_are_counted_by_the_typists_minute() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fillrate_engine::store::TypingAttempt;
 use fillrate_language::task::Hole;
 use fillrate_metrics::Metric;
-use fillrate_report::policies::{TypedHole, named, typing_samples};
+use fillrate_report::policies::{TypedHole, characters, named, typing_samples};
 
 use super::figure::{Figure, FigureUnit};
 use super::input::{Observation, Stratum, StudySide};
@@ -91,7 +91,7 @@ fn figures(group: &[(&TypingAttempt, &Hole)]) -> Vec<(Metric, Figure)> {
         .zip(&clusters)
         .map(|((typing, hole), cluster)| TypedHole {
             cluster,
-            characters: hole.reference.chars().count(),
+            characters: characters(hole),
             typing,
         })
         .collect();

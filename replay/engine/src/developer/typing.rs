@@ -26,7 +26,7 @@ use super::typist::{KeyPosition, Typist, draw};
 /// Delay of an editor from a key to its request, in milliseconds: VS Code's
 /// (<https://github.com/microsoft/vscode/pull/152747>), which sends a request without delay after
 /// an accepted completion (<https://github.com/microsoft/vscode/pull/240239>).
-pub const EDITOR_DELAY_MS: f64 = 50.0;
+const EDITOR_DELAY_MS: f64 = 50.0;
 
 /// Settings of a developer's typing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -171,9 +171,9 @@ pub enum RequestResult {
 pub struct TypedAcceptance {
     /// Index of the candidate.
     pub candidate: usize,
-    /// Number of its characters that stayed.
+    /// Number of its characters that stayed, as [`key_count`] counts.
     pub kept: usize,
-    /// Number of its characters that were deleted.
+    /// Number of its characters that were deleted, likewise.
     pub removed: usize,
 }
 
@@ -546,8 +546,8 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         self.session.keys.deletes += back.len();
         self.session.requests[request].accepted = Some(TypedAcceptance {
             candidate,
-            kept: right.chars().count(),
-            removed: wrong.chars().count(),
+            kept: key_count(right),
+            removed: back.len(),
         });
         self.written += kept;
         Ok(match back.is_empty() {
@@ -576,6 +576,11 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         }
         Ok(())
     }
+}
+
+/// Returns the number of keys that type a text: its characters, of which a CR with its LF is one.
+pub fn key_count(text: &str) -> usize {
+    keys(text).count()
 }
 
 /// A text as the keys that type it: characters, but a CR with its LF is one.
@@ -803,6 +808,13 @@ mod tests {
         });
         assert_eq!(text, "f(a\r\nb)\n");
         assert_eq!((session.keys.typed, session.keys.deletes), (2, 3));
+        let (session, _) = typed("a\r\nb", "accept-all", Some(1.0), |before| {
+            vec!["a\r\nb\r\nc"[before.len() - 2..].to_owned()]
+        });
+        let accepted = session.requests[0]
+            .accepted
+            .map(|one| (one.kept, one.removed));
+        assert_eq!(accepted, Some((3, 2)));
     }
 
     proptest! {
