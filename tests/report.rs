@@ -1514,3 +1514,35 @@ fn the_scripts_of_the_pages_type_check() {
     let finished = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{finished}");
 }
+
+/// 1 of 16 is 6.25 %, which the terminal rounds to the even digit.
+#[test]
+fn pages_round_numbers_as_the_terminal_does() {
+    if Command::new("node").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "node is missing");
+        return;
+    }
+    let values: Vec<f64> = (-800..=800).map(|part| f64::from(part) / 1600.0).collect();
+    let script = "const [common, values] = process.argv.slice(1);
+        const source = require('fs').readFileSync(common, 'utf8');
+        const get = (_, name) => name === Symbol.toPrimitive ? () => '' : page;
+        const page = new Proxy(function () {}, {get, apply: () => page});
+        for (const name of ['document', 'localStorage', 'matchMedia', 'addEventListener']) {
+            globalThis[name] = page;
+        }
+        const fillrate = new Function(`${source}; return fillrate;`)();
+        const unit = {scale: 100, symbol: '%', decimals: 1, signed: false};
+        const text = (value) => fillrate.figure({value, low: null, high: null, n: 1}, unit).value;
+        console.log(JSON.stringify(JSON.parse(values).map(text)));";
+    let output = Command::new("node")
+        .args(["-e", script])
+        .arg(play::repository("replay/report/src/pages/common.js"))
+        .arg(json!(values).to_string())
+        .output()
+        .unwrap();
+    let pages: Vec<String> = serde_json::from_slice(&output.stdout).unwrap();
+    let format = fillrate_metrics::Unit::Saving.format();
+    let terminal: Vec<String> = values.iter().map(|value| format.number(*value)).collect();
+    assert_eq!(pages, terminal);
+    assert_eq!(format.number(1.0 / 16.0), "6.2");
+}

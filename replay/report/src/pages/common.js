@@ -65,9 +65,19 @@ const fillrate = (() => {
     return element;
   }
 
-  /** A number with the given number of decimal places, and a minus sign. @param {number} value @param {number} places */
+  /**
+   * A number with the given number of decimal places, and a minus sign. Halves are rounded to the
+   * even digit, as in the terminal.
+   * @param {number} value @param {number} places
+   */
   function number(value, places) {
-    const text = value.toFixed(places);
+    let text = value.toFixed(places);
+    // Only these numbers end with one place more than is shown, and its digit is 5.
+    const isHalf = Math.abs(value) * 2 ** (places + 1) % 2 === 1;
+    // `toFixed` rounds halves up.
+    if (isHalf && Number(text.at(-1)) % 2 === 1) {
+      text = (value - Math.sign(value) * 10 ** -places / 4).toFixed(places);
+    }
     return (Number(text) === 0 ? text.replace('-', '') : text).replace('-', '−');
   }
 
