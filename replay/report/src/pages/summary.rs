@@ -395,8 +395,9 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         let outcome = attempt.verdict.outcome;
         funnel.asked += 1;
         // Each step of the funnel is a part of the one before it.
-        let answered = attempt.answered && one.is_counted();
-        let offered = answered && !attempt.offered.is_empty();
+        let offered = one.is_counted() && !attempt.offered.is_empty();
+        // A prediction that is judged unchanged is no answer of a server, and was there in time.
+        let answered = offered || (one.is_counted() && attempt.answered);
         let judged = offered && outcome.is_evidence();
         funnel.answered += usize::from(answered);
         funnel.offered += usize::from(offered);
@@ -506,10 +507,13 @@ impl Note {
 
 #[cfg(test)]
 mod tests {
+    use fillrate_engine::store::{Attempt, Run};
+    use fillrate_language::task::Hole;
     use fillrate_metrics::metric::{MEDIAN_LATENCY, ORACLE_ACCEPTANCE, WEIGHTED_PASS};
     use serde_json::json;
 
     use super::*;
+    use crate::tests::{FILE, attempt};
 
     #[test]
     fn what_could_be_a_secret_is_left_out() {
@@ -527,6 +531,30 @@ mod tests {
         assert!(!shown.to_string().contains("hunter2"), "{shown}");
         assert_eq!(shown["model"]["url"], "https://example.org/v1");
         assert_eq!(shown["model"]["key_env"], "MY_KEY");
+    }
+
+    // Predictions that are judged unchanged have no answer of a server: one passes, one is wrong.
+    #[test]
+    fn predictions_pass_through_the_funnel() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let identity = json!({"configuration": {"model": {"protocol": "recorded"}}});
+        let run = Run::open_or_begin(folder.path(), &identity).expect("it is empty");
+        let hole = |path| Hole::new("demo", "python", path, HoleKind::Line, 14..27, FILE);
+        let holes = ["a.py", "b.py"].map(hole);
+        run.add_holes(holes.iter().map(|hole| (hole, FILE)))
+            .expect("there is room");
+        for (hole, outcome) in holes.iter().zip([Outcome::Passed, Outcome::Failed]) {
+            let attempt = Attempt {
+                answered: false,
+                ..attempt(hole, 0, &["total = a + 1"], outcome)
+            };
+            run.add_attempt(&attempt).expect("there is room");
+        }
+        let report = HtmlReport::load(vec![run], false).expect("the run is readable");
+        let summary = json!(report.summary().expect("the run is readable"));
+        let funnel = &summary["runs"][0]["funnel"];
+        let counts = ["asked", "answered", "offered", "judged", "passed"].map(|step| &funnel[step]);
+        assert_eq!(counts, [2, 2, 2, 2, 1], "{funnel}");
     }
 
     #[test]
