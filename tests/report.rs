@@ -1546,3 +1546,19 @@ fn pages_round_numbers_as_the_terminal_does() {
     assert_eq!(pages, terminal);
     assert_eq!(format.number(1.0 / 16.0), "6.2");
 }
+
+#[test]
+fn options_of_one_run_are_refused_for_several() {
+    let dir = TestDir::new();
+    for name in ["a", "b"] {
+        begin(&dir.path("several").join(name), name, 1, &holes(1));
+    }
+    let several = text(&dir.path("several"));
+    for option in [&["--since", "2026-03-01"][..], &["--holes"]] {
+        let refused = dir
+            .fillrate(&[&["show", &several], option].concat())
+            .exits_with(1);
+        let message = refused.error_message();
+        assert!(message.contains("holds several runs"), "{message}");
+    }
+}

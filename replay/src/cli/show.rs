@@ -129,7 +129,8 @@ fn show_contexts(
     arguments: &ShowArguments,
     width: TextWidth,
 ) -> Result<Success, CliError> {
-    if arguments.hole.is_some() || !arguments.compare_with.is_empty() {
+    let is_of_one = arguments.hole.is_some() || arguments.holes || arguments.since.is_some();
+    if is_of_one || !arguments.compare_with.is_empty() {
         let names: Vec<String> = folders.iter().map(|it| it.display().to_string()).collect();
         return Err(CliError::Refused(format!(
             "{} holds several runs; name one of them: {}",
