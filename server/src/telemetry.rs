@@ -41,6 +41,7 @@ pub use event::{
     AcceptedCandidate, Certainty, CompletionEvent, CompletionEventKind, CompletionRow, CursorKind,
     Displayed, EnteredCharacters, GenerationParameters, PartialAcceptance, RecordedCompletion,
     RequestKind, RequestOutcome, RetentionSample, SecondModel, TextSize, Timings,
+    sessions_with_displays,
 };
 pub use retention::{NEAR, RETAINED, Remainder, STILL_IN_CODE};
 pub use span::TrackedSpan;

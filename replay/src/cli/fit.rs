@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use fillrate_engine::developer::fit::{ShownObservation, fit};
-use fillrate_engine::developer::gate::{FrontierPoint, GateFit, GateObservation, fit_gate};
-use fillrate_engine::developer::policy::{FittedPolicy, LinePosition};
-use fillrate_server::telemetry::{self, CursorKind, RecordedCompletion};
+use fillrate_engine::developer::fit::fit;
+use fillrate_engine::developer::gate::{FrontierPoint, GateFit, fit_gate};
+use fillrate_engine::developer::policy::FittedPolicy;
+use fillrate_server::telemetry::{self, RecordedCompletion};
+use fillrate_study::telemetry::{gate_observations, shown_observations};
 
 use super::{CliError, Success};
 
@@ -40,7 +41,7 @@ pub(super) fn run(arguments: &FitArguments) -> Result<Success, CliError> {
     if arguments.gate {
         return write_gate(arguments, &completions);
     }
-    let observations: Vec<_> = completions.iter().filter_map(observation).collect();
+    let observations = shown_observations(&completions);
     let name = arguments.out.file_stem().unwrap_or_default();
     let fitted = fit(&name.to_string_lossy(), &observations, arguments.simulated)
         .map_err(|error| CliError::Refused(error.to_string()))?;
@@ -70,10 +71,7 @@ fn write_gate(
     arguments: &FitArguments,
     completions: &[RecordedCompletion],
 ) -> Result<Success, CliError> {
-    let observations: Vec<_> = completions
-        .iter()
-        .filter_map(GateObservation::from_recorded)
-        .collect();
+    let observations = gate_observations(completions);
     let fit = fit_gate(&observations, arguments.simulated)
         .map_err(|error| CliError::Refused(error.to_string()))?;
     let text = toml::to_string(&fit.gate).map_err(|error| CliError::Refused(error.to_string()))?;
@@ -121,33 +119,6 @@ fn gate_summary(fit: &GateFit) -> String {
         }
     }
     text
-}
-
-/// The observation of a completion that was shown or accepted; `None` for another.
-fn observation(recorded: &RecordedCompletion) -> Option<ShownObservation> {
-    let accepted = recorded.accepted.as_ref();
-    // An acceptance shows that the completion was displayed, even if no event says so.
-    if recorded.shown.is_none() && accepted.is_none() {
-        return None;
-    }
-    let answered = &recorded.answered;
-    let candidate = accepted.map_or(0, |accepted| accepted.candidate);
-    let size = answered.candidates.get(candidate)?;
-    Some(ShownObservation {
-        completion: answered.completion.clone(),
-        session: answered.session.clone(),
-        at_ms: answered.at_ms,
-        characters: size.characters,
-        lines: size.lines,
-        latency_ms: answered.timings.latency_ms,
-        place: match answered.place {
-            CursorKind::MidLine => LinePosition::MidLine,
-            CursorKind::LineEnd => LinePosition::LineEnd,
-            CursorKind::NewBlock => LinePosition::NewBlock,
-        },
-        accepted: accepted.is_some(),
-        simulated: answered.simulated,
-    })
 }
 
 /// The fitted policy as text.

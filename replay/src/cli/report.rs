@@ -5,10 +5,11 @@ mod live;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fillrate_engine::developer::gate::{GateFit, GateObservation, fit_gate};
+use fillrate_engine::developer::gate::{GateFit, fit_gate};
 use fillrate_engine::store::Run;
 use fillrate_report::pages::HtmlReport;
 use fillrate_report::{NamedRun, compare_in_markdown};
+use fillrate_study::telemetry::gate_observations;
 
 use super::fit::read_completions;
 use super::runs::{check_unique, open_runs, run_name};
@@ -81,10 +82,7 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
 
 /// A gate fitted to telemetry, which is simulated as a whole or a person's.
 fn fitted_gate(telemetry: &[PathBuf]) -> Result<GateFit, CliError> {
-    let observations: Vec<_> = read_completions(telemetry)?
-        .iter()
-        .filter_map(GateObservation::from_recorded)
-        .collect();
+    let observations = gate_observations(&read_completions(telemetry)?);
     // A mixture is fitted as if it were of people, which the fit then refuses.
     let simulated = observations.iter().all(|one| one.simulated);
     fit_gate(&observations, simulated).map_err(|error| CliError::Refused(error.to_string()))

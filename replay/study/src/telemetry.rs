@@ -2,15 +2,18 @@
 //!
 //! Recorded completions become `impression`s, and impressions become the samples of each `variant`
 //! of acceptance and retention, once. [`statistics`] estimates them by model, language or day, and
-//! for a trial; [`online`] makes them the online side of a study.
+//! for a trial; [`online`] makes them the online side of a study, and [`shown_observations`] the
+//! data of a policy.
 
 mod impression;
+mod observations;
 pub mod online;
 pub mod statistics;
 mod text;
 mod trial;
 mod variant;
 
+pub use observations::{gate_observations, shown_observations};
 pub use trial::{ArmDifference, TrialArm, TrialStatistics};
 
 #[cfg(test)]

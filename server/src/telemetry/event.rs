@@ -1,6 +1,6 @@
 //! The rows of the store: completions, their events, and inserted characters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -463,6 +463,16 @@ impl RecordedCompletion {
         self.answered.outcome == RequestOutcome::Offered
     }
 
+    /// True if the editor reported a display. The display of an accept that is inferred from an
+    /// edit, estimated and without a time, is no report: there is none of a completion that is not
+    /// accepted.
+    fn reports_display(&self) -> bool {
+        self.shown.is_some_and(|shown| {
+            let is_inferred = shown.certainty == Certainty::Estimated && shown.ms.is_none();
+            !is_inferred || self.accepted.is_none()
+        })
+    }
+
     fn show(&mut self, shown: Displayed) {
         let known = self.shown.get_or_insert(shown);
         known.certainty = known.certainty.max(shown.certainty);
@@ -471,6 +481,18 @@ impl RecordedCompletion {
             (one, other) => one.or(other),
         };
     }
+}
+
+/// The sessions in which the editor reports what it displays. In others, it is unknown how much was
+/// displayed, so their accepts support no rate.
+pub fn sessions_with_displays<'a>(
+    recorded: impl IntoIterator<Item = &'a RecordedCompletion>,
+) -> BTreeSet<&'a str> {
+    let recorded = recorded.into_iter();
+    recorded
+        .filter(|one| one.reports_display())
+        .map(|one| one.answered.session.as_str())
+        .collect()
 }
 
 #[cfg(test)]

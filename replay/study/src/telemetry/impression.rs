@@ -1,11 +1,11 @@
 //! Completions that were offered to a person, each counted once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fillrate_metrics::READ_MS;
 use fillrate_server::completion::CompletionOrigin;
 use fillrate_server::telemetry::{
-    Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder,
+    Certainty, CompletionRow, Displayed, RecordedCompletion, Remainder, sessions_with_displays,
 };
 
 /// With fewer shown completions, a share is unreliable even if its interval is short.
@@ -20,8 +20,10 @@ pub(super) struct Impression<'a> {
     pub(super) shown: Option<Displayed>,
     /// The candidate that was accepted whole, and its characters.
     pub(super) accepted: Option<(usize, usize)>,
-    /// Characters accepted in parts.
+    /// Characters accepted in parts, of a completion that was not accepted whole afterwards.
     pub(super) partly: usize,
+    /// True if the editor reports what it displays.
+    pub(super) is_reported: bool,
     /// As in [`RecordedCompletion`].
     pub(super) retention: &'a BTreeMap<u64, Option<Remainder>>,
 }
@@ -38,21 +40,12 @@ pub(super) fn collect_impressions<'a>(
     recorded: &[&'a RecordedCompletion],
     confirmed: bool,
 ) -> Vec<Impression<'a>> {
-    // An editor that reports no display at all leaves unknown how much was shown: an accept in it
-    // supports no rate.
-    let reporting: BTreeSet<&str> = recorded
-        .iter()
-        .filter(|one| one.shown.is_some())
-        .map(|one| &*one.answered.session)
-        .collect();
+    let reporting = sessions_with_displays(recorded.iter().copied());
     let mut impressions: Vec<Impression<'a>> = Vec::new();
     let mut last: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in recorded.iter().filter(|one| one.is_offered()) {
         let answered = &one.answered;
-        let mut impression = Impression::new(one);
-        if reporting.contains(&*answered.session) {
-            impression.infer_shown();
-        }
+        let impression = Impression::new(one, reporting.contains(&*answered.session));
         let file = (&*answered.session, &*answered.file);
         let earlier = last.get(&file).map(|index| &mut impressions[*index]);
         match earlier.filter(|earlier| earlier.continues_as(answered)) {
@@ -71,30 +64,31 @@ pub(super) fn collect_impressions<'a>(
 }
 
 impl<'a> Impression<'a> {
-    fn new(recorded: &'a RecordedCompletion) -> Self {
+    fn new(recorded: &'a RecordedCompletion, is_reported: bool) -> Self {
         let accepted = recorded.accepted.as_ref();
         let partly = recorded.partly.as_ref();
+        // An accepted completion was shown, whether or not that was reported.
+        let is_taken = accepted.is_some() || partly.is_some();
+        let taken = is_taken.then_some(Displayed {
+            certainty: Certainty::Estimated,
+            ms: None,
+        });
         Self {
             answered: &recorded.answered,
-            shown: recorded.shown,
+            // Without reports, it is unknown which others were shown.
+            shown: recorded.shown.or(taken).filter(|_| is_reported),
             accepted: accepted.map(|accepted| (accepted.candidate, accepted.characters)),
-            partly: partly.map_or(0, |partly| partly.characters),
+            // A whole candidate has the parts of it that were accepted before.
+            partly: partly
+                .filter(|_| accepted.is_none())
+                .map_or(0, |partly| partly.characters),
+            is_reported,
             retention: &recorded.retention,
         }
     }
 }
 
 impl Impression<'_> {
-    /// Counts an accepted completion as shown, whether or not the editor reported it.
-    fn infer_shown(&mut self) {
-        if self.accepted.is_some() || self.partly > 0 {
-            self.shown.get_or_insert(Displayed {
-                certainty: Certainty::Estimated,
-                ms: None,
-            });
-        }
-    }
-
     /// True if a later completion in the same session and file is the rest of this one, whose
     /// beginning the person typed.
     fn continues_as(&self, later: &CompletionRow) -> bool {

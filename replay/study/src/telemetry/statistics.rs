@@ -176,7 +176,7 @@ fn group_rows(
             accepted: impressions.iter().filter(|one| one.is_accepted()).count(),
             accepted_unreported: impressions
                 .iter()
-                .filter(|one| one.accepted.is_some() && one.shown.is_none())
+                .filter(|one| one.accepted.is_some() && !one.is_reported)
                 .count(),
             figures: estimates(&impressions, &entered),
         }

@@ -12,6 +12,7 @@ use fillrate_server::telemetry::{
 };
 use proptest::prelude::*;
 
+use super::shown_observations;
 use super::statistics::{
     Dimension, StatisticsOptions, StatisticsRow, TelemetryStatistics, VARIANTS,
 };
@@ -338,6 +339,94 @@ fn accepts_of_editors_that_report_no_display_support_no_rate() {
     both.extend(generic);
     let acceptance = by_model(both);
     assert_eq!(figure(&acceptance.rows[0], "acceptance/shown").n, 2);
+}
+
+// Helix runs no command: the server infers accepts from edits and marks them as shown, estimated,
+// and nothing says which others were shown. Three of them are no rate of 100 %.
+#[test]
+fn accepts_inferred_from_edits_support_no_rate() {
+    let in_helix = |is_accepted: bool| {
+        let mut one = shown("helix", "f");
+        one.shown = None;
+        if is_accepted {
+            one = accepted(one, 0);
+            one.shown = Some(Displayed {
+                certainty: Certainty::Estimated,
+                ms: None,
+            });
+        }
+        one
+    };
+    let recorded: Vec<_> = (0..10).map(|index| in_helix(index < 3)).collect();
+    assert_eq!(shown_observations(&recorded), []);
+    let acceptance = by_model(recorded);
+    let row = &acceptance.rows[0];
+    assert_eq!(
+        (row.offered, row.accepted, row.accepted_unreported),
+        (10, 0, 3)
+    );
+    assert_eq!((row.shown["confirmed"], row.shown["estimated"]), (0, 0));
+    assert!(!row.figures.contains_key("acceptance/shown"), "{row:?}");
+}
+
+#[test]
+fn confirmed_displays_leave_no_accept_to_silent_editors() {
+    let mut estimated = accepted(shown("s", "f"), 0);
+    estimated.shown = Some(Displayed {
+        certainty: Certainty::Estimated,
+        ms: Some(900.0),
+    });
+    let contents = StoreContents {
+        completions: vec![estimated, shown("s", "g")],
+        entered: Vec::new(),
+    };
+    let options = StatisticsOptions {
+        groupings: vec![vec![Dimension::Model]],
+        confirmed: true,
+        ..StatisticsOptions::default()
+    };
+    let row = &TelemetryStatistics::new(&contents, &options).rows[0];
+    // The editor reports what it shows, so it is no editor that does not.
+    assert_eq!((row.accepted, row.accepted_unreported), (0, 0));
+    assert_eq!(figure(row, "acceptance/shown").n, 1);
+}
+
+// Of 10 characters, a word of 4 is accepted first, then the whole candidate. 20 more are typed. By
+// hand, 10 of 30.
+#[test]
+fn parts_of_an_accepted_candidate_count_once() {
+    let mut one = accepted(shown("s", "f"), 0);
+    one.partly = Some(PartialAcceptance {
+        steps: 1,
+        characters: 4,
+    });
+    let entered = EnteredCharacters {
+        session: "s".to_owned(),
+        file: "f".to_owned(),
+        characters: 30,
+        model: Some("m".to_owned()),
+        named: "default".to_owned(),
+        ..EnteredCharacters::default()
+    };
+    let acceptance = statistics(vec![one], vec![entered]);
+    let completed = figure(&acceptance.rows[0], "completed-code");
+    close(Some(completed.value), 10.0 / 30.0);
+}
+
+// A person types two characters of a completion and accepts the rest: one observation, as it was
+// shown first.
+#[test]
+fn policies_are_fitted_to_impressions() {
+    let mut rest = accepted(shown("s", "f"), 0);
+    rest.answered.source = CompletionOrigin::TypedThrough;
+    rest.answered.candidates[0].characters = 8;
+    let recorded = [shown("s", "f"), rest, shown("s", "g")];
+    let observations = shown_observations(&recorded);
+    let seen: Vec<(usize, bool)> = observations
+        .iter()
+        .map(|one| (one.characters, one.accepted))
+        .collect();
+    assert_eq!(seen, [(10, true), (10, false)]);
 }
 
 #[test]
