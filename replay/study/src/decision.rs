@@ -3,7 +3,6 @@
 use fillrate_metrics::{Estimate, LinearPrediction, Selection, best_predictor};
 use serde::Serialize;
 
-use super::figure::FigureUnit;
 use super::format;
 use super::join::VersionKey;
 use super::pool::{FigureKey, PooledFigures};
@@ -337,10 +336,9 @@ fn predict(
         let offline = input.offline.get(&key)?.figure.value()?;
         let mut second = line.predict(offline);
         // A line has no bounds, but a share has.
-        if main.second_unit == FigureUnit::Share {
-            second = second.within(0.0..=1.0);
-            second.value = second.value.clamp(0.0, 1.0);
-        }
+        let range = main.second_unit.range();
+        second.value = second.value.clamp(*range.start(), *range.end());
+        second = second.within(range);
         Some(VersionPrediction {
             version: version.0.clone(),
             offline,

@@ -1,9 +1,11 @@
 //! Figures with their errors and intervals.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use fillrate_metrics::{
-    CONFIDENCE, ClusterTotal, SampledFigure, share_bounds, student_quantile, wilson_bounds,
+    CONFIDENCE, ClusterTotal, Metric, SampledFigure, Unit, share_bounds, student_quantile,
+    wilson_bounds,
 };
 use serde::Serialize;
 
@@ -13,10 +15,36 @@ use serde::Serialize;
 pub enum FigureUnit {
     /// A share from 0 to 1, printed in %.
     Share,
+    /// A fraction that is saved, printed in %: at most 1, and negative if more is spent instead.
+    Saving,
     /// Milliseconds.
     Milliseconds,
     /// As a table states it, printed unchanged.
     Plain,
+}
+
+impl FigureUnit {
+    /// The unit of values between 0 and 1 of a metric.
+    pub(super) fn of_fraction(metric: Metric) -> Self {
+        match metric.unit {
+            Unit::Saving => Self::Saving,
+            _ => Self::Share,
+        }
+    }
+
+    /// The least and the greatest value.
+    pub(super) fn range(self) -> RangeInclusive<f64> {
+        match self {
+            Self::Share => 0.0..=1.0,
+            Self::Saving => f64::NEG_INFINITY..=1.0,
+            Self::Milliseconds | Self::Plain => f64::NEG_INFINITY..=f64::INFINITY,
+        }
+    }
+
+    /// True if values are printed in %.
+    pub(super) fn is_percent(self) -> bool {
+        matches!(self, Self::Share | Self::Saving)
+    }
 }
 
 /// A figure's value, and its rows or its stated error.
@@ -254,10 +282,9 @@ impl Figure {
     fn bounds(&self, value: f64, unit: FigureUnit, error: Option<f64>) -> Option<(f64, f64)> {
         // Half of what the confidence leaves is at either end.
         let (tail, is_share) = (f64::midpoint(CONFIDENCE, 1.0), unit == FigureUnit::Share);
-        let cut_to_range = |(low, high): (f64, f64)| match is_share {
-            true => (low.max(0.0), high.min(1.0)),
-            false => (low, high),
-        };
+        let range = unit.range();
+        let cut_to_range =
+            |(low, high): (f64, f64)| (low.max(*range.start()), high.min(*range.end()));
         match self {
             Self::Sampled {
                 clusters, spread, ..

@@ -7,7 +7,7 @@ use super::figure::{FigureUnit, MeasuredFigure};
 /// A value in its unit.
 pub(super) fn value(unit: FigureUnit, value: f64) -> String {
     match unit {
-        FigureUnit::Share => format!("{:.1} %", value * 100.0),
+        FigureUnit::Share | FigureUnit::Saving => format!("{:.1} %", value * 100.0),
         FigureUnit::Milliseconds => format!("{value:.0} ms"),
         FigureUnit::Plain => trimmed(value),
     }
@@ -37,11 +37,7 @@ pub(super) fn difference(unit: FigureUnit, difference: Option<f64>) -> String {
     let Some(difference) = difference else {
         return "–".to_owned();
     };
-    let scale = if unit == FigureUnit::Share {
-        100.0
-    } else {
-        1.0
-    };
+    let scale = if unit.is_percent() { 100.0 } else { 1.0 };
     let text = format!("{:.1}", (difference * scale).abs());
     let arrow = match difference {
         _ if text == "0.0" => "→",
@@ -54,7 +50,7 @@ pub(super) fn difference(unit: FigureUnit, difference: Option<f64>) -> String {
 /// A difference in its unit, without a sign.
 pub(super) fn gap(unit: FigureUnit, gap: f64) -> String {
     match unit {
-        FigureUnit::Share => format!("{:.1} points", gap * 100.0),
+        FigureUnit::Share | FigureUnit::Saving => format!("{:.1} points", gap * 100.0),
         FigureUnit::Milliseconds => format!("{gap:.0} ms"),
         FigureUnit::Plain => trimmed(gap),
     }
@@ -63,7 +59,7 @@ pub(super) fn gap(unit: FigureUnit, gap: f64) -> String {
 /// The unit of differences.
 pub(super) fn difference_unit(unit: FigureUnit) -> &'static str {
     match unit {
-        FigureUnit::Share => "points",
+        FigureUnit::Share | FigureUnit::Saving => "points",
         FigureUnit::Milliseconds => "ms",
         FigureUnit::Plain => "as given",
     }

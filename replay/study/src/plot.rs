@@ -218,7 +218,7 @@ fn range<'a>(figures: impl Iterator<Item = &'a MeasuredFigure>) -> std::ops::Ran
 
 fn tick(unit: FigureUnit, value: f64) -> String {
     let text = match unit {
-        FigureUnit::Share => format!("{:.0} %", value * 100.0),
+        FigureUnit::Share | FigureUnit::Saving => format!("{:.0} %", value * 100.0),
         FigureUnit::Milliseconds => format!("{value:.0} ms"),
         FigureUnit::Plain => format!("{value:.1}"),
     };

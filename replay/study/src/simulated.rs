@@ -60,7 +60,7 @@ pub(super) fn simulated_side(
                         language: Some(language.to_owned()),
                         stratum: stratum.cloned(),
                         metric: named(metric.name, policy),
-                        unit: FigureUnit::Share,
+                        unit: FigureUnit::of_fraction(metric),
                         figure,
                         source: source.to_owned(),
                     });

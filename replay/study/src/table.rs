@@ -380,24 +380,33 @@ fn take_percentages(observations: &mut [Observation]) {
     }
 }
 
-/// Marks metrics all of whose values are shares of n.
+/// Marks metrics all of whose values are shares of n, and savings.
 fn mark_shares(observations: &mut [Observation]) {
-    let of_shares = |metric: &str, all: &[Observation]| {
-        all.iter().filter(|it| it.metric == metric).all(|it| {
-            matches!(
-                it.figure,
-                Figure::Stated(StatedFigure { value, n: Some(_), .. })
-                    if (0.0..=1.0).contains(&value)
-            )
-        })
+    let fraction_unit = |metric: &str, all: &[Observation]| {
+        let known = Metric::find(metric);
+        let is_fraction = match known.map(|metric| metric.unit) {
+            Some(Unit::Milliseconds | Unit::Tokens | Unit::Number | Unit::Money) => false,
+            Some(Unit::Saving | Unit::ZeroOrOne | Unit::Fraction | Unit::Percent) | None => true,
+        };
+        let unit = known.map_or(FigureUnit::Share, FigureUnit::of_fraction);
+        let holds = |it: &Observation| {
+            let Figure::Stated(stated) = it.figure else {
+                return false;
+            };
+            match unit {
+                // A number beyond these is a percentage, or of an unknown unit.
+                FigureUnit::Saving => (-1.0..=1.0).contains(&stated.value),
+                _ => stated.n.is_some() && unit.range().contains(&stated.value),
+            }
+        };
+        let mut own = all.iter().filter(|it| it.metric == metric);
+        (is_fraction && own.all(holds)).then_some(unit)
     };
-    let shares: Vec<bool> = observations
+    let units: Vec<Option<FigureUnit>> = observations
         .iter()
-        .map(|it| of_shares(&it.metric, observations))
+        .map(|it| fraction_unit(&it.metric, observations))
         .collect();
-    for (observation, share) in observations.iter_mut().zip(shares) {
-        if share {
-            observation.unit = FigureUnit::Share;
-        }
+    for (observation, unit) in observations.iter_mut().zip(units) {
+        observation.unit = unit.unwrap_or(observation.unit);
     }
 }

@@ -944,6 +944,36 @@ fn equal_shares_of_clusters_have_an_interval_of_some_width() {
     );
 }
 
+// Repairs of three files cost more keys than accepts save. By numpy: the mean of −.5, −.2 and .1 is
+// −.2, its standard error is .3/√3, and Student's t with 2 degrees of freedom is 4.302653.
+#[test]
+fn negative_savings_have_an_interval_around_them() {
+    let rows = [("a", -0.5), ("b", -0.2), ("c", 0.1)].map(|(file, saved)| (file, 10.0, saved));
+    let figure = Figure::from_rows(rows)
+        .measured(FigureUnit::Saving)
+        .unwrap();
+    let bounds = [figure.low, Some(figure.value), figure.high].map(Option::unwrap);
+    for (found, expected) in bounds.into_iter().zip([-0.945241, -0.2, 0.545241]) {
+        assert!((found - expected).abs() < 1e-6, "{figure:?}");
+    }
+    let metric = fillrate_metrics::Metric::find("keystrokes-saved(line)").unwrap();
+    assert_eq!(FigureUnit::of_fraction(metric), FigureUnit::Saving);
+}
+
+#[test]
+fn numbers_of_a_known_unit_are_no_shares() {
+    let unit = |metric: &str, value: &str| {
+        let text = format!("version,language,metric,value,n\na,,{metric},{value},9\n");
+        table::parse_table(&text, "t.csv").unwrap()[0].unit
+    };
+    assert_eq!(unit("interruptions/accept(line)", "0.5"), FigureUnit::Plain);
+    assert_eq!(unit("latency_ms/median", "0.5"), FigureUnit::Plain);
+    assert_eq!(unit("keystrokes-saved(line)", "0.5"), FigureUnit::Saving);
+    assert_eq!(unit("keystrokes-saved(line)", "12"), FigureUnit::Plain);
+    assert_eq!(unit("acceptance/shown(line)", "0.5"), FigureUnit::Share);
+    assert_eq!(unit("mine", "0.5"), FigureUnit::Share);
+}
+
 const VERSIONS: [[&[f64]; 3]; 4] = [
     [&[0., 1.], &[1., 1.], &[0., 0., 1.]],
     [&[1., 1.], &[0., 1.], &[1., 0., 1.]],

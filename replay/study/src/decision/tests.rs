@@ -2,7 +2,7 @@ use fillrate_report::table::TextWidth;
 
 use super::*;
 use crate::input::{Observation, SampleDimension, SampleMix, Stratum};
-use crate::{Figure, Study, StudyOptions, StudySide, table};
+use crate::{Figure, FigureUnit, Study, StudyOptions, StudySide, table};
 
 fn side(rows: &[(&str, f64)], metric: &str) -> StudySide {
     let rows: String = rows
