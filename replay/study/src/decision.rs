@@ -118,7 +118,7 @@ impl StudyDecision {
         };
         let line = main.prediction();
         // A gap to choose by would contradict a decision not to choose.
-        let smallest_gap = line
+        let smallest_gap = LinearPrediction::fit(&main.goodness())
             .filter(|_| trust == Trust::Trust)
             .and_then(|line| line.smallest_gap(TRUSTED));
         let predictions = line.map_or_else(Vec::new, |line| predict(main, &line, &input));
@@ -373,7 +373,7 @@ fn best_pair(pairs: &[MetricPair]) -> Option<BestPair> {
     (all.len() > 1).then(|| BestPair {
         offline: pair.offline.clone(),
         second: main.second.clone(),
-        rises: pair.pearson.is_some_and(|pearson| pearson.value > 0.0),
+        rises: pair.rises() == Some(true),
         share: best.share,
         nested_share: best.nested_share,
         pairs: all.len(),

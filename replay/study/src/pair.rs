@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use fillrate_metrics::{
-    Coefficient, Estimate, LinearPrediction, ModelVersion, SampledFigure, Selection, SignAgreement,
-    attenuation_corrected, bootstrap_coverage, exact_permutation_p, latent_correlation,
-    pearson_interval, permutation_p_by_draws, selection, sign_agreement, two_level_bootstrap,
+    Coefficient, Estimate, LinearPrediction, Metric, ModelVersion, SampledFigure, Selection,
+    SignAgreement, attenuation_corrected, bootstrap_coverage, exact_permutation_p,
+    latent_correlation, pearson_interval, permutation_p_by_draws, selection, sign_agreement,
+    two_level_bootstrap,
 };
 use serde::Serialize;
 
@@ -229,12 +230,13 @@ impl MetricPair {
             attenuation,
             no_attenuation,
             design,
-            selection: error_variances
-                .0
-                .zip(error_variances.1)
-                .and_then(|noise| selection(&values, noise, SELECTION_DRAWS, options.seed)),
+            selection: None,
             advice: None,
         };
+        pair.selection = error_variances
+            .0
+            .zip(error_variances.1)
+            .and_then(|noise| selection(&pair.goodness(), noise, SELECTION_DRAWS, options.seed));
         let better = pair.measure_better(error_variances, side);
         pair.advice = pair
             .design
@@ -250,6 +252,21 @@ impl MetricPair {
         points
             .map(|point| (point.offline.value, point.second.value))
             .collect()
+    }
+
+    /// Each version's two values with the sign that makes a larger one the better one.
+    pub(super) fn goodness(&self) -> Vec<(f64, f64)> {
+        let (first, second) = (direction(&self.offline), direction(&self.second));
+        let values = self.values().into_iter();
+        values
+            .map(|(offline, online)| (first * offline, second * online))
+            .collect()
+    }
+
+    /// True if a better offline figure goes with a better second one; `None` without a correlation.
+    pub(super) fn rises(&self) -> Option<bool> {
+        let sign = direction(&self.offline) * direction(&self.second);
+        Some(sign * self.pearson?.value > 0.0)
     }
 
     /// Predicts the second figure of a version from its offline one. `None` for fewer than three
@@ -434,11 +451,16 @@ impl MetricPair {
             bound(pearson.low),
             bound(pearson.high)
         );
-        let conclusion = match (found, pearson.value > 0.0) {
-            (false, _) => Conclusion::CantTell,
-            (true, true) => Conclusion::Together,
-            (true, false) => Conclusion::Opposed,
+        let conclusion = match (found, self.rises()) {
+            (true, Some(true)) => Conclusion::Together,
+            (true, Some(false)) => Conclusion::Opposed,
+            _ => Conclusion::CantTell,
         };
+        let names = [&self.offline, &self.second];
+        let lower = names.into_iter().filter(|name| direction(name) < 0.0);
+        let interval = lower.fold(interval, |text, name| {
+            format!("{text}; of {name}, lower is better")
+        });
         sentences.push(match conclusion {
             Conclusion::Together => format!(
                 "{} and {} {} go together over these versions: {interval}.",
@@ -464,6 +486,13 @@ impl MetricPair {
         sentences.extend(describe_power(n, design, found, self.advice.as_ref()));
         (conclusion, sentences)
     }
+}
+
+/// 1 if a larger value of a metric is better, otherwise −1. A metric of another program is better if
+/// it is larger.
+fn direction(metric: &str) -> f64 {
+    let is_better = Metric::find(metric).is_none_or(|metric| metric.higher_is_better);
+    if is_better { 1.0 } else { -1.0 }
 }
 
 /// A number of versions with its range, which is wide as few versions say little about how much of

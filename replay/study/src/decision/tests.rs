@@ -168,6 +168,27 @@ fn an_opposed_metric_is_not_advised() {
     );
 }
 
+/// A better version wastes fewer accepts: r is negative, and the offline figure is to be trusted.
+#[test]
+fn lower_is_better_where_the_metric_says_so() {
+    let offline = side(&versions(|at| 0.3 + 0.05 * at as f64), "pass@1");
+    let wave = [0.01, -0.01, 0.008, 0.0, -0.012, 0.01, -0.006, 0.0];
+    let online = side(
+        &versions(|at| 0.6 - 0.03 * at as f64 + wave[at]),
+        "wasted-accept",
+    );
+    let decision = study(&offline, &online).decision.unwrap();
+    assert_eq!(decision.trust, Trust::Trust, "{}", decision.sentence);
+    assert!(decision.smallest_gap.unwrap() > 0.0);
+    // h passes most and wastes least.
+    let selection = decision.selection.unwrap();
+    assert_eq!(selection.chosen, 7);
+    assert!(selection.probability > 0.6, "{selection:?}");
+    let rising = side(&versions(|at| 0.2 + 0.03 * at as f64), "wasted-accept");
+    let decision = study(&offline, &rising).decision.unwrap();
+    assert_eq!(decision.trust, Trust::Dont, "{}", decision.sentence);
+}
+
 /// Version b is better in long holes, which are few offline and most of what people see.
 #[test]
 fn holes_are_weighted_to_the_mix_that_people_see() {
