@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::support::play::{self, TestDir, attempts, has_tools, kitchen, start, text};
+use crate::support::play::{self, TestDir, attempts, has_tools, kitchen, repository, start, text};
 use crate::support::processes::{own_process, survivors};
 
 /// Attempts of a whole run: 8 holes, 3 samples each.
@@ -253,4 +253,44 @@ fn a_run_refuses_another_command() {
     assert_eq!(attempts(&dir.path("run")), before);
     // The number of jobs is not part of a run's identity.
     first(&["--model", "empty", "--jobs", "1"]).exits_with(0);
+}
+
+/// A limit of the tests is in the key of an attempt. The attempts under the old limit would count a
+/// second time.
+#[test]
+fn a_run_refuses_attempts_whose_tests_ran_otherwise() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let run = text(&dir.path("run"));
+    let kitchen = std::fs::read_to_string(kitchen()).unwrap();
+    let source = repository("tests/corpora/kitchen");
+    let kitchen = kitchen.replace(
+        "path = \"kitchen\"",
+        &format!("path = \"{}\"", text(&source)),
+    );
+    let replay = |limit: &str| {
+        let manifest = kitchen.replace(
+            "runner = \"pytest\"",
+            &format!("runner = \"pytest\"\n{limit}"),
+        );
+        let manifest = text(&dir.write("kitchen.toml", &manifest));
+        dir.fillrate(&[
+            "replay", &manifest, "--model", "empty", "--holes", "2", "--out", &run, "--json",
+        ])
+    };
+    let once = replay("").exits_with(0).json();
+    assert_eq!(once["rows"][0]["metrics"]["em/cceval"]["n"], 2, "{once:#}");
+    let before = attempts(&dir.path("run"));
+    let refused = replay("timeout = 50").exits_with(1);
+    assert_eq!(
+        refused.error_message(),
+        format!(
+            "{run} holds a run of something else (the way in which the tests of `kitchen` run \
+             differs); name another folder with --out, or start the command it was started with"
+        )
+    );
+    assert_eq!(attempts(&dir.path("run")), before);
+    replay("").exits_with(0);
 }

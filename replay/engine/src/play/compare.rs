@@ -151,7 +151,7 @@ fn play(
     let (plan, listener) = (prepared.plan, prepared.listener);
     let (holes, projects) = (prepared.holes, prepared.projects);
     let began = Instant::now();
-    let subjects = prepared.into_replays()?;
+    let subjects = prepared.into_replays();
     let mut orders = match comparison {
         Some(comparison) => questions(subjects.len(), comparison.within_ms),
         None => Vec::new(),

@@ -66,8 +66,8 @@ pub fn run(plan: &ReplayPlan, listener: &dyn Listener) -> Result<ReplayOutcome, 
 /// The subjects of a plan with all that playing them needs.
 pub(super) struct PreparedReplay<'a> {
     pub(super) plan: &'a ReplayPlan,
-    /// Each with the source of its completions and its run.
-    subjects: Vec<(&'a ModelUnderTest, CompletionSource<'a>, Run)>,
+    /// The parameters of each, and its run.
+    subjects: Vec<(ReplayParameters<'a>, Run)>,
     pub(super) projects: &'a [PlayableProject],
     pub(super) holes: &'a [Hole],
     pub(super) listener: &'a dyn Listener,
@@ -143,11 +143,27 @@ pub(super) fn with_prepared<T>(
     let types = plan.typing_developer().is_some();
     let prepared = prepare_subjects(&subjects, &holes, &presented, types)?;
 
+    let telemetry = match &plan.telemetry {
+        // Servers run in other folders.
+        Some(path) => Some(std::path::absolute(path).map_err(PlayError::file(path))?),
+        None => None,
+    };
     // Nothing is written before everything given is known to fit together.
     let mut with_runs = Vec::new();
     for ((subject, (source, records)), identity) in subjects.iter().zip(prepared).zip(&identities) {
         // A single subject needs no title, so its run keeps the folder that was named.
         let run = plan.open_run((subjects.len() > 1).then_some(subject), identity)?;
+        let parameters = ReplayParameters {
+            samples: plan.samples,
+            repair_rounds: plan.repair_rounds,
+            request_timeout: plan.request_timeout,
+            subject,
+            source,
+            developer: plan.typing_developer(),
+            telemetry: telemetry.clone(),
+            projects: projects.iter().map(|one| (one.name(), one)).collect(),
+        };
+        parameters.check_attempts(&run)?;
         describe_run(plan, &run, &states, &with_files)?;
         if !subject.is_verbatim() {
             subject.write(run.folder(), records.as_deref())?;
@@ -158,7 +174,7 @@ pub(super) fn with_prepared<T>(
             context: subject.context_name(),
             attempts: run.attempts()?.len(),
         });
-        with_runs.push((subject, source, run));
+        with_runs.push((parameters, run));
     }
     let played = play(PreparedReplay {
         plan,
@@ -175,7 +191,7 @@ impl<'a> PreparedReplay<'a> {
     fn play_one_by_one(self) -> Result<Vec<ReplayedRun>, PlayError> {
         let (plan, holes, projects) = (self.plan, self.holes, self.projects);
         let mut runs = Vec::new();
-        for PlayedSubject { title, replay, .. } in self.into_replays()? {
+        for PlayedSubject { title, replay, .. } in self.into_replays() {
             let run = replay.play(holes)?;
             let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
             let is_complete = is_complete(&run, policies * holes.len(), names(projects));
@@ -196,31 +212,14 @@ impl<'a> PreparedReplay<'a> {
     }
 
     /// Replay of each subject.
-    pub(super) fn into_replays(self) -> Result<Vec<PlayedSubject<'a>>, PlayError> {
+    pub(super) fn into_replays(self) -> Vec<PlayedSubject<'a>> {
         let plan = self.plan;
-        let telemetry = match &plan.telemetry {
-            // Servers run in other folders.
-            Some(path) => Some(std::path::absolute(path).map_err(PlayError::file(path))?),
-            None => None,
-        };
         let jobs = plan.execution.threads;
-        let replay = |(subject, source, run): (&'a ModelUnderTest, CompletionSource<'a>, Run)| {
-            let parameters = ReplayParameters {
-                samples: plan.samples,
-                repair_rounds: plan.repair_rounds,
-                request_timeout: plan.request_timeout,
-                subject,
-                source,
-                developer: plan.typing_developer(),
-                telemetry: telemetry.clone(),
-                projects: self.projects.iter().map(|one| (one.name(), one)).collect(),
-            };
-            PlayedSubject {
-                title: plan.title(subject),
-                replay: SubjectReplay::new(parameters, run, self.listener, jobs, plan.connections),
-            }
+        let replay = |(parameters, run): (ReplayParameters<'a>, Run)| PlayedSubject {
+            title: plan.title(parameters.subject),
+            replay: SubjectReplay::new(parameters, run, self.listener, jobs, plan.connections),
         };
-        Ok(self.subjects.into_iter().map(replay).collect())
+        self.subjects.into_iter().map(replay).collect()
     }
 }
 

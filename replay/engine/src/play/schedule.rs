@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::projects::PlayableProject;
 use super::subject::{ModelUnderTest, VerbatimCompletions};
 use crate::developer::policy::Policy;
-use crate::store::{Attempt, DeveloperSettings, TypingAttempt};
+use crate::store::{Attempt, DeveloperSettings, Run, StoreError, TypingAttempt};
 
 /// Parameters that the attempts of one subject depend on.
 pub(super) struct ReplayParameters<'a> {
@@ -131,6 +131,31 @@ impl<'a> ReplayParameters<'a> {
         });
         jobs.filter(|job| !job.samples.is_empty() || !job.policies.is_empty())
             .collect()
+    }
+
+    /// Checks that the attempts of a run that is continued depend on these parameters. Otherwise a
+    /// sample would be made a second time and would count twice.
+    ///
+    /// # Errors
+    /// An attempt depends on something else. What [`Run::identity`] lacks is how a project's tests
+    /// are run.
+    pub(super) fn check_attempts(&self, run: &Run) -> Result<(), StoreError> {
+        let (holes, attempts) = (run.holes()?, run.attempts()?);
+        let is_other = |attempt: &&Attempt| {
+            // A project that is absent now keeps its attempts.
+            let hole = holes.get(&attempt.hole);
+            let hole = hole.filter(|hole| self.projects.contains_key(hole.project.as_str()));
+            hole.is_some_and(|hole| {
+                self.attempt_key(hole, attempt.sample, attempt.repair_round) != attempt.key
+            })
+        };
+        match attempts.iter().find(is_other) {
+            Some(attempt) => Err(StoreError::OtherRun {
+                folder: run.folder().to_owned(),
+                difference: format!("the way in which the tests of `{}` run", attempt.project),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The first repair round of a sample that is missing; `None` if the sample is complete.
