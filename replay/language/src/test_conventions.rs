@@ -21,6 +21,8 @@ pub struct TestConventions {
     pub test_in: fn(Node<'_>, &str) -> Option<FoundTest>,
     /// Lists the functions below a node that may be tests.
     pub(crate) collect_tests: TestCollector,
+    /// Returns the parts of a node that only say why a test fails, or what it is about.
+    pub(crate) messages: for<'t> fn(Node<'t>, &str) -> Vec<Node<'t>>,
     /// Returns the name of a file of added tests that the framework finds as it finds the example:
     /// from the example's file name, the name of the file under test without its endings, and a
     /// digest.

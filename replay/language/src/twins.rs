@@ -309,10 +309,11 @@ pub fn test_functions(files: &[ExpectationFile<'_>], seed: u64) -> Vec<TestFunct
 /// Words of comments that tools read.
 const DIRECTIVES: [&str; 7] = ["@", "go:", "+build", "Output:", "coding", "#!", "istanbul"];
 
-/// The text of a file of tests with blanks in place of its comments and of the documentation of its
-/// tests, in which an expectation may be written once more.
+/// The text of a file of tests with blanks in place of its comments, its documentation and its
+/// messages, in which an expectation may be written once more.
 pub fn without_comments(language: &'static Language, text: &str) -> String {
     let tree = language.parse(text);
+    let messages = LanguageSupport::for_language(language).tests.messages;
     let mut bytes = text.as_bytes().to_vec();
     let mut pending = vec![tree.root_node()];
     while let Some(node) = pending.pop() {
@@ -325,6 +326,9 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
             Some(node.start_byte() + marks..end).filter(|_| !is_directive)
         } else {
             pending.extend(named_children(node));
+            for message in messages(node, text) {
+                blank_message(message, text, &mut bytes);
+            }
             documentation(node, text)
         };
         for byte in range
@@ -341,22 +345,85 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The documentation of a test in Python, without its quotes.
-fn documentation(node: Node<'_>, text: &str) -> Option<Range<usize>> {
-    if node.kind() != "function_definition" {
-        return None;
+/// Replaces letters and digits of a message's strings by blanks, and its numbers by others of as
+/// many digits. Placeholders and escapes stay.
+fn blank_message(message: Node<'_>, text: &str, bytes: &mut [u8]) {
+    let mut pending = vec![message];
+    while let Some(node) = pending.pop() {
+        let kind = node.kind();
+        let source = &text[node.byte_range()];
+        let is_content = ["string_content", "string_fragment", "literal_content"]
+            .iter()
+            .any(|end| kind.ends_with(end));
+        let is_number = ["integer", "float", "number", "int_literal", "float_literal"]
+            .contains(&kind)
+            || kind.starts_with("decimal_");
+        // An index has to stay one.
+        if ["subscript", "index", "slice", "array_access"]
+            .iter()
+            .any(|of| kind.starts_with(of))
+        {
+            continue;
+        }
+        if is_content {
+            for at in plain_letters(source) {
+                bytes[node.start_byte() + at] = b' ';
+            }
+        } else if is_number && source.bytes().all(|byte| byte.is_ascii_digit()) {
+            bytes[node.byte_range()].fill(b'1');
+        } else {
+            pending.extend(named_children(node));
+        }
     }
-    let name = node.child_by_field_name("name")?;
-    let first = node.child_by_field_name("body")?.named_child(0)?;
+}
+
+/// The places of a string's letters and digits that belong to no placeholder and no escape.
+fn plain_letters(source: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut letters = source.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' => {
+                letters.next();
+            }
+            // `%5.2f`, `%(name)s`, `%[1]d`.
+            '%' => {
+                let is_inner = |letter: char| !letter.is_alphabetic() && letter != '(';
+                while letters.next_if(|(_, letter)| is_inner(*letter)).is_some() {}
+                if letters.next_if(|(_, letter)| *letter == '(').is_some() {
+                    while letters.next().is_some_and(|(_, letter)| letter != ')') {}
+                }
+                letters.next();
+            }
+            '{' => while letters.next().is_some_and(|(_, letter)| letter != '}') {},
+            _ if letter.is_ascii_alphanumeric() => found.push(at),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The documentation of a module, class or function in Python, without its quotes. Examples that
+/// may be run are none, but in a test.
+fn documentation(node: Node<'_>, text: &str) -> Option<Range<usize>> {
+    let body = match node.kind() {
+        "module" => node,
+        "function_definition" | "class_definition" => node.child_by_field_name("body")?,
+        _ => return None,
+    };
+    let name = node.child_by_field_name("name");
+    let is_test = name.is_some_and(|name| text[name.byte_range()].starts_with("test"));
+    let first = named_children(body)
+        .into_iter()
+        .find(|child| child.kind() != "comment")?;
     let string = first
         .named_child(0)
         .filter(|string| string.kind() == "string" && first.kind() == "expression_statement")?;
     let content = named_children(string)
         .into_iter()
         .find(|child| child.kind() == "string_content")?;
-    text[name.byte_range()]
-        .starts_with("test")
-        .then(|| content.byte_range())
+    let source = &text[content.byte_range()];
+    (is_test || !source.contains(">>>")).then(|| content.byte_range())
 }
 
 /// The value of a file of data, without what encloses it.
@@ -850,6 +917,164 @@ func TestRows(t *testing.T) {
                 );
             }
         }
+    }
+
+    #[test]
+    fn answers_of_other_assertions_are_altered() {
+        let python = [
+            "def test_a():\n    got = f(3)\n    if got != 4127:\n        raise AssertionError(got)\n",
+            "def test_a():\n    if f(3) != 4127:\n        pytest.fail()\n",
+            "def test_a():\n    assert all(a == b for a, b in zip(f(3), [4127, 3]))\n",
+            "def test_a():\n    assert not f(3) != 4127\n",
+            "def test_a():\n    assert f(3) == 1 or f(3) == 4127\n",
+            "def test_a():\n    assert abs(f(3) - 4127) < 0.5\n",
+            "def test_a():\n    m.assert_called_once_with(4127)\n",
+            "def test_a():\n    np.testing.assert_allclose(f(3), 4127)\n",
+            "def test_a():\n    assert_that(f(3), equal_to(4127))\n",
+            "def test_a():\n    assert_that(f(3)).is_equal_to(4127)\n",
+            "def test_a():\n    assert {4127}.issubset(f(3))\n",
+            "def test_a():\n    assert (f(3) == np.array([4127])).all()\n",
+            "def test_a():\n    match f(3):\n        case 4127:\n            pass\n        case _:\n            raise KeyError\n",
+            "def test_a():\n    for n, wanted in {3: 4127}.items():\n        assert f(n) == wanted\n",
+            "def test_a():\n    for n, wanted in zip([3], [4127]):\n        assert f(n) == wanted\n",
+            "def test_a():\n    for row in [{\"n\": 3, \"wanted\": 4127}]:\n        assert f(row[\"n\"]) == row[\"wanted\"]\n",
+            "def test_a():\n    (n, wanted) = (3, 4127)\n    assert f(n) == wanted\n",
+            "def test_a():\n    wanted = 4127\n    assert f(3) == f\"stone {wanted}\"\n",
+            "def test_a():\n    with pytest.warns(UserWarning, match=\"4127\"):\n        f(3)\n",
+            "@pytest.mark.parametrize(\"n, wanted\", [(3, 4127)])\nclass TestA:\n    def test_a(self, n, wanted):\n        assert f(n) == wanted\n",
+            "class TestA:\n    WANTED = 4127\n    def test_a(self):\n        assert f(3) == self.WANTED\n",
+            "class TestA(TestCase):\n    def setUp(self):\n        self.wanted = 4127\n    def test_a(self):\n        self.assertEqual(f(3), self.wanted)\n",
+            "class TestA(TestCase):\n    def test_a(self):\n        self.assertFalse(f(3) != 4127)\n",
+            "class TestA(TestCase):\n    def test_a(self):\n        with self.assertRaisesRegex(KeyError, \"4127\"):\n            f(3)\n",
+        ];
+        let typescript = [
+            "test(\"a\", () => { equal(f(3), 4127); });\n",
+            "test(\"a\", () => { a.strictEqual(f(3), 4127); });\n",
+            "test(\"a\", (t) => { t.assert.equal(f(3), 4127); });\n",
+            "test(\"a\", () => { f(3).should.equal(4127); });\n",
+            "test(\"a\", () => { ok(f(3) === 4127); });\n",
+            "test(\"a\", () => { if (f(3) !== 4127) throw new Error(); });\n",
+            "test(\"a\", () => { if (f(3) !== 4127) { assert.fail(); } });\n",
+            "test(\"a\", () => { switch (f(3)) { case 4127: break; default: throw new Error(); } });\n",
+            "test(\"a\", () => { assert.throws(() => f(3), /4127/); });\n",
+            "test(\"a\", () => { assert.throws(() => f(3), { message: \"4127\" }); });\n",
+            "test(\"a\", () => { assert.throws(() => f(3), (error) => error.message === \"4127\"); });\n",
+            "test(\"a\", () => { assert.ok(f(3).includes(\"4127\")); });\n",
+            "test(\"a\", () => { const wanted = 4127; assert.equal(f(3), `stone ${wanted}`); });\n",
+            "test(\"a\", () => { expect(m).toHaveBeenCalledWith(4127); });\n",
+            "test(\"a\", () => { expect(f(3)).toSatisfy((n) => n === 4127); });\n",
+            "test(\"a\", () => { const { n, wanted } = { n: 3, wanted: 4127 }; expect(f(n)).toBe(wanted); });\n",
+            "test(\"a\", () => { [[3, 4127]].forEach(([n, wanted]) => { expect(f(n)).toBe(wanted); }); });\n",
+            "test(\"a\", () => { assert.ok([[3, 4127]].every(([n, wanted]) => f(n) === wanted)); });\n",
+            "[{ n: 3, wanted: 4127 }].forEach(({ n, wanted }) => { test(`a ${n}`, () => { expect(f(n)).toBe(wanted); }); });\n",
+            "for (const { n, wanted } of [{ n: 3, wanted: 4127 }]) test(`a ${n}`, () => { expect(f(n)).toBe(wanted); });\n",
+            "const rows = [{ n: 3, wanted: 4127 }];\nfor (const row of rows) test(`a ${row.n}`, () => { expect(f(row.n)).toBe(row.wanted); });\n",
+            "for (const [n, wanted] of Object.entries({ 3: 4127 })) test(`a ${n}`, () => { expect(f(n)).toBe(wanted); });\n",
+            "for (const [n, wanted] of new Map([[3, 4127]])) test(`a ${n}`, () => { expect(f(n)).toBe(wanted); });\n",
+            "describe.each([[3, 4127]])(\"a %i\", (n, wanted) => { it(\"b\", () => { expect(f(n)).toBe(wanted); }); });\n",
+            "it.for([[3, 4127]])(\"a %i\", ([n, wanted]) => { expect(f(n)).toBe(wanted); });\n",
+            "it.each`\n  n | wanted\n  ${3} | ${4127}\n`(\"a $n\", ({ n, wanted }) => { expect(f(n)).toBe(wanted); });\n",
+            "let wanted;\nbefore(() => { wanted = 4127; });\ntest(\"a\", () => { expect(f(3)).toBe(wanted); });\n",
+        ];
+        let go = [
+            "{ switch { case F(3) != 4127: t.Error() } }",
+            "{ switch F(3) { case 4127: default: t.Error() } }",
+            "{ if F(3) == 4127 { return }; t.Error() }",
+            "{ if F(3) == 4127 { t.Log() } else { t.Error() } }",
+            "{ if F(3) != 4127 { panic(1) } }",
+            "{ if d := diff(4127, F(3)); d != \"\" { t.Error(d) } }\nfunc diff(a, b int) string {\n\tif a == b {\n\t\treturn \"\"\n\t}\n\treturn \"x\"\n}",
+            "{ if err := check(F(3), 4127); err != nil { t.Error(err) } }\nfunc check(a, b int) error {\n\tif a != b {\n\t\treturn errOther\n\t}\n\treturn nil\n}",
+        ]
+        .map(|body| format!("package f\n\nfunc TestA(t *testing.T) {body}\n"));
+        let java = [
+            "@Test void a() { if (f(3) != 4127) fail(); }",
+            "@Test void a() { if (f(3) != 4127) { throw new AssertionError(); } }",
+            "@Test void a() { assert f(3) == 4127; }",
+            "@Test void a() { assertFalse(f(3) != 4127); }",
+            "@Test void a() { assertTrue(\"4127\".equals(f(3))); }",
+            "@Test void a() { assertTrue(f(3).contains(\"4127\")); }",
+            "@Test void a() { assertThat(f(3), is(4127)); }",
+            "@Test void a() { org.junit.Assert.assertEquals(\"sum\", 4127, f(3)); }",
+            "@Test void a() { assertTrue(Stream.of(3).allMatch(n -> f(n) == 4127)); }",
+            "@Test void a() { switch (f(3)) { case 4127: break; default: fail(); } }",
+            "int wanted;\n@BeforeEach void set() { wanted = 4127; }\n@Test void a() { assertEquals(wanted, f(3)); }",
+            "static Stream<Arguments> rows() { return Stream.of(Arguments.of(3, 4127)); }\n@ParameterizedTest @MethodSource(\"rows\") void a(int n, int wanted) { assertEquals(wanted, f(n)); }",
+            "static Stream<Arguments> a() { return Stream.of(arguments(3, 4127)); }\n@ParameterizedTest @MethodSource void a(int n, int wanted) { assertEquals(wanted, f(n)); }",
+            "static Object[][] rows() { return new Object[][] {{3, 4127}}; }\n@ParameterizedTest @MethodSource(\"rows\") void a(int n, int wanted) { assertEquals(wanted, f(n)); }",
+        ]
+        .map(|body| format!("class FTest {{\n{body}\n}}\n"));
+        let texts = python.iter().map(|text| ("test_f.py", (*text).to_owned()));
+        let texts = texts
+            .chain(
+                typescript
+                    .iter()
+                    .map(|text| ("f.test.ts", (*text).to_owned())),
+            )
+            .chain(go.into_iter().map(|text| ("f_test.go", text)))
+            .chain(java.into_iter().map(|text| ("FTest.java", text)));
+        let mut unaltered = Vec::new();
+        for (path, text) in texts {
+            // Every edit parses.
+            twins_of(path, &text);
+            let file = ExpectationFile {
+                name: path,
+                language: Language::for_path(Path::new(path)),
+                text: &text,
+            };
+            let answer = text.find("4127").expect("an answer");
+            let functions = test_functions(&[file], 1);
+            let is_altered = functions.iter().flat_map(|function| &function.altered);
+            let is_altered = is_altered
+                .map(|altered| &altered.edit.range)
+                .any(|range| range.contains(&answer));
+            if !is_altered {
+                unaltered.push(text);
+            }
+        }
+        assert_eq!(unaltered, Vec::<String>::new());
+    }
+
+    #[test]
+    fn messages_repeat_no_answer() {
+        let blank = |path: &str, text: &str| {
+            let language = Language::for_path(Path::new(path)).expect("a language of the table");
+            without_comments(language, text)
+        };
+        for (path, text) in [
+            (
+                "t.py",
+                "\"\"\"It is 4127.\"\"\"\nclass TestA:\n    \"\"\"4127 stones.\"\"\"\n    def test_a(self):\n        \
+                 assert f(3) == 98, f\"4127, not {got}\"\n        self.assertEqual(f(3), 98, \"is 4127\")\n        \
+                 self.assertTrue(f(3), msg=\"is 4127\")\n        self.fail(\"4127\")\n        raise KeyError(\"4127\", 4127)\n",
+            ),
+            (
+                "f_test.go",
+                "package f\n\nfunc TestA(t *testing.T) {\n\tif got := F(3); got != 98 {\n\t\t\
+                 t.Errorf(\"F(3) = %5d, want 4127 or %d\", got, 4127)\n\t}\n}\n",
+            ),
+            (
+                "f.test.ts",
+                "it(\"a\", () => {\n  assert.equal(f(3), 98, \"is 4127\");\n  expect(f(3), `is 4127`).toBe(98);\n  \
+                 if (f(3) !== 98) throw new Error(\"4127\" + f(3));\n});\n",
+            ),
+            (
+                "FTest.java",
+                "class FTest {\n    @Test @DisplayName(\"gives 4127\") void a() {\n        \
+                 assertEquals(98, f(3), \"is 4127\");\n        assertEquals(98, f(3), () -> \"is 4127\");\n        \
+                 fail(\"4127\");\n    }\n}\n",
+            ),
+        ] {
+            let blanked = blank(path, text);
+            assert!(!blanked.contains("4127"), "{blanked}");
+            assert_eq!(blanked.matches("98").count(), text.matches("98").count());
+            assert_eq!(blanked.matches('%').count(), text.matches('%').count());
+            let language = Language::for_path(Path::new(path)).expect("a language of the table");
+            assert!(language.parses(&blanked), "{blanked}");
+        }
+        // Arguments are no messages.
+        let text = "class A(TestCase):\n    def test_a(self):\n        self.assertRaises(KeyError, f, \"4127\")\n        \
+            m.assert_called_with(\"a\", \"b\", \"4127\")\n";
+        assert_eq!(blank("t.py", text), text);
     }
 
     #[test]

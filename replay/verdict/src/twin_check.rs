@@ -45,7 +45,7 @@ const MOST_OTHER_FILES: usize = 8;
 const LARGEST_OTHER_FILE: usize = 100_000;
 
 /// Endings of the names of files of data in which expectations are looked for.
-const DATA_ENDINGS: [&str; 11] = [
+const DATA_ENDINGS: [&str; 14] = [
     ".json",
     ".txt",
     ".golden",
@@ -57,10 +57,13 @@ const DATA_ENDINGS: [&str; 11] = [
     ".html",
     ".xml",
     ".yaml",
+    ".yml",
+    ".toml",
+    ".jsonl",
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {

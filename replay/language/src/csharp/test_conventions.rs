@@ -12,6 +12,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     fence: "csharp",
     test_in: |_, _| None,
     collect_tests: |_, _, _, _| {},
+    messages: |_, _| Vec::new(),
     file_name: |_, stem, digest| format!("Added{stem}{digest}Tests.cs"),
     recompiled: str::to_owned,
     code_object: None,

@@ -73,6 +73,15 @@ const GRAMMAR: Grammar = Grammar {
     assertion: |node, text| match node.kind() {
         "if_statement" => branch(node, text),
         "call_expression" => call(node, text),
+        "expression_case" => case(node, text),
+        // An expression that says whether a value is right.
+        "binary_expression" => {
+            let returned = node
+                .parent()
+                .and_then(|list| list.parent())
+                .filter(|parent| parent.kind() == "return_statement");
+            returned.map(|_| Assertion::comparing(compared(node, text)))
+        }
         _ => None,
     },
     cells: table_cells,
@@ -174,10 +183,26 @@ pub(super) fn is_test(name: &str) -> bool {
 fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let condition = node.child_by_field_name("condition")?;
     let consequence = node.child_by_field_name("consequence")?;
-    if !named_children(consequence)
-        .into_iter()
-        .any(|statement| reports(statement, text))
-    {
+    let all = |block: Node<'t>| {
+        named_children(block)
+            .into_iter()
+            .flat_map(|list| match list.kind() {
+                "statement_list" => named_children(list),
+                _ => vec![list],
+            })
+            .collect::<Vec<_>>()
+    };
+    let is_failure = |block: Node<'t>| all(block).into_iter().any(|inner| reports(inner, text));
+    let is_return = |block: Node<'t>| {
+        all(block)
+            .into_iter()
+            .any(|inner| inner.kind() == "return_statement")
+    };
+    let alternative = node.child_by_field_name("alternative");
+    // What else fails: `if got == want { … } else { t.Error() }`, and a test that ends with a
+    // failure unless it returns.
+    let is_other = alternative.is_some_and(is_failure) || is_return(consequence);
+    if !is_failure(consequence) && !is_other {
         return None;
     }
     let source = &text[condition.byte_range()];
@@ -199,14 +224,42 @@ fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     })
 }
 
+/// What tests report or log.
+pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let method = node
+        .child_by_field_name("function")
+        .filter(|_| node.kind() == "call_expression")
+        .and_then(|function| function.child_by_field_name("field"));
+    let is_report = method.is_some_and(|method| {
+        let word = &text[method.byte_range()];
+        REPORTS.contains(&word) || matches!(word, "Log" | "Logf")
+    });
+    node.child_by_field_name("arguments")
+        .filter(|_| is_report)
+        .map_or_else(Vec::new, named_children)
+}
+
+/// `case got != want: t.Error(…)`, and `case 3:` of a value.
+fn case<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
+    let values = named_children(node.child_by_field_name("value")?);
+    let conditions = values.iter().flat_map(|value| match value.kind() {
+        "binary_expression" | "unary_expression" | "call_expression" => compared(*value, text),
+        _ => vec![*value],
+    });
+    Some(Assertion::comparing(conditions.collect()))
+}
+
 /// True if a statement calls a method that makes the test fail.
 fn reports(statement: Node<'_>, text: &str) -> bool {
     statement
         .named_child(0)
         .filter(|_| statement.kind() == "expression_statement")
         .and_then(|call| call.child_by_field_name("function"))
-        .and_then(|function| function.child_by_field_name("field"))
-        .is_some_and(|method| REPORTS.contains(&&text[method.byte_range()]))
+        .is_some_and(|function| {
+            let method = function.child_by_field_name("field").unwrap_or(function);
+            let word = &text[method.byte_range()];
+            REPORTS.contains(&word) || word == "panic"
+        })
 }
 
 /// Returns the operands of the comparisons in a condition, and the arguments of `DeepEqual` and

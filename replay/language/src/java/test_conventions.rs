@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
-use super::twins::{collect_tests, is_test};
+use super::twins::{collect_tests, is_test, messages};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     files: TestFileNames {
@@ -16,6 +16,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     fence: "java",
     test_in,
     collect_tests,
+    messages,
     file_name: |_, stem, digest| format!("Added{stem}{digest}Test.java"),
     recompiled: str::to_owned,
     code_object: None,

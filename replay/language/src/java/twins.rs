@@ -74,7 +74,10 @@ const GRAMMAR: Grammar = Grammar {
         ("field_access", "object", "field"),
         ("array_access", "array", "index"),
     ],
-    assignments: &[("variable_declarator", "name", "value")],
+    assignments: &[
+        ("variable_declarator", "name", "value"),
+        ("assignment_expression", "left", "right"),
+    ],
     functions: &["method_declaration", "lambda_expression"],
     returns: "return_statement",
     lists: &["array_initializer", "argument_list"],
@@ -88,9 +91,20 @@ const GRAMMAR: Grammar = Grammar {
     is_pure: |name| PURE.contains(&name),
     assertion: |node, text| match node.kind() {
         "method_invocation" => call(node, text),
+        "if_statement" => branch(node, text),
+        "assert_statement" => node
+            .named_child(0)
+            .map(|condition| Assertion::comparing(compared(condition, text))),
+        // An expression that says whether a value is right.
+        "binary_expression" => node
+            .parent()
+            .filter(|parent| matches!(parent.kind(), "lambda_expression" | "return_statement"))
+            .map(|_| Assertion::comparing(compared(node, text)))
+            .filter(|assertion| !assertion.compared.is_empty()),
+        "switch_label" => Some(Assertion::comparing(named_children(node))),
         _ => None,
     },
-    cells: parameter_cells,
+    cells: |used, frame| parameter_cells(used, frame).or_else(|| method_cells(used, frame)),
 };
 
 /// Methods whose results depend only on their arguments.
@@ -197,6 +211,142 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cell
     })
 }
 
+/// Messages of assertions and of errors that tests throw, and names for people.
+pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let name = node.child_by_field_name("name");
+    let word = name.map_or("", |name| &text[name.byte_range()]);
+    let arguments = node
+        .child_by_field_name("arguments")
+        .map_or_else(Vec::new, named_children);
+    let is_text = |argument: &Node<'t>| {
+        let kinds = ["string_literal", "binary_expression", "lambda_expression"];
+        kinds.contains(&argument.kind())
+    };
+    match node.kind() {
+        "throw_statement" => named_children(node),
+        "annotation" if word.ends_with("DisplayName") => arguments,
+        "method_invocation" if word == "fail" => arguments,
+        "method_invocation" if word.starts_with("assert") => {
+            let values = match word {
+                "assertTrue" | "assertFalse" | "assertNull" | "assertNotNull" => 1,
+                _ => 2,
+            };
+            let is_older = text.contains("org.junit.Assert") && arguments.len() == values + 1;
+            let found = match is_older {
+                true => arguments.into_iter().take(1),
+                false => arguments.into_iter().take(usize::MAX),
+            };
+            let first = if is_older { 0 } else { values };
+            found.skip(first).filter(is_text).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `if (got != wanted) fail(…)`.
+fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
+    let condition = node.child_by_field_name("condition")?;
+    let consequence = node.child_by_field_name("consequence")?;
+    if !fails(consequence, text) {
+        return None;
+    }
+    let source = &text[condition.byte_range()];
+    let negated = SourceEdit::new(condition.byte_range(), &format!("(!{source})"));
+    Some(Assertion {
+        complement: Some(negated),
+        ..Assertion::comparing(differing(condition, text))
+    })
+}
+
+/// True if a statement throws, or calls `fail`.
+fn fails(statement: Node<'_>, text: &str) -> bool {
+    match statement.kind() {
+        "throw_statement" => true,
+        "block" => named_children(statement)
+            .into_iter()
+            .any(|inner| fails(inner, text)),
+        "expression_statement" => statement
+            .named_child(0)
+            .and_then(|call| call.child_by_field_name("name"))
+            .is_some_and(|name| &text[name.byte_range()] == "fail"),
+        _ => false,
+    }
+}
+
+/// The operands of comparisons of which any that differ make a condition hold.
+fn differing<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let operator = condition.child_by_field_name("operator");
+    let operator = operator.map(|operator| &text[operator.byte_range()]);
+    let parts = || named_children(condition).into_iter();
+    match (condition.kind(), operator) {
+        ("binary_expression", Some("!=")) => parts().rev().collect(),
+        ("binary_expression", Some("||")) | ("parenthesized_expression", _) => {
+            parts().flat_map(|part| differing(part, text)).collect()
+        }
+        ("unary_expression", Some("!")) => parts().flat_map(|part| compared(part, text)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The cells of a parameter of a test whose rows a method of the class makes.
+fn method_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
+    let parameters = named_children(frame.function.child_by_field_name("parameters")?);
+    let index = parameters.iter().position(|parameter| {
+        parameter
+            .child_by_field_name("name")
+            .is_some_and(|name| frame.source(name) == frame.source(used))
+    })?;
+    let modifiers = named_children(frame.function)
+        .into_iter()
+        .find(|child| child.kind() == "modifiers")?;
+    let annotation = named_children(modifiers).into_iter().find(|annotation| {
+        annotation
+            .child_by_field_name("name")
+            .is_some_and(|name| frame.source(name).ends_with("MethodSource"))
+    })?;
+    let named = annotation
+        .child_by_field_name("arguments")
+        .and_then(|arguments| frame.source(arguments).split('"').nth(1));
+    let own = frame.source(frame.function.child_by_field_name("name")?);
+    let name = named.unwrap_or(own);
+    let mut cells = Vec::new();
+    let mut pending: Vec<Node<'t>> = named_children(frame.function.parent()?);
+    pending.retain(|member| {
+        member.id() != frame.function.id()
+            && member
+                .child_by_field_name("name")
+                .is_some_and(|own| frame.source(own) == name)
+    });
+    while let Some(node) = pending.pop() {
+        let inside = named_children(node);
+        let list = match node.kind() {
+            "method_invocation" => node
+                .child_by_field_name("name")
+                .filter(|name| matches!(frame.source(*name), "of" | "arguments"))
+                .and_then(|_| node.child_by_field_name("arguments")),
+            "array_initializer" => Some(node),
+            _ => None,
+        };
+        let list = list.map_or_else(Vec::new, named_children);
+        let is_row = list.len() == parameters.len()
+            && !list.iter().any(|cell| {
+                matches!(cell.kind(), "array_initializer")
+                    || frame.source(*cell).contains("rguments")
+            });
+        match list.get(index) {
+            Some(cell) if is_row => cells.push(*cell),
+            _ => pending.extend(inside),
+        }
+    }
+    // JUnit's invocations of one method are parts of one test.
+    Some(Cells {
+        cells,
+        is_tests: false,
+        column: None,
+    })
+    .filter(|found| !found.cells.is_empty())
+}
+
 /// True if a member of a class is a method that JUnit runs.
 pub(super) fn is_test(member: Node<'_>, text: &str) -> bool {
     member.kind() == "method_declaration"
@@ -250,12 +400,23 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         Some(class) => Assertion::expecting(class, text, &EXCEPTIONS),
         None => Assertion::comparing(expected.into_iter().collect()),
     };
+    // `assertThat(got, is(3))` of Hamcrest, and a message before the values of JUnit 4.
+    let is_hamcrest = word == "assertThat" && named_children(arguments).len() > 1;
+    let is_older = word.starts_with("assert") && text.contains("org.junit.Assert");
+    let others: Vec<Node<'t>> = match named_children(arguments).as_slice() {
+        [.., last] if is_hamcrest => vec![*last],
+        [_, second, _] if is_older && expected.is_some() => vec![*second],
+        [_, condition] if is_older && word == "assertTrue" => compared(*condition, text),
+        [condition, ..] if word == "assertFalse" => differing(*condition, text),
+        _ => Vec::new(),
+    };
     let is_condition = word == "assertTrue";
     let conditions = || condition.filter(|_| is_condition).into_iter();
     let comparing = Assertion {
         compared: conditions()
             .flat_map(|condition| compared(condition, text))
             .chain(comparing.compared)
+            .chain(others)
             .collect(),
         bounds: conditions()
             .flat_map(|condition| bounds(condition, text))
@@ -300,11 +461,23 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
         "method_invocation"
             if matches!(
                 word("name"),
-                Some("equals" | "matches" | "startsWith" | "endsWith")
+                Some("equals" | "matches" | "startsWith" | "endsWith" | "contains")
             ) =>
         {
+            // Other values may be inputs of a collection under test.
+            let is_text = |argument: &Node<'_>| {
+                word("name") != Some("contains") || argument.kind() == "string_literal"
+            };
+            // `"wanted".equals(got)`.
+            let object = condition.child_by_field_name("object");
+            let object = object.filter(|_| word("name") == Some("equals"));
             let arguments = condition.child_by_field_name("arguments");
-            arguments.map_or_else(Vec::new, named_children)
+            let arguments = arguments.map_or_else(Vec::new, named_children);
+            arguments
+                .into_iter()
+                .filter(is_text)
+                .chain(object)
+                .collect()
         }
         _ => Vec::new(),
     }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
-use super::twins::collect_tests;
+use super::twins::{collect_tests, messages};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
     files: TestFileNames {
@@ -16,6 +16,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     fence: "python",
     test_in,
     collect_tests,
+    messages,
     file_name,
     recompiled,
     code_object: Some("__code__"),

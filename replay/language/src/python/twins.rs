@@ -226,7 +226,7 @@ const LITERALS: LiteralKinds = LiteralKinds {
     booleans: ["True", "False"],
     boolean_kinds: &["true", "false"],
     nothing: ("none", "0"),
-    untouched: &["lambda", "interpolation"],
+    untouched: &["lambda"],
 };
 
 const GRAMMAR: Grammar = Grammar {
@@ -252,10 +252,147 @@ const GRAMMAR: Grammar = Grammar {
     assertion: |node, text| match node.kind() {
         "assert_statement" => assert_statement(node, text),
         "call" => call(node, text),
+        "if_statement" => branch(node, text),
+        "case_clause" => Some(Assertion::comparing(
+            node.named_child(0).into_iter().collect(),
+        )),
+        // An expression that says whether a value is right.
+        "comparison_operator" => node
+            .parent()
+            .filter(|parent| {
+                matches!(
+                    parent.kind(),
+                    "generator_expression" | "list_comprehension" | "lambda" | "return_statement"
+                )
+            })
+            .map(|_| Assertion::comparing(compared(node, text)))
+            .filter(|assertion| !assertion.compared.is_empty()),
         _ => None,
     },
-    cells: |used, frame| parameter_cells(used, frame).or_else(|| loop_cells(used, frame, LOOPS)),
+    cells: |used, frame| {
+        parameter_cells(used, frame)
+            .or_else(|| loop_cells(used, frame, LOOPS))
+            .or_else(|| items_cells(used, frame))
+            .or_else(|| member_cells(used, frame))
+    },
 };
+
+/// `if got != wanted: raise …`.
+fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
+    let condition = node.child_by_field_name("condition")?;
+    let consequence = node.child_by_field_name("consequence")?;
+    let fails = |statement: Node<'_>| match statement.kind() {
+        "raise_statement" => true,
+        "expression_statement" => statement
+            .named_child(0)
+            .and_then(|call| call.child_by_field_name("function"))
+            .is_some_and(|function| text[function.byte_range()].ends_with("fail")),
+        _ => false,
+    };
+    if !named_children(consequence).into_iter().any(fails) {
+        return None;
+    }
+    Some(Assertion {
+        complement: Some(negated(condition, text)),
+        ..Assertion::comparing(differing(condition, text))
+    })
+}
+
+/// The operands of comparisons of which any that differ make a condition hold.
+fn differing<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let word = |node: Node<'_>| &text[node.byte_range()];
+    let parts = || named_children(condition).into_iter();
+    match (condition.kind(), operator(condition).map(word)) {
+        ("comparison_operator", Some("!=" | "is not")) => parts().rev().collect(),
+        ("comparison_operator", Some("not in")) => parts().take(1).collect(),
+        ("boolean_operator", Some("or")) | ("parenthesized_expression", _) => {
+            parts().flat_map(|part| differing(part, text)).collect()
+        }
+        ("not_operator", _) => parts().flat_map(|part| compared(part, text)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The cells of a variable of a loop over the items of a dictionary that is written, or over lists
+/// side by side.
+fn items_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
+    let mut around = used.parent();
+    while let Some(node) = around {
+        around = node.parent();
+        if !matches!(node.kind(), "for_statement" | "for_in_clause") {
+            continue;
+        }
+        let left = node.child_by_field_name("left")?;
+        let right = node.child_by_field_name("right")?;
+        let names = named_children(left);
+        let Some(index) = names
+            .iter()
+            .position(|name| frame.source(*name) == frame.source(used))
+        else {
+            continue;
+        };
+        let function = right.child_by_field_name("function")?;
+        let cells = match (function.kind(), frame.source(function)) {
+            ("attribute", source) if source.ends_with(".items") => {
+                let dictionary = function.child_by_field_name("object")?;
+                let dictionary = frame.written(dictionary, &["dictionary"])?;
+                let field = ["key", "value"].get(index)?;
+                let pairs = named_children(dictionary).into_iter();
+                pairs
+                    .filter_map(|pair| pair.child_by_field_name(field))
+                    .collect()
+            }
+            (_, "zip") => {
+                let lists = named_children(right.child_by_field_name("arguments")?);
+                named_children(frame.written(*lists.get(index)?, &["list", "tuple"])?)
+            }
+            _ => return None,
+        };
+        return Some(Cells {
+            cells,
+            is_tests: false,
+            column: None,
+        });
+    }
+    None
+}
+
+/// The cells of a member of a row, such as `row["wanted"]` or `row.wanted`.
+fn member_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
+    let (object, key) = match used.kind() {
+        "attribute" => (
+            used.child_by_field_name("object")?,
+            used.child_by_field_name("attribute")?,
+        ),
+        "subscript" => (
+            used.child_by_field_name("value")?,
+            used.child_by_field_name("subscript")?,
+        ),
+        _ => return None,
+    };
+    let rows = parameter_cells(object, frame).or_else(|| loop_cells(object, frame, LOOPS))?;
+    let key = unquoted(frame.source(key));
+    let cell = |row: Node<'t>| {
+        let parts = match row.child_by_field_name("arguments") {
+            Some(arguments) => named_children(arguments),
+            None => named_children(row),
+        };
+        let mut named = parts.iter().filter(|part| {
+            let name = part.child_by_field_name("key");
+            let name = name.or_else(|| part.child_by_field_name("name"));
+            name.is_some_and(|name| unquoted(frame.source(name)) == key)
+        });
+        match (named.next(), key.parse::<usize>()) {
+            (Some(part), _) => part.child_by_field_name("value"),
+            (None, Ok(index)) => parts.get(index).copied(),
+            (None, Err(_)) => None,
+        }
+    };
+    Some(Cells {
+        cells: rows.cells.into_iter().filter_map(cell).collect(),
+        ..rows
+    })
+}
 
 fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let condition = named_children(statement).into_iter().next()?;
@@ -311,6 +448,23 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
             found.extend(named_children(condition).into_iter().rev());
         }
         ("call", _) => found.extend(searched(condition, text)),
+        ("not_operator", _) => {
+            let parts = named_children(condition).into_iter();
+            found.extend(parts.flat_map(|part| differing(part, text)));
+        }
+        // `abs(got - wanted) < 0.1`.
+        ("comparison_operator", Some("<" | "<=")) => {
+            let left = condition.named_child(0);
+            let distance = left
+                .filter(|left| text[left.byte_range()].starts_with("abs("))
+                .and_then(|call| call.child_by_field_name("arguments")?.named_child(0));
+            found.extend(
+                distance
+                    .map_or_else(Vec::new, named_children)
+                    .into_iter()
+                    .rev(),
+            );
+        }
         ("comparison_operator", Some("in")) => found.extend(condition.named_child(0)),
         ("boolean_operator", Some("or")) | ("lambda" | "interpolation" | "subscript", _) => {}
         _ => {
@@ -322,15 +476,73 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     found
 }
 
-/// The text that a call looks for in its value: a pattern, a beginning or an end.
-fn searched<'t>(call: Node<'t>, text: &str) -> Option<Node<'t>> {
-    let function = call.child_by_field_name("function")?;
-    let name = text[function.byte_range()].rsplit('.').next()?;
-    matches!(
-        name,
-        "match" | "fullmatch" | "search" | "startswith" | "endswith"
-    )
-    .then(|| call.child_by_field_name("arguments")?.named_child(0))?
+/// Messages of assertions and of failures.
+pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let children = || named_children(node).into_iter();
+    match node.kind() {
+        "assert_statement" => children().skip(1).collect(),
+        "raise_statement" => children().collect(),
+        "call" => {
+            let function = node.child_by_field_name("function");
+            let word = function
+                .and_then(|function| text[function.byte_range()].rsplit('.').next())
+                .unwrap_or_default();
+            let arguments = node.child_by_field_name("arguments");
+            let arguments = arguments.map_or_else(Vec::new, named_children);
+            let is_named = |argument: &Node<'t>| {
+                let name = argument.child_by_field_name("name");
+                argument.kind() == "keyword_argument"
+                    && name.is_some_and(|name| text[name.byte_range()].ends_with("msg"))
+            };
+            let is_method = word
+                .strip_prefix("assert")
+                .is_some_and(|rest| rest.starts_with(char::is_uppercase));
+            // These pass their arguments on.
+            let calls = ["assertRaises", "assertWarns", "assertLogs"];
+            let first = match word {
+                "fail" => 0,
+                "assertTrue" | "assertFalse" | "assertIsNone" | "assertIsNotNone" => 1,
+                _ if is_method && !calls.iter().any(|call| word.starts_with(call)) => 2,
+                _ => usize::MAX,
+            };
+            let is_text = |argument: &Node<'t>| {
+                let kinds = ["string", "concatenated_string", "binary_operator", "call"];
+                kinds.contains(&argument.kind())
+            };
+            let arguments = arguments.into_iter().enumerate();
+            arguments
+                .filter(|(index, argument)| {
+                    is_named(argument) || *index >= first && is_text(argument)
+                })
+                .map(|(_, argument)| argument)
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What a call looks for in its value, or compares it with: a pattern, a beginning or an end,
+/// another value.
+fn searched<'t>(call: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let Some(function) = call.child_by_field_name("function") else {
+        return Vec::new();
+    };
+    let object = function.child_by_field_name("object");
+    let arguments = call
+        .child_by_field_name("arguments")
+        .map_or_else(Vec::new, named_children);
+    match text[function.byte_range()].rsplit('.').next() {
+        Some("match" | "fullmatch" | "search" | "startswith" | "endswith") => {
+            arguments.into_iter().take(1).collect()
+        }
+        Some("eq" | "isclose" | "allclose" | "array_equal") => {
+            arguments.into_iter().take(2).rev().collect()
+        }
+        Some("__eq__" | "issubset" | "issuperset") => arguments.into_iter().chain(object).collect(),
+        // `(got == wanted).all()`.
+        Some("all" | "any") => object.map_or_else(Vec::new, |object| compared(object, text)),
+        _ => Vec::new(),
+    }
 }
 
 /// The operands of an ordering, such as `3 < value < 7`, and of several that all hold.
@@ -351,6 +563,16 @@ fn choices<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let word = |node: Node<'_>| &text[node.byte_range()];
     let list = match (condition.kind(), operator(condition).map(word)) {
         ("comparison_operator", Some("in")) => condition.named_child(1),
+        // `got == 1 or got == 2`.
+        ("boolean_operator", Some("or")) => {
+            let parts = named_children(condition).into_iter();
+            return parts
+                .flat_map(|part| match operator(part).map(word) {
+                    Some("==") => part.named_child(1).into_iter().collect(),
+                    _ => choices(part, text),
+                })
+                .collect();
+        }
         _ => None,
     };
     list.filter(|list| matches!(list.kind(), "list" | "tuple" | "set"))
@@ -393,7 +615,12 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let word = &text[name.byte_range()];
     if matches!(
         word,
-        "raises" | "assertRaises" | "assertRaisesRegex" | "assertWarns"
+        "raises"
+            | "warns"
+            | "assertRaises"
+            | "assertRaisesRegex"
+            | "assertWarns"
+            | "assertWarnsRegex"
     ) {
         let class = *positional.first()?;
         let others = [
@@ -410,8 +637,9 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
                 .child_by_field_name("value")
                 .filter(|_| &text[name.byte_range()] == "match")
         });
+        let pattern = positional.get(1).filter(|_| word.ends_with("Regex"));
         return Some(Assertion {
-            compared: matched.collect(),
+            compared: matched.chain(pattern.copied()).collect(),
             complement: Some(SourceEdit::new(class.byte_range(), UNRAISED)),
             ..Assertion::expecting(class, text, &others)
         });
@@ -419,9 +647,10 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let opposite = opposite(word, &OPPOSITES);
     let is_equality = EQUALITIES.contains(&word);
     if opposite.is_none() && !is_equality {
-        return None;
+        return other_call(call, function, word, text);
     }
     let compared = match positional.as_slice() {
+        [condition, ..] if word == "assertFalse" => differing(*condition, text),
         // As in `compared`, the right side comes first.
         [first, second, ..] if is_equality => vec![*second, *first],
         [member, ..] if word == "assertIn" => vec![*member],
@@ -458,17 +687,63 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     })
 }
 
+/// Functions that make matchers of the values that they get.
+const MATCHERS: [&str; 8] = [
+    "equal_to",
+    "is_",
+    "close_to",
+    "has_length",
+    "contains_string",
+    "contains_exactly",
+    "contains_inanyorder",
+    "has_entries",
+];
+
+/// An assertion of another library, by its name: `assert_allclose(a, b)`, `eq_(a, b)`,
+/// `mock.assert_called_with(a)`, `assert_that(a).is_equal_to(b)`.
+fn other_call<'t>(
+    call: Node<'t>,
+    function: Node<'t>,
+    word: &str,
+    text: &str,
+) -> Option<Assertion<'t>> {
+    let is_chained =
+        text[function.byte_range()].contains("assert_that(") && function.kind() == "attribute";
+    let is_statement = call
+        .parent()
+        .is_some_and(|parent| parent.kind() == "expression_statement");
+    let is_assertion = word.starts_with("assert") || word == "eq_";
+    let is_checked = is_chained || is_assertion && is_statement;
+    if !is_checked {
+        return None;
+    }
+    let arguments = named_children(call.child_by_field_name("arguments")?);
+    let values = arguments.into_iter().rev().map(|argument| {
+        argument
+            .child_by_field_name("value")
+            .filter(|_| argument.kind() == "keyword_argument")
+            .unwrap_or(argument)
+    });
+    // Arguments of other calls are inputs.
+    let is_expected = |value: &Node<'t>| {
+        let function = value.child_by_field_name("function");
+        let name = function.and_then(|function| text[function.byte_range()].rsplit('.').next());
+        name.is_none_or(|name| PURE.contains(&name) || MATCHERS.contains(&name))
+    };
+    let compared: Vec<Node<'t>> = values.filter(is_expected).collect();
+    (!compared.is_empty()).then(|| Assertion::comparing(compared))
+}
+
 /// The cells of a parameter that `@pytest.mark.parametrize` gives values.
 fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
     if used.kind() != "identifier" {
         return None;
     }
-    let decorated = frame
-        .function
-        .parent()
-        .filter(|parent| parent.kind() == "decorated_definition")?;
     let text = frame.text();
-    for decorator in named_children(decorated) {
+    // The class around a test may have parameters, too.
+    let around = std::iter::successors(frame.function.parent(), Node::parent);
+    let decorated = around.filter(|node| node.kind() == "decorated_definition");
+    for decorator in decorated.flat_map(named_children) {
         let Some(arguments) = parametrize(decorator, text) else {
             continue;
         };

@@ -316,10 +316,13 @@ fn exchanged(
 }
 
 /// Other numbers that look like this one: with another first digit, with another digit anywhere,
-/// and another number of the file. Empty for one that is not written in plain decimal digits.
+/// and another number of the file. Empty for one that is written with an exponent.
 fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
+    if let Some(digits) = source.strip_prefix("0x") {
+        return altered_hexadecimal(digits, rng);
+    }
     // The suffix for its type is unchanged.
-    let suffixes = ['L', 'l', 'F', 'f', 'D', 'd'];
+    let suffixes = ['L', 'l', 'F', 'f', 'D', 'd', 'n'];
     let plain = source.trim_end_matches(suffixes);
     let suffix = &source[plain.len()..];
     let is_plain = |number: &str| {
@@ -358,6 +361,33 @@ fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, St
     all.into_iter()
         .map(|(way, number)| (way, number + suffix))
         .collect()
+}
+
+/// A hexadecimal number with another decimal digit, or with another letter if it has none.
+fn altered_hexadecimal(digits: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
+    let places = |is_wanted: fn(&u8) -> bool| -> Vec<usize> {
+        let bytes = digits.bytes().enumerate();
+        bytes
+            .filter(|(_, digit)| is_wanted(digit))
+            .map(|(at, _)| at)
+            .collect()
+    };
+    let mut found = places(u8::is_ascii_digit);
+    if found.is_empty() {
+        found = places(u8::is_ascii_hexdigit);
+    }
+    let Some(at) = found.choose(rng) else {
+        return Vec::new();
+    };
+    let mut bytes = digits.as_bytes().to_vec();
+    bytes[*at] = match bytes[*at] {
+        b'9' => b'8',
+        b'f' => b'e',
+        b'F' => b'E',
+        digit => digit + 1,
+    };
+    let number = String::from_utf8(bytes).unwrap_or_default();
+    vec![(Way::Anywhere, format!("0x{number}"))]
 }
 
 /// A number with the next or the previous digit at a place; never with a zero in front.
@@ -584,7 +614,15 @@ mod tests {
                 );
             }
         }
-        assert!(altered_numbers("0x1f", "", &mut rng).is_empty());
+        for (source, altered) in [("0x1f", "0x2f"), ("0xff", "0x"), ("9n", "8n")] {
+            let found = altered_numbers(source, "", &mut rng);
+            assert!(!found.is_empty(), "{source}");
+            for (_, number) in found {
+                assert!(number.starts_with(altered), "{number}");
+                assert_ne!(number, source);
+            }
+        }
+        assert!(altered_numbers("1e3", "", &mut rng).is_empty());
         assert!(altered_texts("\\n", "", &mut rng).is_empty());
         assert!(altered_texts("--", "", &mut rng).is_empty());
         for (_, altered) in altered_texts("\\x41\\n\\u00e9b", "", &mut rng) {

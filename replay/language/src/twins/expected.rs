@@ -172,17 +172,19 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             if let Some(assertion) = (self.grammar.assertion)(child, self.text()) {
                 let complement = assertion.complement.map(|edit| (self.file, edit));
                 let others = assertion.other_exceptions.into_iter();
-                let answer = complement.clone().filter(|_| assertion.is_truth);
                 let mut sites = self.expected(&assertion.compared);
                 sites.extend(self.bounds(&assertion.bounds));
                 sites.extend(self.choices(&assertion.choices));
                 if assertion.is_stored {
                     sites.extend(self.stored());
                 }
+                // Code that reads what a condition says passes its opposite, too.
+                let is_answer = assertion.is_truth && sites.is_empty();
+                let answer = complement.clone().filter(|_| is_answer);
                 found.push(AssertionEdits {
                     sites,
                     others: others.map(|edit| (self.file, edit)).chain(answer).collect(),
-                    complement: complement.filter(|_| !assertion.is_truth),
+                    complement: complement.filter(|_| !is_answer),
                 });
             } else if calls < CALLS
                 && self.grammar.calls.contains(&child.kind())
@@ -392,6 +394,15 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                     self.cell_sites(&cells, depth, found);
                     return;
                 }
+                if matches!(self.source(object), "self" | "this" | "cls") {
+                    let own = self.attribute(node, key);
+                    if !own.is_empty() {
+                        for (frame, value) in own {
+                            frame.sites(value, depth + 1, found);
+                        }
+                        return;
+                    }
+                }
                 let members = self.members(object, key, depth);
                 let is_name = grammar.identifiers.contains(&object.kind())
                     && !key.kind().contains("literal")
@@ -442,6 +453,32 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             if !is_key || named_children(node).len() == 1 {
                 self.sites(child, depth, found);
             }
+        }
+    }
+
+    /// The values of an attribute of the tests' own object or class, with where names in them have
+    /// theirs: what it is set to anywhere, what its class has, or what its property returns.
+    fn attribute(&self, node: Node<'t>, key: Node<'t>) -> Vec<(CallFrame<'t, 'f>, Node<'t>)> {
+        let root = self.files[self.file].root;
+        let mut values = Vec::new();
+        self.assigned(root, self.source(node), false, &mut values);
+        if values.is_empty() {
+            self.assigned(root, self.source(key), true, &mut values);
+        }
+        values.truncate(3);
+        let function = find_function(root, self.text(), self.source(key), self.grammar);
+        match function.filter(|_| values.is_empty()) {
+            Some(function) => {
+                let returned = self.top(self.file, function).returned(function);
+                returned
+                    .into_iter()
+                    .map(|value| (self.top(self.file, function), value))
+                    .collect()
+            }
+            None => values
+                .into_iter()
+                .map(|value| (self.top(self.file, root), value))
+                .collect(),
         }
     }
 
@@ -609,7 +646,50 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                     .collect();
             }
         }
-        Vec::new()
+        // A set-up may give it its value.
+        if !is_parameter {
+            let root = self.files[self.file].root;
+            let mut values = Vec::new();
+            self.assigned(root, word, false, &mut values);
+            values.truncate(3);
+            if !values.is_empty() {
+                return values
+                    .into_iter()
+                    .map(|value| (value, Origin::Top(self.file, root)))
+                    .collect();
+            }
+        }
+        self.imported_default(word)
+            .map(|(file, value)| (value, Origin::Top(file, self.files[file].root)))
+            .into_iter()
+            .collect()
+    }
+
+    /// The value that another file of the tests exports without a name, if this one imports it under
+    /// this name.
+    fn imported_default(&self, word: &str) -> Option<(usize, Node<'t>)> {
+        let imports = named_children(self.files[self.file].root).into_iter();
+        let source = imports
+            .filter(|node| node.kind() == "import_statement")
+            .find_map(|node| {
+                let clause = node.named_child(0)?;
+                let is_own = clause
+                    .named_child(0)
+                    .is_some_and(|name| self.source(name) == word);
+                node.child_by_field_name("source").filter(|_| is_own)
+            })?;
+        let name = unquoted(self.source(source)).rsplit('/').next()?;
+        self.files.iter().enumerate().find_map(|(index, file)| {
+            let stem = file.name.split('.').next()?;
+            if index == self.file || file.is_data || name.split('.').next()? != stem {
+                return None;
+            }
+            let exports = named_children(file.root).into_iter();
+            let value = exports
+                .filter(|node| node.kind() == "export_statement")
+                .find_map(|node| node.child_by_field_name("value"))?;
+            Some((index, value))
+        })
     }
 
     /// The values of a member of a value: those of its key if that is written, or all of it.
@@ -706,8 +786,15 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                     )
                     && let Some(index) = self.position(target, name)
                 {
-                    // Go lists values even if there is one.
-                    let is_list = value.kind() == "expression_list";
+                    // Go lists values even if there is one. A pattern takes a list apart.
+                    let is_pattern = matches!(target.kind(), "tuple_pattern" | "array_pattern");
+                    let is_list = value.kind() == "expression_list"
+                        || (is_pattern || target.kind() == "pattern_list")
+                            && matches!(value.kind(), "tuple" | "list" | "array");
+                    if target.kind() == "object_pattern" {
+                        found.extend(member_of(value, name, self.text()));
+                        continue;
+                    }
                     let values = match is_list {
                         true => named_children(value),
                         false => vec![value],
@@ -725,7 +812,14 @@ impl<'t, 'f> CallFrame<'t, 'f> {
 
     /// The position of a name in the target of an assignment, which may be a list of names.
     fn position(&self, target: Node<'t>, name: &str) -> Option<usize> {
-        if matches!(target.kind(), "expression_list" | "pattern_list") {
+        if matches!(
+            target.kind(),
+            "expression_list"
+                | "pattern_list"
+                | "tuple_pattern"
+                | "array_pattern"
+                | "object_pattern"
+        ) {
             let names = named_children(target);
             return names.iter().position(|node| self.source(*node) == name);
         }

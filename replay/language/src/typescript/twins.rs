@@ -9,8 +9,25 @@ use super::super::twins::{
 };
 
 /// Matchers that compare with an expected value.
-const EQUALITIES: [&str; 27] = [
+const EQUALITIES: [&str; 44] = [
     "toMatch",
+    "toHaveBeenCalledWith",
+    "toHaveBeenLastCalledWith",
+    "toHaveBeenNthCalledWith",
+    "toHaveBeenCalledExactlyOnceWith",
+    "toHaveBeenCalledTimes",
+    "toHaveReturnedWith",
+    "toHaveLastReturnedWith",
+    "toHaveNthReturnedWith",
+    "toBeCalledWith",
+    "lastCalledWith",
+    "nthCalledWith",
+    "calledWith",
+    "calledOnceWith",
+    "partialDeepStrictEqual",
+    "deepInclude",
+    "is",
+    "same",
     "match",
     "toMatchInlineSnapshot",
     "toThrowErrorMatchingInlineSnapshot",
@@ -90,7 +107,6 @@ const LITERALS: LiteralKinds = LiteralKinds {
     untouched: &[
         "arrow_function",
         "function_expression",
-        "template_substitution",
         "property_identifier",
         "regex_flags",
     ],
@@ -124,20 +140,152 @@ const GRAMMAR: Grammar = Grammar {
         ("undefined", "undefined", "0"),
     ],
     is_pure: |name| PURE.contains(&name),
-    assertion: |node, text| {
-        if node.kind() != "call_expression" {
-            return None;
-        }
-        let function = node.child_by_field_name("function")?;
-        let arguments = named_children(node.child_by_field_name("arguments")?);
-        match subject(function, text) {
-            Some("expect") => expectation(function, &arguments, text),
-            Some("assert") => assertion(function, &arguments, text),
-            _ => None,
-        }
+    assertion: |node, text| match node.kind() {
+        "call_expression" => call(node, text),
+        "if_statement" => branch(node, text),
+        "switch_case" => Some(Assertion::comparing(vec![
+            node.child_by_field_name("value")?,
+        ])),
+        // A function that says whether a value is right.
+        "binary_expression" => node
+            .parent()
+            .filter(|parent| matches!(parent.kind(), "arrow_function" | "return_statement"))
+            .map(|_| Assertion::comparing(compared(node, text)))
+            .filter(|assertion| !assertion.compared.is_empty()),
+        _ => None,
     },
-    cells: |used, frame| loop_cells(used, frame, LOOPS).or_else(|| table_cells(used, frame)),
+    cells: |used, frame| {
+        loop_cells(used, frame, LOOPS)
+            .or_else(|| table_cells(used, frame))
+            .or_else(|| row_cells(used, frame))
+    },
 };
+
+/// An assertion that a call makes.
+fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
+    let function = node.child_by_field_name("function")?;
+    let arguments = named_children(node.child_by_field_name("arguments")?);
+    match subject(function, text) {
+        Some("expect") => expectation(function, &arguments, text),
+        Some("assert") => assertion(function, &arguments, text),
+        _ if is_named_assertion(function, text) => assertion(function, &arguments, text),
+        _ => None,
+    }
+}
+
+/// Messages of assertions and of errors that tests throw.
+pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let children = || named_children(node).into_iter();
+    match node.kind() {
+        "throw_statement" => children().collect(),
+        "call_expression" => {
+            let (Some(function), Some(arguments)) = (
+                node.child_by_field_name("function"),
+                node.child_by_field_name("arguments"),
+            ) else {
+                return Vec::new();
+            };
+            let word = text[function.byte_range()].rsplit('.').next();
+            let first = match word.unwrap_or_default() {
+                "fail" => 0,
+                "expect" | "assert" | "ok" | "isTrue" | "isFalse" => 1,
+                _ if is_named_assertion(function, text)
+                    || text[function.byte_range()].starts_with("assert.") =>
+                {
+                    2
+                }
+                _ => return Vec::new(),
+            };
+            let arguments = named_children(arguments).into_iter().skip(first);
+            let is_text = |argument: &Node<'t>| {
+                let kinds = ["string", "template_string", "binary_expression"];
+                kinds.contains(&argument.kind())
+            };
+            arguments.filter(is_text).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// True for a function of `node:assert` or of a similar library under whatever name its module
+/// has: `equal(a, b)`, `t.assert.equal(a, b)`, `a.should.equal(b)`.
+fn is_named_assertion(function: Node<'_>, text: &str) -> bool {
+    // A result that is used is a value, and the function may be under test.
+    let is_statement = function.parent().and_then(|call| call.parent());
+    let is_statement = is_statement.is_some_and(|parent| {
+        let kinds = [
+            "expression_statement",
+            "await_expression",
+            "return_statement",
+            "arrow_function",
+        ];
+        kinds.contains(&parent.kind())
+    });
+    if !is_statement {
+        return false;
+    }
+    let name = function
+        .child_by_field_name("property")
+        .filter(|_| function.kind() == "member_expression")
+        .unwrap_or(function);
+    let word = &text[name.byte_range()];
+    let is_member = name.id() != function.id();
+    let is_equality = EQUALITIES.contains(&word) && !(is_member && word == "match");
+    // An object's own `ok` is seldom an assertion.
+    is_equality || matches!(word, "throws" | "rejects") || word == "ok" && !is_member
+}
+
+/// `if (got !== wanted) throw …`.
+fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
+    let condition = node.child_by_field_name("condition")?;
+    let consequence = node.child_by_field_name("consequence")?;
+    if !fails(consequence, text) {
+        return None;
+    }
+    let source = &text[condition.byte_range()];
+    let negated = SourceEdit::new(condition.byte_range(), &format!("(!{source})"));
+    let mut expected = Vec::new();
+    differing(condition, text, &mut expected);
+    Some(Assertion {
+        complement: Some(negated),
+        ..Assertion::comparing(expected)
+    })
+}
+
+/// True if a statement throws an error, or is a call of a function that does.
+fn fails(statement: Node<'_>, text: &str) -> bool {
+    match statement.kind() {
+        "throw_statement" => true,
+        "statement_block" => named_children(statement)
+            .into_iter()
+            .any(|inner| fails(inner, text)),
+        "expression_statement" => statement
+            .named_child(0)
+            .and_then(|call| call.child_by_field_name("function"))
+            .is_some_and(|function| {
+                let name = text[function.byte_range()].rsplit('.').next();
+                matches!(name, Some("fail" | "done"))
+            }),
+        _ => false,
+    }
+}
+
+/// Adds the operands of comparisons of which any that differ make a condition hold.
+fn differing<'t>(condition: Node<'t>, text: &str, found: &mut Vec<Node<'t>>) {
+    let operator = condition.child_by_field_name("operator");
+    let operator = operator.map(|operator| &text[operator.byte_range()]);
+    let parts = named_children(condition).into_iter();
+    match (condition.kind(), operator) {
+        ("binary_expression", Some("!=" | "!==")) => found.extend(parts.rev()),
+        ("binary_expression", Some("||")) | ("parenthesized_expression", _) => {
+            parts.for_each(|part| differing(part, text, found));
+        }
+        ("unary_expression", Some("!")) => {
+            found.extend(parts.flat_map(|part| compared(part, text)));
+        }
+        _ => {}
+    }
+}
 
 /// Functions and methods whose results depend only on their arguments.
 const PURE: [&str; 26] = [
@@ -268,7 +416,8 @@ fn titled<'t>(node: Node<'t>, text: &str) -> Option<Titled<'t>> {
     if !matches!(title.kind(), "string" | "template_string") {
         return None;
     }
-    let is_table = text[function.byte_range()].contains(".each");
+    let is_table = text[function.byte_range()].contains(".each")
+        || text[function.byte_range()].contains(".for(");
     let plain = unquoted(&text[title.byte_range()]);
     Some(Titled {
         block,
@@ -372,6 +521,216 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
     })
 }
 
+/// Methods that call a function for each element of a list.
+const EACH: [&str; 6] = ["forEach", "map", "every", "some", "flatMap", "filter"];
+
+/// The cells of a variable that takes its values from the rows of a table: in a loop whose variable
+/// is a pattern or has members, in a function that a method of the table calls, and in the function
+/// of a suite with a table.
+fn row_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
+    let (name, key) = match used.kind() {
+        "member_expression" => (
+            used.child_by_field_name("object")?,
+            used.child_by_field_name("property"),
+        ),
+        "subscript_expression" => (
+            used.child_by_field_name("object")?,
+            used.child_by_field_name("index"),
+        ),
+        _ => (used, None),
+    };
+    let name = frame.source(name);
+    let mut around = used.parent();
+    while let Some(node) = around {
+        around = node.parent();
+        let Some((patterns, table)) = rows_around(node, frame) else {
+            continue;
+        };
+        let Some(path) = patterns
+            .iter()
+            .enumerate()
+            .find_map(|(index, pattern)| path_of(*pattern, name, frame, index, patterns.len()))
+        else {
+            continue;
+        };
+        let cells = match table.kind() {
+            "template_string" => template_cells(table, &path, frame),
+            _ => rows_of(table, frame)?
+                .into_iter()
+                .filter_map(|row| cell_of(row, &path, key, frame))
+                .collect(),
+        };
+        return Some(Cells {
+            cells,
+            // A row around the test makes a test of each row; one within the test does not.
+            is_tests: !frame.function.byte_range().contains(&node.start_byte()),
+            column: None,
+        });
+    }
+    None
+}
+
+/// The patterns of the variables of a loop or function that goes through a table, and the table.
+fn rows_around<'t>(node: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<(Vec<Node<'t>>, Node<'t>)> {
+    if node.kind() == "for_in_statement" {
+        let left = node.child_by_field_name("left")?;
+        return Some((vec![left], node.child_by_field_name("right")?));
+    }
+    if !is_function(&node) {
+        return None;
+    }
+    let parameters = node
+        .child_by_field_name("parameters")
+        .map(named_children)
+        .or_else(|| Some(vec![node.child_by_field_name("parameter")?]))?;
+    let patterns = parameters
+        .into_iter()
+        .map(|node| node.child_by_field_name("pattern").unwrap_or(node));
+    let function = node.parent()?.parent()?.child_by_field_name("function")?;
+    match function.kind() {
+        "member_expression" => {
+            let method = function.child_by_field_name("property")?;
+            // Those after the first are the index and the list.
+            EACH.contains(&frame.source(method)).then_some((
+                patterns.take(1).collect(),
+                function.child_by_field_name("object")?,
+            ))
+        }
+        "call_expression" => {
+            let named = frame.source(function.child_by_field_name("function")?);
+            let table = function.child_by_field_name("arguments")?;
+            let table = match table.kind() {
+                "template_string" => table,
+                _ => table.named_child(0)?,
+            };
+            match named.rsplit('.').next()? {
+                "each" if table.kind() == "template_string" => {
+                    Some((patterns.take(1).collect(), table))
+                }
+                "each" => Some((patterns.collect(), table)),
+                "for" => Some((patterns.take(1).collect(), table)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A step from a row to the value of a variable.
+enum Step<'t> {
+    Index(usize),
+    Key(&'t str),
+}
+
+/// The steps to a name in a pattern, which is one of several if a row's elements are arguments.
+fn path_of<'t>(
+    pattern: Node<'t>,
+    name: &str,
+    frame: &CallFrame<'t, '_>,
+    index: usize,
+    count: usize,
+) -> Option<Vec<Step<'t>>> {
+    let is_name = |node: &Node<'t>| frame.source(*node) == name;
+    let mut path = match count {
+        1 => Vec::new(),
+        _ => vec![Step::Index(index)],
+    };
+    match pattern.kind() {
+        "array_pattern" => {
+            path.push(Step::Index(
+                named_children(pattern).iter().position(is_name)?,
+            ));
+        }
+        "object_pattern" => {
+            let key = named_children(pattern).into_iter().find_map(|part| {
+                let value = part.child_by_field_name("value").unwrap_or(part);
+                let value = value.child_by_field_name("left").unwrap_or(value);
+                let key = part.child_by_field_name("key").unwrap_or(value);
+                is_name(&value).then(|| frame.source(key))
+            });
+            path.push(Step::Key(key?));
+        }
+        _ if is_name(&pattern) => {}
+        _ => return None,
+    }
+    Some(path)
+}
+
+/// The rows of a table: a list, or the entries of an object or a map.
+fn rows_of<'t>(table: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Vec<Node<'t>>> {
+    let list = match table.kind() {
+        "new_expression" => table.child_by_field_name("arguments")?.named_child(0)?,
+        "call_expression" => {
+            let function = table.child_by_field_name("function")?;
+            let argument = table.child_by_field_name("arguments")?.named_child(0)?;
+            if frame.source(function) != "Object.entries" {
+                return None;
+            }
+            argument
+        }
+        _ => table,
+    };
+    Some(named_children(frame.written(list, &["array", "object"])?))
+}
+
+/// The cells of a column of a table that is a template: names in its first line, then values.
+fn template_cells<'t>(
+    table: Node<'t>,
+    path: &[Step<'t>],
+    frame: &CallFrame<'t, '_>,
+) -> Vec<Node<'t>> {
+    let [Step::Key(key)] = path else {
+        return Vec::new();
+    };
+    let source = frame.source(table).trim_start_matches('`').trim_start();
+    let header = source.lines().next().unwrap_or_default();
+    let names: Vec<&str> = header.split('|').map(str::trim).collect();
+    let Some(column) = names.iter().position(|name| name == key) else {
+        return Vec::new();
+    };
+    let values = named_children(table).into_iter();
+    values
+        .filter(|part| part.kind() == "template_substitution")
+        .skip(column)
+        .step_by(names.len())
+        .filter_map(|part| part.named_child(0))
+        .collect()
+}
+
+/// The value in a row that a variable has, or its member with this key.
+fn cell_of<'t>(
+    row: Node<'t>,
+    path: &[Step<'t>],
+    key: Option<Node<'t>>,
+    frame: &CallFrame<'t, '_>,
+) -> Option<Node<'t>> {
+    let step = |row: Node<'t>, step: &Step<'t>| {
+        let parts = named_children(row);
+        match (row.kind(), step) {
+            // An entry has its key first.
+            ("pair", Step::Index(1)) => row.child_by_field_name("value"),
+            ("array", Step::Index(index)) => parts.get(*index).copied(),
+            ("object", Step::Key(key)) => parts
+                .into_iter()
+                .find(|pair| {
+                    pair.child_by_field_name("key")
+                        .is_some_and(|own| unquoted(frame.source(own)) == *key)
+                })?
+                .child_by_field_name("value"),
+            _ => None,
+        }
+    };
+    let value = path.iter().try_fold(row, step)?;
+    let Some(key) = key else {
+        return Some(value);
+    };
+    let source = unquoted(frame.source(key));
+    match source.parse() {
+        Ok(index) => step(value, &Step::Index(index)),
+        Err(_) => step(value, &Step::Key(source)),
+    }
+}
+
 /// Returns the values that are compared for equality in a condition, the right side of each
 /// comparison first. If several values are correct, none of them is altered.
 fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
@@ -394,6 +753,14 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
         return match &text[name.byte_range()] {
             "test" if object.kind() == "regex" => vec![object],
             "startsWith" | "endsWith" => first().into_iter().collect(),
+            "is" if &text[object.byte_range()] == "Object" => {
+                let arguments = condition.child_by_field_name("arguments");
+                arguments.map_or_else(Vec::new, |list| {
+                    named_children(list).into_iter().rev().collect()
+                })
+            }
+            // A list that is written has the accepted values, see `choices`.
+            "includes" if object.kind() != "array" => first().into_iter().collect(),
             _ => Vec::new(),
         };
     }
@@ -524,7 +891,11 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
         "member_expression" => function.child_by_field_name("property"),
         _ => None,
     };
-    let word = method.map_or("ok", |method| &text[method.byte_range()]);
+    let word = method.unwrap_or(function);
+    let word = match &text[word.byte_range()] {
+        "assert" => "ok",
+        word => word,
+    };
     let condition = arguments.first()?;
     let compared = if EQUALITIES.contains(&word) {
         // A third argument is a message.
@@ -546,9 +917,15 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
         }
         _ => None,
     };
-    let class = arguments
+    let thrown = arguments
         .get(1)
-        .filter(|class| matches!(word, "throws" | "rejects") && class.kind() == "identifier");
+        .filter(|_| matches!(word, "throws" | "rejects"));
+    let class = thrown.filter(|class| class.kind() == "identifier");
+    let described = thrown.filter(|thrown| matches!(thrown.kind(), "regex" | "object"));
+    let compared = match described {
+        Some(described) => vec![*described],
+        None => compared,
+    };
     let is_value = !matches!(condition.kind(), "binary_expression" | "arrow_function");
     Some(Assertion {
         complement,
