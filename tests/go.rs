@@ -226,6 +226,72 @@ fn errors_in_other_files_have_the_order_of_the_files() {
     );
 }
 
+/// The files of tests in a package share the beginning of their ids, and are compiled together: each
+/// of them proves what its own tests run, and several do so together.
+#[test]
+fn tests_in_many_files_of_a_package_prove_their_code() {
+    let Some(go) = Go::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    dir.write("rulers/go.mod", "module rulers\n\ngo 1.21\n");
+    for number in 0..9 {
+        let body = format!("\tsum := a + {number}\n\treturn sum\n");
+        dir.write(
+            &format!("rulers/f{number}.go"),
+            &format!("package rulers\n\nfunc F{number}(a int) int {{\n{body}}}\n"),
+        );
+        // The last function is tested in four files, each other one in one.
+        let other = if number < 5 { number } else { 8 };
+        let test = format!(
+            "package rulers\n\nimport \"testing\"\n\nfunc TestF{number}(t *testing.T) {{\n\
+             \tif got := F{number}(20); got != {} {{\n\t\tt.Fatal(got)\n\t}}\n\
+             \tif got := F{other}({number}); got != {} {{\n\t\tt.Fatal(got)\n\t}}\n}}\n",
+            20 + number,
+            number + other
+        );
+        dir.write(&format!("rulers/f{number}_test.go"), &test);
+    }
+    let folder = text(&dir.path("rulers"));
+    let tasks = dir.path("mined.jsonl");
+    let options = ["--kinds", "body", "--holes", "9", "-o", &text(&tasks)];
+    let mut command = dir.command(&[&["mine", &folder], &options[..]].concat());
+    command.envs([go.0.clone()]);
+    run(&mut command).exits_with(0);
+    let predictions = holes(&tasks).into_iter().map(|hole| {
+        let same = hole["reference"].as_str().unwrap().replace("sum", "total");
+        json!({"hole": hole["id"], "completions": [same]}).to_string() + "\n"
+    });
+    let predictions = dir.write("predictions.jsonl", &predictions.collect::<String>());
+    let (tasks, predictions, run_folder) = (text(&tasks), text(&predictions), dir.path("run"));
+    go.fillrate(
+        &dir,
+        &[
+            "replay",
+            &folder,
+            "--tasks",
+            &tasks,
+            "--model",
+            &predictions,
+            "--out",
+            &text(&run_folder),
+            "--json",
+        ],
+    );
+    let proofs: BTreeMap<String, Value> = attempts(&run_folder)
+        .into_values()
+        .map(|attempt| {
+            let verdict = &attempt["verdict"];
+            let hole = attempt["hole"].as_str().unwrap().to_owned();
+            (hole, json!([verdict["outcome"], verdict["proof"]]))
+        })
+        .collect();
+    assert_eq!(proofs.len(), 9, "{proofs:#?}");
+    for (hole, proof) in proofs {
+        assert_eq!(proof, json!(["passed", "altered"]), "{hole}");
+    }
+}
+
 /// A workspace with a replaced module; tests read `testdata`, and files with build tags are left
 /// out as `go test` leaves them out.
 #[test]

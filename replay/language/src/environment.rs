@@ -222,7 +222,7 @@ pub struct Packages {
     /// Requirements that a detected repository has for other purposes: one is installed if the
     /// tests lack its module. No key of a manifest.
     pub spare: Vec<String>,
-    /// The file of the repository under [`PackageManager::file_key`].
+    /// The file of the repository under [`EnvironmentRules::file_key`].
     pub file: Option<String>,
     /// `install`: the folder of the repository with the project to install, with what it depends
     /// on, as its own metadata says; `.` for the top.
@@ -231,7 +231,7 @@ pub struct Packages {
     pub extras: Vec<String>,
     /// `groups`: dependency groups of the project to install (Python).
     pub groups: Vec<String>,
-    /// The interpreter under [`PackageManager::interpreter_key`]: a version such as `3.8`, or what
+    /// The interpreter under [`EnvironmentRules::interpreter_key`]: a version such as `3.8`, or what
     /// a version must satisfy.
     pub interpreter: Option<String>,
     /// `env`: environment variables of the tests and of `before`.

@@ -746,7 +746,7 @@ func Testify() {}
                 "  want := \"…",
                 "  if got := f(1); !(got != 2) {",
                 "  if got := f(2); !(!reflect.DeepEqual(got, want)) {",
-                "  func TestNo0(t *testing.T) {",
+                "  func TestNo0In66(t *testing.T) {",
                 "TestTable",
                 "  tests := []struct{ in, want int }{{1, …",
                 "  tests := []struct{ in, want int }{{1, 2}, {in: 3, want: …",

@@ -136,15 +136,19 @@ pub(super) fn collect_tests(
                 names: vec![text[name.byte_range()].to_owned()],
                 span: node.byte_range(),
                 assertions: CallFrame::new(&GRAMMAR, files, node).assertions(),
-                neutral: Some(neutral(name, body, functions.len(), text)),
+                neutral: Some(neutral(name, body, functions.len(), &files[0])),
             });
         }
     }
 }
 
 /// A name without meaning, and no names of subtests.
-fn neutral(name: Node<'_>, body: Node<'_>, index: usize, text: &str) -> NeutralName {
-    let new = format!("TestNo{index}");
+fn neutral(name: Node<'_>, body: Node<'_>, index: usize, file: &ParsedFile<'_>) -> NeutralName {
+    let text = file.text;
+    // The files of a package share their names.
+    let stem = file.name.trim_end_matches("_test.go");
+    let of_file: String = stem.bytes().map(|byte| format!("{byte:x}")).collect();
+    let new = format!("TestNo{index}In{of_file}");
     let mut edits = vec![SourceEdit::new(name.byte_range(), &new)];
     let mut pending = vec![body];
     while let Some(node) = pending.pop() {

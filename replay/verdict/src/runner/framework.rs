@@ -99,6 +99,12 @@ pub(super) trait TestIds {
         Vec::new()
     }
 
+    /// The beginning of a test's declaration, if several files share the beginning of their ids, so
+    /// that only their text tells which has the test.
+    fn declaration(&self, _id: &str) -> Option<String> {
+        None
+    }
+
     /// The argument that leaves a file of tests out of every run; `None` if there is none.
     fn leave_out(&self, _file: &str) -> Option<String> {
         None

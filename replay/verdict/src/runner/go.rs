@@ -79,6 +79,12 @@ impl TestIds for GoTest {
         vec![format!("{folder}::{}", names.join("/"))]
     }
 
+    fn declaration(&self, id: &str) -> Option<String> {
+        let (_, name) = id.split_once("::")?;
+        let function = name.split('/').next()?;
+        Some(format!("func {function}("))
+    }
+
     fn leave_out(&self, folder: &str) -> Option<String> {
         Some(format!("--leave-out={folder}"))
     }

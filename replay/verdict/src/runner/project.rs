@@ -1,5 +1,6 @@
 //! Runs the tests of one project, each run from scratch.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -237,7 +238,12 @@ impl ProjectRunner {
         for path in self.guarded.iter().filter_map(|path| path.to_str()) {
             // Without names, these are the prefixes of all ids of the file.
             let starts = self.test_ids(path, &[]);
-            let holds = |id: &str| starts.iter().any(|start| id.starts_with(start.as_str()));
+            let text = LazyCell::new(|| self.read(path).unwrap_or_default());
+            let holds = |id: &str| {
+                let declaration = || self.framework.declaration(id);
+                starts.iter().any(|start| id.starts_with(start.as_str()))
+                    && declaration().is_none_or(|declaration| text.contains(&declaration))
+            };
             if let Some(index) = ids.iter().position(|id| holds(id)) {
                 files.push((index, path.to_owned()));
             }
