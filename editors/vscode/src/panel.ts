@@ -101,7 +101,7 @@ function address(panel: vscode.WebviewPanel, extension: vscode.Uri, name: string
   return panel.webview.asWebviewUri(vscode.Uri.joinPath(built(extension), name)).toString();
 }
 
-/** The page's changing part for the last so many days; 0 is all of it. */
+/** The page's changing part for the last days; 0 is all of it. */
 async function computed(program: string, store: string | undefined, days: number): Promise<string> {
   const place = store === undefined ? [] : ["--store", store];
   const span = days > 0 ? ["--days", String(days)] : [];

@@ -195,7 +195,7 @@ export class Session implements vscode.Disposable {
       documentSelector: [
         { scheme: "file" },
         { scheme: "untitled" },
-        // The server asks for their notebooks, too: what stands in the cells before counts.
+        // The server asks for their notebooks, too: the cells before count.
         { scheme: CELL, language: CELL_LANGUAGE },
       ],
       outputChannel: this.output,

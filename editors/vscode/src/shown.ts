@@ -5,7 +5,7 @@
  * estimated, by VS Code's rules for when ghost text is displayed:
  *
  * - It appears when the answer arrives, if the document is still the one that was asked for, it
- *   is in the active editor of a focused window, and the cursor still stands where it was. With
+ *   is in the active editor of a focused window, and the cursor is still where it was. With
  *   the list of suggestions open, only if the item goes on from the selected suggestion.
  * - It stays while its own beginning is typed.
  * - It goes with any other edit, when the cursor moves away, when the editor or the window loses
@@ -32,7 +32,7 @@ export interface Candidate extends Identity {
   text: string;
 }
 
-/** An answer that the editor was given and that fits what stands there. */
+/** An answer that the editor was given and that fits the text there. */
 export interface Offer {
   /** The document. */
   document: string;
@@ -53,7 +53,7 @@ export interface Edit {
 export interface Clock {
   /** Milliseconds from any fixed moment. */
   now(): number;
-  /** Calls back after so many milliseconds; the result cancels it. */
+  /** Calls back after the given milliseconds; the result cancels it. */
   after(ms: number, then: () => void): () => void;
 }
 
@@ -81,7 +81,7 @@ export class Shown {
     private readonly clock: Clock,
   ) {}
 
-  /** What stands now: the candidate, and what of it is not typed yet. */
+  /** The candidate now shown, and the part of it that is not typed yet. */
   get current(): { candidate: Candidate; remaining: string; document: string } | undefined {
     if (this.display === undefined || this.display.remaining === "") {
       return undefined;
@@ -140,7 +140,7 @@ export class Shown {
     this.end();
   }
 
-  /** The cursor stands there now, or the selection is not empty: no offset. */
+  /** The cursor is there now, or the selection is not empty: no offset. */
   moved(document: string, offset: number | undefined): void {
     const display = this.display;
     if (display?.document === document && display.remaining !== "" && offset !== display.offset) {

@@ -1,4 +1,4 @@
---- Buffers with completions: what stands in each, and what the person does about it.
+--- Buffers with completions: the offer in each, and what the person does with it.
 
 local server = require("fillrate.server")
 local seen = require("fillrate.seen")
@@ -95,7 +95,7 @@ function M.answered(buf, client_id, items)
   end
 end
 
---- What stands in a buffer at the cursor. Everything that hangs on it is brought in line.
+--- Returns a buffer's offer at the cursor, after updating the keys and reports that depend on it.
 ---
 --- @param buf integer
 --- @return fillrate.Offer?
@@ -151,7 +151,7 @@ function M.part(text, part)
   return taken ~= "" and taken or text
 end
 
---- Takes what stands in a buffer.
+--- Accepts the offer in a buffer.
 ---
 --- @param buf integer
 --- @param part? "word"|"line" how much; all of it by default
@@ -188,7 +188,7 @@ function M.accept(buf, part)
   return true
 end
 
---- Hides what stands in a buffer: a refusal.
+--- Hides the offer in a buffer: a refusal.
 ---
 --- @param buf integer
 --- @return boolean dismissed whether there was anything

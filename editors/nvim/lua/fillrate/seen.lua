@@ -21,12 +21,12 @@ local M = {}
 --- An offer with what was seen of it.
 --- @class fillrate.Sight
 --- @field offer fillrate.Offer
---- @field row integer line where its ghost text stands, from 0
+--- @field row integer line of its ghost text, from 0
 --- @field drawn_ms? number when it was first drawn
 --- @field certainty? "confirmed"|"estimated"
 --- @field in_parts? boolean whether a part of it was taken
 
---- By buffer: the offer that stands there.
+--- By buffer: its offer.
 --- @type table<integer, fillrate.Sight>
 local sights = {}
 
@@ -82,7 +82,7 @@ end
 ---
 --- @param buf integer
 --- @param offer fillrate.Offer
---- @param row integer line where its ghost text stands, from 0
+--- @param row integer line of its ghost text, from 0
 function M.begin(buf, offer, row)
   local sight = sights[buf]
   if sight and same(sight.offer, offer) then

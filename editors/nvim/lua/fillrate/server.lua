@@ -218,7 +218,7 @@ local function fresh(buf, tick, result)
   return result
 end
 
---- Starts the program, and stands between it and the client.
+--- Starts the program, and passes messages between it and the client.
 ---
 --- Neither an item's way from Neovim to the screen nor the accept that Neovim sends can be
 --- followed otherwise.

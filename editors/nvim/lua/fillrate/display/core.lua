@@ -57,7 +57,7 @@ local function shown(buf)
   local texts = vim.tbl_map(function(chunks)
     local text = ""
     for _, chunk in ipairs(chunks) do
-      -- The number of the candidate stands behind the text.
+      -- The number of the candidate follows the text.
       if chunk[2] ~= "ComplHintMore" then
         text = text .. chunk[1]
       end

@@ -80,7 +80,7 @@ function M.stop(buf)
 end
 
 --- @param buf integer
---- @return fillrate.Offer? offer what stands at the cursor; nothing if nothing is shown
+--- @return fillrate.Offer? the offer at the cursor; nothing if nothing is shown
 --- @return integer row line of the ghost text, from 0
 function M.offer(buf)
   local ghost = ghosts[buf]
@@ -157,7 +157,7 @@ local function ask(buf, trigger)
       return
     end
     ghost.pending = nil
-    -- Nothing means that it is not known, and what stands there may still be right.
+    -- Nothing means that it is not known, and the offer may still be right.
     if result then
       ghost.items, ghost.index, ghost.numbered = result.items, 1, false
       show(buf)
