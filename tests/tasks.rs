@@ -2,6 +2,7 @@
 //! and nothing, or a change elsewhere, reward 0.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -41,7 +42,13 @@ impl Task {
             };
             let packages = environments().into_iter().find(|one| of_this_lock(one));
             let modules = packages.unwrap().join("root/node_modules");
-            std::os::unix::fs::symlink(modules, app.join("node_modules")).unwrap();
+            let own = app.join("node_modules");
+            fs::create_dir(&own).unwrap();
+            // Vitest writes into a folder among its packages, which other tests share.
+            let shared = fs::read_dir(modules).unwrap().map(Result::unwrap);
+            for package in shared.filter(|entry| entry.file_name() != ".vite") {
+                symlink(package.path(), own.join(package.file_name())).unwrap();
+            }
         }
         Self {
             folder,
