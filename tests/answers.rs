@@ -470,7 +470,7 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
     let mut predictions = String::new();
     let mut names = BTreeMap::new();
     for (index, function) in NAMES.iter().enumerate() {
-        // The digits of the answer tell which function a hole is in.
+        // The digits of the answer say which function a hole is in.
         let own = format!("{} * 10", answer(index) / 10);
         let hole = mined
             .iter()
@@ -561,4 +561,42 @@ fn answers_read_from_java_tests_are_not_proven() {
     {
         withstand(&java(), "warm", &[variable]);
     }
+}
+
+/// Messages are blank among twins. A test that expects one itself fails there with every code: it
+/// proves nothing, and the other tests do.
+#[test]
+fn a_test_that_expects_a_message_takes_no_proof_from_others() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    dir.write(
+        "guards/guards.py",
+        "def triple(n):\n    once = n * 3\n    return once\n",
+    );
+    dir.write(
+        "guards/test_guards.py",
+        "import pytest\n\nfrom guards import triple\n\n\n\
+         def guard(n):\n    if n > 5:\n        raise ValueError(\"over five\")\n\n\n\
+         def test_triple():\n    assert triple(4) == 12\n\n\n\
+         def test_guarded():\n    with pytest.raises(ValueError, match=\"over five\"):\n        \
+         guard(triple(2))\n    assert triple(3) == 9\n",
+    );
+    let (project, tasks) = (text(&dir.path("guards")), dir.path("mined.jsonl"));
+    let options = ["--kinds", "body", "--holes", "1", "-o", &text(&tasks)];
+    run(&mut dir.command(&[&["mine", &project], &options[..]].concat())).exits_with(0);
+    let hole = holes(&tasks).remove(0);
+    let same = hole["reference"].as_str().unwrap().replace("once", "all");
+    let prediction = json!({"hole": hole["id"], "completions": [same]});
+    let predictions = dir.write("predictions.jsonl", &format!("{prediction}\n"));
+    let (tasks, predictions, folder) = (text(&tasks), text(&predictions), dir.path("run"));
+    let options = ["--model", &predictions, "--out", &text(&folder), "--json"];
+    let replay = ["replay", &project, "--tasks", &tasks];
+    run(&mut dir.command(&[&replay[..], &options].concat())).exits_with(0);
+    let attempt = attempts(&folder).into_values().next().unwrap();
+    let verdict = &attempt["verdict"];
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    assert_eq!(verdict["proof"], "partial", "{verdict:#}");
+    assert_eq!(verdict["twins"], json!(["test_guards.py::test_triple"]));
 }

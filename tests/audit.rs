@@ -192,3 +192,53 @@ fn an_audit_lists_a_verdict_that_differs() {
         shown.out
     );
 }
+
+/// Mining judges the reference as it is, and a model's exact match has this verdict: it is proven
+/// like one that was judged for the model.
+#[test]
+fn exact_matches_are_proven_and_an_empty_sample_is_an_error() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    dir.write(
+        "halves/halves.py",
+        "def half(n):\n    whole = n // 2\n    return whole\n",
+    );
+    dir.write(
+        "halves/test_halves.py",
+        "from halves import half\n\n\ndef test_half():\n    assert half(8) == 4\n",
+    );
+    let (project, tasks) = (text(&dir.path("halves")), text(&dir.path("tasks.jsonl")));
+    let options = ["--kinds", "body", "--holes", "1", "-o", &tasks];
+    dir.fillrate(&[&["mine", &project], &options[..]].concat())
+        .exits_with(0);
+    for out in ["x/run", "y/run"] {
+        let replay = [
+            "replay",
+            &project,
+            "--tasks",
+            &tasks,
+            "--model",
+            "reference",
+        ];
+        dir.fillrate(&[&replay[..], &["--out", out]].concat())
+            .exits_with(0);
+    }
+    for attempt in attempts(&dir.path("x/run")).into_values() {
+        assert_eq!(attempt["verdict"]["proof"], "altered", "{attempt:#}");
+    }
+    let proven = dir.fillrate(&["show", "x/run", "--proof", "altered", "--json"]);
+    let proven = proven.exits_with(0).json();
+    assert_eq!(proven["rows"][0]["metrics"]["pass@1"]["value"], 1.0);
+    // Two folders of one name are named by their paths.
+    let compared = dir.fillrate(&["show", "x/run", "--compare-with", "y/run"]);
+    let table = compared.exits_with(0).out;
+    assert!(
+        table.contains("x/run") && table.contains("y/run"),
+        "{table}"
+    );
+    let audit = dir.fillrate(&["audit", "x/run", "--sample", "0.0000001"]);
+    let message = audit.exits_with(3).error_message().to_owned();
+    assert!(message.contains("raise --sample"), "{message}");
+}

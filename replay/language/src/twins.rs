@@ -7,6 +7,7 @@
 //! assertions or reads the expected values from the tests passes them.
 
 mod alteration;
+mod branch;
 mod expected;
 
 use std::ops::Range;
@@ -23,6 +24,7 @@ use super::LanguageSupport;
 use super::source::is_too_deep;
 pub(super) use alteration::Site;
 pub use alteration::Way;
+pub(super) use branch::{differing, failing_branch, operator, raised_in_branch};
 pub(super) use expected::{Assertion, CallFrame, Cells, Grammar, ParsedFile};
 
 /// The most alterations of one expectation.
@@ -1045,7 +1047,7 @@ func TestRows(t *testing.T) {
                 "t.py",
                 "\"\"\"It is 4127.\"\"\"\nclass TestA:\n    \"\"\"4127 stones.\"\"\"\n    def test_a(self):\n        \
                  assert f(3) == 98, f\"4127, not {got}\"\n        self.assertEqual(f(3), 98, \"is 4127\")\n        \
-                 self.assertTrue(f(3), msg=\"is 4127\")\n        self.fail(\"4127\")\n        raise KeyError(\"4127\", 4127)\n",
+                 self.assertTrue(f(3), msg=\"is 4127\")\n        self.fail(\"4127\")\n        if f(3) != 98:\n            raise KeyError(\"4127\", 4127)\n",
             ),
             (
                 "f_test.go",

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::play::PlayError;
 use fillrate_engine::play::audit::{self, AuditPlan};
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::store::{AuditRecord, Partition};
@@ -14,7 +15,7 @@ use super::{CliError, Success};
 /// verdicts that differ.
 ///
 /// Each is judged in a copy of its project, by every test that decides over it, from the start,
-/// with nothing cached. Exit status 1 if a verdict differs.
+/// with nothing cached. Exit status 1 if a verdict differs, 3 if the sample has none.
 #[derive(Args)]
 pub(super) struct AuditArguments {
     /// The run: a folder that `replay` wrote
@@ -78,6 +79,21 @@ fn audit(arguments: &AuditArguments, listener: &dyn Listener) -> Result<Success,
         outcome.verdicts,
         differing.len()
     );
+    // A part of a sample may be empty, unlike the sample.
+    if outcome.records.is_empty() && arguments.partition.is_none() {
+        let sample = 100.0 * arguments.sample;
+        let run = arguments.run.display();
+        return Err(CliError::Play(PlayError::Empty(match outcome.left_out {
+            0 => format!(
+                "no verdict of {run} was judged again: {sample} % of {} is none; raise --sample",
+                outcome.verdicts
+            ),
+            left_out => format!(
+                "no verdict of {run} was judged again: {left_out} in the sample are of projects \
+                 that are not available"
+            ),
+        })));
+    }
     if outcome.left_out > 0 {
         outln!(
             "{} more of the sample are of projects that are not available",

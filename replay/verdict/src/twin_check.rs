@@ -63,7 +63,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 10;
+const VERSION: u32 = 11;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -573,6 +573,8 @@ struct TwinMaker<'a> {
     engine: Engine,
     path: &'a str,
     tests: Vec<TwinnedTest>,
+    /// Whether the tests pass without the messages of another file, by its path.
+    without_messages: BTreeMap<String, bool>,
 }
 
 /// Makes twins of a file's tests, and keeps those that the reference fails.
@@ -614,9 +616,11 @@ fn make_twins(
         engine,
         path,
         tests: tests.collect(),
+        without_messages: BTreeMap::new(),
     };
-    let all: Vec<usize> = (0..maker.tests.len()).collect();
-    maker.keep_names_that_matter(&all)?;
+    let failing = maker.take_names_back()?;
+    maker.tests = without(&failing, maker.tests);
+    let functions = without(&failing, functions);
     let untried = |test: usize, edit: &TestEdit| UntriedTwin {
         test,
         path: files[edit.file].0.clone(),
@@ -684,13 +688,26 @@ fn make_twins(
     Ok(tests.filter(|test| !test.twins.is_empty()).collect())
 }
 
+/// Returns the items that are not at one of these indexes.
+fn without<T>(indexes: &BTreeSet<usize>, items: Vec<T>) -> Vec<T> {
+    let items = items.into_iter().enumerate();
+    let others = items.filter(|(index, _)| !indexes.contains(index));
+    others.map(|(_, item)| item).collect()
+}
+
 impl TwinMaker<'_> {
     fn lacks_opposite(&self, test: usize) -> bool {
         self.tests[test].twins.iter().all(|twin| twin.way.is_some())
     }
 
-    /// Runs the reference on tests, given by their indexes, in files with these edits.
-    fn run(&self, tests: &[usize], edits: &[&UntriedTwin]) -> Result<TestRunResult, VerdictError> {
+    /// Runs the reference on tests, given by their indexes, in files with these edits, and with
+    /// `others` without their messages.
+    fn run(
+        &self,
+        tests: &[usize],
+        edits: &[&UntriedTwin],
+        others: &[&str],
+    ) -> Result<TestRunResult, VerdictError> {
         let renamed = tests
             .iter()
             .map(|test| (self.path, self.tests[*test].rename.as_slice(), None));
@@ -701,7 +718,8 @@ impl TwinMaker<'_> {
                 Some((twin.path.as_str(), &twin.edit.edit)),
             )
         });
-        let files = edited_files(self.executor, renamed.chain(twins))?;
+        let others = others.iter().map(|path| (*path, [].as_slice(), None));
+        let files = edited_files(self.executor, renamed.chain(twins).chain(others))?;
         let replaced = changed_files(&files);
         let names = |of: fn(&TwinnedTest) -> &Vec<String>| -> Vec<&str> {
             let tests = tests.iter().flat_map(|test| of(&self.tests[*test]));
@@ -713,32 +731,53 @@ impl TwinMaker<'_> {
         self.executor.execute(self.engine, &run)
     }
 
-    /// Gives tests their own names back that do not pass under neutral ones. One that does not
-    /// compile keeps the others from running, so each half is tried.
-    fn keep_names_that_matter(&mut self, tests: &[usize]) -> Result<(), VerdictError> {
-        let is_renamed = |test: &&usize| !self.tests[**test].rename.is_empty();
-        let renamed: Vec<usize> = tests.iter().filter(is_renamed).copied().collect();
-        if renamed.is_empty() {
-            return Ok(());
+    /// Gives tests their own names back that do not pass under neutral ones. Returns the indexes of
+    /// those that do not pass then either: they expect a message that is blank among twins.
+    fn take_names_back(&mut self) -> Result<BTreeSet<usize>, VerdictError> {
+        let all: Vec<usize> = (0..self.tests.len()).collect();
+        let failing = self.failing(&all)?;
+        for index in &failing {
+            let test = &mut self.tests[*index];
+            test.inside.clone_from(&test.ids);
+            test.rename.clear();
         }
-        let report = self.run(&renamed, &[])?.report;
-        if renamed.len() > 1 && !report.collect_errors.is_empty() {
-            let (first, second) = renamed.split_at(renamed.len() / 2);
-            self.keep_names_that_matter(first)?;
-            return self.keep_names_that_matter(second);
+        Ok(self.failing(&failing)?.into_iter().collect())
+    }
+
+    /// Returns those of some tests, given by their indexes, that do not pass without a twin. One
+    /// that does not compile keeps the others from running, so each half is tried.
+    fn failing(&self, tests: &[usize]) -> Result<Vec<usize>, VerdictError> {
+        if tests.is_empty() {
+            return Ok(Vec::new());
         }
-        for index in renamed {
-            let passes = |id: &String| {
-                let test = report.tests.get(id);
-                test.is_some_and(|test| !test.outcome.is_failure())
-            };
-            let test = &mut self.tests[index];
-            if !test.inside.iter().all(passes) {
-                test.inside.clone_from(&test.ids);
-                test.rename.clear();
-            }
+        let report = self.run(tests, &[], &[])?.report;
+        if tests.len() > 1 && !report.collect_errors.is_empty() {
+            let (first, second) = tests.split_at(tests.len() / 2);
+            return Ok([self.failing(first)?, self.failing(second)?].concat());
         }
-        Ok(())
+        let passes = |id: &String| {
+            let test = report.tests.get(id);
+            test.is_some_and(|test| !test.outcome.is_failure())
+        };
+        let fails = |index: &usize| !self.tests[*index].inside.iter().all(passes);
+        Ok(tests.iter().copied().filter(fails).collect())
+    }
+
+    /// True if every test passes without the comments and messages of another file; one of data has
+    /// none.
+    fn pass_without_messages(&mut self, path: &str) -> Result<bool, VerdictError> {
+        if Language::for_path(Path::new(path)).is_none() {
+            return Ok(true);
+        }
+        if let Some(known) = self.without_messages.get(path) {
+            return Ok(*known);
+        }
+        let all: Vec<usize> = (0..self.tests.len()).collect();
+        let report = self.run(&all, &[], &[path])?.report;
+        let fails = report.tests.values().any(|test| test.outcome.is_failure());
+        let pass = report.collect_errors.is_empty() && !fails;
+        self.without_messages.insert(path.to_owned(), pass);
+        Ok(pass)
     }
 
     /// Runs the reference with an edit of each of some tests, and keeps those under which it fails.
@@ -749,7 +788,9 @@ impl TwinMaker<'_> {
             return Ok(());
         }
         let tests: Vec<usize> = edits.iter().map(|twin| twin.test).collect();
-        let report = self.run(&tests, &edits.iter().collect::<Vec<_>>())?.report;
+        let report = self
+            .run(&tests, &edits.iter().collect::<Vec<_>>(), &[])?
+            .report;
         // One that ends the process keeps tests after it from running, here and in verdicts.
         let ids = || tests.iter().flat_map(|test| &self.tests[*test].inside);
         let is_complete = ids().all(|id| report.tests.contains_key(id));
@@ -775,8 +816,11 @@ impl TwinMaker<'_> {
 
     /// Runs the reference on all tests with an edit outside of tests, and keeps it if one fails.
     fn try_shared(&mut self, twin: UntriedTwin) -> Result<(), VerdictError> {
+        if twin.path != self.path && !self.pass_without_messages(&twin.path)? {
+            return Ok(());
+        }
         let all: Vec<usize> = (0..self.tests.len()).collect();
-        let report = self.run(&all, &[&twin])?.report;
+        let report = self.run(&all, &[&twin], &[])?.report;
         if !report.collect_errors.is_empty() {
             return Ok(());
         }
@@ -1002,6 +1046,8 @@ fn edited_files<'a>(
     let mut edits: BTreeMap<&str, Vec<&SourceEdit>> = BTreeMap::new();
     for (file, rename, twin) in tests {
         let renamed = rename.iter().map(|edit| (file, edit));
+        // A file without edits loses its comments too.
+        edits.entry(file).or_default();
         for (path, edit) in renamed.chain(twin) {
             let all = edits.entry(path).or_default();
             // Several tests may share an edit, which is applied once.

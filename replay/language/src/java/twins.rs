@@ -4,7 +4,8 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, bounds_joined, named_children, opposite,
+    RowNames, SourceEdit, bounds_joined, differing, failing_branch, named_children, opposite,
+    raised_in_branch,
 };
 
 /// Assertions and their complements, of JUnit first and then of AssertJ.
@@ -91,7 +92,7 @@ const GRAMMAR: Grammar = Grammar {
     is_pure: |name| PURE.contains(&name),
     assertion: |node, text| match node.kind() {
         "method_invocation" => call(node, text),
-        "if_statement" => branch(node, text),
+        "if_statement" => failing_branch(node, text, compared),
         "assert_statement" => node
             .named_child(0)
             .map(|condition| Assertion::comparing(compared(condition, text))),
@@ -169,16 +170,8 @@ pub(super) fn collect_tests(
 
 /// The cells of a parameter of a test that `@CsvSource` or `@ValueSource` gives values.
 fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
-    let parameters = named_children(frame.function.child_by_field_name("parameters")?);
-    let index = parameters.into_iter().position(|parameter| {
-        parameter
-            .child_by_field_name("name")
-            .is_some_and(|name| frame.source(name) == frame.source(used))
-    })?;
-    let modifiers = named_children(frame.function)
-        .into_iter()
-        .find(|child| child.kind() == "modifiers")?;
-    let annotations = named_children(modifiers).into_iter();
+    let (index, _) = parameter_index(used, frame)?;
+    let annotations = named_children(modifiers(frame.function)?).into_iter();
     let (is_text, arguments) = annotations
         .filter_map(|annotation| {
             let name = frame.source(annotation.child_by_field_name("name")?);
@@ -211,6 +204,24 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cell
     })
 }
 
+/// The index of the parameter that a variable is, and the number of parameters.
+fn parameter_index(used: Node<'_>, frame: &CallFrame<'_, '_>) -> Option<(usize, usize)> {
+    let parameters = named_children(frame.function.child_by_field_name("parameters")?);
+    let index = parameters.iter().position(|parameter| {
+        parameter
+            .child_by_field_name("name")
+            .is_some_and(|name| frame.source(name) == frame.source(used))
+    })?;
+    Some((index, parameters.len()))
+}
+
+/// The modifiers of a declaration, which are its annotations too.
+fn modifiers(declaration: Node<'_>) -> Option<Node<'_>> {
+    named_children(declaration)
+        .into_iter()
+        .find(|child| child.kind() == "modifiers")
+}
+
 /// Messages of assertions and of errors that tests throw, and names for people.
 pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let name = node.child_by_field_name("name");
@@ -223,7 +234,7 @@ pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
         kinds.contains(&argument.kind())
     };
     match node.kind() {
-        "throw_statement" => named_children(node),
+        "throw_statement" => raised_in_branch(node),
         "annotation" if word.ends_with("DisplayName") => arguments,
         "method_invocation" if word == "fail" => arguments,
         "method_invocation" if word.starts_with("assert") => {
@@ -233,72 +244,19 @@ pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
             };
             let is_older = text.contains("org.junit.Assert") && arguments.len() == values + 1;
             let found = match is_older {
-                true => arguments.into_iter().take(1),
-                false => arguments.into_iter().take(usize::MAX),
+                true => 0..1,
+                false => values.min(arguments.len())..arguments.len(),
             };
-            let first = if is_older { 0 } else { values };
-            found.skip(first).filter(is_text).collect()
+            arguments[found].iter().copied().filter(is_text).collect()
         }
-        _ => Vec::new(),
-    }
-}
-
-/// `if (got != wanted) fail(…)`.
-fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
-    let condition = node.child_by_field_name("condition")?;
-    let consequence = node.child_by_field_name("consequence")?;
-    if !fails(consequence, text) {
-        return None;
-    }
-    let source = &text[condition.byte_range()];
-    let negated = SourceEdit::new(condition.byte_range(), &format!("(!{source})"));
-    Some(Assertion {
-        complement: Some(negated),
-        ..Assertion::comparing(differing(condition, text))
-    })
-}
-
-/// True if a statement throws, or calls `fail`.
-fn fails(statement: Node<'_>, text: &str) -> bool {
-    match statement.kind() {
-        "throw_statement" => true,
-        "block" => named_children(statement)
-            .into_iter()
-            .any(|inner| fails(inner, text)),
-        "expression_statement" => statement
-            .named_child(0)
-            .and_then(|call| call.child_by_field_name("name"))
-            .is_some_and(|name| &text[name.byte_range()] == "fail"),
-        _ => false,
-    }
-}
-
-/// The operands of comparisons of which any that differ make a condition hold.
-fn differing<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    let operator = condition.child_by_field_name("operator");
-    let operator = operator.map(|operator| &text[operator.byte_range()]);
-    let parts = || named_children(condition).into_iter();
-    match (condition.kind(), operator) {
-        ("binary_expression", Some("!=")) => parts().rev().collect(),
-        ("binary_expression", Some("||")) | ("parenthesized_expression", _) => {
-            parts().flat_map(|part| differing(part, text)).collect()
-        }
-        ("unary_expression", Some("!")) => parts().flat_map(|part| compared(part, text)).collect(),
         _ => Vec::new(),
     }
 }
 
 /// The cells of a parameter of a test whose rows a method of the class makes.
 fn method_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
-    let parameters = named_children(frame.function.child_by_field_name("parameters")?);
-    let index = parameters.iter().position(|parameter| {
-        parameter
-            .child_by_field_name("name")
-            .is_some_and(|name| frame.source(name) == frame.source(used))
-    })?;
-    let modifiers = named_children(frame.function)
-        .into_iter()
-        .find(|child| child.kind() == "modifiers")?;
+    let (index, parameters) = parameter_index(used, frame)?;
+    let modifiers = modifiers(frame.function)?;
     let annotation = named_children(modifiers).into_iter().find(|annotation| {
         annotation
             .child_by_field_name("name")
@@ -328,7 +286,7 @@ fn method_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'
             _ => None,
         };
         let list = list.map_or_else(Vec::new, named_children);
-        let is_row = list.len() == parameters.len()
+        let is_row = list.len() == parameters
             && !list.iter().any(|cell| {
                 matches!(cell.kind(), "array_initializer")
                     || frame.source(*cell).contains("rguments")
@@ -355,17 +313,10 @@ pub(super) fn is_test(member: Node<'_>, text: &str) -> bool {
 
 /// The names of the annotations of a declaration, without their packages.
 fn annotations<'a>(declaration: Node<'_>, text: &'a str) -> impl Iterator<Item = &'a str> {
-    let mut cursor = declaration.walk();
-    let modifiers = declaration
-        .named_children(&mut cursor)
-        .find(|child| child.kind() == "modifiers");
     let mut names = Vec::new();
-    if let Some(modifiers) = modifiers {
-        let mut cursor = modifiers.walk();
-        for annotation in modifiers.named_children(&mut cursor) {
-            let name = annotation.child_by_field_name("name");
-            names.extend(name.map(|name| &text[name.byte_range()]));
-        }
+    for annotation in modifiers(declaration).map_or_else(Vec::new, named_children) {
+        let name = annotation.child_by_field_name("name");
+        names.extend(name.map(|name| &text[name.byte_range()]));
     }
     names
         .into_iter()
@@ -407,7 +358,7 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         [.., last] if is_hamcrest => vec![*last],
         [_, second, _] if is_older && expected.is_some() => vec![*second],
         [_, condition] if is_older && word == "assertTrue" => compared(*condition, text),
-        [condition, ..] if word == "assertFalse" => differing(*condition, text),
+        [condition, ..] if word == "assertFalse" => differing(*condition, text, compared),
         _ => Vec::new(),
     };
     let is_condition = word == "assertTrue";

@@ -4,7 +4,8 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, loop_cells, named_children, opposite, unquoted,
+    RowNames, SourceEdit, differing, failing_branch, loop_cells, named_children, operator,
+    opposite, raised_in_branch, unquoted,
 };
 
 /// An exception class that no code under test raises.
@@ -280,37 +281,10 @@ const GRAMMAR: Grammar = Grammar {
 /// `if got != wanted: raise …`.
 fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let condition = node.child_by_field_name("condition")?;
-    let consequence = node.child_by_field_name("consequence")?;
-    let fails = |statement: Node<'_>| match statement.kind() {
-        "raise_statement" => true,
-        "expression_statement" => statement
-            .named_child(0)
-            .and_then(|call| call.child_by_field_name("function"))
-            .is_some_and(|function| text[function.byte_range()].ends_with("fail")),
-        _ => false,
-    };
-    if !named_children(consequence).into_iter().any(fails) {
-        return None;
-    }
     Some(Assertion {
         complement: Some(negated(condition, text)),
-        ..Assertion::comparing(differing(condition, text))
+        ..failing_branch(node, text, compared)?
     })
-}
-
-/// The operands of comparisons of which any that differ make a condition hold.
-fn differing<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    let word = |node: Node<'_>| &text[node.byte_range()];
-    let parts = || named_children(condition).into_iter();
-    match (condition.kind(), operator(condition).map(word)) {
-        ("comparison_operator", Some("!=" | "is not")) => parts().rev().collect(),
-        ("comparison_operator", Some("not in")) => parts().take(1).collect(),
-        ("boolean_operator", Some("or")) | ("parenthesized_expression", _) => {
-            parts().flat_map(|part| differing(part, text)).collect()
-        }
-        ("not_operator", _) => parts().flat_map(|part| compared(part, text)).collect(),
-        _ => Vec::new(),
-    }
 }
 
 /// The cells of a variable of a loop over the items of a dictionary that is written, or over lists
@@ -429,14 +403,6 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
     })
 }
 
-/// The first operator of a comparison.
-fn operator(comparison: Node<'_>) -> Option<Node<'_>> {
-    // The grammar makes `not in` and `is not` named nodes, unlike other operators.
-    (0..comparison.child_count())
-        .filter_map(|index| comparison.child(index))
-        .find(|child| !child.is_named() || child.kind() == "not in" || child.kind() == "is not")
-}
-
 /// Returns the values in a condition that are compared for equality or tested for membership, the
 /// right side of each comparison first. If several values are correct, none of them is altered:
 /// code may return a different one than the reference does.
@@ -450,7 +416,7 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
         ("call", _) => found.extend(searched(condition, text)),
         ("not_operator", _) => {
             let parts = named_children(condition).into_iter();
-            found.extend(parts.flat_map(|part| differing(part, text)));
+            found.extend(parts.flat_map(|part| differing(part, text, compared)));
         }
         // `abs(got - wanted) < 0.1`.
         ("comparison_operator", Some("<" | "<=")) => {
@@ -481,7 +447,7 @@ pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let children = || named_children(node).into_iter();
     match node.kind() {
         "assert_statement" => children().skip(1).collect(),
-        "raise_statement" => children().collect(),
+        "raise_statement" => raised_in_branch(node),
         "call" => {
             let function = node.child_by_field_name("function");
             let word = function
@@ -650,7 +616,7 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         return other_call(call, function, word, text);
     }
     let compared = match positional.as_slice() {
-        [condition, ..] if word == "assertFalse" => differing(*condition, text),
+        [condition, ..] if word == "assertFalse" => differing(*condition, text, compared),
         // As in `compared`, the right side comes first.
         [first, second, ..] if is_equality => vec![*second, *first],
         [member, ..] if word == "assertIn" => vec![*member],

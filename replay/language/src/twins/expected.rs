@@ -11,6 +11,8 @@ use super::{AssertionEdits, LiteralKinds, SourceEdit, named_children, unquoted};
 /// The most steps from an assertion to where a value is written, and from a test to an assertion.
 const DEPTH: usize = 6;
 const CALLS: usize = 2;
+/// The most values of one variable that are followed.
+const VALUES: usize = 3;
 
 /// The literals of a file of data, which is parsed as JavaScript.
 const DATA: LiteralKinds = LiteralKinds {
@@ -465,7 +467,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         if values.is_empty() {
             self.assigned(root, self.source(key), true, &mut values);
         }
-        values.truncate(3);
+        values.truncate(VALUES);
         let function = find_function(root, self.text(), self.source(key), self.grammar);
         match function.filter(|_| values.is_empty()) {
             Some(function) => {
@@ -610,7 +612,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         let mut values = Vec::new();
         self.assigned(self.function, word, false, &mut values);
         if !values.is_empty() {
-            values.truncate(3);
+            values.truncate(VALUES);
             return values
                 .into_iter()
                 .map(|value| (value, Origin::Here))
@@ -639,7 +641,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             self.top(index, file.root)
                 .assigned(file.root, word, true, &mut values);
             if !values.is_empty() {
-                values.truncate(3);
+                values.truncate(VALUES);
                 return values
                     .into_iter()
                     .map(|value| (value, Origin::Top(index, file.root)))
@@ -651,7 +653,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             let root = self.files[self.file].root;
             let mut values = Vec::new();
             self.assigned(root, word, false, &mut values);
-            values.truncate(3);
+            values.truncate(VALUES);
             if !values.is_empty() {
                 return values
                     .into_iter()

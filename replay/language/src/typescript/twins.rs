@@ -5,7 +5,8 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, bounds_joined, loop_cells, named_children, opposite, unquoted,
+    RowNames, SourceEdit, bounds_joined, failing_branch, loop_cells, named_children, opposite,
+    raised_in_branch, unquoted,
 };
 
 /// Matchers that compare with an expected value.
@@ -142,7 +143,7 @@ const GRAMMAR: Grammar = Grammar {
     is_pure: |name| PURE.contains(&name),
     assertion: |node, text| match node.kind() {
         "call_expression" => call(node, text),
-        "if_statement" => branch(node, text),
+        "if_statement" => failing_branch(node, text, compared),
         "switch_case" => Some(Assertion::comparing(vec![
             node.child_by_field_name("value")?,
         ])),
@@ -175,9 +176,8 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
 
 /// Messages of assertions and of errors that tests throw.
 pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    let children = || named_children(node).into_iter();
     match node.kind() {
-        "throw_statement" => children().collect(),
+        "throw_statement" => raised_in_branch(node),
         "call_expression" => {
             let (Some(function), Some(arguments)) = (
                 node.child_by_field_name("function"),
@@ -233,58 +233,6 @@ fn is_named_assertion(function: Node<'_>, text: &str) -> bool {
     let is_equality = EQUALITIES.contains(&word) && !(is_member && word == "match");
     // An object's own `ok` is seldom an assertion.
     is_equality || matches!(word, "throws" | "rejects") || word == "ok" && !is_member
-}
-
-/// `if (got !== wanted) throw …`.
-fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
-    let condition = node.child_by_field_name("condition")?;
-    let consequence = node.child_by_field_name("consequence")?;
-    if !fails(consequence, text) {
-        return None;
-    }
-    let source = &text[condition.byte_range()];
-    let negated = SourceEdit::new(condition.byte_range(), &format!("(!{source})"));
-    let mut expected = Vec::new();
-    differing(condition, text, &mut expected);
-    Some(Assertion {
-        complement: Some(negated),
-        ..Assertion::comparing(expected)
-    })
-}
-
-/// True if a statement throws an error, or is a call of a function that does.
-fn fails(statement: Node<'_>, text: &str) -> bool {
-    match statement.kind() {
-        "throw_statement" => true,
-        "statement_block" => named_children(statement)
-            .into_iter()
-            .any(|inner| fails(inner, text)),
-        "expression_statement" => statement
-            .named_child(0)
-            .and_then(|call| call.child_by_field_name("function"))
-            .is_some_and(|function| {
-                let name = text[function.byte_range()].rsplit('.').next();
-                matches!(name, Some("fail" | "done"))
-            }),
-        _ => false,
-    }
-}
-
-/// Adds the operands of comparisons of which any that differ make a condition hold.
-fn differing<'t>(condition: Node<'t>, text: &str, found: &mut Vec<Node<'t>>) {
-    let operator = condition.child_by_field_name("operator");
-    let operator = operator.map(|operator| &text[operator.byte_range()]);
-    let parts = named_children(condition).into_iter();
-    match (condition.kind(), operator) {
-        ("binary_expression", Some("!=" | "!==")) => found.extend(parts.rev()),
-        ("binary_expression", Some("||")) | ("parenthesized_expression", _) => {
-            parts.for_each(|part| differing(part, text, found));
-        }
-        ("unary_expression", Some("!")) => {
-            found.extend(parts.flat_map(|part| compared(part, text)));
-        }
-        _ => {}
-    }
 }
 
 /// Functions and methods whose results depend only on their arguments.
