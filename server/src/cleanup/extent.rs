@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::overlap::completes_line;
 use super::syntax_site::SyntaxSite;
-use super::written::{breaks_off, leaves_header, rest_ends_lines};
+use super::written::{breaks_off, leaves_header, leaves_string, rest_ends_lines};
 use super::{Change, CompletionExtent, first_line, last_line};
 
 /// Ends a completion at its first line end if the extent is a line. Within a line, with text on
@@ -75,7 +75,9 @@ pub(super) fn fits(text: &str, site: &SyntaxSite<'_>) -> bool {
         return false;
     }
     let root = parsed.tree.root_node();
-    !has_error_within(root, &(start..end)) && !leaves_header(text, root, site)
+    !has_error_within(root, &(start..end))
+        && !leaves_header(text, root, site)
+        && !leaves_string(text, site)
 }
 
 /// True if a syntax error touches a range of bytes.

@@ -2,7 +2,9 @@
 
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
-use super::written::{closes_before_rest, ends_alone, opens_brackets, rest_ends_lines};
+use super::written::{
+    closes_before_rest, ends_alone, leaves_string, opens_brackets, rest_ends_lines, unescaped,
+};
 use super::{Change, alphanumerics, first_line, last_line};
 
 /// Number of lines of the suffix that a streaming model repeats before it is stopped.
@@ -127,6 +129,11 @@ fn lines(text: &str) -> Vec<(usize, &str)> {
 /// completion fits only without it. Removes a single quote, comma or semicolon that the completion
 /// does not need.
 pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Change {
+    if site.language.is_none()
+        && let Some(end) = end_by_brackets(text, site)
+    {
+        return Change::EndAt(end);
+    }
     let rest = first_line(site.suffix).trim_end();
     if rest.trim().is_empty() {
         return Change::None;
@@ -158,6 +165,41 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     }
 }
 
+/// Returns the end of a completion before the bracket or quote with which it closes what the suffix
+/// closes, in a language without a grammar.
+fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let rest = first_line(site.suffix);
+    let line = last_line(site.prefix);
+    let is_open = |quote: char| unescaped(line, quote).count() % 2 == 1;
+    let first = rest.trim_start().chars().next();
+    if let Some(quote) = first.filter(|c| "\"'`".contains(*c) && is_open(*c)) {
+        return unescaped(text, quote).next();
+    }
+    let closer = site.suffix.trim_start().chars().next();
+    let closer = closer.filter(|c| ")]}".contains(*c))?;
+    let mut open = Vec::new();
+    let mut in_string = is_open('"');
+    let mut quotes = unescaped(text, '"').peekable();
+    for (at, letter) in text.char_indices() {
+        if quotes.next_if_eq(&at).is_some() {
+            in_string = !in_string;
+        }
+        match letter {
+            _ if in_string => {}
+            '(' | '[' | '{' => open.push(letter),
+            ')' | ']' | '}' if open.pop().is_none() => {
+                let kept = match rest.trim().is_empty() {
+                    true => text[..at].trim_end().len(),
+                    false => before_blanks(&text[..at], rest),
+                };
+                return (letter == closer).then_some(kept);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// True if whole lines complete the text before the rest of the cursor's line: they fit there, or
 /// fit once the end that repeats the rest is removed. After a comma, more may follow, and inside a
 /// string, comment or element that the rest ends.
@@ -166,19 +208,30 @@ pub(super) fn completes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
     let goes_on = text.trim_end().ends_with(',');
     let may_end = !goes_on && !rest_ends_lines(site);
     may_end && fits(text, site)
-        || end_before_closer(text, site).is_some()
+        || closing_repeated(text, site).is_some()
         || end_before_rest(text, site).is_some()
 }
 
 /// Returns the end of a completion that closes what the rest of its line closes: before that
 /// closing bracket or quote, or further on if it [opens another](end_beyond_closer) for the rest.
 fn end_before_closer(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
-    let end = closes_before_rest(text, site)?;
+    let end = closing_repeated(text, site)?;
     let rest = first_line(site.suffix);
-    let end_beyond = || end_beyond_closer(text, end, site);
-    let repeats = text[end..].starts_with(rest.trim());
-    let is_needless = !text[..end].trim().is_empty() && (repeats || !fits(text, site));
-    is_needless.then(|| end_beyond().unwrap_or_else(|| before_blanks(&text[..end], rest)))
+    Some(end_beyond_closer(text, end, site).unwrap_or_else(|| before_blanks(&text[..end], rest)))
+}
+
+/// Returns where a completion closes the bracket or quote that the rest of its line closes, if that
+/// is too much.
+fn closing_repeated(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let end = closes_before_rest(text, site)?;
+    let rest = first_line(site.suffix).trim();
+    let repeats = text[end..].starts_with(rest);
+    let is_needless = match rest.starts_with(['"', '\'', '`']) {
+        // A string may be empty.
+        true => repeats || leaves_string(text, site) || !fits(text, site),
+        false => !text[..end].trim().is_empty() && (repeats || !fits(text, site)),
+    };
+    is_needless.then_some(end)
 }
 
 /// Returns the end of a completion that goes on after `end`, where it closes the bracket or quote

@@ -196,6 +196,49 @@ fn auto_closed_pairs_are_not_closed_twice() {
 }
 
 /// The bracket or quote that the editor closed closes the last one of the completion.
+// A parser may end a string that is left open at a quote of a later line, without an error here.
+#[test]
+fn quotes_that_the_editor_closed_are_not_closed_twice() {
+    for (id, fixture, completion, wanted) in [
+        (
+            "java",
+            "class A {\n    String f() {\n        return \"$0\";\n    }\n\n    String g() {\n        return \"x\";\n    }\n}\n",
+            "Lines\" + file;",
+            "Lines",
+        ),
+        (
+            "java",
+            "class A {\n    void f() {\n        new Table(\"$0\");\n        g(\"x\");\n    }\n}\n",
+            "a\", \"b\");",
+            "a\", \"b",
+        ),
+        ("python", "x = '$0'\n", "'.join(b)", ""),
+        ("typescript", "f(\"$0\");\ng(\"x\");\n", "\");", ""),
+        ("go", "package a\n\nvar s = f(\"$0\")\n", "\")", ""),
+    ] {
+        assert_eq!(check(id, fixture, completion).0, wanted, "{id}: {fixture}");
+    }
+    // Of the comment's apostrophe, the line is as it was.
+    kept("python", "f(\"$0\")  # it's\n", "a");
+    kept("python", "x = f(\"$0\")\n", "a\", \"b");
+}
+
+#[test]
+fn brackets_end_completions_in_languages_without_a_grammar() {
+    for (fixture, completion, wanted) in [
+        ("foo($0);\n", "a, 1);", "a, 1"),
+        ("foo($0);\n", "g(a), \")\"", "g(a), \")\""),
+        ("println!(\"$0\");\n", "hello {}\", a);", "hello {}"),
+        (
+            "fn f() {\n    $0\n}\n",
+            "if a {\n        b();\n    }\n}\n\nfn g() {\n    c();\n}",
+            "if a {\n        b();\n    }",
+        ),
+    ] {
+        assert_eq!(check("rust", fixture, completion).0, wanted, "{fixture}");
+    }
+}
+
 #[test]
 fn completions_go_on_after_a_bracket_that_the_editor_closed() {
     for (id, fixture, completion, text) in [

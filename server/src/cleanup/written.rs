@@ -664,6 +664,19 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
     is_open.then(|| unescaped(text, character).next()).flatten()
 }
 
+/// True if a completion leaves a string open at the end of its last line, unlike the line without
+/// it. A parser may end that string at a quote of a later line, and report no error on this one.
+pub(super) fn leaves_string(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let (before, rest) = (last_line(site.prefix), first_line(site.suffix));
+    let with = [before, text, rest].concat();
+    let ends_open = |line: &str| site.language.is_some_and(|it| it.leaves_string(line));
+    // A quote in a string or comment of several lines says nothing.
+    site.open_text_after("").is_none()
+        && site.open_text_after(text).is_none()
+        && ends_open(last_line(&with))
+        && !ends_open(&[before, rest].concat())
+}
+
 /// Returns the characters that begin and end strings within a line.
 fn quotes_of_lines(site: &SyntaxSite<'_>) -> Vec<char> {
     let quotes = site.language.map_or(&[][..], |language| language.quotes);
@@ -689,7 +702,7 @@ fn open_quote(line: &str, quotes: &[char]) -> Option<char> {
 }
 
 /// Returns the offsets of a character without a backslash before it.
-fn unescaped(text: &str, character: char) -> impl Iterator<Item = usize> {
+pub(super) fn unescaped(text: &str, character: char) -> impl Iterator<Item = usize> {
     let mut escaped = false;
     text.char_indices().filter_map(move |(at, each)| {
         let found = each == character && !escaped;

@@ -202,6 +202,7 @@ pub(super) static CSHARP: Language = Language {
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: false,
+    has_regular_expressions: false,
     indented_blocks: false,
     raising_statement: "if (true) throw new System.InvalidOperationException(\"this place was reached\");",
     module_endings: &[".cs"],

@@ -117,6 +117,7 @@ pub(super) static GO: Language = Language {
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: true,
+    has_regular_expressions: false,
     indented_blocks: false,
     raising_statement: "panic(\"this place was reached\");",
     module_endings: &[".go"],

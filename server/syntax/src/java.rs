@@ -150,6 +150,7 @@ pub(super) static JAVA: Language = Language {
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: false,
+    has_regular_expressions: false,
     indented_blocks: false,
     raising_statement: "if (true) throw new IllegalStateException(\"this place was reached\");",
     module_endings: &[".java"],

@@ -58,6 +58,8 @@ pub struct Language {
     /// True if most definitions of a file are outside of all others, and begin at the first column:
     /// then the statements near a place can be parsed without the rest of the file.
     pub has_flat_files: bool,
+    /// True if it has literals of regular expressions, between slashes.
+    has_regular_expressions: bool,
     /// True if indentation, rather than braces, delimits a block.
     pub indented_blocks: bool,
     /// A statement that fails whenever it runs. A test that passes with it does not reach the hole.

@@ -62,6 +62,7 @@ pub(super) static PYTHON: Language = Language {
     ],
     opening_brackets: &["(", "[", "{"],
     has_flat_files: true,
+    has_regular_expressions: false,
     indented_blocks: true,
     raising_statement: "raise RuntimeError(\"this place was reached\")",
     module_endings: &[".pyi", ".py"],

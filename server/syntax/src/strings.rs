@@ -27,14 +27,19 @@ const COMMENT: [&str; 2] = ["/*", "*/"];
 
 impl Language {
     /// Returns the string or comment that is open at the end of a text. `open` is the one that is
-    /// open at its start, which is a line's. A regular expression counts as code: a quote in it may
-    /// hide the rest of its line.
+    /// open at its start, which is a line's.
     pub fn open_text(&self, text: &str, open: Option<OpenText>) -> Option<OpenText> {
         let lines = text.split_inclusive('\n');
         lines.fold(open, |open, line| self.open_after_line(line, open))
     }
 
-    fn open_after_line(&self, line: &str, mut open: Option<OpenText>) -> Option<OpenText> {
+    /// True if a string that ends with its line lacks its closing quote in this line, at the start
+    /// of which no string and no comment is open.
+    pub fn leaves_string(&self, line: &str) -> bool {
+        self.scan_line(line, None).1.is_some()
+    }
+
+    fn open_after_line(&self, line: &str, open: Option<OpenText>) -> Option<OpenText> {
         let has_comments = self.line_comment == "//";
         let spans = |quote: &&Quote| quote.spans_lines && line.contains(quote.mark);
         let may_open = self.quotes.iter().any(|quote| spans(&quote))
@@ -43,9 +48,20 @@ impl Language {
         if open.is_none() && !may_open {
             return None;
         }
+        self.scan_line(line, open).0
+    }
+
+    /// Returns what is open at the end of a line: a string or comment that may span lines, and the
+    /// quote of a string that may not.
+    fn scan_line(
+        &self,
+        line: &str,
+        mut open: Option<OpenText>,
+    ) -> (Option<OpenText>, Option<&'static Quote>) {
+        let has_comments = self.line_comment == "//";
         let mut rest = line;
         // The string within the line that is open.
-        let mut short: Option<&Quote> = None;
+        let mut short: Option<&'static Quote> = None;
         let mut before = ' ';
         while let Some(first) = rest.chars().next() {
             let mut length = first.len_utf8();
@@ -69,7 +85,9 @@ impl Language {
                 }
             } else if rest.starts_with(self.line_comment) {
                 // Nothing is open here, so the comment takes the rest of the line.
-                return None;
+                return (None, None);
+            } else if let Some(end) = self.regular_expression(line, rest) {
+                length = end;
             } else if has_comments
                 && rest.starts_with(COMMENT[0])
                 && (before.is_whitespace() || "({[,;=".contains(before))
@@ -88,8 +106,40 @@ impl Language {
             before = first;
             rest = &rest[length..];
         }
-        // A string that can't span lines ends here even without its quote.
-        open
+        (open, short)
+    }
+
+    /// Returns the length of the regular expression that the rest of a line begins with, in
+    /// languages that have such literals.
+    fn regular_expression(&self, line: &str, rest: &str) -> Option<usize> {
+        if !self.has_regular_expressions || !rest.starts_with('/') {
+            return None;
+        }
+        let before = line[..line.len() - rest.len()].trim_end();
+        let word = before.rsplit(|c: char| !c.is_alphanumeric()).next();
+        // After a value, the slash divides.
+        let begins_value = before.is_empty()
+            || before.ends_with(['(', ',', '=', ':', '[', '!', '&', '|', '?', '{', ';', '>'])
+            || ["return", "case", "typeof", "in", "of"].contains(&word?);
+        if !begins_value {
+            return None;
+        }
+        let mut in_class = false;
+        let mut letters = rest.char_indices().skip(1);
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                '\\' => {
+                    letters.next();
+                }
+                '[' => in_class = true,
+                ']' => in_class = false,
+                '/' if !in_class => return (at > 1).then_some(at + 1),
+                // A comment, or the end of a tag.
+                '*' | '>' if at == 1 => return None,
+                _ => {}
+            }
+        }
+        None
     }
 }
 
@@ -113,6 +163,10 @@ mod tests {
             ("typescript", "a(`${b(`c`)}\n", Some("`")),
             ("typescript", "a('`');\n", None),
             ("typescript", "a(`//\n`);\n", None),
+            ("typescript", "const r = /`/;\nf();\n", None),
+            ("typescript", "if (/[/`]\\//.test(a)) f();\n", None),
+            ("typescript", "const r = a / b; // `\nf(`\n", Some("`")),
+            ("typescript", "const half = a / `b\n", Some("`")),
             ("go", "a := `C:\\`\n", None),
             ("java", "char c = '\"'; // \"\"\"\n", None),
             ("java", "String s = \"\"\"\n", Some("\"\"\"")),

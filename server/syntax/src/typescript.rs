@@ -170,6 +170,7 @@ const COMMON: Language = Language {
     ],
     opening_brackets: &["(", "[", "{", "${"],
     has_flat_files: true,
+    has_regular_expressions: true,
     indented_blocks: false,
     raising_statement: "throw new Error(\"this place was reached\");",
     module_endings: &[
