@@ -617,11 +617,11 @@ fn with_pointer(message: String) -> String {
 /// Keys of a source of embeddings that a workspace may set.
 const PACING: [&str; 2] = ["batch", "timeout_ms"];
 
-/// True if a workspace may set this key of a model: generation parameters, not the address.
+/// True if a workspace may set this key of a model: generation parameters, but neither the address
+/// nor the name, which on a gateway chooses who gets the code.
 /// Unlisted keys are refused.
 fn workspace_may_set(key: &str, value: &Value) -> bool {
     const GENERATING: &[&str] = &[
-        "name",
         "family",
         "infill",
         "max_tokens",
@@ -786,6 +786,7 @@ mod tests {
             "key_command = [\"sh\", \"-c\", \"true\"]",
             "url = \"http://example.org\"",
             "proxy = \"http://example.org\"",
+            "name = \"evil/free\"",
             "ca_file = \"own.pem\"",
             "recording = \"/etc/passwd\"",
             "headers = { x = \"${SECRET}\" }",
@@ -929,7 +930,7 @@ mod tests {
     #[test]
     fn workspace_can_set_generation() {
         let (folder, _path) = written(
-            "[model]\nprotocol = \"embedded\"\nname = \"m\"\nfamily = \"codegemma\"\n\
+            "[model]\nprotocol = \"embedded\"\nfamily = \"codegemma\"\n\
              infill = \"suffix\"\nmax_tokens = 9\ntemperature = 0.5\ntop_p = 0.9\nseed = 7\n\
              timeout_ms = 9\ncontext_tokens = 99\ncandidates = 2\nstream = false\nretries = 1\n\
              [context]\nwindows = 3\n",

@@ -436,6 +436,40 @@ fn resolve(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
+/// Returns the name under which a document without a file on this machine may be sent to a model:
+/// the last part of its path, without the host and the user of its address.
+///
+/// # Errors
+/// By its name, it is a secret.
+pub fn name_of_uri(uri: &str) -> Result<String, HiddenReason> {
+    let path = url::Url::parse(uri)
+        .ok()
+        .filter(|url| !url.cannot_be_a_base())
+        .and_then(|url| {
+            let mut plain = url::Url::parse("file:///").ok()?;
+            plain.set_path(url.path());
+            plain.to_file_path().ok()
+        });
+    let Some((path, name)) = path.as_deref().and_then(|path| {
+        let name = path.file_name()?.to_str()?;
+        Some((path, name))
+    }) else {
+        // A buffer that was never saved.
+        return Ok(uri.to_owned());
+    };
+    for part in path.ancestors() {
+        let part_name = part.file_name().and_then(|name| name.to_str());
+        let pattern = part_name.and_then(|name| secret(name, part != path));
+        if let Some(pattern) = pattern {
+            return Err(HiddenReason::Secret(pattern));
+        }
+    }
+    match name.starts_with('.') {
+        true => Err(HiddenReason::DotFile),
+        false => Ok(name.to_owned()),
+    }
+}
+
 /// Why a document outside every folder may not be sent: its own repository decides as if it were
 /// open, and without one all folders above the document do.
 fn hidden_outside(absolute: &Path) -> Option<HiddenReason> {
@@ -563,6 +597,33 @@ mod tests {
         match workspace.visibility(file) {
             Visibility::Visible(_) => None,
             Visibility::Hidden(reason) => Some(reason),
+        }
+    }
+
+    #[test]
+    fn ignore_files_above_a_folder_apply_without_a_repository() {
+        for name in [".gitignore", ".fillrateignore"] {
+            let folder = tree(&[(name, "private.py\n"), ("app/private.py", "a = 1\n")]);
+            let app = folder.path().join("app");
+            let workspace = Workspace::new(vec![app.clone()]);
+            let found = workspace.document_name(&app.join("private.py"));
+            assert_eq!(found, Err(HiddenReason::Ignored), "{name}");
+        }
+    }
+
+    #[test]
+    fn documents_on_other_machines_have_the_name_rules() {
+        for (uri, found) in [
+            ("untitled:Untitled-1", Ok("untitled:Untitled-1")),
+            ("file:///", Ok("file:///")),
+            ("scp://me:pw@host//home/u/a%20b.py", Ok("a b.py")),
+            ("sftp://host/home/u/.env", Err(())),
+            ("file://host/share/.env", Err(())),
+            ("scp://me:pw@host//home/u/credentials.py", Err(())),
+            ("sftp://host/home/u/.ssh/config", Err(())),
+        ] {
+            let name = name_of_uri(uri);
+            assert_eq!(name.as_deref().map_err(|_| ()), found, "{uri}");
         }
     }
 

@@ -757,12 +757,12 @@ impl RepositoryState {
     /// model.
     pub(super) fn relative_path(&self, document: &Snapshot) -> Result<String, String> {
         // An unnamed buffer belongs to no file, so no rule of a repository hides it. Neovim gives
-        // it the URI `file:///`.
+        // it the URI `file:///`. Of a file on another machine, only the name is known.
         let path = document.path.as_deref();
-        let Some(path) = path.filter(|path| path.file_name().is_some()) else {
-            return Ok(document.uri.clone());
+        let name = match path.filter(|path| path.file_name().is_some()) {
+            Some(path) => self.workspace.document_name(path),
+            None => workspace::name_of_uri(&document.uri),
         };
-        let name = self.workspace.document_name(path);
         name.map_err(|reason| format!("this file is not sent to a model: {reason}"))
     }
 

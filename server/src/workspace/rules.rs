@@ -98,11 +98,12 @@ struct Layer {
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".fillrateignore"];
 
 impl IgnoreRules {
-    /// Loads the rules of the folders between a folder and the top of its Git repository. They do
-    /// not apply if they ignore the folder itself, since it was opened on purpose.
+    /// Loads the rules of the folders between a folder and the top of its Git repository, or of all
+    /// folders above it without one. They do not apply if they ignore the folder itself, since it
+    /// was opened on purpose.
     pub(super) fn above(root: &Path) -> Self {
         let mut rules = Self::empty();
-        let Some(top) = git_top(root) else {
+        let Some(top) = git_top(root).or_else(|| root.ancestors().last()) else {
             return rules;
         };
         let mut between: Vec<PathBuf> = root
