@@ -537,6 +537,7 @@ impl ModelError {
             Self::Unreachable { fault, .. } => fault.cause(),
             Self::Status { status: 401, .. } => "the key was refused",
             Self::Status { status: 403, .. } => "access was denied",
+            Self::Status { status: 402, .. } => "the account's balance is spent",
             Self::Status {
                 status: 300..=399, ..
             } => "the server redirects elsewhere",
@@ -568,6 +569,9 @@ impl ModelError {
             Self::Status { status: 403, .. } => {
                 "Check the key that `model.key_env` or `model.key_command` names, and what it may \
                  do."
+            }
+            Self::Status { status: 402, .. } => {
+                "Top up the account at the model's provider, or choose another model."
             }
             Self::Status {
                 status: 300..=399, ..

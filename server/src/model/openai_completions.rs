@@ -143,7 +143,36 @@ fn log_probabilities(value: &Value) -> Vec<f64> {
 pub(super) fn finish(reason: &Value) -> Option<Finish> {
     match reason.as_str()?.trim() {
         "" | "null" | "none" | "None" => None,
-        "length" | "max_tokens" | "MAX_TOKENS" => Some(Finish::Length),
+        // Broken off for other reasons, a text is as unfinished: Mistral has `model_length` and
+        // `error`, DeepSeek `insufficient_system_resource`, and OpenAI `content_filter`.
+        "length"
+        | "max_tokens"
+        | "MAX_TOKENS"
+        | "model_length"
+        | "error"
+        | "insufficient_system_resource"
+        | "content_filter" => Some(Finish::Length),
         _ => Some(Finish::Stop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // As the pages of the providers list them.
+    #[test]
+    fn texts_that_were_broken_off_are_unfinished() {
+        for (reason, expected) in [
+            ("stop", Some(Finish::Stop)),
+            ("eos_token", Some(Finish::Stop)),
+            ("length", Some(Finish::Length)),
+            ("model_length", Some(Finish::Length)),
+            ("insufficient_system_resource", Some(Finish::Length)),
+            ("content_filter", Some(Finish::Length)),
+            ("", None),
+        ] {
+            assert_eq!(finish(&reason.into()), expected, "{reason}");
+        }
     }
 }

@@ -241,6 +241,15 @@ impl ModelSettings {
             ),
             (self.candidates >= 1, "candidates must be at least 1"),
             (
+                self.infill != Infill::Suffix
+                    || !matches!(
+                        self.protocol,
+                        Protocol::Vllm | Protocol::LlamaCompletion | Protocol::Tgi
+                    ),
+                "infill = \"suffix\" has no effect with this protocol, which sends a prompt of the \
+                 model's family; leave it out",
+            ),
+            (
                 self.price.is_none_or(|price| {
                     [price.input, price.output]
                         .iter()

@@ -9,6 +9,16 @@ use crate::model::{ModelError, ModelSettings};
 /// Names of the limit on a completion's tokens. Servers accept one of them, and reject others.
 const LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_new_tokens"];
 
+/// Parts of a refusal of a prompt that is too long, or of a limit that is too large for it.
+const SIZES: [&str; 6] = [
+    "too large",
+    "too long",
+    "maximum context",
+    "context length",
+    "must be <=",
+    "exceed",
+];
+
 /// Required members of a body, and the setting that decides each.
 const ESSENTIAL: &[(&str, &str)] = &[
     ("model", "model.name"),
@@ -91,18 +101,32 @@ impl Parameters {
             }
         }
         for (name, value) in &self.added {
-            merge(&mut body[name.as_str()], value);
+            // `options.num_ctx` is a member of a table.
+            let members = name.rsplit('.').fold(value.clone(), |inner, part| {
+                Value::Object(Map::from_iter([(part.to_owned(), inner)]))
+            });
+            merge(body, &members);
         }
     }
 
     /// Records a response of status 400 or 422 to a body. Returns true if the response names a
     /// parameter that is omitted or renamed from now on, so that the request is worth repeating.
     pub(super) fn refuse(&self, answer: &str, body: &Value) -> bool {
+        // A limit that is too large for one prompt is right for others.
+        let lower = answer.to_ascii_lowercase();
+        if SIZES.iter().any(|words| lower.contains(words)) {
+            return false;
+        }
         let Some(name) = named_parameter(answer, body, &self.added) else {
             return false;
         };
         let mut refused = self.refused.lock();
-        if let Some(limit) = LIMITS.into_iter().find(|limit| *limit == name) {
+        let last = name.rsplit('.').next();
+        if let Some(limit) = LIMITS.into_iter().find(|limit| Some(*limit) == last) {
+            // Within a table, there is no other name for it.
+            if name != limit {
+                return false;
+            }
             let tried = |other: &&str| {
                 let renamed = refused.renamed.iter();
                 *other == limit
@@ -404,6 +428,10 @@ mod tests {
             r#"{"error":{"message":"The model `x` does not exist","param":"model"}}"#,
             r#"{"error":{"message":"Invalid value in the messages: stream","param":"messages"}}"#,
             r#"{"error":{"message":"n is a letter"}}"#,
+            // A prompt that is too long says nothing about the limit's name: vLLM, and
+            // text-generation-inference.
+            r#"{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 128. This model's maximum context length is 1024 tokens","param":"max_tokens"}}"#,
+            r#"{"error":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096"}"#,
         ] {
             assert!(!parameters.refuse(answer, &body()), "{answer}");
         }
@@ -425,7 +453,7 @@ mod tests {
     fn settings_add_and_leave_out() {
         let settings = ModelSettings {
             omit: vec!["temperature".to_owned(), "options.seed".to_owned()],
-            parameters: json!({"max_completion_tokens": 500, "options": {"num_ctx": 1}})
+            parameters: json!({"max_completion_tokens": 500, "options.num_ctx": 1})
                 .as_object()
                 .cloned()
                 .unwrap_or_default(),

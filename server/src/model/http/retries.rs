@@ -62,7 +62,7 @@ impl<R: Rng> Retries<R> {
         let pause = if retry_after.is_zero() {
             jittered
         } else {
-            // The jitter spreads clients that were all told the same time.
+            // The jitter spreads clients that all got the same time.
             retry_after.saturating_add(jittered - jittered / 2)
         };
         (pause < remaining).then_some(pause)

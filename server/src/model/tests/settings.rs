@@ -133,3 +133,21 @@ fn every_protocol_opens_and_round_trips() {
         Some("embedded".to_owned())
     );
 }
+
+#[test]
+fn infill_suffix_is_refused_where_it_has_no_effect() {
+    for (protocol, is_refused) in [
+        (Protocol::Vllm, true),
+        (Protocol::LlamaCompletion, true),
+        (Protocol::Tgi, true),
+        (Protocol::OpenAiCompletions, false),
+        (Protocol::OllamaGenerate, false),
+    ] {
+        let settings = ModelSettings {
+            protocol,
+            infill: Infill::Suffix,
+            ..ModelSettings::default()
+        };
+        assert_eq!(settings.check().is_err(), is_refused, "{protocol}");
+    }
+}
