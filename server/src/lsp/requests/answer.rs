@@ -43,7 +43,7 @@ pub(super) async fn complete(
     // Runs up to the first await before the next message is read, so the document is the current
     // one.
     let started = Instant::now();
-    let (document, view, encoding, pending, mut replaced) = {
+    let (document, view, encoding, mut pending, mut replaced) = {
         let mut state = session.state()?;
         let document = state.documents.snapshot(uri)?;
         let view = state.documents.model_view(uri)?;
@@ -57,7 +57,7 @@ pub(super) async fn complete(
         state.running.insert((uri.to_owned(), kind), request);
         (document, view, state.features.encoding, pending, replaced)
     };
-    let engines = engines(session, uri, kind, &mut replaced).await?;
+    let engines = engines(session, kind, &mut pending, &mut replaced).await?;
     let mut cursor = document.text.offset(position, encoding);
     let mut model_cursor = view.offset(cursor);
     let mut model_document = Arc::clone(&view.document);
@@ -116,8 +116,8 @@ pub(super) async fn complete(
 /// settings can't be used or the request is cancelled.
 async fn engines(
     session: &EditorSession,
-    uri: &str,
     kind: RequestKind,
+    pending: &mut PendingRequest,
     cancelled: &mut oneshot::Receiver<()>,
 ) -> Option<Arc<Engines>> {
     let until = tokio::time::Instant::now() + OPENING;
@@ -133,19 +133,23 @@ async fn engines(
                 return None;
             }
             if let Some(engines) = state.answering_engines() {
-                if let Some(request) = state.running.get_mut(&(uri.to_owned(), kind)) {
+                if let Some(request) = state.running.get_mut(&(pending.uri.clone(), kind)) {
                     request.has_engines = true;
                 }
                 return Some(engines);
             }
             if !state.is_opening {
+                pending.is_overtaken = false;
                 return None;
             }
         }
         tokio::select! {
             () = opened => {}
             _ = &mut *cancelled => return None,
-            () = tokio::time::sleep_until(until) => return None,
+            () = tokio::time::sleep_until(until) => {
+                pending.is_overtaken = false;
+                return None;
+            }
         }
     }
 }
@@ -154,7 +158,8 @@ async fn engines(
 struct PendingRequest {
     recorder: Arc<Recorder>,
     uri: String,
-    answered: bool,
+    /// False once it was answered, and if there is no model that can be asked.
+    is_overtaken: bool,
 }
 
 impl PendingRequest {
@@ -162,20 +167,20 @@ impl PendingRequest {
         Self {
             recorder: Arc::clone(recorder),
             uri: uri.to_owned(),
-            answered: false,
+            is_overtaken: true,
         }
     }
 
     /// Records the completion and returns its id.
     fn record_answer(mut self, request: CompletionRequest<'_>, completion: &Completion) -> String {
-        self.answered = true;
+        self.is_overtaken = false;
         self.recorder.record_answer(request, completion)
     }
 }
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        if !self.answered {
+        if self.is_overtaken {
             self.recorder.count_overtaken(&self.uri);
         }
     }
