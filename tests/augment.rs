@@ -295,7 +295,10 @@ fn only_tests_that_detect_faults_honestly_are_kept() {
     let finished = dir
         .fillrate(&["show", &before, "--compare-with", &after])
         .exits_with(0);
-    let only = format!("only before: {}", holes(&tasks)[0]["id"].as_str().unwrap());
+    let only = format!(
+        "passes more often in before: {}",
+        holes(&tasks)[0]["id"].as_str().unwrap()
+    );
     assert!(finished.out.contains(&only), "{finished:#?}");
     compared_in_markdown(
         &dir,

@@ -121,15 +121,15 @@ fn shop(dir: &TestDir) -> [String; 2] {
 /// Repairs its completion only if both requests contain the tests' output, and its server fails
 /// once in between.
 fn repair(requests: &str, before: usize) -> Result<&'static str, u16> {
-    let told = |answer: &str| {
+    let repeats = |answer: &str| {
         requests.contains(answer) && requests.contains("failed: test_shop.py::test_price")
     };
     match before {
         1 => Err(400),
-        _ if told("return count * 2") && requests.contains("assert 4 == 6") => {
+        _ if repeats("return count * 2") && requests.contains("assert 4 == 6") => {
             Ok("return count * rate()")
         }
-        _ if told("__file__") => Ok("return count * 2"),
+        _ if repeats("__file__") => Ok("return count * 2"),
         _ => Ok(HOSTILE),
     }
 }
@@ -205,15 +205,15 @@ fn a_chat_model_repairs_its_completion_after_feedback() {
     // All else is of the first answers.
     assert_eq!(report["rows"][0]["metrics"]["pass@1"]["value"], 0.0);
 
-    let told = &requests[1];
+    let second = &requests[1];
     assert!(!requests[0].contains("earlier answer"), "{}", requests[0]);
     assert!(
-        told.contains("``````\n") && told.contains("shop.py"),
-        "{told}"
+        second.contains("``````\n") && second.contains("shop.py"),
+        "{second}"
     );
     assert!(
-        !told.contains("<|im_end|>") && !told.contains("/box/"),
-        "{told}"
+        !second.contains("<|im_end|>") && !second.contains("/box/"),
+        "{second}"
     );
     assert!(
         requests
@@ -274,7 +274,7 @@ fn contexts_are_compared_by_round_zero_and_keep_their_rounds() {
     let shown = dir.fillrate(&["show", "runs/none", "--compare-with", "runs/repoexec-full"]);
     let shown = shown.exits_with(0).out;
     assert!(
-        !shown.contains("only ") && shown.contains("repoexec-full:\n"),
+        !shown.contains("more often") && shown.contains("repoexec-full:\n"),
         "{shown}"
     );
 }

@@ -791,6 +791,16 @@ impl Run {
                 )
                 .map_err(fault)?;
             is_larger |= added > 0;
+            // The same hole with other mutants or another date: figures use what is known last.
+            if added == 0 && self.part.is_none() {
+                transaction
+                    .execute(
+                        "UPDATE holes SET record = ?2 WHERE id = ?1 AND record <> ?2 \
+                         AND json_extract(record, '$.file_sha256') = ?3",
+                        [&hole.id, &record, &hole.file_sha256],
+                    )
+                    .map_err(fault)?;
+            }
             if let Some(part) = &self.part {
                 let mut part = part.borrow_mut();
                 // Known holes too: their source may have been removed because it is damaged.
@@ -1023,6 +1033,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    // `mutate` adds to the holes of a run that is there; the same hole of another file does not.
+    #[test]
+    fn holes_are_known_as_they_were_given_last() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &json!({})).expect("it is empty");
+        let (file, other) = ("a = 1 + 2\n", "b = 1 + 2\n");
+        let hole = |text| Hole::new("p", "python", "a.py", HoleKind::Line, 4..9, text);
+        let dated = Hole {
+            changed: Some("2026-01-02".to_owned()),
+            ..hole(file)
+        };
+        let elsewhere = Hole {
+            id: dated.id.clone(),
+            ..hole(other)
+        };
+        for (hole, text) in [(&hole(file), file), (&dated, file), (&elsewhere, other)] {
+            run.add_holes([(hole, text)]).expect("there is room");
+        }
+        let holes: Vec<Hole> = run.holes().expect("it can be read").into_values().collect();
+        assert_eq!(holes, [dated]);
+    }
 
     fn attempt(key: &str) -> Attempt {
         Attempt {

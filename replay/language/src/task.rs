@@ -98,13 +98,27 @@ pub struct Hole {
     pub tests: Vec<String>,
 }
 
-/// True if a text has the form of a day, YYYY-MM-DD, as [`Hole::changed`] has.
+/// True if a text is a day of the calendar, YYYY-MM-DD, as [`Hole::changed`] has.
 pub fn is_day(text: &str) -> bool {
-    text.len() == 10
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        })
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let [year, month, day] = parts[..] else {
+        return false;
+    };
+    if [year, month, day].map(str::len) != [4, 2, 2] || !parts.iter().all(|part| is_number(part)) {
+        return false;
+    }
+    let number = |part: &str| part.parse::<u32>().unwrap_or_default();
+    let is_leap =
+        |year: u32| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    let days = match number(month) {
+        2 if is_leap(number(year)) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&number(day))
 }
 
 /// Outcomes of a hole's tests on mutants of its lines.
@@ -712,6 +726,24 @@ mod tests {
             hole.cut("x = 1 + 2\ny = 4\n"),
             Err(TaskError::OtherFile { .. })
         ));
+    }
+
+    #[test]
+    fn days_are_of_the_calendar() {
+        for day in ["2026-02-28", "2024-02-29", "2000-02-29", "2026-12-31"] {
+            assert!(is_day(day), "{day}");
+        }
+        for text in [
+            "2026-13-01",
+            "2026-99-99",
+            "2026-02-29",
+            "1900-02-29",
+            "2026-4-01",
+            "20260401",
+            "2026-04-00",
+        ] {
+            assert!(!is_day(text), "{text}");
+        }
     }
 
     #[test]

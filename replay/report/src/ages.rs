@@ -92,8 +92,8 @@ impl AgeFigures {
         }));
         if self.undated > 0 {
             text.push_str(&width.paragraph(&format!(
-                "{} holes have no date, because their projects have no git history; see `fillrate \
-                 mine --help`, --since",
+                "{} holes have no date: their projects have no git history, or their lines are not \
+                 committed yet; see `fillrate mine --help`, --since",
                 self.undated
             )));
         }

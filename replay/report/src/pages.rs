@@ -173,8 +173,9 @@ struct ReportedRun {
     identity: Value,
     /// The places of its holes.
     own: Vec<usize>,
-    /// Holes whose file is another one in this run than in an earlier, by place.
-    other_files: HashMap<usize, Hole>,
+    /// Holes whose record is another one in this run than in an earlier, by place: of another
+    /// version of its file, or with other mutants or another date.
+    other_holes: HashMap<usize, Hole>,
     /// Figures of simulated developers, and the state of the run's table of it.
     developers: DeveloperFigures,
     typed: (i64, i64),
@@ -248,7 +249,7 @@ impl HtmlReport {
                 run,
                 identity,
                 own: Vec::new(),
-                other_files: HashMap::new(),
+                other_holes: HashMap::new(),
                 audits: BTreeMap::new(),
                 scored: Vec::new(),
                 known: HashMap::new(),
@@ -303,8 +304,8 @@ impl HtmlReport {
                     let place = *self.places.entry(id).or_insert(next);
                     if place == next {
                         self.holes.push(hole);
-                    } else if self.holes[place].file_sha256 != hole.file_sha256 {
-                        reported.other_files.insert(place, hole);
+                    } else if self.holes[place] != hole {
+                        reported.other_holes.insert(place, hole);
                     }
                     reported.own.push(place);
                     changed = true;
@@ -329,16 +330,22 @@ impl HtmlReport {
             let path = path.to_owned();
             |source| HtmlReportError::File { path, source }
         };
-        // Only an earlier report may be overwritten, known by its summary.
+        // Only an earlier report may be overwritten, known by its summary, or an unfinished one.
         let occupied = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-        if occupied {
-            if !data.join("summary.js").is_file() {
-                return Err(HtmlReportError::Occupied(folder.to_owned()));
-            }
-            std::fs::remove_dir_all(&data).map_err(fault(&data))?;
+        let unfinished = data.join("unfinished");
+        if occupied && !data.join("summary.js").is_file() && !unfinished.is_file() {
+            return Err(HtmlReportError::Occupied(folder.to_owned()));
         }
+        // A report that is killed while it is written may be written again.
         std::fs::create_dir_all(&data).map_err(fault(&data))?;
-        // What tells a report comes last, or a half-written one would look whole.
+        std::fs::write(&unfinished, []).map_err(fault(&unfinished))?;
+        for entry in std::fs::read_dir(&data).map_err(fault(&data))? {
+            let path = entry.map_err(fault(&data))?.path();
+            if path != unfinished {
+                std::fs::remove_file(&path).map_err(fault(&path))?;
+            }
+        }
+        // What marks a report comes last, or a half-written one would look whole.
         for path in self.paths().iter().rev() {
             let Some(file) = self.file(path)? else {
                 continue;
@@ -346,7 +353,7 @@ impl HtmlReport {
             let path = folder.join(path);
             std::fs::write(&path, file.contents.as_bytes()).map_err(fault(&path))?;
         }
-        Ok(())
+        std::fs::remove_file(&unfinished).map_err(fault(&unfinished))
     }
 
     /// The paths of all files, with `/`.
@@ -560,7 +567,7 @@ impl ReportedRun {
             let Some(at) = places.get(&attempt.hole).copied() else {
                 continue;
             };
-            let hole = self.other_files.get(&at).unwrap_or(&holes[at]);
+            let hole = self.hole(at, holes);
             let contents = match file {
                 Some((sha256, contents)) if sha256 == hole.file_sha256 => contents,
                 _ => self.run.source(hole)?,
@@ -589,6 +596,11 @@ impl ReportedRun {
             changed = true;
         }
         Ok(changed)
+    }
+
+    /// Returns a hole, given by its place, as it is in this run.
+    fn hole<'a>(&'a self, place: usize, holes: &'a [Hole]) -> &'a Hole {
+        self.other_holes.get(&place).unwrap_or(&holes[place])
     }
 
     /// First answers: those that all figures but those by round are of.

@@ -12,7 +12,7 @@ use fillrate_report::{NamedRun, compare_in_markdown};
 use fillrate_study::telemetry::gate_observations;
 
 use super::fit::read_completions;
-use super::runs::{check_unique, open_runs, run_name};
+use super::runs::{check_unique, open_runs, run_names};
 use super::{CliError, Success, day};
 
 /// Write a report on runs as pages that a browser opens from the disk.
@@ -91,11 +91,7 @@ fn fitted_gate(telemetry: &[PathBuf]) -> Result<GateFit, CliError> {
 /// Prints one run against another in Markdown.
 fn compare(old: &Path, new: &Path) -> Result<Success, CliError> {
     check_unique(&[old, new])?;
-    let mut names = [run_name(old), run_name(new)];
-    // Runs in different folders may have the same name; their paths tell them apart.
-    if names[0] == names[1] {
-        names = [old, new].map(|folder| folder.display().to_string());
-    }
+    let names = run_names(&[old, new]);
     let opened = [Run::open(old)?, Run::open(new)?];
     let [first, second] = [0, 1].map(|index| NamedRun {
         name: &names[index],

@@ -1,6 +1,7 @@
 //! Runs as they are named on the command line: a folder that is a run, or one that holds the runs
 //! of several contexts.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fillrate_engine::store::{FILE_NAME, Run};
@@ -66,8 +67,19 @@ pub(super) fn inner_runs(folder: &Path) -> Vec<PathBuf> {
     runs
 }
 
-/// Name of a run in a table: its folder's name.
-pub(super) fn run_name(folder: &Path) -> String {
-    let name = folder.file_name().unwrap_or(folder.as_os_str());
-    name.to_string_lossy().into_owned()
+/// Returns names of runs in a table: those of their folders, or their paths if two are alike.
+pub(super) fn run_names<P: AsRef<Path>>(folders: &[P]) -> Vec<String> {
+    let folders = || folders.iter().map(AsRef::as_ref);
+    let names: Vec<String> = folders()
+        .map(|folder: &Path| {
+            let name = folder.file_name().unwrap_or(folder.as_os_str());
+            name.to_string_lossy().into_owned()
+        })
+        .collect();
+    match names.iter().collect::<BTreeSet<_>>().len() == names.len() {
+        true => names,
+        false => folders()
+            .map(|folder| folder.display().to_string())
+            .collect(),
+    }
 }

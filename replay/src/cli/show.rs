@@ -12,7 +12,7 @@ use fillrate_server::completion::Trace;
 use fillrate_verdict::Proof;
 use fillrate_verdict::feedback::without_control_characters;
 
-use super::runs::{check_unique, inner_runs, run_name};
+use super::runs::{check_unique, inner_runs, run_names};
 use super::{CliError, Success, color, day, one_of};
 
 /// Show a run's figures, or one hole of it with all that was seen.
@@ -23,10 +23,10 @@ pub(super) struct ShowArguments {
     /// A hole's id, or the beginning or end of one that names no other
     hole: Option<String>,
     /// List the holes with their outcomes above the figures
-    #[arg(long, conflicts_with_all = ["hole", "compare_with"])]
+    #[arg(long, conflicts_with_all = ["hole", "compare_with", "since", "json"])]
     holes: bool,
     /// Another run on the same holes, with another model, context or set of tests: a table of
-    /// paired differences, and the holes that only one of them solves
+    /// paired differences, and the holes that one of them solves more often
     #[arg(long, value_name = "RUN", conflicts_with = "hole")]
     compare_with: Vec<PathBuf>,
     /// Count a pass only with this proof or a stronger one: `altered`, `partial`, `opposite` or
@@ -139,7 +139,7 @@ fn show_contexts(
         )));
     }
     let opened = open_runs(folders, arguments)?;
-    let names: Vec<String> = folders.iter().map(|folder| run_name(folder)).collect();
+    let names = run_names(folders);
     let named = names.iter().zip(&opened);
     let named = named.map(|(name, run)| NamedRun { name, run });
     let comparison = Comparison::load(&named.collect::<Vec<_>>())?;
@@ -165,7 +165,7 @@ fn show_comparison(
     check_unique(&named)?;
     let mut opened = vec![first];
     opened.extend(open_runs(&arguments.compare_with, arguments)?);
-    let names: Vec<String> = named.iter().map(|folder| run_name(folder)).collect();
+    let names = run_names(&named);
     let runs = names.iter().zip(&opened);
     let runs: Vec<NamedRun<'_>> = runs.map(|(name, run)| NamedRun { name, run }).collect();
     let comparison = Comparison::load(&runs)?;
@@ -184,10 +184,10 @@ fn show_comparison(
             continue;
         };
         for hole in &flips.only_this {
-            outln!("only {}: {hole}", compared.context);
+            outln!("passes more often in {}: {hole}", compared.context);
         }
         for hole in &flips.only_first {
-            outln!("only {first_name}: {hole}");
+            outln!("passes more often in {first_name}: {hole}");
         }
     }
     Ok(Success::Whole)
@@ -382,6 +382,14 @@ fn the_one<'a>(
 
 /// The holes of a tasks file, or one of them with the faults that its tests did not notice.
 fn show_tasks(arguments: &ShowArguments) -> Result<Success, CliError> {
+    if arguments.proof.is_some() || arguments.since.is_some() || !arguments.compare_with.is_empty()
+    {
+        return Err(CliError::Refused(format!(
+            "{} is a file of holes, and --proof, --since and --compare-with are for runs; leave \
+             them out",
+            arguments.run.display()
+        )));
+    }
     let holes = fillrate_language::task::read(&arguments.run)?;
     let Some(wanted) = &arguments.hole else {
         if arguments.json {

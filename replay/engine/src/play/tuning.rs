@@ -271,7 +271,7 @@ impl TuningExport<'_> {
 struct EvaluationSet {
     references: NearDuplicates,
     /// Those that are long enough to be looked for anywhere, their words and signs apart.
-    telling: Vec<String>,
+    long_references: Vec<String>,
     /// All of them, by project and path.
     places: HashMap<(String, String), Vec<String>>,
     short: usize,
@@ -281,7 +281,7 @@ impl EvaluationSet {
     fn read(paths: &[PathBuf], similarity: f64) -> Result<Self, PlayError> {
         let mut set = Self {
             references: NearDuplicates::new(similarity),
-            telling: Vec::new(),
+            long_references: Vec::new(),
             places: HashMap::new(),
             short: 0,
         };
@@ -293,7 +293,7 @@ impl EvaluationSet {
                 if leakage_tokens(&hole.reference).len() < TELLING_TOKENS {
                     set.short += 1;
                 } else {
-                    set.telling.push(spaced(&hole.reference));
+                    set.long_references.push(spaced(&hole.reference));
                 }
                 place.push(hole.reference);
             }
@@ -310,7 +310,10 @@ impl EvaluationSet {
         of_file
             .into_iter()
             .any(|reference| function.contains(reference.trim()))
-            || self.telling.iter().any(|one| words.contains(one.as_str()))
+            || self
+                .long_references
+                .iter()
+                .any(|one| words.contains(one.as_str()))
             || self.references.resembles_any(function)
             || self.references.resembles_any(body)
     }

@@ -210,7 +210,10 @@ impl<'a> EvaluationRecord<'a> {
                 arguments[name] = model[name].clone();
             }
         }
-        let mut details = json!({"left_out": self.figures.left_out.to_string()});
+        // Those that `each_row` has no row for.
+        let is_left_out = |one: &&ScoredAttempt| !one.attempt.verdict.outcome.is_evidence();
+        let left_out = self.scored.iter().filter(is_left_out).count();
+        let mut details = json!({"left_out": left_out.to_string()});
         let of_sampling = ["family", "infill", "seed"].into_iter();
         for name in of_sampling.filter(|_| is_sampled).chain(["protocol"]) {
             match &model[name] {

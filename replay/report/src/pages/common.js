@@ -129,7 +129,7 @@ const fillrate = (() => {
     return `hole.html#hole=${encodeURIComponent(id)}&run=${run}&sample=${sample}&round=${round}`;
   }
 
-  /** A hole's id without what only tells it from others at the same place. @param {string} id */
+  /** A hole's id without what only distinguishes it from others at the same place. @param {string} id */
   function shortName(id) {
     return id.replace(/:[a-z]+:[0-9a-f]{8}$/, '');
   }
@@ -139,7 +139,7 @@ const fillrate = (() => {
     return `files.html#file=${encodeURIComponent(name)}`;
   }
 
-  /** A name that loses its middle where there is no room: its end, such as a line, tells most. @param {string} name */
+  /** A name that loses its middle where there is no room: its end, such as a line, says most. @param {string} name */
   function middle(name) {
     const end = name.slice(Math.max(name.lastIndexOf('/') + 1, name.length - 32));
     const start = el('span', { class: 'start' }, name.slice(0, name.length - end.length));
@@ -266,7 +266,7 @@ const fillrate = (() => {
   }
 
   /** @param {{done: number, of: number|null, finished: boolean}} progress */
-  function tell(progress) {
+  function report(progress) {
     const place = document.getElementById('progress');
     if (!place) {
       return;
@@ -292,7 +292,7 @@ const fillrate = (() => {
       try {
         const summary = await load('summary');
         live = summary.live;
-        tell(summary.progress);
+        report(summary.progress);
         await draw(summary);
         document.getElementById('waiting')?.remove();
       } catch (error) {
@@ -305,7 +305,7 @@ const fillrate = (() => {
       try {
         const answer = await fetch('progress.json', { cache: 'no-store' });
         const progress = await answer.json();
-        tell(progress);
+        report(progress);
         const shown = data.get('summary')?.progress.revision ?? 0;
         if (progress.revision !== shown) {
           revision = progress.revision;

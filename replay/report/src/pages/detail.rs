@@ -60,6 +60,8 @@ struct AttemptDetail {
     run: usize,
     #[serde(flatten)]
     attempt: Attempt,
+    /// Latency of the answer in milliseconds; `None` for completions that were recorded.
+    measured_ms: Option<f64>,
     accepted: Option<bool>,
     probability: Option<f64>,
     invocation: Option<f64>,
@@ -96,7 +98,7 @@ impl HtmlReport {
                 continue;
             };
             // A run of another version of the file scores its completions in that one.
-            let hole = reported.other_files.get(&place).unwrap_or(hole);
+            let hole = reported.hole(place, &self.holes);
             let contents = reported.run.source(hole)?;
             for at in of_hole {
                 let key = &reported.scored[*at].attempt.key;
@@ -183,6 +185,7 @@ fn attempt_detail(
     AttemptDetail {
         run,
         attempt,
+        measured_ms: scored.latency_ms,
         accepted: scored.accepted,
         probability: scored.probability,
         invocation: scored.invocation.repository,

@@ -78,7 +78,7 @@
       ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([metricNamed(name)?.title ?? name, measured(name, value)])),
       [metricNamed('DIR/repository')?.title ?? 'DIR/repository', attempt.invocation === null ? null : measured('DIR/repository', attempt.invocation)],
       ["mean probability of a token", attempt.probability === null ? null : number(attempt.probability, 3)],
-      ['latency', attempt.answered ? ms(attempt.latency_ms) : attempt.offered.length > 0 ? null : 'no answer in time'],
+      ['latency', ms(attempt.measured_ms) ?? (attempt.answered || attempt.offered.length > 0 ? null : 'no answer in time')],
       ['of that: waiting, context, model, clean-up', trace && [trace.wait_ms, trace.context_ms, trace.model_ms, trace.cleanup_ms].map(ms).join(', ')],
       ['first text', trace && ms(trace.first_text_ms)],
       ['came from', trace && trace.source],

@@ -2,7 +2,7 @@
 (() => {
   const { el, count, figureCell, number } = fillrate;
 
-  /** By what rows are split beside the run. @type {Map<string, boolean>} */
+  /** By what rows are split in addition to the run. @type {Map<string, boolean>} */
   const split = new Map([['language', false], ['kind', false], ['project', false]]);
   /** The column that rows are sorted by. @type {{key: string|null, descending: boolean}} */
   const sorting = { key: null, descending: true };
@@ -64,7 +64,7 @@
       const date = run.written_ms ? `${new Date(run.written_ms).toISOString().slice(0, 16).replace('T', ' ')} UTC` : '–';
       return fillrate.row(run.name, sources.length > 4 ? `${count(sources.length)} projects` : sources.join(', ') || '–', settings.filter(Boolean).join(', '), date, [...new Set(machine)].join('; ') || '–', run.time_spent ?? '–');
     });
-    return fillrate.table('What was run', ['run', 'projects and their sources', 'model and settings', 'last attempt', 'machine', 'time'], rows);
+    return fillrate.table('What was run', ['run', 'projects and their sources', 'model and settings', 'last change', 'machine', 'time'], rows);
   }
 
   /** An element of a drawing. @param {string} name @param {Record<string, any>} properties @param {...(string|Node)} children */

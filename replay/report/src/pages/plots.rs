@@ -490,7 +490,7 @@ impl HtmlReport {
             Plot {
                 name: "calibration",
                 title: "Calibration",
-                about: "Whether the model's own confidence tells what passes. Completions are put into tenths by the geometric mean of the probabilities that the model gave their tokens; a point is a tenth's mean and the share that passes, n counts completions. Only models that tell probabilities are here. Bars are 95 % intervals, clustered by file.".to_owned(),
+                about: "Whether the model's own confidence predicts what passes. Completions are put into tenths by the geometric mean of the probabilities that the model gave their tokens; a point is a tenth's mean and the share that passes, n counts completions. Only models that tell probabilities are here. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
                 columns: vec!["run", "probabilities", "mean probability", "passed"],

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use fillrate_engine::developer::gate::{FrontierPoint, GateFit};
 use fillrate_engine::store::{AuditRecord, Machine, ProjectState};
-use fillrate_language::task::HoleKind;
+use fillrate_language::task::{Hole, HoleKind};
 use fillrate_metrics::metric::{ACCEPTANCE_SHOWN, INVOCATION, KEYSTROKES_SAVED, PASS_AT_1};
 use fillrate_metrics::{CONFIDENCE, METRICS, Metric, NumberFormat, hole_metrics};
 use fillrate_verdict::{Outcome, Proof};
@@ -101,7 +101,7 @@ struct RunSummary<'a> {
     /// Identity of the run, without what could be a secret.
     identity: Value,
     machines: Vec<Machine>,
-    /// Time of the last attempt, in milliseconds since 1970-01-01 in UTC, if it is known.
+    /// Time of the last change to the run, in milliseconds since 1970-01-01 in UTC, if it is known.
     written_ms: Option<u64>,
     /// Time spent by its workers, in a line, if it is known.
     time_spent: Option<String>,
@@ -200,7 +200,7 @@ impl HtmlReport {
         let mut runs = Vec::new();
         let mut rows = Vec::new();
         for (number, reported) in self.reported_runs.iter().enumerate() {
-            runs.push(run(reported)?);
+            runs.push(run(reported, &self.holes)?);
             rows.extend(self.cells(number, reported)?);
         }
         let own = self.reported_runs.iter().map(|reported| {
@@ -254,10 +254,15 @@ impl HtmlReport {
         let Some(since) = &self.since else {
             return Vec::new();
         };
-        let changed = |id: &str| self.holes[self.places[id]].changed.as_deref();
         let runs = self.reported_runs.iter();
-        runs.map(|reported| AgeFigures::divide(&reported.first_attempts(), since, changed))
-            .collect()
+        runs.map(|reported| {
+            let changed = |id: &str| {
+                let hole = reported.hole(self.places[id], &self.holes);
+                hole.changed.as_deref()
+            };
+            AgeFigures::divide(&reported.first_attempts(), since, changed)
+        })
+        .collect()
     }
 
     /// A run's figures over all, by language, by kind, by both, by project, and by project and
@@ -378,8 +383,13 @@ impl HtmlReport {
     }
 }
 
-fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
+fn run<'a>(reported: &'a ReportedRun, holes: &[Hole]) -> Result<RunSummary<'a>, HtmlReportError> {
     let run = &reported.run;
+    let other_files = reported
+        .other_holes
+        .iter()
+        .filter(|(place, hole)| hole.file_sha256 != holes[**place].file_sha256)
+        .count();
     let first = reported.first_attempts();
     let mut funnel = Funnel {
         expected: reported.expected(),
@@ -412,7 +422,7 @@ fn run(reported: &ReportedRun) -> Result<RunSummary<'_>, HtmlReportError> {
         folder: run.folder().display().to_string(),
         finished: reported.is_finished(),
         holes: reported.own.len(),
-        other_files: reported.other_files.len(),
+        other_files,
         identity: without_secrets(&reported.identity),
         machines: run.machines()?,
         written_ms: written_ms(&run.folder().join("run.db")),
@@ -508,7 +518,7 @@ impl Note {
 #[cfg(test)]
 mod tests {
     use fillrate_engine::store::{Attempt, Run};
-    use fillrate_language::task::Hole;
+    use fillrate_language::task::Mutation;
     use fillrate_metrics::metric::{MEDIAN_LATENCY, ORACLE_ACCEPTANCE, WEIGHTED_PASS};
     use serde_json::json;
 
@@ -557,8 +567,41 @@ mod tests {
         assert_eq!(counts, [2, 2, 2, 2, 1], "{funnel}");
     }
 
+    // A hole may have mutants in one run's tasks, and none in an earlier run's.
     #[test]
-    fn metrics_stand_in_the_order_of_reading() {
+    fn each_run_has_the_figures_of_its_own_holes() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
+        let mutated = Hole {
+            mutation: Some(Mutation {
+                killed: 3,
+                survived: 1,
+                ..Mutation::default()
+            }),
+            ..hole.clone()
+        };
+        let runs = [("first", &hole), ("second", &mutated)].map(|(name, hole)| {
+            let run =
+                Run::open_or_begin(&folder.path().join(name), &json!({})).expect("it is empty");
+            run.add_holes([(hole, FILE)]).expect("there is room");
+            run.add_attempt(&attempt(hole, 0, &["total = a + 1"], Outcome::Passed))
+                .expect("there is room");
+            run
+        });
+        let report = HtmlReport::load(runs.into(), false).expect("the runs are readable");
+        let summary = json!(report.summary().expect("the runs are readable"));
+        let of_all = |run: usize| {
+            let rows = summary["rows"].as_array().expect("it has rows");
+            let row = rows
+                .iter()
+                .find(|row| row["run"] == run && row["project"] == "*");
+            row.expect("a row of all")["metrics"]["pass@1/mutation-weighted"].is_object()
+        };
+        assert_eq!([of_all(0), of_all(1)], [false, true], "{summary:#}");
+    }
+
+    #[test]
+    fn metrics_are_in_the_order_of_reading() {
         let mut names = vec![
             MEDIAN_LATENCY.name,
             "em/cceval",
