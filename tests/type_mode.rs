@@ -405,19 +405,21 @@ fn a_store_records_what_the_developer_saw_and_accepted() {
 #[test]
 fn meaningless_options_are_refused_in_one_sentence() {
     let dir = TestDir::new();
-    let told = |more: &[&str]| {
+    let refusal = |more: &[&str]| {
         let finished = dir.fillrate(&[&["replay", &kitchen()], more].concat());
         finished.exits_with(1).error_message().to_owned()
     };
-    let none = told(&["--policy", "greedy"]);
+    let none = refusal(&["--policy", "greedy"]);
     assert!(
         none.starts_with("`greedy` is no policy; the policies are `accept-all`"),
         "{none}"
     );
-    assert!(told(&["--policy", "line,line"]).contains("twice"));
-    assert!(told(&["--latency", "3"]).contains("--mode type"));
-    assert!(told(&["--mode", "type", "--pace", "real", "--latency", "3"]).contains("wall"));
-    let recorded = told(&["--mode", "type", "--model", "answers.jsonl"]);
+    assert!(refusal(&["--policy", "line,line"]).contains("twice"));
+    assert!(refusal(&["--latency", "3"]).contains("--mode type"));
+    assert!(refusal(&["--typist", "none.toml"]).contains("--mode type"));
+    assert!(refusal(&["--predictions", "none.jsonl"]).contains("--model predictions"));
+    assert!(refusal(&["--mode", "type", "--pace", "real", "--latency", "3"]).contains("wall"));
+    let recorded = refusal(&["--mode", "type", "--model", "answers.jsonl"]);
     assert!(recorded.contains("beginning alone"), "{recorded}");
-    assert!(told(&["--policy", "probabilistic=gone.toml"]).contains("gone.toml is no policy"));
+    assert!(refusal(&["--policy", "probabilistic=gone.toml"]).contains("gone.toml is no policy"));
 }

@@ -12,6 +12,7 @@ use fillrate_engine::store::{MergedParts, Run, StoreError, is_object_address};
 use fillrate_verdict::corpus::cache::Cache;
 
 use super::events::EventArguments;
+use super::replay::ReplayArguments;
 use super::{CliError, Command, CommandLine, Success};
 
 /// Replay in parts by a scheduler: Slurm, Kubernetes or HyperQueue.
@@ -133,10 +134,13 @@ pub(super) fn run(arguments: &FleetArguments) -> Result<Success, CliError> {
             let cache = Path::new(&arguments.mount).join("cache");
             let plan = arguments
                 .plan
-                .plan("fillrate".into(), Path::to_owned, cache)?;
-            for path in [&plan.corpus, &plan.tasks, &plan.out, &plan.run] {
+                .plan("fillrate".into(), None, Path::to_owned, cache)?;
+            let replay = replay_of(&plan)?;
+            let files = replay.iter().flat_map(|replay| replay.files());
+            let own = [&plan.corpus, &plan.tasks, &plan.out, &plan.run].map(PathBuf::as_path);
+            for path in own.into_iter().chain(files) {
                 // Parts may be in an object store as well.
-                if path == &plan.out && is_object_address(path) {
+                if path == plan.out && is_object_address(path) {
                     continue;
                 }
                 if !path.starts_with(&arguments.mount) {
@@ -169,12 +173,21 @@ impl PlanArguments {
         let program = std::env::current_exe().map_err(CliError::file("this program"))?;
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or(path.to_owned());
         let cache = Cache::from_environment()?.root().to_owned();
-        self.plan(program, absolute, cache)
+        let folder = std::env::current_dir().map_err(CliError::file("."))?;
+        let plan = self.plan(program, Some(folder), absolute, cache)?;
+        if let Some(replay) = replay_of(&plan)? {
+            for file in replay.files() {
+                file.metadata().map_err(CliError::file(file))?;
+            }
+            replay.developer_settings()?;
+        }
+        Ok(plan)
     }
 
     fn plan(
         &self,
         program: PathBuf,
+        start_folder: Option<PathBuf>,
         place: impl Fn(&Path) -> PathBuf,
         cache: PathBuf,
     ) -> Result<FleetPlan, CliError> {
@@ -184,6 +197,7 @@ impl PlanArguments {
             corpus: place(&self.corpus),
             tasks: place(&self.tasks),
             run: self.run.as_deref().map_or_else(|| out.join("run"), &place),
+            start_folder,
             out,
             cache,
             parts: self.parts,
@@ -199,19 +213,7 @@ impl PlanArguments {
 /// Refuses options that `replay` would refuse on every worker, and several models, contexts or
 /// views, whose runs can't be merged into one.
 fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
-    // On this machine, no scheduler says which part it is.
-    // The options are parsed as the workers will, so a mistake shows here and not in 200 jobs.
-    let mut words = plan.arguments("1/1");
-    words.insert(0, "fillrate".to_owned());
-    let parsed = CommandLine::try_parse_from(words).map_err(|error| {
-        let text = error.to_string();
-        let reason = text.lines().next().unwrap_or_default();
-        CliError::Refused(format!(
-            "replay refuses what is after `--`: {}",
-            reason.trim_start_matches("error: ")
-        ))
-    })?;
-    let Command::Replay(replay) = parsed.command else {
+    let Some(replay) = replay_of(plan)? else {
         return Ok(());
     };
     let several = [
@@ -225,6 +227,26 @@ fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
         ))),
         None => Ok(()),
     }
+}
+
+/// Returns the arguments of the replay that every worker starts.
+fn replay_of(plan: &FleetPlan) -> Result<Option<ReplayArguments>, CliError> {
+    // On this machine, no scheduler says which part it is.
+    // The options are parsed as the workers will, so a mistake shows here and not in 200 jobs.
+    let mut words = plan.arguments("1/1");
+    words.insert(0, "fillrate".to_owned());
+    let parsed = CommandLine::try_parse_from(words).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        CliError::Refused(format!(
+            "replay refuses what is after `--`: {}",
+            reason.trim_start_matches("error: ")
+        ))
+    })?;
+    Ok(match parsed.command {
+        Command::Replay(replay) => Some(replay),
+        _ => None,
+    })
 }
 
 fn run_slurm(arguments: &SlurmArguments) -> Result<Success, CliError> {

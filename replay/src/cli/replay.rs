@@ -2,13 +2,13 @@
 
 mod typing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::replay::{self, ReplayPlan, ReplayedRun};
-use fillrate_engine::store::{Partition, is_object_address};
+use fillrate_engine::store::{DeveloperSettings, Partition, is_object_address};
 use fillrate_mine::written::{CodeView, ViewExtent};
 use fillrate_report::table::TextWidth;
 use fillrate_report::{Comparison, NamedRun, RunReport};
@@ -163,21 +163,44 @@ pub(super) fn run(arguments: &ReplayArguments, width: TextWidth) -> Result<Succe
     })
 }
 
+impl ReplayArguments {
+    /// The simulated developers; `None` if none is requested.
+    ///
+    /// # Errors
+    /// As [`TypingArguments::developer_settings`], or a model has no completions for a developer
+    /// who types.
+    pub(super) fn developer_settings(&self) -> Result<Option<DeveloperSettings>, CliError> {
+        if self.typing.types() {
+            for model in &self.model {
+                typing::check_model(model)?;
+            }
+        }
+        self.typing.developer_settings()
+    }
+
+    /// The files that its options name, which every worker of a fleet reads.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let models = self.model.iter().map(Path::new);
+        let files = models.filter(|model| {
+            let ending = model.extension();
+            ending.is_some_and(|ending| ending == "toml" || ending == "jsonl")
+        });
+        files
+            .chain(self.predictions.as_deref())
+            .chain(self.typing.file())
+    }
+}
+
 fn replay(
     arguments: &ReplayArguments,
     listener: &dyn Listener,
     width: TextWidth,
 ) -> Result<Success, CliError> {
-    let developer = arguments.typing.developer_settings()?;
+    let developer = arguments.developer_settings()?;
     let models = match arguments.model.as_slice() {
         [] => vec![EMBEDDED.to_owned()],
         models => models.to_vec(),
     };
-    if arguments.typing.types() {
-        for model in &models {
-            typing::check_model(model)?;
-        }
-    }
     match &arguments.out {
         // A part begins by asking it what it has.
         Some(out) if is_object_address(out) && arguments.partition.is_some() => {}
@@ -284,7 +307,7 @@ fn compare_with_bounds(
         "{}",
         width.paragraph(
             "embedded: counts of the repository's own tokens, offline and free: a baseline, no \
-             language model. --context none: the same without other files. reference: what stood \
+             language model. --context none: the same without other files. reference: what was \
              in the holes, the most that is possible."
         )
     );

@@ -21,6 +21,9 @@ pub struct FleetPlan {
     pub corpus: PathBuf,
     /// The tasks file.
     pub tasks: PathBuf,
+    /// The folder in which parts run, which their options are relative to; `None` for that of the
+    /// image.
+    pub start_folder: Option<PathBuf>,
     /// The folder that all parts share.
     pub out: PathBuf,
     /// The folder of the merged run.
@@ -126,6 +129,7 @@ mod tests {
             program: "/opt/fillrate".into(),
             corpus: "/data/real.toml".into(),
             tasks: "/data/my tasks.jsonl".into(),
+            start_folder: Some("/home/me".into()),
             out: "/data/parts".into(),
             run: "/data/run".into(),
             cache: "/data/cache".into(),

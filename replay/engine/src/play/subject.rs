@@ -84,6 +84,14 @@ impl ModelUnderTest {
     /// A model does not exist, its settings are invalid, a model, a context or a view is named
     /// twice, or they can't be combined.
     pub(super) fn load_all(selection: &SubjectSelection<'_>) -> Result<Vec<Self>, PlayError> {
+        let judges_predictions = selection.models.iter().any(|name| name == "predictions");
+        if let (Some(file), false) = (selection.predictions, judges_predictions) {
+            return Err(PlayError::Refused(format!(
+                "--predictions names {}, which only `--model predictions` judges; add it, or leave \
+                 --predictions out",
+                file.display()
+            )));
+        }
         let mut subjects: Vec<Self> = Vec::new();
         for name in selection.models {
             let mut model = Self::load(name, selection)?;

@@ -74,6 +74,11 @@ impl TypingArguments {
         self.mode == ReplayMode::Type
     }
 
+    /// The file with the typing rhythm, if it names one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.typist.as_deref()
+    }
+
     /// The policies and the typist; `None` if neither typing nor a policy is requested.
     ///
     /// # Errors
@@ -96,6 +101,13 @@ impl TypingArguments {
         }
         // Policies without typing are compared with the completions afterwards.
         if !self.types() && self.policy.is_empty() {
+            if self.typist.is_some() || self.typing_seed != 0 || self.pace != Pace::default() {
+                return refused(
+                    "--typist, --typing-seed and --pace are of a developer who types; add --mode \
+                     type or --policy"
+                        .to_owned(),
+                );
+            }
             return Ok(None);
         }
         let mut policies: Vec<Policy> = Vec::new();

@@ -33,6 +33,7 @@ fn plan_file(plan: &FleetPlan) -> String {
         "parts": plan.parts,
         "processors": plan.processors,
         "minutes": plan.minutes,
+        "folder": plan.start_folder,
         "out": plan.out,
         "run": plan.run,
         "variables": {"FILLRATE_CACHE": plan.cache},
@@ -53,6 +54,7 @@ mod tests {
         let file: serde_json::Value = serde_json::from_str(&plan_file(&plan())).unwrap();
         assert_eq!(file["parts"], 200);
         assert_eq!(file["processors"], 4);
+        assert_eq!(file["folder"], "/home/me");
         assert_eq!(file["minutes"], 90);
         assert_eq!(file["variables"]["FILLRATE_CACHE"], "/data/cache");
         let words = |name: &str| -> Vec<String> {

@@ -160,7 +160,7 @@ class Scheduler:
             task = job.program(
                 limit + command,
                 name=name,
-                cwd=FOLDER,
+                cwd=self.plan["folder"],
                 stdout=log(output, "out"),
                 stderr=log(output, "err"),
                 resources=ResourceRequest(cpus=self.plan["processors"]),

@@ -1,6 +1,6 @@
 //! Slurm: an array of the parts, and a job that merges them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -98,11 +98,18 @@ fn output(plan: &FleetPlan, name: &str) -> String {
     format!("#SBATCH --output=\"{folder}/{name}.log\"\n#SBATCH --open-mode=append\n")
 }
 
+/// Sets what the commands depend on: the folder that options are relative to, and variables.
 fn variables(plan: &FleetPlan) -> String {
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    let start = plan.start_folder.as_deref();
     format!(
-        "export {PARTITIONS_VARIABLE}={}\nexport FILLRATE_CACHE={}\n",
+        "{}export {PARTITIONS_VARIABLE}={}\nexport FILLRATE_CACHE={}\n",
+        start.map_or(String::new(), |folder| format!(
+            "cd {} || exit\n",
+            word(folder)
+        )),
         plan.parts,
-        shell_word(&plan.cache.display().to_string())
+        word(&plan.cache)
     )
 }
 
@@ -224,6 +231,7 @@ mod tests {
             "#SBATCH --mem=8G",
             "#SBATCH --time=90",
             "#SBATCH --output=\"/data/parts/slurm/part-%a.log\"",
+            "cd /home/me || exit",
             "export FILLRATE_PARTITIONS=200",
             "export FILLRATE_CACHE=/data/cache",
         ] {
