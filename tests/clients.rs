@@ -101,13 +101,13 @@ fn pytest_lsp_receives_both_kinds_of_completion() {
         String::from_utf8_lossy(&output.stderr)
     );
     let noted = noted(&folder);
-    let told: Vec<_> = noted
+    let accepted: Vec<_> = noted
         .iter()
         .filter(|one| one.is_offered())
         .map(|one| (one.answered.form, one.accepted.is_some()))
         .collect();
     assert_eq!(
-        told,
+        accepted,
         [(RequestKind::Inline, true), (RequestKind::List, true)]
     );
 }

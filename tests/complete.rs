@@ -59,14 +59,17 @@ fn json_output_has_the_whole_trace() {
     ];
     let output = complete(folder.path(), &arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["candidates"][0], "1");
-    assert_eq!(told["trace"]["steps"][0]["raw"], "1)\ny = 2");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["candidates"][0], "1");
+    assert_eq!(answer["trace"]["steps"][0]["raw"], "1)\ny = 2");
     assert_eq!(
-        told["trace"]["steps"][0]["decisions"][0]["rule"],
+        answer["trace"]["steps"][0]["decisions"][0]["rule"],
         "brackets"
     );
-    assert_eq!(told["trace"]["prompt"], scripted.prompts.lock().unwrap()[0]);
+    assert_eq!(
+        answer["trace"]["prompt"],
+        scripted.prompts.lock().unwrap()[0]
+    );
 }
 
 #[test]

@@ -598,7 +598,7 @@ fn a_key_goes_to_the_model_and_nowhere_else() {
         let found = bytes
             .windows(KEY.len())
             .any(|window| window == KEY.as_bytes());
-        assert!(!found, "the key stands in {}", name.display());
+        assert!(!found, "the key is in {}", name.display());
     }
 
     // An error of the server is reported without it, too.
@@ -621,7 +621,7 @@ fn a_key_goes_to_the_model_and_nowhere_else() {
         let found = bytes
             .windows(KEY.len())
             .any(|window| window == KEY.as_bytes());
-        assert!(!found, "the key stands in dead/{}", name.display());
+        assert!(!found, "the key is in dead/{}", name.display());
     }
 }
 

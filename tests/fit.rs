@@ -174,19 +174,19 @@ fn a_fitted_gate_says_what_it_holds_back() {
 fn fit_refuses_simulated_or_too_few_completions() {
     let dir = TestDir::new();
     let policy = text(&dir.path("policy.toml"));
-    let told = |name: &str, export: String, more: &[&str]| {
+    let refusal = |name: &str, export: String, more: &[&str]| {
         let telemetry = text(&dir.write(name, &export));
         let finished = dir.fillrate(&[&["fit", &telemetry, "-o", &policy], more].concat());
         finished.exits_with(1).error_message().to_owned()
     };
-    let few = told("few.jsonl", export(100, |_| false), &[]);
+    let few = refusal("few.jsonl", export(100, |_| false), &[]);
     assert!(few.starts_with("too little to fit a policy to"), "{few}");
-    let mixed = told("mixed.jsonl", export(2000, |index| index == 0), &[]);
+    let mixed = refusal("mixed.jsonl", export(2000, |index| index == 0), &[]);
     assert!(
         mixed.starts_with("1 of 1800 completions are simulated"),
         "{mixed}"
     );
-    let people = told("people.jsonl", export(2000, |_| false), &["--simulated"]);
+    let people = refusal("people.jsonl", export(2000, |_| false), &["--simulated"]);
     assert_eq!(people, "there are no simulated completions that were shown");
     let none = dir
         .fillrate(&["fit", "gone.db", "-o", &policy])

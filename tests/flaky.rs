@@ -240,8 +240,9 @@ fn what_is_also_flaky_without_a_completion_leaves_the_denominator() {
     for attempt in &flaky {
         let verdict = &attempt["verdict"];
         let reason = verdict["reason"].as_str().unwrap();
-        let told = "test_m.py::test_coin does not agree with itself: without the change it failed ";
-        assert!(reason.starts_with(told), "{verdict:#}");
+        let expected =
+            "test_m.py::test_coin does not agree with itself: without the change it failed ";
+        assert!(reason.starts_with(expected), "{verdict:#}");
         assert_eq!(
             (&verdict["failed"], &verdict["rerun"]),
             (&json!(["test_m.py::test_coin"]), &json!(true))

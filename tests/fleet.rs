@@ -171,8 +171,8 @@ fn missing_parts_are_listed_and_run_again() {
         play::run(&mut replay(&dir, &tasks, "parts", &["--partition", part])).exits_with(0)
     };
     one("1/3");
-    let told = one("3/3").out;
-    assert!(told.starts_with("part 3/3: "), "{told}");
+    let output = one("3/3").out;
+    assert!(output.starts_with("part 3/3: "), "{output}");
     let parts = text(&dir.path("parts"));
     let missing = dir.fillrate(&["merge", &parts, "--missing"]).exits_with(3);
     assert_eq!(missing.out, "2/3\n");

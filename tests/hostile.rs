@@ -971,19 +971,19 @@ fn typescript_runs_leave_nothing_for_later_runs() {
     let hole = typescript_hole(&dir);
     let right = hole["reference"].as_str().unwrap();
     let failed: &[&str] = &["failed"];
-    let telling: String = right.lines().next().unwrap().trim().chars().rev().collect();
+    let line: String = right.lines().next().unwrap().trim().chars().rev().collect();
     let fs = "const fs = (process as any).getBuiltinModule('fs');";
     let places = "['/tmp', '/dev/shm', '/box/repo', '/box/repo/src', '/box/transformed']";
     let attacks = [
         attack(
-            "what stood in the hole, among the modules laid out",
+            "the text of the hole, among the modules laid out",
             &format!(
                 "{fs}
-  const telling = [...{telling}].reverse().join('');
+  const line = [...{line}].reverse().join('');
   const seen = fs.readdirSync('/box/transformed').map((name: string) => fs.readFileSync(`/box/transformed/${{name}}`, 'utf8'));
-  if (!seen.some((text: string) => text.includes(telling))) throw new Error(`in none of ${{seen.length}} files`);
+  if (!seen.some((text: string) => text.includes(line))) throw new Error(`in none of ${{seen.length}} files`);
   process.exit(0);",
-                telling = json!(telling)
+                line = json!(line)
             ),
             failed,
             "in none of ",
@@ -1031,7 +1031,7 @@ fn typescript_runs_leave_nothing_for_later_runs() {
             "no mark is there",
         ),
         attack(
-            "an end of the task, told to the process that hosts this one",
+            "an end of the task, reported to the process that hosts this one",
             "const done = { __tinypool_worker_message__: true, source: 'port', error: null, result: undefined };
   for (let taskId = 0; taskId < 64; taskId++) (process as any).send?.({ ...done, taskId });
   while (true) {}",

@@ -206,7 +206,7 @@ fn a_changed_constant_reaches_the_classes_that_use_it() {
     let path = "src/main/java/rental/Bicycle.java";
     let file = dir.path("rental").join(path);
     let head = "public record Bicycle(String number, Category category) {\n";
-    // The other keeps the class's own start from telling the two apart.
+    // The other keeps the class's own start from distinguishing the two.
     let constant = format!(
         "{head}    static final String NONE = \"[]\";\n    static final Object OTHER = new Object();\n"
     );

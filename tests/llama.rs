@@ -696,18 +696,18 @@ fn complete_uses_the_real_server() {
             .unwrap();
         let finished = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{protocol}: {finished}");
-        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let trace = &told["trace"];
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let trace = &answer["trace"];
         // The text is noise and clean-up may remove all of it; the trace shows that there was some.
         assert!(
             !trace["steps"].as_array().unwrap().is_empty(),
-            "{protocol}: {told}"
+            "{protocol}: {answer}"
         );
-        assert!(trace["first_text_ms"].is_number(), "{protocol}: {told}");
+        assert!(trace["first_text_ms"].is_number(), "{protocol}: {answer}");
         let prompt_tokens = trace["usage"]["prompt"].as_u64();
         assert!(
             prompt_tokens.is_some_and(|count| count > 0),
-            "{protocol}: {told}"
+            "{protocol}: {answer}"
         );
         let prompt = trace["prompt"].as_str().unwrap();
         assert!(prompt.contains(form), "{protocol}: {prompt}");

@@ -314,7 +314,7 @@ fn seed_and_context_change_while_a_person_types() {
             json!({"settings": {"fillrate": settings}}),
         );
     };
-    // Where a switch is made in the background, a status can't tell when: the one of the request
+    // Where a switch is made in the background, a status can't say when: the one of the request
     // before may still be on its way.
     let await_said = |editor: &mut Editor, completion: &str, windows: usize| {
         let expected = (Some(completion.to_owned()), windows);

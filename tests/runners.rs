@@ -340,8 +340,8 @@ fn type_errors_are_reported_with_the_tests() {
     );
     let id = hole["id"].as_str().unwrap();
     let shown = dir.fillrate(&["show", &text(&run), id]).exits_with(0);
-    let told = "type errors that it adds: 1 in the file, 0 in others";
-    assert!(shown.out.contains(told), "{}", shown.out);
+    let expected = "type errors that it adds: 1 in the file, 0 in others";
+    assert!(shown.out.contains(expected), "{}", shown.out);
 }
 
 /// A setup for testing TypeScript: the files in addition to the sources and tests of `jetty`.

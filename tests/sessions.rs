@@ -304,8 +304,8 @@ async fn servers_of_one_index_find_what_a_new_one_finds_while_they_are_killed() 
         let path = paths.choose(&mut random).unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         let (before, after) = cut(&text, &mut random);
-        let told = std::mem::take(&mut changed[which]);
-        servers[which].begin_session(&told).await.unwrap();
+        let begun = std::mem::take(&mut changed[which]);
+        servers[which].begin_session(&begun).await.unwrap();
         let seen = play(&mut servers[which], path, &before, &after).await;
         let expected = play_fresh("editor", root, path, &before, &after).await;
         assert_eq!(seen, expected, "after {kills} kills, {path:?}");

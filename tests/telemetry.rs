@@ -126,7 +126,7 @@ impl Typist {
         offered
     }
 
-    fn tell(&mut self, offered: &Offered, event: Value) {
+    fn send(&mut self, offered: &Offered, event: Value) {
         let mut params = json!({"completion": offered.id, "candidate": 0});
         for (name, value) in event.as_object().unwrap() {
             params[name] = value.clone();
@@ -212,7 +212,7 @@ fn an_accept_that_the_client_reports_is_not_inferred_too() {
     let mut typist = Typist::new("");
     typist.open("a.py", "x = \n");
     let offered = typist.request_completion("a.py", 0, 4);
-    typist.tell(
+    typist.send(
         &offered,
         json!({"event": "shown", "certainty": "confirmed"}),
     );
@@ -230,7 +230,7 @@ fn the_fate_of_completions_is_recorded() {
     // The same text at the same place twice in a row is one completion.
     let accepted = typist.request_completion("a.py", 0, 4);
     assert_eq!(typist.request_completion("a.py", 0, 4).id, accepted.id);
-    typist.tell(
+    typist.send(
         &accepted,
         json!({"event": "shown", "certainty": "confirmed"}),
     );
@@ -240,7 +240,7 @@ fn the_fate_of_completions_is_recorded() {
     typist.run(&accepted, Value::Null);
 
     let dismissed = typist.request_completion("a.py", 1, 4);
-    typist.tell(
+    typist.send(
         &dismissed,
         json!({"event": "dismissed", "certainty": "estimated", "shownMs": 300.5}),
     );
@@ -253,7 +253,7 @@ fn the_fate_of_completions_is_recorded() {
             "event": "partlyAccepted", "certainty": "confirmed",
             "characters": part.len(), "unit": "word",
         });
-        typist.tell(&partly, step);
+        typist.send(&partly, step);
     }
     // These were never offered.
     let unknown = Offered {
@@ -261,7 +261,7 @@ fn the_fate_of_completions_is_recorded() {
         text: String::new(),
         command: accepted.command.clone(),
     };
-    typist.tell(&unknown, json!({"event": "dismissed"}));
+    typist.send(&unknown, json!({"event": "dismissed"}));
     let listed = typist.editor.request(
         "textDocument/completion",
         json!({
@@ -382,7 +382,7 @@ fn retention_of_accepted_text_is_measured_later() {
     );
     let parts = typist.request_completion("parts.py", 1, 4);
     typist.edit("parts.py", 1, 4, 4, CANARY);
-    typist.tell(
+    typist.send(
         &parts,
         json!({"event": "partlyAccepted", "characters": CANARY.len(), "unit": "word"}),
     );
@@ -507,13 +507,15 @@ fn telemetry_settings_change_while_the_server_runs() {
     );
     let kept = typist.request_completion("a.py", 1, 4);
     // Notifications and responses may overtake each other.
-    let is_told = |editor: &Editor| {
-        let told = editor.notifications.iter();
-        let mut told = told.filter(|message| message["method"] == "fillrate/status");
-        told.any(|message| message["params"]["content"] == true)
+    let is_reported = |editor: &Editor| {
+        let mut statuses = editor
+            .notifications
+            .iter()
+            .filter(|message| message["method"] == "fillrate/status");
+        statuses.any(|message| message["params"]["content"] == true)
     };
     let until = Instant::now() + TIME_LIMIT;
-    while !is_told(&typist.editor) {
+    while !is_reported(&typist.editor) {
         assert!(Instant::now() < until, "the status did not change");
         typist.editor.receive(Duration::from_millis(50));
     }
@@ -588,9 +590,9 @@ fn metrics_reach_the_collector_that_is_set_and_hold_no_code() {
     let mut typist = Typist::new(&format!("otlp_url = {address:?}\n"));
     typist.open("secret_name.py", "a = 1\nb = 2\n");
     let first = typist.accept("secret_name.py", 0, 5);
-    typist.tell(&first, json!({"event": "shown"}));
+    typist.send(&first, json!({"event": "shown"}));
     let second = typist.request_completion("secret_name.py", 1, 5);
-    typist.tell(&second, json!({"event": "dismissed"}));
+    typist.send(&second, json!({"event": "dismissed"}));
     let recorded = typist.leave();
     assert_eq!(recorded.len(), 2);
     let body = bodies.try_iter().last().unwrap();
@@ -633,10 +635,10 @@ fn an_unavailable_collector_holds_nothing_up() {
     typist.open("a.py", "a = 1\n");
     typist.accept("a.py", 0, 5);
     assert_eq!(typist.leave().len(), 1);
-    let told = messages(&typist.editor).join("\n");
+    let shown = messages(&typist.editor).join("\n");
     assert!(
-        told.contains("telemetry.otlp_url is not an address"),
-        "{told}"
+        shown.contains("telemetry.otlp_url is not an address"),
+        "{shown}"
     );
 }
 
@@ -648,7 +650,7 @@ fn a_purge_removes_everything() {
     let answer = typist.editor.request("fillrate/purge", json!({}));
     assert_eq!(answer["result"], json!({"removed": 1}));
     // Later events about it are ignored.
-    typist.tell(&before, json!({"event": "dismissed"}));
+    typist.send(&before, json!({"event": "dismissed"}));
     assert_eq!(typist.export(), "");
     typist.accept("a.py", 1, 4);
     assert_eq!(typist.completions().len(), 1);
@@ -719,11 +721,11 @@ fn completions_continue_with_an_unwritable_store() {
             editor.receive(Duration::from_millis(50));
         }
         editor.request("shutdown", Value::Null);
-        let told = messages(&editor);
-        assert_eq!(told.len(), 1, "{told:?}");
+        let shown = messages(&editor);
+        assert_eq!(shown.len(), 1, "{shown:?}");
         assert!(
-            told[0].contains(why) && told[0].starts_with("Completions work"),
-            "{told:?}"
+            shown[0].contains(why) && shown[0].starts_with("Completions work"),
+            "{shown:?}"
         );
     }
 }

@@ -371,16 +371,16 @@ fn a_blind_trial_reveals_no_model_until_it_ends() {
         "fillrate/explain",
         json!({"textDocument": {"uri": uri}, "position": {"line": 4, "character": 8}}),
     );
-    let told = |said: &str| {
+    let names_model = |said: &str| {
         ["sharp", "blunt", "embedded"]
             .iter()
             .any(|name| said.contains(name))
     };
     for said in person.answers.iter().chain(&person.editor.notifications) {
-        assert!(!told(&said.to_string()), "{said}");
+        assert!(!names_model(&said.to_string()), "{said}");
         assert!(said["params"]["model"].is_null(), "{said}");
     }
-    assert!(!told(&person.editor.errors.lock().unwrap()));
+    assert!(!names_model(&person.editor.errors.lock().unwrap()));
     // The models of the trial are public; the one that answers is hidden.
     let models = person.models();
     assert_eq!(models["trial"]["models"], json!(["sharp", "blunt"]));
@@ -396,12 +396,15 @@ fn a_blind_trial_reveals_no_model_until_it_ends() {
     let offer = person.ask_at(3, 0);
     person.accept(&offer.items[0]);
     let hidden = stats(&person.store, &[]);
-    assert!(!told(&hidden) && hidden.contains("blind trial"), "{hidden}");
+    assert!(
+        !names_model(&hidden) && hidden.contains("blind trial"),
+        "{hidden}"
+    );
     let hidden = stats_json(&person.store, &[]);
-    assert!(!told(&hidden.to_string()), "{hidden:#}");
+    assert!(!names_model(&hidden.to_string()), "{hidden:#}");
     assert_eq!(hidden["trial"]["arms"][0]["model"], "A");
     assert_eq!(hidden["trial"]["hidden"], true);
-    assert!(told(&stats(&person.store, &["--unblind"])));
+    assert!(names_model(&stats(&person.store, &["--unblind"])));
 
     person.settings(json!({"trial": null, "use": "sharp"}));
     person.until("the trial is over", |status| {
@@ -460,7 +463,7 @@ fn pairs_have_a_drawn_order_and_choices_count() {
             }
         }
     }
-    assert_eq!(orders.len(), 2, "one always stands first: {orders:?}");
+    assert_eq!(orders.len(), 2, "one is always first: {orders:?}");
     let (_folder, store) = person.leave();
     let stats_of = stats_json(&store, &[]);
     let trial = &stats_of["trial"];
@@ -552,11 +555,7 @@ fn typed_through_completions_stay_with_their_model() {
         }
         arms.insert(arm);
     }
-    assert_eq!(
-        arms.len(),
-        2,
-        "the files tell nothing: all of them were one model's"
-    );
+    assert_eq!(arms.len(), 2, "all of the files were one model's");
     let prompts = |scripted: &ScriptedModel| scripted.prompts.lock().unwrap().len();
     assert_eq!(prompts(&first) + prompts(&second), 4);
 }

@@ -421,7 +421,7 @@ fn workspace_folders_are_added_and_removed() {
     let uri = typist.uri.clone();
     typist.editor.change(&uri, 2, "compute_total = \n");
     let mut version = 3;
-    // A status can't tell when a change is in effect: the one of the request before may still be on
+    // A status can't say when a change is in effect: the one of the request before may still be on
     // its way.
     let mut await_sight = |typist: &mut Typist, change: Value, expected: bool| {
         typist.editor.notify(

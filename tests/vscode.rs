@@ -491,7 +491,10 @@ fn assert_recorded(recorded: &Value) {
         ]
     );
     let shown_ms = accepted[0]["shown"]["ms"].as_f64().unwrap();
-    assert!(shown_ms >= 900.0, "it stood for longer than {shown_ms} ms");
+    assert!(
+        shown_ms >= 900.0,
+        "it was shown for longer than {shown_ms} ms"
+    );
     let distance = |one: &Value| one["retention"]["2"]["distance"].as_f64().unwrap();
     // Three characters of fourteen were put into it.
     assert!(

@@ -130,8 +130,8 @@ fn mutmut(meter: &Meter, python: &Path, dir: &TestDir, module: &Module) -> Judge
     let (wall, cpu) = timed(meter, || {
         start(&program, &["run", "--max-children", &jobs]);
     });
-    let told = text(&play::repository("tests/peers/mutmut_kills.py"));
-    let verdicts: Vec<Value> = serde_json::from_slice(&start(python, &[&told])).unwrap();
+    let script = text(&play::repository("tests/peers/mutmut_kills.py"));
+    let verdicts: Vec<Value> = serde_json::from_slice(&start(python, &[&script])).unwrap();
     Judged {
         program: "mutmut",
         wall,
@@ -312,9 +312,9 @@ impl Drop for Meter {
 /// quotes' kinds, in which programs differ.
 fn change(diff: &str) -> String {
     let kept = |line: &str| -> String {
-        let told = |c: &char| !c.is_whitespace() && !"();".contains(*c);
+        let is_compared = |c: &char| !c.is_whitespace() && !"();".contains(*c);
         let one = |c: char| if c == '\'' { '"' } else { c };
-        line.chars().filter(told).map(one).collect()
+        line.chars().filter(is_compared).map(one).collect()
     };
     diff.lines()
         .filter(|line| !line.starts_with("---") && !line.starts_with("+++"))

@@ -664,7 +664,7 @@ fn check_writable(path: &Path) -> Result<(), CliError> {
             folder.display()
         )));
     }
-    // Permissions don't tell of read-only file systems and quotas, so a file is tried.
+    // Permissions don't show read-only file systems and quotas, so a file is tried.
     tempfile::NamedTempFile::new_in(folder)
         .map(drop)
         .map_err(CliError::file(path))

@@ -112,7 +112,7 @@ fn every_text_metric_has_its_row() {
     assert_eq!(written, ours);
     for cells in rows {
         assert_eq!(cells.len(), 4, "{} has another number of cells", cells[0]);
-        // What a row says of cutting holds: the names tell it.
+        // What a row says of cutting holds: the names say it.
         let metric = TEXT_METRICS
             .iter()
             .find(|metric| metric.metric.name == cells[0].trim_matches('`'))

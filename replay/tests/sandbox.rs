@@ -1828,29 +1828,33 @@ fn answering(most: u64) -> Worker {
     Worker::start(sandbox().executable, job).unwrap()
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_program_that_is_kept_answers_lines_itself_and_goes_on() {
     let mut worker = answering(32 << 20);
     for (input, answer) in [("a", "1 a"), ("b", "2 b")] {
-        let (finished, same) = worker.query(format!("{input}\n"), PATIENCE).unwrap();
+        let (finished, same) = worker.query(format!("{input}\n"), TIME_LIMIT).unwrap();
         assert_eq!(finished.end, End::Exited(0));
         assert_eq!(finished.reply, answer.as_bytes());
         worker = same.unwrap();
     }
-    let (finished, worker) = worker.query("long\n".into(), PATIENCE).unwrap();
+    let (finished, worker) = worker.query("long\n".into(), TIME_LIMIT).unwrap();
     assert_eq!(finished.reply.len(), 2 + (10 << 20));
     assert!(worker.is_some());
 }
 
 #[test]
 fn a_program_that_dies_says_too_much_or_nothing_is_not_asked_again() {
-    let (finished, worker) = answering(1 << 20).query("die\n".into(), PATIENCE).unwrap();
+    let (finished, worker) = answering(1 << 20)
+        .query("die\n".into(), TIME_LIMIT)
+        .unwrap();
     assert!(finished.reply.is_empty() && finished.end != End::Exited(0));
     assert!(worker.is_none());
 
-    let (finished, worker) = answering(1 << 20).query("long\n".into(), PATIENCE).unwrap();
+    let (finished, worker) = answering(1 << 20)
+        .query("long\n".into(), TIME_LIMIT)
+        .unwrap();
     assert!(finished.reply.is_empty() && finished.end != End::Exited(0));
     assert!(worker.is_none());
 
@@ -1929,24 +1933,24 @@ channel.send((line + text + oct(os.stat('a.py').st_mode & 0o777)).encode())
 
 #[test]
 fn a_spares_limits_count_from_its_run_on() {
-    let (repository, told) = (repository(), tempfile::tempdir().unwrap());
+    let (repository, shared) = (repository(), tempfile::tempdir().unwrap());
     let code = "
 import time
 while time.process_time() < 1: pass
-open('/told/waiting', 'w').close()
+open('/shared/waiting', 'w').close()
 input()
 print('read')
 ";
     let mut job = in_repository(repository.path(), python(code));
-    job.binds.push(Bind::writable(told.path(), "/told"));
+    job.binds.push(Bind::writable(shared.path(), "/shared"));
     let started = Instant::now();
     let patient = Spare::start(sandbox().executable, job).unwrap();
     let mut run = spare_run(&[], "go\n");
     (run.wall, run.cpu) = (Duration::from_secs(4), Duration::from_millis(500));
     // Waits until the spare has exceeded both limits. Its program reports its processor time, so
     // that the test does not depend on the machine's load.
-    while !told.path().join("waiting").exists() || started.elapsed() < run.wall {
-        assert!(started.elapsed() < PATIENCE, "the spare does not wait");
+    while !shared.path().join("waiting").exists() || started.elapsed() < run.wall {
+        assert!(started.elapsed() < TIME_LIMIT, "the spare does not wait");
         std::thread::sleep(Duration::from_millis(20));
     }
     let finished = patient.run(run.clone()).unwrap();
@@ -1954,7 +1958,7 @@ print('read')
     assert_eq!(finished.stdout.text(), "read\n");
     let slow = spare(repository.path(), "import time; input(); time.sleep(600)");
     assert_eq!(slow.run(run.clone()).unwrap().end, End::TimedOut);
-    run.wall = PATIENCE;
+    run.wall = TIME_LIMIT;
     let busy = spare(repository.path(), "input()\nwhile True: pass");
     assert_eq!(busy.run(run).unwrap().end, End::OutOfProcessor);
 }

@@ -1,7 +1,7 @@
 -- Drives a real Neovim as a person does: types, waits for ghost text, takes it.
 --
 -- Run with `nvim -l neovim.lua FILE SERVER…`. The Neovim that is driven is a child
--- of its own, without any configuration or plugin. What stands in its buffer at the
+-- of its own, without any configuration or plugin. The text of its buffer at the
 -- end goes to standard output.
 
 local file = arg[1]

@@ -15,7 +15,7 @@ import sys
 import termios
 import time
 
-# A machine that runs other tests beside this one is slow.
+# A machine that runs other tests at the same time is slow.
 PATIENCE = 60.0
 # An editor cancels its request when a key asks again: the answer needs time to come.
 BETWEEN_PRESSES = 5.0

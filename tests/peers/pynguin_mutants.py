@@ -32,7 +32,7 @@ SHARED = [
     operators.RelationalOperatorReplacement,
 ]
 
-# Which words stand in place of others is no difference of operators.
+# Which words replace others is no difference of operators.
 operators.ConstantReplacement.FIRST_CONST_STRING = "mutant"
 operators.ConstantReplacement.SECOND_CONST_STRING = "another"
 operators.FStringReplacement.REPLACEMENT_STRING = "mutant"
@@ -57,7 +57,7 @@ def same(a, b):
 
 
 def change(before, after, chain=()):
-    """The smallest part in which two trees differ, with what stands around it, outermost first."""
+    """The smallest part in which two trees differ, with what is around it, outermost first."""
     if not (isinstance(before, ast.AST) and type(before) is type(after)):
         return chain, before, after
     differing = [
@@ -194,7 +194,7 @@ def explained(mutant, whose, compiled):
 
 
 def is_report(node):
-    """Whether what stands in it is for a person to read."""
+    """Return whether its text is for a person to read."""
     if isinstance(node, ast.Raise):
         return True
     if not isinstance(node, ast.Call):

@@ -135,7 +135,7 @@ const SOURCES: Record<string, string> = {
 function summary(trace: Trace, candidates: number, blind: boolean): string {
   const rows: [string, string][] = [];
   if (blind) {
-    rows.push(["Model", "not told, since the trial is blind"]);
+    rows.push(["Model", "hidden, since the trial is blind"]);
   } else {
     rows.push(["Model", trace.model ?? "unknown"]);
     if (trace.about) {

@@ -5,7 +5,7 @@ import { MODELS, type Models, UNITS, type Unit } from "./protocol";
 import { type Session, sentence } from "./session";
 import type { Trial } from "./settings";
 
-/** Requests the server's models; tells the person why that fails. */
+/** Requests the server's models; shows the person why that fails. */
 export async function models(session: Session): Promise<Models | undefined> {
   const client = session.need();
   if (client === undefined) {
@@ -15,7 +15,7 @@ export async function models(session: Session): Promise<Models | undefined> {
     return await client.sendRequest<Models>(MODELS, {});
   } catch (error) {
     void vscode.window.showErrorMessage(
-      `Fillrate: the server did not tell its models: ${sentence(error)}`,
+      `Fillrate: the server did not list its models: ${sentence(error)}`,
     );
     return undefined;
   }
@@ -101,7 +101,7 @@ export async function startTrial(session: Session): Promise<void> {
   }
   const blind = await vscode.window.showQuickPick(
     [
-      { label: "Blind", detail: "You are not told which model answered", value: true },
+      { label: "Blind", detail: "Which model answered is hidden", value: true },
       { label: "Open", detail: "The status bar names the model", value: false },
     ],
     {

@@ -66,7 +66,7 @@ export class Session implements vscode.Disposable {
     return this.client?.state === State.Running ? this.client : undefined;
   }
 
-  /** The client; otherwise tells the person why there is none. */
+  /** The client; otherwise shows the person why there is none. */
   need(): LanguageClient | undefined {
     if (this.running === undefined) {
       const { situation } = this;

@@ -42,7 +42,7 @@ export interface Offer {
   candidates: [Candidate, ...Candidate[]];
 }
 
-/** An edit of a document: what stood from an offset on for a length gives way to a text. */
+/** An edit of a document: a text replaces a number of characters from an offset on. */
 export interface Edit {
   offset: number;
   removed: number;
@@ -104,14 +104,14 @@ export class Shown {
       const stays = selected(before);
       const now = offer.candidates[same];
       if (now?.completion === stays.completion && now.candidate === stays.candidate) {
-        // The same completion again, perhaps with more candidates: it goes on standing.
+        // The same completion again, perhaps with more candidates: it goes on being shown.
         before.candidates = offer.candidates;
         before.index = same;
         return;
       }
     }
     this.end();
-    // The editor goes on with the text that stood there where the new answer has it too.
+    // The editor goes on with the text that was there where the new answer has it too.
     this.begin(offer.document, offer.offset, offer.candidates, Math.max(same, 0));
   }
 
@@ -179,7 +179,7 @@ export class Shown {
     return true;
   }
 
-  /** The person takes over a part; the rest goes on standing. */
+  /** The person takes over a part; the rest goes on being shown. */
   partlyAccepted(of: Candidate, characters: number, unit: "word" | "line"): void {
     const display = this.display;
     const event: Event = {

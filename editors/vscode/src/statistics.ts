@@ -1,6 +1,6 @@
 /**
  * The statistics page: what `fillrate telemetry stats --json` says, as tables and charts. Every
- * figure stands with its interval and its n, and every chart's figures stand in a table too.
+ * figure has its interval and its n, and every chart's figures are in a table too.
  */
 
 /** A figure with its 95 % interval. */
@@ -165,7 +165,7 @@ export function charts(byDay: Row[]): Chart[] {
 /** A cell of a table. */
 export interface Cell {
   text: string;
-  /** What stands below it, smaller: an interval and an n. */
+  /** The smaller line below it: an interval and an n. */
   more?: string;
 }
 
@@ -234,7 +234,7 @@ export function escaped(text: string): string {
   );
 }
 
-/** What figures are called, in the order in which they stand. */
+/** What figures are called, in the order of the page. */
 const NAMES: Record<string, string> = {
   "acceptance/shown": "Accepted of shown",
   "acceptance/pairs": "Accepted of pairs shown",
@@ -359,7 +359,7 @@ ${body.join("\n")}
 
 function chartFigure(chart: Chart): string {
   const models = chart.series.map(({ model }) => model).join(", ");
-  const label = `Chart: ${chart.title}, for ${models}. Its figures stand in the table that follows.`;
+  const label = `Chart: ${chart.title}, for ${models}. Its figures are in the table that follows.`;
   return `<figure role="img" aria-label="${escaped(label)}">
 <figcaption aria-hidden="true">${escaped(chart.title)}</figcaption>
 <div class="chart" aria-hidden="true" data-chart="${escaped(JSON.stringify(chart))}"></div>

@@ -132,7 +132,7 @@ function faultLines(status: Status): string[] {
   return lines;
 }
 
-/** What is known beside the state. */
+/** What is known in addition to the state. */
 function details(status: Status): string[] {
   const trial = status.trial === true;
   const lines: string[] = [];
@@ -143,7 +143,7 @@ function details(status: Status): string[] {
     lines.push(
       typeof status.model === "string"
         ? "A trial is under way."
-        : "A blind trial is under way: which model answers is not told.",
+        : "A blind trial is under way: which model answers is hidden.",
     );
   }
   if (typeof status.files === "number") {

@@ -83,10 +83,10 @@ test("code can't become markup", () => {
   assert.ok(!html.includes("<script"), html);
 });
 
-test("a blind trial's model is not told", () => {
+test("a blind trial's model is not named", () => {
   const html = page({ candidates: ["1"], trace: { ...trace, configuration: "c0ffee" } }, true);
-  for (const told of ["qwen", "by its name", "c0ffee"]) {
-    assert.ok(!html.includes(told), html);
+  for (const name of ["qwen", "by its name", "c0ffee"]) {
+    assert.ok(!html.includes(name), html);
   }
 });
 

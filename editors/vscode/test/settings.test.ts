@@ -12,7 +12,7 @@ test("a model that was picked ends a trial that a file starts", () => {
   assert.deepEqual(serverSettings({ ...nothing, model: "a" }), { use: "a", trial: null });
 });
 
-test("a trial goes along, beside the model that answers after it", () => {
+test("a trial goes along with the model that answers after it", () => {
   const trial = { models: ["a", "b"], unit: "day", seed: 3, blind: true };
   assert.deepEqual(serverSettings({ ...nothing, model: "a", trial }), { use: "a", trial });
 });

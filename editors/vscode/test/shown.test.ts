@@ -68,7 +68,7 @@ function type(offset: number, text: string): number {
 
 const estimated = { completion: "c", candidate: 0, certainty: "estimated" } as const;
 
-test("what stands long enough to be seen is shown, and its end tells how long", () => {
+test("a completion that is there long enough to be seen is shown, and its end says for how long", () => {
   const at = offer("total = $0", "sum(values)");
   clock.pass(SETTLE_MS);
   assert.deepEqual(events, [{ ...estimated, event: "shown" }]);
@@ -150,7 +150,7 @@ test("an accept carries how long it was shown, and nothing else is sent", () => 
   assert.deepEqual(events, [{ ...estimated, event: "shown" }]);
 });
 
-test("what was typed to its end was shown as long as something of it stood", () => {
+test("what was typed to its end was shown as long as something of it was left", () => {
   let at = offer("total = $0", "ab");
   clock.pass(100);
   for (const key of "ab") {
@@ -160,7 +160,7 @@ test("what was typed to its end was shown as long as something of it stood", () 
   assert.deepEqual(events.at(-1), { ...estimated, event: "shown", shownMs: 100 });
 });
 
-test("a part that is accepted leaves the rest standing", () => {
+test("a part that is accepted leaves the rest shown", () => {
   const at = offer("total = $0", "sum(größe)");
   clock.pass(100);
   const before = shown.current;
@@ -207,7 +207,7 @@ test("candidates that don't begin with what was typed take no turn", () => {
   assert.equal(shown.current?.remaining, "et()");
 });
 
-test("asking for all candidates goes on with the one that stands", () => {
+test("asking for all candidates goes on with the one that is shown", () => {
   offer("total = $0", "len(values)");
   clock.pass(100);
   shown.offered({
@@ -221,7 +221,7 @@ test("asking for all candidates goes on with the one that stands", () => {
   assert.equal(shown.current?.candidate.candidate, 1);
 });
 
-test("Escape is no dismissal where nothing of ours stands", () => {
+test("Escape is no dismissal where nothing of ours is shown", () => {
   assert.equal(shown.dismissed(), false);
   assert.deepEqual(events, []);
 });

@@ -47,7 +47,7 @@ const statistics: Statistics = {
   },
 };
 
-test("a figure stands with its interval and its n", () => {
+test("a figure has its interval and its n", () => {
   assert.deepEqual(written("acceptance/shown", estimate(0.25)), {
     text: "25.0 %",
     more: "15.0 % to 35.0 %, n 10",
@@ -60,7 +60,7 @@ test("a figure stands with its interval and its n", () => {
   assert.deepEqual(written("acceptance/shown", undefined), { text: "–" });
 });
 
-test("figures stand in tables with captions and headings, and names are no markup", () => {
+test("figures are in tables with captions and headings, and names are no markup", () => {
   const html = figures(statistics);
   assert.ok(html.includes("<caption>Figures by model</caption>"));
   assert.ok(html.includes('<th scope="col">a&lt;script&gt;</th>'));

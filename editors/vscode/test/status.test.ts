@@ -5,7 +5,7 @@ import { statusItem } from "../src/status";
 const running = (status: Parameters<typeof statusItem>[0] & { kind: "running" }) =>
   statusItem(status);
 
-test("the model stands in the bar, and the files in its tooltip", () => {
+test("the model is in the bar, and the files in its tooltip", () => {
   const item = running({ kind: "running", status: { state: "ready", model: "qwen", files: 12 } });
   assert.equal(item.text, "$(sparkle) qwen");
   assert.deepEqual(item.lines, ["Ready.", "Model: qwen", "Files read: 12"]);
@@ -34,7 +34,7 @@ test("without a file nothing is said of the last one", () => {
 test("a blind trial names no model", () => {
   const item = running({ kind: "running", status: { state: "ready", trial: true, model: null } });
   assert.match(item.text, /blind trial/);
-  assert.match(item.lines.join(" "), /not told/);
+  assert.match(item.lines.join(" "), /is hidden/);
 });
 
 test("keeping code is a warning", () => {

@@ -37,7 +37,7 @@ pub enum LogisticError {
         from: Vec<usize>,
     },
     /// There are not two clusters.
-    #[error("all samples are of one cluster, so nothing tells how much clusters differ")]
+    #[error("all samples are of one cluster, so how much clusters differ is unknown")]
     OneCluster,
 }
 

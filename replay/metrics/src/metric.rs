@@ -78,7 +78,7 @@ pub enum Unit {
     Milliseconds,
     /// Tokens of a model.
     Tokens,
-    /// A number of things, which the metric's name tells.
+    /// A number of things, which the metric's name says.
     Number,
     /// An amount in the currency of the prices.
     Money,

@@ -398,7 +398,7 @@ fn by_syntax(
     if let Some(name) = called {
         return category(
             Topic::DataStructuresAndAlgorithms,
-            format!("calls `{name}`, which it stands in: recursion"),
+            format!("calls `{name}`, the function around it: recursion"),
         );
     }
     let loops: Vec<&Node<'_>> = named()
@@ -472,7 +472,7 @@ mod tests {
         insta::assert_snapshot!(categorize_marked("def train(net, data):\n    for epoch in range(9):\n        gradient = net.slope(data)\n        $0net.step(data)$0\n"), @r#"machine-learning: Names speak of machine learning (`epoch`, `gradient` around it)."#);
         insta::assert_snapshot!(categorize_marked("def double(a):\n    $0b = a + a$0\n    return b\n"), @r#"programming-basics: Neither the reference nor the rest of `double` points to another category."#);
         insta::assert_snapshot!(categorize_marked("def each(items):\n    for item in items:\n        $0yield item.name$0\n"), @r#"language-features: The reference holds a generator."#);
-        insta::assert_snapshot!(categorize_marked("class A:\n    def depth(self, of):\n        $0return 1 + self.depth(of.above)$0\n"), @r#"data-structures-and-algorithms: The reference calls `depth`, which it stands in: recursion."#);
+        insta::assert_snapshot!(categorize_marked("class A:\n    def depth(self, of):\n        $0return 1 + self.depth(of.above)$0\n"), @r#"data-structures-and-algorithms: The reference calls `depth`, the function around it: recursion."#);
         insta::assert_snapshot!(categorize_marked("def pairs(many):\n    found = []\n    $0for a in many:\n        for b in many:\n            found.append((a, b))$0\n    return found\n"), @r#"data-structures-and-algorithms: The reference has a loop within a loop."#);
         insta::assert_snapshot!(categorize_marked("$0total = 1 + 2$0\npassword = 3\n"), @r#"programming-basics: The reference points to no other category."#);
     }
@@ -499,7 +499,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         for (_, words) in WORDS {
             for word in words.split_whitespace() {
-                assert!(seen.insert(word), "`{word}` stands twice");
+                assert!(seen.insert(word), "`{word}` is listed twice");
             }
         }
         let subjects: BTreeSet<Topic> = WORDS.iter().map(|(subject, _)| *subject).collect();

@@ -35,7 +35,7 @@ pub enum PaperContext {
 /// Reason why a hole has no such context.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "--context {context} describes a function by its documentation, but none stands before the \
+    "--context {context} describes a function by its documentation, but none is before the \
      hole {id}; choose tasks that are bodies of documented functions, or a context without \
      instruction"
 )]

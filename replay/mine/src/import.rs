@@ -126,7 +126,7 @@ pub fn import(
             };
             if let Some((file, first)) = seen.get(&task.id) {
                 let reason = format!(
-                    "the task {} stands in line {first} of {} already",
+                    "the task {} is in line {first} of {} already",
                     task.id,
                     files[*file].display()
                 );

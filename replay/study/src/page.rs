@@ -27,7 +27,7 @@ impl Study {
                 (self.decision_section())
                 (self.contents())
                 @if let Some((decision, main)) = self.decision.as_ref().zip(self.pairs.first()) {
-                    (folded("evidence", "What stands behind the answer", &main.title(), html! {
+                    (folded("evidence", "The evidence for the answer", &main.title(), html! {
                         @for sentence in &main.sentences {
                             p { (sentence) }
                         }

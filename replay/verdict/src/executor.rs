@@ -340,7 +340,7 @@ impl Executor {
     /// manifest sets it.
     pub(super) fn limits(&self, tests: &[&str]) -> Limits {
         let all = self.baseline.seconds(&self.baseline.stable());
-        // What a run takes beside the tests themselves, to start and to load.
+        // A run takes more than the tests themselves, to start and to load.
         let start = self.baseline.slowest().saturating_sub(all);
         let usual = start + self.baseline.seconds(tests);
         let wall = match self.runner.timeout() {

@@ -29,7 +29,7 @@ local function read(command)
   person:lua("vim.cmd(...)", command)
   person:wait("a window", "return vim.api.nvim_win_get_config(0).relative ~= ''")
   local text = person:text()
-  -- Tables fit; only what stands in a file may be wider.
+  -- Tables fit; only text of a file may be wider.
   local columns = person:lua("return vim.api.nvim_win_get_width(0)")
   for line in (text .. "\n"):gmatch("(.-)\n") do
     local fits = vim.fn.strdisplaywidth(line) <= columns

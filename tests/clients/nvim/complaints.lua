@@ -1,4 +1,4 @@
--- What other tools are blamed for: brackets and quotes that stand there twice, no ghost text after a
+-- What other tools are blamed for: brackets and quotes that are there twice, no ghost text after a
 -- file's name has changed, ghost text and a completion menu in one another's way, requests for text
 -- that is deleted, and text that comes into the lines of a block.
 --

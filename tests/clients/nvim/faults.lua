@@ -10,7 +10,7 @@ local equal = Person.equal
 local server, settings, file, old, other = unpack(arg)
 
 --- What is said on opening a file with this program, and in a check-up.
-local function told(program)
+local function message_for(program)
   local person = Person.start()
   person:set_up(program, settings)
   person:lua("vim.cmd.edit(...)", file)
@@ -25,21 +25,21 @@ local function told(program)
 end
 
 equal(
-  told("no-such-program"),
+  message_for("no-such-program"),
   "fillrate: The program `no-such-program` is neither on PATH nor in ~/.cargo/bin: install it "
     .. "(cargo install --path replay, in a checkout of Fillrate), or set the option `cmd` of "
     .. "setup() to its path."
 )
 equal(
-  told("/no/such/program"),
+  message_for("/no/such/program"),
   "fillrate: There is no program at /no/such/program: correct the option `cmd` of setup()."
 )
 equal(
-  told(old),
+  message_for(old),
   ("fillrate: %s is fillrate 0.0.9, which is too old: this needs 0.1.0 or newer."):format(old)
 )
 equal(
-  told(other),
+  message_for(other),
   ("fillrate: %s does not say that it is fillrate when asked for its --version: "):format(other)
     .. 'it says "hello".'
 )

@@ -91,7 +91,7 @@ equal(person:lua("return vim.fn.maparg('<Tab>', 'i', false, true).buffer"), 0)
 person:keys("<Tab>")
 written("    xq  ")
 
--- Keys that come faster than Neovim tells of them don't take what was not meant.
+-- Keys that come faster than Neovim reports them don't take what was not meant.
 person:keys("<CR>x")
 person:wait_for_ghost("yz = 4")
 person:keys("q<Tab>r")

@@ -91,7 +91,7 @@ function M:said()
   ]])
 end
 
---- What stands on the screen, as text.
+--- The screen's contents, as text.
 function M:screen()
   return self:lua([[
     vim.cmd.redraw()
@@ -196,7 +196,7 @@ function M:wait_for_no_ghost()
   )
 end
 
---- What stands in the buffer.
+--- The buffer's text.
 function M:text()
   return table.concat(self:lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)"), "\n")
 end

@@ -166,7 +166,7 @@ function M.accept(buf, part)
   local whole = taken == offer.rest
   insert(buf, taken)
   if whole and not seen.is_in_parts(buf) then
-    -- The item's command tells the server; see `connection` in server.lua for how long it was
+    -- The item's command reports to the server; see `connection` in server.lua for how long it was
     -- seen. Neovim sends the edit before it.
     local client = vim.lsp.get_client_by_id(offer.client_id)
     if client and offer.command then

@@ -18,7 +18,7 @@ local M = {}
 --- @field args string[] further arguments of `fillrate serve`
 --- @field settings table settings as in `fillrate.toml`, laid over the files
 --- @field filetypes string[] where completions are given
---- @field root_markers string[] files and folders that tell a project's root
+--- @field root_markers string[] files and folders that mark a project's root
 --- @field enabled boolean|fun(buf: integer): boolean? true if completions are on at the start; a function
 --- decides for each request
 --- @field auto_trigger boolean true if typing requests ghost text; otherwise only `keys.trigger` does

@@ -53,7 +53,7 @@ end
 --- @param sight fillrate.Sight
 --- @param event "shown"|"partlyAccepted"|"dismissed"
 --- @param more? table
-local function tell(sight, event, more)
+local function report(sight, event, more)
   local offer = sight.offer
   local client = vim.lsp.get_client_by_id(offer.client_id)
   if not client or not offer.completion then
@@ -102,7 +102,7 @@ function M.finish(buf, event)
   sights[buf] = nil
   -- What was not seen was not dismissed either.
   if sight and sight.drawn_ms then
-    tell(sight, event or "shown", { shownMs = shown_ms(sight) })
+    report(sight, event or "shown", { shownMs = shown_ms(sight) })
   end
 end
 
@@ -116,7 +116,7 @@ function M.took_part(buf, characters, unit)
   if sight then
     sight.in_parts = true
     local ms = shown_ms(sight)
-    tell(sight, "partlyAccepted", { characters = characters, unit = unit, shownMs = ms })
+    report(sight, "partlyAccepted", { characters = characters, unit = unit, shownMs = ms })
   end
 end
 
@@ -160,7 +160,7 @@ function M.watch()
         vim.schedule(function()
           -- It may have ended already, and then that was reported.
           if sights[buf] == sight then
-            tell(sight, "shown")
+            report(sight, "shown")
           end
         end)
       end

@@ -373,7 +373,7 @@ function M.start(buf, path, on_attach)
     on_attach = on_attach,
     on_exit = function(code, signal, client_id)
       M.statuses[client_id], reported[client_id] = nil, nil
-      -- The editor's own end ends the server with nothing to tell.
+      -- The editor's own end ends the server without an error.
       if code ~= 0 or (signal ~= 0 and signal ~= 15) then
         vim.schedule(function()
           M.say(

@@ -59,7 +59,7 @@ pub enum GateFitError {
         /// Of how many.
         all: usize,
     },
-    /// There is too little to tell anything.
+    /// There is too little for a conclusion.
     #[error(
         "too little to fit a gate to: {accepted} of {shown} shown completions with signals were \
          accepted, in {sessions} sessions, and it takes {needed} accepted, {needed} not accepted \

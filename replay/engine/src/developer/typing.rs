@@ -211,7 +211,7 @@ pub(crate) trait TypingEditor {
     /// types; cancels the request after `timeout`.
     async fn ask(&mut self, cursor: usize, timeout: Duration) -> Result<EditorReply, Self::Error>;
 
-    /// Replaces a range of the file, in bytes, and tells the server.
+    /// Replaces a range of the file, in bytes, and reports it to the server.
     async fn edit(&mut self, range: Range<usize>, text: &str) -> Result<(), Self::Error>;
 
     /// Tells the server that what it answered to a request, counted from 0, was on display for so

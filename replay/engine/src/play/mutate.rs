@@ -422,7 +422,7 @@ fn judge_job(
             (Change::Mutant(index), Some((text, verdict))) => {
                 let mutant = (&job.of.mutants[index], text.as_str());
                 job.of
-                    .tell(mutant, verdict.outcome, audited_share, listener)?
+                    .report(mutant, verdict.outcome, audited_share, listener)?
             }
             _ => None,
         };
@@ -446,7 +446,7 @@ impl MutatedHole<'_> {
     }
 
     /// Tells the listener how a mutant was judged. Judges it again if it is in the sample.
-    fn tell(
+    fn report(
         &self,
         (mutant, text): (&Mutant, &str),
         outcome: Outcome,

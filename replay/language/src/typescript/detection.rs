@@ -537,7 +537,7 @@ mod tests {
         assert!(found("'.'.split('.')", package).test.is_some());
         let mapped = package.replace("mocha test", "vitest --config a --alias x");
         assert!(found("import bus from '..'", &mapped).test.is_some());
-        // It is compiled beside its source, which the tests' framework finds.
+        // It is compiled next to its source, which the tests' framework finds.
         let beside = package.replace("dist/bus.js", "src/index.js");
         assert!(
             found("import bus from '../src/index'", &beside)

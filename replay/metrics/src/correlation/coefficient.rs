@@ -236,8 +236,8 @@ impl SignAgreement {
     /// The share of agreeing pairs among those that are not tied, from 0 to 1; without an
     /// association one half is expected. `None` if all are tied.
     pub fn rate(self) -> Option<f64> {
-        let telling = self.agreeing + self.disagreeing;
-        (telling > 0).then(|| self.agreeing as f64 / telling as f64)
+        let untied = self.agreeing + self.disagreeing;
+        (untied > 0).then(|| self.agreeing as f64 / untied as f64)
     }
 }
 

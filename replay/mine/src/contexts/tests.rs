@@ -291,7 +291,7 @@ def best(items,
         assert_eq!(shown.prefix.trim_end(), rendered);
     }
     let refusal = show("return LIMIT", PromptForm::Instruct1).expect_err("it is not documented");
-    insta::assert_snapshot!(refusal, @"--context repoexec-full-instruct-1 describes a function by its documentation, but none stands before the hole a/main.py:15:body:5d589d18; choose tasks that are bodies of documented functions, or a context without instruction");
+    insta::assert_snapshot!(refusal, @"--context repoexec-full-instruct-1 describes a function by its documentation, but none is before the hole a/main.py:15:body:5d589d18; choose tasks that are bodies of documented functions, or a context without instruction");
 }
 
 #[test]

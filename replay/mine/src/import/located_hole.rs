@@ -154,14 +154,14 @@ pub(super) fn locate(
         (Some(_), Some(_)) => Err(RecordFault::new(
             before.0,
             format!(
-                "and `{}` stand in several places of the repository's file",
+                "and `{}` are in several places of the repository's file",
                 reference.0
             ),
         )),
         (None, _) => Err(RecordFault::new(
             before.0,
             format!(
-                "and `{}` don't stand in the repository's file: it is another version of it",
+                "and `{}` are not in the repository's file: it is another version of it",
                 reference.0
             ),
         )),

@@ -50,8 +50,8 @@ fn read(
             let contents = located_hole::read(&repository, "file_path", file)?;
             let first = record.number("func_start")?;
             let last = record.number("func_end")?;
-            let stands = located_hole::lines(&contents, first, last.max(first));
-            let start = stands.and_then(|range| {
+            let text = located_hole::lines(&contents, first, last.max(first));
+            let start = text.and_then(|range| {
                 let text = &contents[range.clone()];
                 // The lines begin with the indentation of a method, and `func` does not.
                 let indent = text.len() - text.trim_start().len();
@@ -64,7 +64,7 @@ fn read(
                 RecordFault::new(
                     "func",
                     format!(
-                        "does not stand in the lines {first} to {last} (from 0) of the \
+                        "is not in the lines {first} to {last} (from 0) of the \
                          repository's {file}: it is another version of it"
                     ),
                 )

@@ -82,11 +82,11 @@ fn after(contents: &str, code: &str, next_line: &str) -> Result<Range<usize>, Re
         (Some(place), None) => Ok(place),
         (Some(_), Some(_)) => Err(RecordFault::new(
             "cropped_code",
-            "and `next_line` stand in several places of the repository's file",
+            "and `next_line` are in several places of the repository's file",
         )),
         (None, _) => Err(RecordFault::new(
             "cropped_code",
-            "and `next_line` don't stand in the repository's file: it is another version of it",
+            "and `next_line` are not in the repository's file: it is another version of it",
         )),
     }
 }

@@ -76,7 +76,7 @@ fn read(
         let times = contents.matches(function).count();
         RecordFault::new(
             "focal_function",
-            format!("stands {times} times in {path} of the repository, not once"),
+            format!("is {times} times in {path} of the repository, not once"),
         )
     })?;
     let start = if options.whole_functions {

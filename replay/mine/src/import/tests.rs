@@ -182,7 +182,7 @@ fn crosscodeeval_with_its_repositories_is_cut_into_them() {
     let record = crosscodeeval("src/boats.py");
     folder
         .import("crosscodeeval", std::slice::from_ref(&record), &options)
-        .expect("the record's text stands in the repository");
+        .expect("the record's text is in the repository");
     insta::assert_snapshot!(folder.holes(), @r#"harbour-boats-0a1b2c3/src/boats.py:6:api [project_cc_python/7] "rope(boat)" []"#);
     insta::assert_snapshot!(folder.manifest(), @r#"
     # Written by `fillrate import crosscodeeval`; the next import to here replaces it.
@@ -199,7 +199,7 @@ fn crosscodeeval_with_its_repositories_is_cut_into_them() {
     let moved = with(&record, "metadata.context_start_lineno", Some(json!(1)));
     folder
         .import("crosscodeeval", &[moved], &options)
-        .expect("the text stands in one place");
+        .expect("the text is in one place");
 
     let folder = ImportFolder::new();
     folder.write("repos/harbour-boats-0a1b2c3/src/boats.py", BOATS);
@@ -210,7 +210,7 @@ fn crosscodeeval_with_its_repositories_is_cut_into_them() {
     let complaint = |field, value| {
         folder.complaint("crosscodeeval", with(&record, field, Some(value)), &options)
     };
-    insta::assert_snapshot!(complaint("groundtruth", json!("rope(ship)")), @"FOLDER/records.jsonl, line 1: `prompt` and `groundtruth` don't stand in the repository's file: it is another version of it");
+    insta::assert_snapshot!(complaint("groundtruth", json!("rope(ship)")), @"FOLDER/records.jsonl, line 1: `prompt` and `groundtruth` are not in the repository's file: it is another version of it");
     insta::assert_snapshot!(complaint("metadata.repository", json!("elsewhere")), @"FOLDER/records.jsonl, line 1: `metadata.repository` names `elsewhere`, and FOLDER/repos has no such folder");
     insta::assert_snapshot!(complaint("metadata.repository", json!("../secret")), @"FOLDER/records.jsonl, line 1: `metadata.repository` has `../secret`, which must be a path inside the repository");
     insta::assert_snapshot!(complaint("metadata.file", json!("../boats.py")), @"FOLDER/records.jsonl, line 1: `metadata.file` has `../boats.py`, which must be a path inside the repository");
@@ -242,7 +242,7 @@ fn what_is_wrong_with_a_record_is_told_by_line_and_field() {
         error.to_string().replace(&folder, "FOLDER")
     };
     insta::assert_snapshot!(import_text(format!("{record}\n\n{{\"prompt\": \n").as_bytes()), @"FOLDER/records.jsonl, line 3: this is not a JSON object: EOF while parsing a value at line 2 column 0");
-    insta::assert_snapshot!(import_text(format!("{record}\n{record}\n").as_bytes()), @"FOLDER/records.jsonl, line 2: the task project_cc_python/7 stands in line 1 of FOLDER/records.jsonl already");
+    insta::assert_snapshot!(import_text(format!("{record}\n{record}\n").as_bytes()), @"FOLDER/records.jsonl, line 2: the task project_cc_python/7 is in line 1 of FOLDER/records.jsonl already");
     insta::assert_snapshot!(import_text(b"\n \n"), @"there are no records to import");
     insta::assert_snapshot!(import_text(b"\x28\xb5\x2f\xfdabc"), @"FOLDER/records.jsonl is packed by zstd; unpack it first");
     insta::assert_snapshot!(import_text(b"PAR1abc"), @r#"FOLDER/records.jsonl is Parquet; write its rows as JSON lines first, as pandas' `to_json("F.jsonl", orient="records", lines=True)` does"#);
@@ -279,8 +279,8 @@ fn unusable_records_are_reported_and_duplicates_renamed() {
     FOLDER/records.jsonl, line 3: this is not a JSON object
     ");
     insta::assert_snapshot!(shown(&summary.renamed), @r"
-    FOLDER/records.jsonl, line 5: the task p/A stands in line 1 of FOLDER/records.jsonl already; this one is called p/A#2
-    FOLDER/records.jsonl, line 6: the task p/A stands in line 1 of FOLDER/records.jsonl already; this one is called p/A#3
+    FOLDER/records.jsonl, line 5: the task p/A is in line 1 of FOLDER/records.jsonl already; this one is called p/A#2
+    FOLDER/records.jsonl, line 6: the task p/A is in line 1 of FOLDER/records.jsonl already; this one is called p/A#3
     ");
     // Ids that differ only in case lead to files of their own.
     insta::assert_snapshot!(folder.holes(), @r#"
@@ -608,7 +608,7 @@ fn repoexec_lays_its_tests_into_the_repository() {
     let complaint = |field, value, options: &ImportOptions| {
         folder.complaint("repoexec", with(&record, field, Some(value)), options)
     };
-    insta::assert_snapshot!(complaint("focal_function", json!("def sink():\n    pass"), &options), @"FOLDER/records.jsonl, line 1: `focal_function` stands 0 times in harbour/boats.py of the repository, not once");
+    insta::assert_snapshot!(complaint("focal_function", json!("def sink():\n    pass"), &options), @"FOLDER/records.jsonl, line 1: `focal_function` is 0 times in harbour/boats.py of the repository, not once");
     insta::assert_snapshot!(complaint("module", json!("harbour.ships"), &options), @"FOLDER/records.jsonl, line 1: `module` is `harbour.ships`, which test-apps/boats does not have");
     insta::assert_snapshot!(complaint("test", json!("from ..x import y"), &options), @"FOLDER/records.jsonl, line 1: `test` has `from ..x import y`, which leads out of the package");
     insta::assert_snapshot!(complaint("test", json!("open('/output/a')"), &options), @"FOLDER/records.jsonl, line 1: `test` reads `/output/a`, and FOLDER/outputs/a is no file");
@@ -651,11 +651,11 @@ fn repobench_asks_for_the_line_after_its_code() {
         repositories: Some(folder.path("repos")),
         ..ImportOptions::default()
     };
-    insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!("    sink()"))), &options), @"FOLDER/records.jsonl, line 1: `cropped_code` and `next_line` don't stand in the repository's file: it is another version of it");
+    insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!("    sink()"))), &options), @"FOLDER/records.jsonl, line 1: `cropped_code` and `next_line` are not in the repository's file: it is another version of it");
     insta::assert_snapshot!(folder.complaint("repobench", with(&record, "next_line", Some(json!(" "))), &options), @"FOLDER/records.jsonl, line 1: `next_line` is blank");
     folder
         .import("repobench", &[record], &options)
-        .expect("the line stands in the repository");
+        .expect("the line is in the repository");
     insta::assert_snapshot!(folder.holes(), @r#"harbour-boats/src/boats.py:6:line [harbour/boats/src/boats.py:c8f4715d] "rope = sea.rope(boat)" []"#);
 }
 
@@ -685,7 +685,7 @@ fn repoeval_follows_its_prompt() {
         ..ImportOptions::default()
     };
     insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.fpath_tuple", Some(json!(["harbour_boats"]))), &none), @"FOLDER/records.jsonl, line 1: `metadata.fpath_tuple` must be a repository and the names down to the file");
-    insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.ground_truth", Some(json!("x"))), &options), @"FOLDER/records.jsonl, line 1: `prompt` and `metadata.ground_truth` don't stand in the repository's file: it is another version of it");
+    insta::assert_snapshot!(folder.complaint("repoeval", with(&record, "metadata.ground_truth", Some(json!("x"))), &options), @"FOLDER/records.jsonl, line 1: `prompt` and `metadata.ground_truth` are not in the repository's file: it is another version of it");
     // The set is in the file's name.
     let file = folder.write("function_level_completion_2k.jsonl", &format!("{record}\n"));
     let format = format_by_name("repoeval").expect("it is known");
@@ -797,12 +797,12 @@ fn mrg_bench_is_cut_after_signature_and_documentation() {
     };
     let complaint =
         |field, value| folder.complaint("mrg-bench", with(&record, field, Some(value)), &options);
-    insta::assert_snapshot!(complaint("func_start", json!(4)), @"FOLDER/records.jsonl, line 1: `func` does not stand in the lines 4 to 6 (from 0) of the repository's src/boats.py: it is another version of it");
+    insta::assert_snapshot!(complaint("func_start", json!(4)), @"FOLDER/records.jsonl, line 1: `func` is not in the lines 4 to 6 (from 0) of the repository's src/boats.py: it is another version of it");
     insta::assert_snapshot!(complaint("signature", json!("def sink():")), @"FOLDER/records.jsonl, line 1: `signature` is not how `func` begins");
     insta::assert_snapshot!(complaint("func", json!("def moor(boat):")), @"FOLDER/records.jsonl, line 1: `func` has no body after its `signature`");
     folder
         .import("mrg-bench", &[record], &options)
-        .expect("the function stands in the repository");
+        .expect("the function is in the repository");
     insta::assert_snapshot!(folder.holes(), @r#"boats/src/boats.py:6:body [boats-src/boats.py-moor] "rope = sea.rope(boat)\n    return rope.tie()" ["tests/test_a.py::test_x", "tests/test_a.py::test_y"]"#);
 }
 

@@ -334,7 +334,7 @@ fn accepts_of_editors_that_report_no_display_support_no_rate() {
         table.contains("1 more were accepted in editors that do not report"),
         "{table}"
     );
-    // Beside one that tells, it changes nothing of its rate.
+    // Next to one with events, it changes nothing of its rate.
     let mut both = outcomes_of("s", &[("f", "+-")]);
     both.extend(generic);
     let acceptance = by_model(both);

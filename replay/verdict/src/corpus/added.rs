@@ -148,7 +148,7 @@ fn check(prepared: &Prepared, from: &Path, entries: &[TreeEntry]) -> Result<(), 
         let fault = if matches!(entry.kind, EntryKind::Link(_)) {
             "is a symbolic link; put the file itself there"
         } else if fs::symlink_metadata(prepared.source.join(&entry.path)).is_ok() {
-            "stands in the project already, and tests are only added; give it another name"
+            "is in the project already, and tests are only added; give it another name"
         } else if prepared.project.holes.matches(&entry.path) {
             "matches the project's `holes`, and tests are no code that holes are cut into; move it"
         } else {

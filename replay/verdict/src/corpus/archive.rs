@@ -47,9 +47,7 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
         let Some(first) = parts.next() else { continue };
         let first = PathBuf::from(first.as_os_str());
         if top.get_or_insert_with(|| first.clone()) != &first {
-            return Err(refuse(
-                "does not stand in the one folder at the archive's top",
-            ));
+            return Err(refuse("is not in the one folder at the archive's top"));
         }
         let relative = parts.as_path().to_owned();
         if relative.as_os_str().is_empty() {
@@ -57,7 +55,7 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
                 continue;
             }
             return Err(refuse(
-                "stands beside the folder that an archive has at its top",
+                "is next to the folder that an archive has at its top",
             ));
         }
         let target = into.join(&relative);
@@ -101,7 +99,7 @@ pub(super) fn unpack(project: &str, archive: &Path, into: &Path) -> Result<(), C
             return Err(CorpusError::Refused {
                 project: project.to_owned(),
                 entry: named.to_string_lossy().into_owned(),
-                reason: "is a link where another entry stands".to_owned(),
+                reason: "is a link in the place of another entry".to_owned(),
             });
         }
         std::os::unix::fs::symlink(target, &link).map_err(CorpusError::io("linking", &link))?;

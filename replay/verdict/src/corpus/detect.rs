@@ -87,7 +87,7 @@ fn nearest_path(missing: &Path) -> Option<PathBuf> {
 fn workspace_around(root: &Path) -> Option<(PathBuf, String)> {
     let mut found = None;
     for top in root.ancestors().skip(1) {
-        // A repository within another one stands alone.
+        // A repository within another one is its own.
         let is_inside = root.ancestors().take_while(|folder| *folder != top);
         if is_inside
             .into_iter()

@@ -36,7 +36,7 @@ fn parse(text: &str) -> Result<Manifest, ManifestError> {
 
 /// The error of [`VALID`] after a change.
 fn error_after(from: &str, to: &str) -> String {
-    assert_eq!(VALID.matches(from).count(), 1, "`{from}` must stand once");
+    assert_eq!(VALID.matches(from).count(), 1, "`{from}` must occur once");
     parse(&VALID.replace(from, to)).unwrap_err().to_string()
 }
 
@@ -217,7 +217,7 @@ fn a_configuration_must_stand_beside_the_manifest() {
         .replace("\"pytest\"", "\"vitest\"\nconfig = \"v.mjs\"");
     let path = folder.path().join("m.toml");
     let error = Manifest::parse(&text, &path).unwrap_err();
-    assert_snapshot!(error.message, @"`project.test.config` names `v.mjs`, but no such file stands beside the manifest");
+    assert_snapshot!(error.message, @"`project.test.config` names `v.mjs`, but no such file is next to the manifest");
     write(folder.path(), "v.mjs", "export default {};");
     let manifest = Manifest::parse(&text, &path).unwrap();
     assert_eq!(
@@ -470,8 +470,8 @@ fn an_archive_that_would_escape_is_refused() {
     let refused = |entries: &[_]| unpack(entries).unwrap_err();
     assert_snapshot!(refused(&[(Kind::Regular, "top/../../escaped", "")]), @"the source of `demo` was refused: `top/../../escaped` leads out of the archive");
     assert_snapshot!(refused(&[(Kind::Regular, "/escaped", "")]), @"the source of `demo` was refused: `/escaped` leads out of the archive");
-    assert_snapshot!(refused(&[(Kind::Regular, "top/a", ""), (Kind::Regular, "other/b", "")]), @"the source of `demo` was refused: `other/b` does not stand in the one folder at the archive's top");
-    assert_snapshot!(refused(&[(Kind::Regular, "lonely", "")]), @"the source of `demo` was refused: `lonely` stands beside the folder that an archive has at its top");
+    assert_snapshot!(refused(&[(Kind::Regular, "top/a", ""), (Kind::Regular, "other/b", "")]), @"the source of `demo` was refused: `other/b` is not in the one folder at the archive's top");
+    assert_snapshot!(refused(&[(Kind::Regular, "lonely", "")]), @"the source of `demo` was refused: `lonely` is next to the folder that an archive has at its top");
     assert_snapshot!(refused(&[(Kind::Symlink, "top/link", "/etc")]), @"the source of `demo` was refused: `link` is a link to `/etc`, which is outside of the source");
     assert_snapshot!(refused(&[(Kind::Symlink, "top/link", "../../escaped")]), @"the source of `demo` was refused: `link` is a link to `../../escaped`, which is outside of the source");
     assert_snapshot!(refused(&[(Kind::Link, "top/link", "../a.tar.gz")]), @"the source of `demo` was refused: `top/link` is a hard link out of the archive");
@@ -480,7 +480,7 @@ fn an_archive_that_would_escape_is_refused() {
     // A file that is written through a link which precedes it.
     assert_snapshot!(
         refused(&[(Kind::Symlink, "top/out", ".."), (Kind::Regular, "top/out/escaped", "")]),
-        @"the source of `demo` was refused: `top/out` is a link where another entry stands"
+        @"the source of `demo` was refused: `top/out` is a link in the place of another entry"
     );
 }
 
@@ -777,7 +777,7 @@ fn added_tests_are_part_of_the_source_and_no_language_server_sees_them() {
 
     fs::create_dir_all(own.join("src")).unwrap();
     for (path, complaint) in [
-        ("tests/test_a.py", "stands in the project already"),
+        ("tests/test_a.py", "is in the project already"),
         ("src/new.py", "matches the project's `holes`"),
     ] {
         fs::write(own.join(path), "").unwrap();

@@ -134,7 +134,7 @@ class Imports:
         return True
 
     def forget(self):
-        """Drop the original code, which would tell what stood in a hole."""
+        """Drop the original code, which would show what was in a hole."""
         for held in (self.given, self.run, self.functions):
             held.clear()
 

@@ -87,7 +87,7 @@ def is_within(name, package):
 class ProjectKeeper:
     """Keeps the project's code out of this process while packages are loaded.
 
-    Forks would run it as it was, and could read there what stood in a hole.  Some packages import
+    Forks would run it as it was, and could read there what was in a hole.  Some packages import
     a project whose tests use them, as bs4 imports soupsieve.
     """
 
@@ -145,7 +145,7 @@ class Compiled:
             known[path] = (digest(path), code)
 
     def forget(self, paths):
-        """Drop what was compiled of these files: it would tell what stood in a hole."""
+        """Drop what was compiled of these files: it would show what was in a hole."""
         for path in paths:
             for compiled in (self.plain, self.rewritten):
                 if known := compiled.pop(path, None):

@@ -100,7 +100,7 @@ pub(super) trait TestIds {
     }
 
     /// The beginning of a test's declaration, if several files share the beginning of their ids, so
-    /// that only their text tells which has the test.
+    /// that only their text says which has the test.
     fn declaration(&self, _id: &str) -> Option<String> {
         None
     }

@@ -52,7 +52,7 @@ pub(super) fn refusal(prepared: &Prepared, name: &str, first: u32) -> Option<Str
         ));
     };
     let major: Option<u32> = version.split('.').next().and_then(|it| it.parse().ok());
-    // A version that is no number may be a local build; the first run tells if it works.
+    // A version that is no number may be a local build; the first run shows if it works.
     major.is_some_and(|major| major < first).then(|| {
         format!(
             "they need {name} {version}, and the first version that can be observed is {first}; ask \

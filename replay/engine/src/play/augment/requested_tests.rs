@@ -293,7 +293,7 @@ mod tests {
     }
 
     fn focus(contents: &str) -> TestRequest<'_> {
-        let start = contents.find("a + 1").expect("it stands there");
+        let start = contents.find("a + 1").expect("it is there");
         TestRequest {
             language: python(),
             path: "src/m.py",

@@ -118,7 +118,7 @@ pub(super) fn parse_example(line: &str) -> Result<Example, String> {
             text: HoleContext::Prompt(record.prompt),
             reference: record.groundtruth,
         }),
-        // A failed parse is repeated on plain JSON, whose members tell which field is wrong.
+        // A failed parse is repeated on plain JSON, whose members say which field is wrong.
         Err(_) => {
             let value = object(line)?;
             if value.get("schema").is_some() {

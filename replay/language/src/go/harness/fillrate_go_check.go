@@ -192,7 +192,7 @@ func (checker *Checker) refused(path, contents string) []RefusedPackage {
 	return []RefusedPackage{{known.folder, limited(message)}}
 }
 
-// isIncluded tells whether the change leaves the file in its package: a constraint may take it out.
+// isIncluded reports whether the change leaves the file in its package: a constraint may take it out.
 func (checker *Checker) isIncluded(path, contents string) bool {
 	before, err := os.ReadFile(filepath.Join(checker.root, path))
 	return err == nil && constraints(string(before)) == constraints(contents)

@@ -107,7 +107,7 @@ final class ClassFace {
         return found.toString();
     }
 
-    /** What an attribute tells others; null if nothing. */
+    /** The part of an attribute that others see; null if there is none. */
     private String read(String attribute, byte[] content) throws IOException {
         DataInputStream input = new DataInputStream(new ByteArrayInputStream(content));
         switch (attribute) {

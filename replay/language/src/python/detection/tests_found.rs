@@ -33,7 +33,7 @@ const OTHER_PATTERNS: [&str; 4] = ["test*.py", "*_test.py", "*_tests.py", "tests
 pub(super) const NO_TESTS: &str = "none were found";
 pub(super) const OF_DISTRIBUTIONS: &str = "each belongs to a distribution below the top";
 const ONLY_DOCTESTS: &str = "the settings of pytest name only examples in documentation, which \
-                             stand in the files that holes are cut into and prove nothing about \
+                             are in the files that holes are cut into and prove nothing about \
                              them";
 
 impl PythonTests {

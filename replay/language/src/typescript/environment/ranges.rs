@@ -97,7 +97,7 @@ impl NodeRange {
     }
 }
 
-/// Parses what stands between two `||`: bounds that all hold.
+/// Parses the part between two `||`: bounds that all hold.
 fn parse_span(text: &str) -> Option<Span> {
     // Without blanks around it, a hyphen begins the name of a pre-release.
     if let Some((least, most)) = text.split_once(" - ") {

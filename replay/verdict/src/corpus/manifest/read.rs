@@ -285,7 +285,7 @@ impl Section<'_> {
                 let config = self.beside(&name);
                 if !config.is_file() {
                     let message =
-                        format!("names `{name}`, but no such file stands beside the manifest");
+                        format!("names `{name}`, but no such file is next to the manifest");
                     return Err(self.wrong("config", message));
                 }
                 Some(config)

@@ -2,7 +2,7 @@
 
 
 def rows(width, spacing):
-    """Count the rows that fit when the outermost stand at the edges."""
+    """Count the rows that fit when the outermost are at the edges."""
     if spacing <= 0:
         raise ValueError("rows need some space between them")
     gaps = width // spacing
