@@ -119,13 +119,15 @@ export class Ghost implements vscode.Disposable {
       if (identity === undefined) {
         return [];
       }
-      if (selected !== undefined) {
-        const before = document.getText(new vscode.Range(selected.range.start, position));
-        if (!(before + text).startsWith(selected.text)) {
-          return [];
-        }
+      if (selected === undefined) {
+        return [{ ...identity, text }];
       }
-      return [{ ...identity, text }];
+      // Beside a suggestion, an item replaces what was typed of it.
+      const before = document.getText(new vscode.Range(selected.range.start, position));
+      if (!text.startsWith(selected.text) || !text.startsWith(before)) {
+        return [];
+      }
+      return [{ ...identity, text: text.slice(before.length) }];
     });
     if (first === undefined) {
       this.shown.end();

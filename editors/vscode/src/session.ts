@@ -89,10 +89,16 @@ export class Session implements vscode.Disposable {
 
   /** Finds the program and starts it anew. */
   restart(): Promise<void> {
-    this.work = this.work.then(async () => {
-      await this.stop();
-      await this.start();
-    });
+    // What failed before must not keep later starts from running.
+    this.work = this.work
+      .catch(() => undefined)
+      .then(async () => {
+        await this.stop();
+        await this.start();
+      })
+      .catch((error: unknown) => {
+        this.fail(`Fillrate can't be started: ${String(error)}`);
+      });
     return this.work;
   }
 

@@ -56,7 +56,7 @@ pub use distribution::normal_quantile;
 pub use execution::pass_at_k;
 pub use interval::clustered::{
     clustered_mean, clustered_proportion, clustered_share, clustered_standard_error,
-    clustered_weighted_mean, paired_difference, share_bounds,
+    clustered_weighted_mean, effective_share_bounds, paired_difference, share_bounds,
 };
 pub use interval::difference::{
     clustered_difference, clustered_difference_of_proportions, clustered_difference_of_shares,

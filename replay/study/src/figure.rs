@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use fillrate_metrics::{
-    CONFIDENCE, ClusterTotal, Metric, SampledFigure, Unit, share_bounds, student_quantile,
-    wilson_bounds,
+    CONFIDENCE, ClusterTotal, Metric, SampledFigure, Unit, effective_share_bounds, share_bounds,
+    student_quantile, wilson_bounds,
 };
 use serde::Serialize;
 
@@ -94,11 +94,7 @@ impl StatedFigure {
         if self.clusters.is_none() && self.design_effect.is_none() {
             return wilson_bounds(self.value, n);
         }
-        let effective = self.effective_n()?;
-        let error = (self.value * (1.0 - self.value) / effective)
-            .max(0.0)
-            .sqrt();
-        share_bounds(self.value, error, self.clusters.unwrap_or(n))
+        effective_share_bounds(self.value, self.effective_n()?, self.clusters.unwrap_or(n))
     }
 }
 

@@ -8,7 +8,7 @@ use fillrate_engine::store::{
     DeveloperSettings, FILE_NAME, Run, StoreError, TypingAttempt, view_name,
 };
 use fillrate_language::task::Hole;
-use fillrate_server::telemetry::TelemetryError;
+use fillrate_server::telemetry::{StoreContents, TelemetryError};
 
 use super::common::{MeasuredHoles, common_holes};
 use super::input::{StudyError, StudySide};
@@ -52,6 +52,17 @@ pub enum SideError {
         second: String,
         /// The version's model.
         model: String,
+    },
+    /// Two sources of telemetry have a completion in common, which would count twice.
+    #[error(
+        "{first} and {second} hold the same completions, such as a store and its export, and each \
+         would count twice; name one of them"
+    )]
+    SameCompletions {
+        /// A store or an export.
+        first: PathBuf,
+        /// Another one.
+        second: PathBuf,
     },
     /// A source has no figure.
     #[error("{0}")]
@@ -133,13 +144,27 @@ fn is_same_developer(one: &DeveloperSettings, other: &DeveloperSettings) -> bool
 /// # Errors
 /// A source can't be read or has no figure.
 pub fn read_online_side(paths: &[PathBuf]) -> Result<StudySide, SideError> {
-    read_side(paths, read_telemetry)
+    let mut known: HashMap<String, PathBuf> = HashMap::new();
+    read_side(paths, |path| {
+        let contents = read_telemetry(path)?;
+        for completion in &contents.completions {
+            let id = completion.answered.completion.clone();
+            let first = known.entry(id).or_insert_with(|| path.to_owned());
+            if first != path {
+                return Err(SideError::SameCompletions {
+                    first: first.clone(),
+                    second: path.to_owned(),
+                });
+            }
+        }
+        telemetry_side(&contents, path)
+    })
 }
 
 /// Reads the sources of a side: tables here, others by `read_other`.
 fn read_side(
     paths: &[PathBuf],
-    read_other: impl Fn(&Path) -> Result<StudySide, SideError>,
+    mut read_other: impl FnMut(&Path) -> Result<StudySide, SideError>,
 ) -> Result<StudySide, SideError> {
     let mut whole = StudySide::default();
     for path in paths {
@@ -274,7 +299,7 @@ fn read_typed_run(
 }
 
 /// Reads the telemetry of people's editors.
-fn read_telemetry(path: &Path) -> Result<StudySide, SideError> {
+fn read_telemetry(path: &Path) -> Result<StoreContents, SideError> {
     if path.join(FILE_NAME).is_file() {
         return Err(SideError::Empty(format!(
             "{}: a run's acceptance is that of a simulated developer, not of people; use \
@@ -282,8 +307,12 @@ fn read_telemetry(path: &Path) -> Result<StudySide, SideError> {
             path.display()
         )));
     }
-    let contents = fillrate_server::telemetry::read(path)?;
-    online_side(&contents, &path.display().to_string()).ok_or_else(|| {
+    Ok(fillrate_server::telemetry::read(path)?)
+}
+
+/// Returns the online side of a store's contents.
+fn telemetry_side(contents: &StoreContents, path: &Path) -> Result<StudySide, SideError> {
+    online_side(contents, &path.display().to_string()).ok_or_else(|| {
         SideError::Empty(format!(
             "{} has no completion that was offered to a person; sessions of a replay are \
              simulated and never count as online",

@@ -331,6 +331,10 @@ function M.start(buf, path, on_attach)
   local options = assert(require("fillrate.options").current)
   local folder = vim.fs.root(buf, options.root_markers)
     or vim.fs.dirname(vim.api.nvim_buf_get_name(buf))
+  -- A new file may be in a folder that is not there yet.
+  while vim.fn.isdirectory(folder) == 0 and vim.fs.dirname(folder) ~= folder do
+    folder = vim.fs.dirname(folder)
+  end
   local id = 0
   local command = vim.list_extend({ path, "serve" }, options.args)
   local config = {

@@ -14,7 +14,7 @@ use fillrate_syntax::text::LineIndex;
 use fillrate_verdict::Judge;
 use fillrate_verdict::baseline::Baseline;
 use fillrate_verdict::corpus::history::{HistoryError, LineHistory};
-use fillrate_verdict::corpus::manifest::Manifest;
+use fillrate_verdict::corpus::manifest::{Globs, Manifest};
 use fillrate_verdict::corpus::{Corpus, Prepared};
 use fillrate_verdict::queue::run_jobs;
 use serde_json::json;
@@ -127,7 +127,7 @@ pub(super) fn check_any<'a>(
 }
 
 /// The version of the mining rules: the cache's holes of older rules are ignored.
-const RULES: u32 = 10;
+const RULES: u32 = 11;
 
 /// Mines one project, or reads its holes from the cache.
 ///
@@ -158,6 +158,9 @@ pub(super) fn mine_project(
         mutation_score: selection.min_mutation_score,
         solved: solved.clone(),
     };
+    let definition = &project.prepared.project;
+    let globs = [&definition.holes, &definition.exclude, &definition.hidden];
+    let patterns = globs.map(Globs::patterns);
     // The key has everything that the choice depends on; a cached choice is used unchecked.
     let version = env!("CARGO_PKG_VERSION");
     let key = json!([
@@ -174,6 +177,7 @@ pub(super) fn mine_project(
         wanted.seed,
         wanted.mutation_score,
         wanted.solved,
+        patterns,
         age.as_ref().map(AgeLimit::key),
         selection.fast_files,
     ]);

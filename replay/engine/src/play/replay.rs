@@ -251,8 +251,20 @@ fn check_not_empty(tasks: &[Hole], path: Option<&Path>) -> Result<(), PlayError>
 /// `null`: where it can be, the run is the same.
 fn digests(prepared: &[Prepared], absent: &[AbsentProject]) -> BTreeMap<String, Value> {
     let digest = |prepared: &Prepared| {
-        let state = json!([prepared.digest, prepared.environment.key]);
-        (prepared.project.name.clone(), state)
+        let project = &prepared.project;
+        let mut state = vec![json!(prepared.digest), json!(prepared.environment.key)];
+        // Runs made before these counted keep their identity if they have none.
+        if !project.hidden.patterns().is_empty() {
+            state.push(json!({"hidden": project.hidden.patterns()}));
+        }
+        // With tests, the judge's key has them.
+        if project.test.is_none() {
+            state.push(json!([
+                project.holes.patterns(),
+                project.exclude.patterns()
+            ]));
+        }
+        (project.name.clone(), Value::Array(state))
     };
     let absent = absent.iter().map(|one| (one.name.clone(), Value::Null));
     prepared.iter().map(digest).chain(absent).collect()

@@ -214,10 +214,8 @@ impl<'a> ReplayParameters<'a> {
     /// Values that attempts and typings at a hole depend on. Runs are resumed by these values: a
     /// change of them makes a run start over.
     fn key_parts(&self, hole: &Hole, sample: u32) -> Vec<Value> {
-        let judge = self
-            .projects
-            .get(hole.project.as_str())
-            .and_then(|project| Some(project.judge.as_ref()?.key()));
+        let project = self.projects.get(hole.project.as_str());
+        let judge = project.and_then(|project| Some(project.judge.as_ref()?.key()));
         let mut parts = vec![
             json!(hole.id),
             json!(hole.file_sha256),
@@ -229,6 +227,10 @@ impl<'a> ReplayParameters<'a> {
         ];
         if let Some(paper) = self.subject.paper {
             parts.push(json!(paper.to_string()));
+        }
+        let hidden = project.map(|project| project.prepared.project.hidden.patterns());
+        if let Some(hidden) = hidden.filter(|hidden| !hidden.is_empty()) {
+            parts.push(json!({"hidden": hidden}));
         }
         if self.subject.view != CodeView::Finished {
             parts.push(json!({"view": self.subject.view.to_string()}));

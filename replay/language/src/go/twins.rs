@@ -4,8 +4,8 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, bounds_joined, named_children, opposite,
+    self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
+    ParsedFile, RowNames, SourceEdit, named_children, opposite,
 };
 
 /// Methods of `testing.T` that make a test fail.
@@ -319,7 +319,7 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
 /// The operands of orderings, such as `got < 3 || got > 7`.
 fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let wrappers = ["parenthesized_expression", "unary_expression"];
-    bounds_joined(condition, text, "||", &wrappers)
+    twins::bounds(condition, text, "||", &wrappers)
 }
 
 /// The values of which one is right, as in `got != 1 && got != 2` and in

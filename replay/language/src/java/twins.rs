@@ -3,8 +3,8 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, bounds_joined, differing, failing_branch, named_children, opposite,
+    self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
+    ParsedFile, RowNames, SourceEdit, differing, failing_branch, named_children, opposite,
     raised_in_branch,
 };
 
@@ -434,9 +434,9 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     }
 }
 
-/// The operands of an ordering, and of several that all hold.
+/// The operands of orderings that all hold.
 fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    bounds_joined(condition, text, "&&", &["parenthesized_expression"])
+    twins::bounds(condition, text, "&&", &["parenthesized_expression"])
 }
 
 /// The elements of the list that a membership names, such as `List.of(1, 2).contains(value)`.

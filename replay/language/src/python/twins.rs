@@ -3,9 +3,9 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, differing, failing_branch, loop_cells, named_children, operator,
-    opposite, raised_in_branch, unquoted,
+    self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
+    ParsedFile, RowNames, SourceEdit, differing, failing_branch, loop_cells, named_children,
+    operator, opposite, raised_in_branch, unquoted,
 };
 
 /// An exception class that no code under test raises.
@@ -498,30 +498,27 @@ fn searched<'t>(call: Node<'t>, text: &str) -> Vec<Node<'t>> {
         .child_by_field_name("arguments")
         .map_or_else(Vec::new, named_children);
     match text[function.byte_range()].rsplit('.').next() {
-        Some("match" | "fullmatch" | "search" | "startswith" | "endswith") => {
-            arguments.into_iter().take(1).collect()
-        }
+        // Of several beginnings or alternatives, each is right.
+        Some("match" | "fullmatch" | "search" | "startswith" | "endswith") => arguments
+            .into_iter()
+            .take(1)
+            .filter(|argument| {
+                argument.kind() != "tuple" && !text[argument.byte_range()].contains('|')
+            })
+            .collect(),
         Some("eq" | "isclose" | "allclose" | "array_equal") => {
             arguments.into_iter().take(2).rev().collect()
         }
-        Some("__eq__" | "issubset" | "issuperset") => arguments.into_iter().chain(object).collect(),
+        Some("__eq__") => arguments.into_iter().chain(object).collect(),
         // `(got == wanted).all()`.
         Some("all" | "any") => object.map_or_else(Vec::new, |object| compared(object, text)),
         _ => Vec::new(),
     }
 }
 
-/// The operands of an ordering, such as `3 < value < 7`, and of several that all hold.
+/// The operands of orderings that all hold, such as `3 < value < 7`.
 fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    let word = |node: Node<'_>| &text[node.byte_range()];
-    match (condition.kind(), operator(condition).map(word)) {
-        ("comparison_operator", Some("<" | ">" | "<=" | ">=")) => named_children(condition),
-        ("boolean_operator", Some("and")) => named_children(condition)
-            .into_iter()
-            .flat_map(|part| bounds(part, text))
-            .collect(),
-        _ => Vec::new(),
-    }
+    twins::bounds(condition, text, "and", &["parenthesized_expression"])
 }
 
 /// The elements of the list that a membership names, such as `value in (1, 2)`.
@@ -605,7 +602,10 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         });
         let pattern = positional.get(1).filter(|_| word.ends_with("Regex"));
         return Some(Assertion {
-            compared: matched.chain(pattern.copied()).collect(),
+            compared: matched
+                .chain(pattern.copied())
+                .filter(|pattern| !text[pattern.byte_range()].contains('|'))
+                .collect(),
             complement: Some(SourceEdit::new(class.byte_range(), UNRAISED)),
             ..Assertion::expecting(class, text, &others)
         });
@@ -625,11 +625,6 @@ fn call<'t>(call: Node<'t>, text: &str) -> Option<Assertion<'t>> {
         _ => Vec::new(),
     };
     let bounds = match positional.as_slice() {
-        [value, bound, ..]
-            if word.starts_with("assertGreater") || word.starts_with("assertLess") =>
-        {
-            vec![*bound, *value]
-        }
         [condition, ..] if word == "assertTrue" => self::bounds(*condition, text),
         _ => Vec::new(),
     };

@@ -177,9 +177,11 @@ impl Site {
     /// their distance, so that no value fits before and after.
     fn moved(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
         let numbers: Vec<&Candidate> = self.rows.iter().flatten().collect();
-        let Some(file) = numbers.first().map(|first| first.file) else {
+        // One alone bounds from one side, or from both with what is not written here.
+        let [first, _, ..] = numbers[..] else {
             return Vec::new();
         };
+        let file = first.file;
         let text = files[file].text;
         let values: Option<Vec<(f64, usize)>> = numbers
             .iter()

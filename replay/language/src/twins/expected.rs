@@ -24,6 +24,17 @@ const DATA: LiteralKinds = LiteralKinds {
     untouched: &[],
 };
 
+/// Classes of exceptions from which others that are put in their place are derived.
+const BASE_EXCEPTIONS: [&str; 7] = [
+    "BaseException",
+    "Exception",
+    "LookupError",
+    "Error",
+    "Throwable.class",
+    "Exception.class",
+    "RuntimeException.class",
+];
+
 /// Tree-sitter's kinds of nodes of a language, and its assertions.
 pub(crate) struct Grammar {
     pub(crate) literals: LiteralKinds,
@@ -83,10 +94,17 @@ impl<'t> Assertion<'t> {
     }
 
     /// An assertion that expects this class of exceptions; `others` are other classes of the
-    /// language.
+    /// language. Of several classes, and of one that others may be derived from, none is altered:
+    /// code may raise another of them.
     pub(crate) fn expecting(class: Node<'t>, text: &str, others: &[&str]) -> Self {
         let own = &text[class.byte_range()];
-        let others = others.iter().filter(|other| **other != own);
+        let is_one = own
+            .strip_suffix(".class")
+            .unwrap_or(own)
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
+        let may_alter = is_one && !BASE_EXCEPTIONS.contains(&own);
+        let others = others.iter().filter(|other| may_alter && **other != own);
         let edits = others.map(|other| SourceEdit::new(class.byte_range(), other));
         Self {
             other_exceptions: edits.collect(),

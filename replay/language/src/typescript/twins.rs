@@ -4,8 +4,8 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName, ParsedFile,
-    RowNames, SourceEdit, bounds_joined, failing_branch, loop_cells, named_children, opposite,
+    self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
+    ParsedFile, RowNames, SourceEdit, failing_branch, loop_cells, named_children, opposite,
     raised_in_branch, unquoted,
 };
 
@@ -55,22 +55,6 @@ const EQUALITIES: [&str; 44] = [
     "contain",
     "members",
     "closeTo",
-];
-
-/// Matchers and functions that bound a value from one side.
-const BOUNDS: [&str; 12] = [
-    "toBeGreaterThan",
-    "toBeGreaterThanOrEqual",
-    "toBeLessThan",
-    "toBeLessThanOrEqual",
-    "above",
-    "below",
-    "greaterThan",
-    "lessThan",
-    "isAbove",
-    "isBelow",
-    "isAtLeast",
-    "isAtMost",
 ];
 
 /// Matchers that can't be turned into their complement.
@@ -762,10 +746,7 @@ fn expectation<'t>(
         // In `toHaveProperty(path, value)`, the expected value is the last argument.
         compared.extend(arguments.iter().rev().copied());
     }
-    let mut bounds = match BOUNDS.contains(&word) {
-        true => arguments.to_vec(),
-        false => Vec::new(),
-    };
+    let mut bounds = Vec::new();
     if let Some(actual) = function.child_by_field_name("object") {
         for part in actual_arguments(actual) {
             compared.extend(self::compared(part, text));
@@ -818,9 +799,9 @@ fn actual_arguments(chain: Node<'_>) -> Vec<Node<'_>> {
     arguments.unwrap_or_default()
 }
 
-/// The operands of an ordering, and of several that all hold.
+/// The operands of orderings that all hold.
 fn bounds<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
-    bounds_joined(condition, text, "&&", &["parenthesized_expression"])
+    twins::bounds(condition, text, "&&", &["parenthesized_expression"])
 }
 
 /// The elements of the list that a membership names, such as `[1, 2].includes(value)`.
@@ -851,10 +832,7 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
     } else {
         compared(*condition, text)
     };
-    let bounds = match BOUNDS.contains(&word) {
-        true => arguments.iter().skip(1).copied().collect(),
-        false => bounds(*condition, text),
-    };
+    let bounds = bounds(*condition, text);
     let opposite = opposite(word, &OPPOSITES);
     let complement = match (method, opposite) {
         (Some(method), Some(opposite)) => Some(SourceEdit::new(method.byte_range(), opposite)),

@@ -31,8 +31,8 @@ pub struct Selection {
 /// normal regression: an exceptional figure that is mostly error counts as such. Equal seeds give
 /// equal values.
 ///
-/// `None` for fewer than three pairs or no draws, if a side does not vary, or if the second side
-/// has no error, since then the winner is known.
+/// `None` for fewer than three pairs or no draws, if a side does not vary, if several versions have
+/// the largest first figure, or if the second side has no error, since then the winner is known.
 pub fn selection(
     pairs: &[(f64, f64)],
     noise: (f64, f64),
@@ -43,12 +43,12 @@ pub fn selection(
         return None;
     }
     let observed = MeasuredMoments::new(pairs)?;
-    let mut chosen = 0;
-    for (at, pair) in pairs.iter().enumerate() {
-        if pair.0 > pairs[chosen].0 {
-            chosen = at;
-        }
-    }
+    let largest = pairs.iter().map(|pair| pair.0).fold(f64::MIN, f64::max);
+    let mut first = (0..pairs.len()).filter(|at| pairs[*at].0 >= largest);
+    // Of equal figures, the order in which they are given would choose.
+    let (Some(chosen), None) = (first.next(), first.next()) else {
+        return None;
+    };
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut wins, mut regrets) = (0_u32, Vec::with_capacity(draws as usize));
     for _ in 0..draws {

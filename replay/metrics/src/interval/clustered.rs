@@ -77,8 +77,14 @@ pub fn share_bounds(share: f64, error: f64, clusters: usize) -> Option<(f64, f64
         outcomes if error >= LEAST_ERROR && outcomes.is_finite() && outcomes > 0.0 => outcomes,
         _ => count,
     };
-    let student = student_quantile(1.0 - TAIL, count - 1.0)?;
-    Some(score_bounds(share, outcomes, student))
+    effective_share_bounds(share, outcomes, clusters)
+}
+
+/// Returns the bounds of a share that says as much as the given number of independent outcomes, in
+/// clusters whose number gives the degrees of freedom; `None` for fewer than two.
+pub fn effective_share_bounds(share: f64, outcomes: f64, clusters: usize) -> Option<(f64, f64)> {
+    let student = student_quantile(1.0 - TAIL, clusters as f64 - 1.0)?;
+    Some(score_bounds(share.clamp(0.0, 1.0), outcomes, student))
 }
 
 /// The mean difference, first minus second, of two figures for the same things, clustered like

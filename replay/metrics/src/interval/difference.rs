@@ -7,22 +7,28 @@ use super::clustered::{clustered_share, mean};
 use super::{Estimate, TAIL, student_quantile};
 
 /// The mean of the first samples minus that of the second, with an interval from a standard error
-/// that is clustered over both, and Student's t with (clusters − 1) degrees of freedom.
+/// that is clustered over both, and Student's t.
 ///
+/// If the groups share clusters, there are (clusters − 1) degrees of freedom.
 /// The error is √(C / (C − 1) · (N − 1) / (N − 2) · Σ_c (Σ_{i∈c} eᵢ)²) for C clusters and N samples
 /// in all, with eᵢ = (sᵢ − s̄) / n in the first group, of mean s̄ and size n, and its negative in the
 /// second: what statsmodels gives for the slope of a regression on a constant and the group, 1 or
 /// 0, with `cov_type="cluster"`; Cameron and Miller 2015, <https://doi.org/10.3368/jhr.50.2.317>.
 ///
-/// `None` if a group is empty. With fewer than two clusters, or three samples, there is no
-/// interval. The estimate's n counts both groups.
+/// If they share none, the error is √(v₁ + v₂) with v = c / (c − 1) · Σ_c (Σ_{i∈c} eᵢ)² of each
+/// group's c clusters, and the degrees of freedom are (v₁ + v₂)² / (v₁² / (c₁ − 1) + v₂² / (c₂ − 1)):
+/// Welch 1947, <https://doi.org/10.2307/2332510>. With those of all clusters, the interval of two and
+/// two clusters excluded 0 in 12 % of simulations of equal groups.
+///
+/// `None` if a group is empty. There is no interval if the samples of a group are of one cluster,
+/// whose differences from others are then unknown. The estimate's n counts both groups.
 pub fn clustered_difference<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<Estimate> {
     let value = mean(first)? - mean(second)?;
     let n = first.len() + second.len();
     let names: BTreeSet<&K> = first.iter().chain(second).map(|(name, _)| name).collect();
     let clusters = names.len();
     let half = error(first, second)
-        .and_then(|(error, clusters)| Some(student_quantile(1.0 - TAIL, clusters - 1.0)? * error));
+        .and_then(|(error, freedom)| Some(student_quantile(1.0 - TAIL, freedom)? * error));
     Some(Estimate {
         value,
         low: half.map(|half| value - half),
@@ -102,22 +108,44 @@ pub fn design_effect<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<
     (independent > 0.0).then(|| (error * error / independent).max(1.0))
 }
 
-/// The standard error of a difference, and the number of clusters.
+/// The standard error of a difference, and its degrees of freedom.
 fn error<K: Ord>(first: &[(K, f64)], second: &[(K, f64)]) -> Option<(f64, f64)> {
-    let mut influence: BTreeMap<&K, f64> = BTreeMap::new();
-    for (samples, sign) in [(first, 1.0), (second, -1.0)] {
-        let mean = mean(samples)?;
-        for (cluster, sample) in samples {
-            *influence.entry(cluster).or_insert(0.0) +=
-                sign * (sample - mean) / samples.len() as f64;
-        }
-    }
-    let clusters = influence.len() as f64;
-    let n = (first.len() + second.len()) as f64;
-    if clusters < 2.0 || n < 3.0 {
+    let (one, two) = (influences(first)?, influences(second)?);
+    if one.len() < 2 || two.len() < 2 {
         return None;
     }
-    let squares: f64 = influence.values().map(|one| one * one).sum();
+    if one.keys().all(|name| !two.contains_key(name)) {
+        let variance = |influences: &BTreeMap<&K, f64>| {
+            let clusters = influences.len() as f64;
+            let squares: f64 = influences.values().map(|one| one * one).sum();
+            (clusters / (clusters - 1.0) * squares, clusters - 1.0)
+        };
+        let ((one, freedom_1), (two, freedom_2)) = (variance(&one), variance(&two));
+        let sum = one + two;
+        let parts = one * one / freedom_1 + two * two / freedom_2;
+        let freedom = match parts > 0.0 {
+            true => sum * sum / parts,
+            false => freedom_1.min(freedom_2),
+        };
+        return Some((sum.sqrt(), freedom));
+    }
+    let mut both = one;
+    for (name, influence) in two {
+        *both.entry(name).or_insert(0.0) -= influence;
+    }
+    let clusters = both.len() as f64;
+    let n = (first.len() + second.len()) as f64;
+    let squares: f64 = both.values().map(|one| one * one).sum();
     let correction = clusters / (clusters - 1.0) * (n - 1.0) / (n - 2.0);
-    Some(((correction * squares).sqrt(), clusters))
+    Some(((correction * squares).sqrt(), clusters - 1.0))
+}
+
+/// The influence of each cluster on the mean of a group.
+fn influences<K: Ord>(samples: &[(K, f64)]) -> Option<BTreeMap<&K, f64>> {
+    let mean = mean(samples)?;
+    let mut influences = BTreeMap::new();
+    for (cluster, sample) in samples {
+        *influences.entry(cluster).or_insert(0.0) += (sample - mean) / samples.len() as f64;
+    }
+    Some(influences)
 }

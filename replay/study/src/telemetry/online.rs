@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fillrate_server::telemetry::{
-    CursorKind, EnteredCharacters, RecordedCompletion, StoreContents,
+    CompletionRow, CursorKind, EnteredCharacters, RecordedCompletion, StoreContents,
 };
 
 use super::impression::{Impression, collect_impressions};
@@ -37,7 +37,12 @@ pub fn online_side(contents: &StoreContents, source: &str) -> Option<StudySide> 
         groups.entry(key).or_default().0.push(one);
     }
     for one in contents.entered.iter().filter(|one| !one.simulated) {
-        let key = entered_key(one, &recorded);
+        let key = last_answer(one, &recorded)
+            .filter(|answered| !answered.is_pair())
+            .map(|answered| {
+                let language = language_name(one.language.as_ref());
+                (&*answered.model, &*answered.configuration, language)
+            });
         if let Some(group) = key.and_then(|key| groups.get_mut(&key)) {
             group.1.push(one);
         }
@@ -91,22 +96,22 @@ fn language_name(language: Option<&String>) -> &str {
     language.map_or("other", String::as_str)
 }
 
-/// The group whose model last answered in the file when the counting ended; `None` without one.
-fn entered_key<'a>(
-    entered: &'a EnteredCharacters,
+/// The last answer of the model to which characters count that entered a file, before their
+/// counting ended; `None` without one.
+pub(super) fn last_answer<'a>(
+    entered: &EnteredCharacters,
     recorded: &[&'a RecordedCompletion],
-) -> Option<GroupKey<'a>> {
+) -> Option<&'a CompletionRow> {
     let model = entered.model.as_deref()?;
-    let answered = recorded.iter().map(|one| &one.answered).filter(|answered| {
-        (&answered.session, &answered.file) == (&entered.session, &entered.file)
-            && answered.model == model
-    });
-    let configuration = answered
-        .filter(|answered| answered.at_ms <= entered.at_ms)
+    recorded
+        .iter()
+        .map(|one| &one.answered)
+        .filter(|answered| {
+            (&answered.session, &answered.file) == (&entered.session, &entered.file)
+                && answered.model == model
+                && answered.at_ms <= entered.at_ms
+        })
         .max_by_key(|answered| answered.at_ms)
-        .map(|answered| &*answered.configuration)?;
-    let language = language_name(entered.language.as_ref());
-    Some((model, configuration, language))
 }
 
 /// The strata that a completion belongs to.

@@ -11,10 +11,13 @@ use fillrate_metrics::metric::{
     MEDIAN_LATENCY,
 };
 use fillrate_metrics::{Estimate, median, quantile};
-use fillrate_server::telemetry::{Certainty, EnteredCharacters, RecordedCompletion, StoreContents};
+use fillrate_server::telemetry::{
+    Certainty, CompletionRow, EnteredCharacters, RecordedCompletion, StoreContents,
+};
 use serde::Serialize;
 
 use super::impression::{Impression, collect_impressions};
+use super::online::last_answer;
 use super::trial::{BlindTrial, TrialStatistics};
 use super::variant::VariantSamples;
 
@@ -115,10 +118,15 @@ impl TelemetryStatistics {
             .iter()
             .filter(|one| counted(one.answered.at_ms, one.answered.simulated))
             .collect();
+        // What enters a file during pairs has no accepts to be compared with.
+        let has_pairs = recorded.iter().any(|one| one.answered.is_pair());
+        let is_of_pairs = |one: &EnteredCharacters| {
+            has_pairs && last_answer(one, &recorded).is_some_and(CompletionRow::is_pair)
+        };
         let entered: Vec<&EnteredCharacters> = contents
             .entered
             .iter()
-            .filter(|one| counted(one.at_ms, one.simulated))
+            .filter(|one| counted(one.at_ms, one.simulated) && !is_of_pairs(one))
             .collect();
         let blind = BlindTrial::find(&recorded, options.unblind);
         let impressions = collect_impressions(&recorded, options.confirmed);

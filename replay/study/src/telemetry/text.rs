@@ -187,9 +187,10 @@ impl TrialStatistics {
                 strengths.join("; ")
             )));
         } else if pairs {
-            text.push_str(
-                &width.paragraph("Strengths need each model to be chosen at least once."),
-            );
+            text.push_str(&width.paragraph(
+                "Strengths need each model, and each group of models, to be chosen over the others \
+                 at least once, and the others over it.",
+            ));
         }
         text
     }
@@ -211,7 +212,8 @@ impl ArmDifference {
                 (second, first)
             };
             return format!(
-                "{more} is accepted more often than {less}: {first} − {second} is {interval}."
+                "{more} is accepted more often than {less}: {first} − {second} is {interval}. That \
+                 holds for one look: who looks again and again finds a difference between equals."
             );
         }
         match self.shown_needed {

@@ -34,8 +34,8 @@ pub struct TrialStatistics {
     pub arms: Vec<TrialArm>,
     /// One for each two models, in the order of the arms.
     pub differences: Vec<ArmDifference>,
-    /// In pairs: the models' strengths by the people's choices (Bradley and Terry), if each was
-    /// chosen at least once.
+    /// In pairs: the models' strengths by the people's choices (Bradley and Terry), if each model and
+    /// each group of models was chosen over the others and not chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strengths: Option<BTreeMap<String, Estimate>>,
 }

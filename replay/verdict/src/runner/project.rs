@@ -21,6 +21,9 @@ use crate::error::VerdictError;
 use crate::judged_code::FileContents;
 use crate::outcome::Evidence;
 
+/// The version of the way in which the tests' programs are called, which the results depend on too.
+const CALLS: u32 = 2;
+
 /// Runs the tests of one project.
 pub(crate) struct ProjectRunner {
     prepared: Prepared,
@@ -287,6 +290,7 @@ impl ProjectRunner {
             .map(|(_, text)| *text)
             .collect();
         let key = serde_json::json!({
+            "calls": CALLS,
             "source": self.prepared.digest,
             "environment": self.prepared.environment.key,
             "arguments": &test.args[..own],

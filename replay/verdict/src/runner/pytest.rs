@@ -17,13 +17,16 @@ const ENVIRONMENT: &str = "/box/venv";
 const PYTHON: &str = "/box/venv/bin/python";
 /// pytest's own traceback reads the source of every frame, which takes longer than most tests;
 /// Python's has the same message.
-const OPTIONS: [&str; 6] = [
+const OPTIONS: [&str; 7] = [
     "-p",
     "fillrate_pytest",
     "-q",
     "--tb=native",
     "-p",
     "no:cacheprovider",
+    // Else a configuration file further down makes its folder the root, and ids of tests are not
+    // paths of the project.
+    "--rootdir=.",
 ];
 
 impl TestFramework for Pytest {

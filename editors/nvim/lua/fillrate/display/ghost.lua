@@ -15,6 +15,7 @@ local INVOKED, AUTOMATIC = 1, 2
 --- @class fillrate.Ghost
 --- @field client_id integer
 --- @field items table[] the last answer
+--- @field before? string the text before the cursor on its line that the answer is for
 --- @field index integer the candidate that is shown, from 1
 --- @field numbered boolean whether its number is shown, too
 --- @field timer uv.uv_timer_t
@@ -87,7 +88,7 @@ function M.offer(buf)
   local item = ghost and ghost.items[ghost.index]
   local row = place.cursor(buf)
   local hidden = item and require("fillrate.menu").hides()
-  local offer = item and row and not hidden and place.offer(buf, ghost.client_id, item)
+  local offer = item and row and not hidden and place.offer(buf, ghost.client_id, item, ghost.before)
   if not offer or not row then
     vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
     return nil, 0
@@ -147,6 +148,8 @@ local function ask(buf, trigger)
     client:cancel_request(ghost.pending)
     ghost.pending = nil
   end
+  local line = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ""
+  local before = line:sub(1, col)
   --- @type table
   local params = vim.lsp.util.make_position_params(window, client.offset_encoding)
   params.context = { triggerKind = trigger }
@@ -159,7 +162,17 @@ local function ask(buf, trigger)
     ghost.pending = nil
     -- Nothing means that it is not known, and the offer may still be right.
     if result then
-      ghost.items, ghost.index, ghost.numbered = result.items, 1, false
+      -- What the person chose stays, if the answer has it too.
+      local chosen = M.offer(buf)
+      local index = 1
+      for at, item in ipairs(result.items) do
+        if chosen and item.insertText == chosen.rest then
+          index = at
+          break
+        end
+      end
+      ghost.items, ghost.before, ghost.index = result.items, before, index
+      ghost.numbered = ghost.numbered and index > 1
       show(buf)
     else
       ghost.asked = nil
@@ -207,7 +220,17 @@ end
 function M.select(buf, step)
   local ghost = ghosts[buf]
   if ghost and #ghost.items > 0 then
-    ghost.index = (ghost.index - 1 + step) % #ghost.items + 1
+    local index = ghost.index
+    -- A candidate that disagrees with what was typed since is no choice.
+    for _ = 1, #ghost.items do
+      ghost.index = (ghost.index - 1 + step) % #ghost.items + 1
+      if M.offer(buf) then
+        break
+      end
+    end
+    if not M.offer(buf) then
+      ghost.index = index
+    end
     ghost.numbered = true
     show(buf)
   end

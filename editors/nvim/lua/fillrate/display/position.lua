@@ -29,8 +29,9 @@ end
 --- @param buf integer
 --- @param client_id integer
 --- @param item table an `InlineCompletionItem` of the protocol
---- @return fillrate.Offer? offer nothing where what was typed since disagrees, or is all of it
-function M.offer(buf, client_id, item)
+--- @param before? string the text before the item on its line, when it was requested
+--- @return fillrate.Offer? offer nothing where that text is another one, where what was typed since disagrees, or is all of it
+function M.offer(buf, client_id, item, before)
   local client = vim.lsp.get_client_by_id(client_id)
   local row, col = M.cursor(buf)
   local start = item.range and item.range.start
@@ -46,9 +47,13 @@ function M.offer(buf, client_id, item)
   if row == start.line and col < from then
     return nil
   end
+  -- A byte index that is beyond the line is its end.
+  if before and line:sub(1, from) ~= before then
+    return nil
+  end
   local typed = vim.api.nvim_buf_get_text(buf, start.line, from, row, col, {})
-  local before = table.concat(typed, "\n")
-  if not vim.startswith(text, before) or #before == #text then
+  local own = table.concat(typed, "\n")
+  if not vim.startswith(text, own) or #own == #text then
     return nil
   end
   local command = item.command
@@ -61,7 +66,7 @@ function M.offer(buf, client_id, item)
     row = start.line,
     col = from,
     text = text,
-    rest = text:sub(#before + 1),
+    rest = text:sub(#own + 1),
   }
 end
 

@@ -96,12 +96,12 @@ impl PythonLayout {
                 folders.push(folder);
             }
         }
+        let name = metadata.name.as_deref().map(import_name);
         let mut found: Vec<Self> = folders
             .into_iter()
-            .filter_map(|folder| Self::in_folder(files, folder))
+            .filter_map(|folder| Self::in_folder(files, folder, name.as_deref()))
             .collect();
         // A folder with the distribution's own package is preferred to one with any other.
-        let name = metadata.name.as_deref().map(import_name);
         let is_own = |layout: &Self| {
             let mut packages = layout.packages.iter();
             packages
@@ -131,13 +131,16 @@ impl PythonLayout {
         Some(layout)
     }
 
-    fn in_folder(files: &RepositoryFiles, folder: &str) -> Option<Self> {
+    /// The packages and modules in a folder, of a distribution of this name.
+    fn in_folder(files: &RepositoryFiles, folder: &str, own: Option<&str>) -> Option<Self> {
         let inside = |name: &str| match folder {
             "." => name.to_owned(),
             folder => format!("{folder}/{name}"),
         };
         let is_library = |name: &&str| {
-            folder != "." || !(OTHER_FOLDERS.contains(name) || name.starts_with(['.', '_']))
+            folder != "."
+                || own == Some(import_name(name).as_str())
+                || !(OTHER_FOLDERS.contains(name) || name.starts_with(['.', '_']))
         };
         let folders: Vec<&str> = files
             .folders_in(folder)

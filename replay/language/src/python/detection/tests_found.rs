@@ -70,7 +70,7 @@ impl PythonTests {
             (matching(&patterns), patterns)
         };
         let mut args = Vec::new();
-        let (found, patterns) = match &metadata.test_files {
+        let (mut found, patterns) = match &metadata.test_files {
             Some(patterns) => (matching(patterns), patterns.clone()),
             None => {
                 let mut found = named(&USUAL_PATTERNS);
@@ -100,8 +100,11 @@ impl PythonTests {
                 has("pyproject.toml") || has("setup.py")
             })
         };
-        if metadata.file.is_none() && found.iter().all(is_of_distribution) {
-            return Err(OF_DISTRIBUTIONS);
+        match found.iter().all(is_of_distribution) {
+            true if metadata.file.is_none() => return Err(OF_DISTRIBUTIONS),
+            true => {}
+            // Tests of members of a workspace need their packages, and are run where they are.
+            false => found.retain(|path| !is_of_distribution(path)),
         }
         Ok(Self {
             files: found,
