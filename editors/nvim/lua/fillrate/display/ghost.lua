@@ -88,7 +88,10 @@ function M.offer(buf)
   local item = ghost and ghost.items[ghost.index]
   local row = place.cursor(buf)
   local hidden = item and require("fillrate.menu").hides()
-  local offer = item and row and not hidden and place.offer(buf, ghost.client_id, item, ghost.before)
+  local offer = item
+    and row
+    and not hidden
+    and place.offer(buf, ghost.client_id, item, ghost.before)
   if not offer or not row then
     vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
     return nil, 0
