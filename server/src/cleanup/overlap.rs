@@ -2,9 +2,7 @@
 
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
-use super::written::{
-    closes_before_rest, ends_alone, leaves_string, opens_brackets, rest_ends_lines, unescaped,
-};
+use super::written::{closes_before_rest, ends_alone, opens_brackets, rest_ends_lines, unescaped};
 use super::{Change, alphanumerics, first_line, last_line};
 
 /// Number of lines of the suffix that a streaming model repeats before it is stopped.
@@ -226,12 +224,9 @@ fn closing_repeated(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let end = closes_before_rest(text, site)?;
     let rest = first_line(site.suffix).trim();
     let repeats = text[end..].starts_with(rest);
-    let is_needless = match rest.starts_with(['"', '\'', '`']) {
-        // A string may be empty.
-        true => repeats || leaves_string(text, site) || !fits(text, site),
-        false => !text[..end].trim().is_empty() && (repeats || !fits(text, site)),
-    };
-    is_needless.then_some(end)
+    // Unlike brackets, a string is seldom closed at once to go on after it.
+    let goes_on = text[..end].trim().is_empty() && !rest.starts_with(['"', '\'', '`']);
+    (!goes_on && (repeats || !fits(text, site))).then_some(end)
 }
 
 /// Returns the end of a completion that goes on after `end`, where it closes the bracket or quote

@@ -10,7 +10,7 @@ use super::brackets::{Bracket, around, brackets, is_balanced_outside};
 use super::extent::{fits, has_error_within};
 use super::syntax_site::SyntaxSite;
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
-use crate::syntax::{Language, OpenText, Quote};
+use crate::syntax::{Language, OpenText};
 
 /// Ends a completion with the innermost definition or block in which it begins. Outside of all
 /// blocks, and among the members of a class, it ends with the definition in which it begins or that
@@ -660,7 +660,7 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
     // Strings with these quotes end on their line, so the lines before do not matter.
     let line = last_line(site.prefix);
     let is_open = unescaped(line, character).count() % 2 == 1
-        || open_quote(line, &quotes_of_lines(site)) == Some(character);
+        || site.language?.open_quote(line) == Some(quote);
     is_open.then(|| unescaped(text, character).next()).flatten()
 }
 
@@ -669,36 +669,15 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
 pub(super) fn leaves_string(text: &str, site: &SyntaxSite<'_>) -> bool {
     let (before, rest) = (last_line(site.prefix), first_line(site.suffix));
     let with = [before, text, rest].concat();
-    let ends_open = |line: &str| site.language.is_some_and(|it| it.leaves_string(line));
+    let ends_open = |line: &str| {
+        let open = site.language.and_then(|it| it.open_quote(line));
+        open.is_some_and(|quote| !quote.spans_lines)
+    };
     // A quote in a string or comment of several lines says nothing.
     site.open_text_after("").is_none()
         && site.open_text_after(text).is_none()
         && ends_open(last_line(&with))
         && !ends_open(&[before, rest].concat())
-}
-
-/// Returns the characters that begin and end strings within a line.
-fn quotes_of_lines(site: &SyntaxSite<'_>) -> Vec<char> {
-    let quotes = site.language.map_or(&[][..], |language| language.quotes);
-    let single = |quote: &Quote| Some(quote.mark.chars().next()?).filter(|_| quote.mark.len() == 1);
-    quotes.iter().filter_map(single).collect()
-}
-
-/// Returns the quote that is open at the end of a line, if its strings begin on it. A quote in a
-/// string of another is text, as in `"'"`.
-fn open_quote(line: &str, quotes: &[char]) -> Option<char> {
-    let mut open = None;
-    let mut escaped = false;
-    for each in line.chars() {
-        let is_quote = !escaped && quotes.contains(&each);
-        escaped = each == '\\' && !escaped;
-        match open {
-            Some(quote) if is_quote && quote == each => open = None,
-            None if is_quote => open = Some(each),
-            _ => {}
-        }
-    }
-    open
 }
 
 /// Returns the offsets of a character without a backslash before it.
@@ -857,9 +836,9 @@ fn stays_in_string(text: &str, site: &SyntaxSite<'_>) -> bool {
     }
     let before = last_line(site.prefix);
     let after = [before, text].concat();
-    let quotes = quotes_of_lines(site);
-    let open = open_quote(before, &quotes);
-    open.is_some() && open_quote(last_line(&after), &quotes) == open
+    let open_quote = |line: &str| site.language?.open_quote(line);
+    let open = open_quote(before);
+    open.is_some() && open_quote(last_line(&after)) == open
 }
 
 /// Ends a completion that its model did not finish after its last whole statement. That statement

@@ -33,10 +33,13 @@ impl Language {
         lines.fold(open, |open, line| self.open_after_line(line, open))
     }
 
-    /// True if a string that ends with its line lacks its closing quote in this line, at the start
-    /// of which no string and no comment is open.
-    pub fn leaves_string(&self, line: &str) -> bool {
-        self.scan_line(line, None).1.is_some()
+    /// Returns the quote of the string that is open at the end of a line, if it begins on the line.
+    /// A quote in a string of another is text, as in `"'"`.
+    pub fn open_quote(&self, line: &str) -> Option<&'static Quote> {
+        match self.scan_line(line, None) {
+            (Some(OpenText::String(quote)), _) => Some(quote),
+            (_, short) => short,
+        }
     }
 
     fn open_after_line(&self, line: &str, open: Option<OpenText>) -> Option<OpenText> {
