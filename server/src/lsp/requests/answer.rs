@@ -57,7 +57,11 @@ pub(super) async fn complete(
         state.running.insert((uri.to_owned(), kind), request);
         (document, view, state.features.encoding, pending, replaced)
     };
-    let engines = engines(session, kind, &mut pending, &mut replaced).await?;
+    let Some(engines) = engines(session, uri, kind, &mut replaced).await else {
+        // Without a model that can be asked, nothing was overtaken.
+        pending.is_overtaken = replaced.try_recv() != Err(oneshot::error::TryRecvError::Empty);
+        return None;
+    };
     let mut cursor = document.text.offset(position, encoding);
     let mut model_cursor = view.offset(cursor);
     let mut model_document = Arc::clone(&view.document);
@@ -116,8 +120,8 @@ pub(super) async fn complete(
 /// settings can't be used or the request is cancelled.
 async fn engines(
     session: &EditorSession,
+    uri: &str,
     kind: RequestKind,
-    pending: &mut PendingRequest,
     cancelled: &mut oneshot::Receiver<()>,
 ) -> Option<Arc<Engines>> {
     let until = tokio::time::Instant::now() + OPENING;
@@ -133,23 +137,19 @@ async fn engines(
                 return None;
             }
             if let Some(engines) = state.answering_engines() {
-                if let Some(request) = state.running.get_mut(&(pending.uri.clone(), kind)) {
+                if let Some(request) = state.running.get_mut(&(uri.to_owned(), kind)) {
                     request.has_engines = true;
                 }
                 return Some(engines);
             }
             if !state.is_opening {
-                pending.is_overtaken = false;
                 return None;
             }
         }
         tokio::select! {
             () = opened => {}
             _ = &mut *cancelled => return None,
-            () = tokio::time::sleep_until(until) => {
-                pending.is_overtaken = false;
-                return None;
-            }
+            () = tokio::time::sleep_until(until) => return None,
         }
     }
 }
