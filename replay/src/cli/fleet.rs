@@ -132,10 +132,10 @@ pub(super) fn run(arguments: &FleetArguments) -> Result<Success, CliError> {
             };
             // The workers keep their cache on the volume, so that each environment is built once.
             let cache = Path::new(&arguments.mount).join("cache");
-            let plan = arguments
-                .plan
-                .plan("fillrate".into(), None, Path::to_owned, cache)?;
-            let replay = replay_of(&plan)?;
+            let (plan, replay) =
+                arguments
+                    .plan
+                    .plan("fillrate".into(), None, Path::to_owned, cache)?;
             let files = replay.iter().flat_map(|replay| replay.files());
             let own = [&plan.corpus, &plan.tasks, &plan.out, &plan.run].map(PathBuf::as_path);
             for path in own.into_iter().chain(files) {
@@ -174,8 +174,8 @@ impl PlanArguments {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or(path.to_owned());
         let cache = Cache::from_environment()?.root().to_owned();
         let folder = std::env::current_dir().map_err(CliError::file("."))?;
-        let plan = self.plan(program, Some(folder), absolute, cache)?;
-        if let Some(replay) = replay_of(&plan)? {
+        let (plan, replay) = self.plan(program, Some(folder), absolute, cache)?;
+        if let Some(replay) = replay {
             for file in replay.files() {
                 file.metadata().map_err(CliError::file(file))?;
             }
@@ -184,13 +184,14 @@ impl PlanArguments {
         Ok(plan)
     }
 
+    /// The plan, and the replay that every worker starts.
     fn plan(
         &self,
         program: PathBuf,
         start_folder: Option<PathBuf>,
         place: impl Fn(&Path) -> PathBuf,
         cache: PathBuf,
-    ) -> Result<FleetPlan, CliError> {
+    ) -> Result<(FleetPlan, Option<ReplayArguments>), CliError> {
         let out = place(&self.out);
         let plan = FleetPlan {
             program,
@@ -205,32 +206,14 @@ impl PlanArguments {
             minutes: self.minutes,
             options: self.options.clone(),
         };
-        check_options(&plan)?;
-        Ok(plan)
+        let replay = check_options(&plan)?;
+        Ok((plan, replay))
     }
 }
 
-/// Refuses options that `replay` would refuse on every worker, and several models, contexts or
-/// views, whose runs can't be merged into one.
-fn check_options(plan: &FleetPlan) -> Result<(), CliError> {
-    let Some(replay) = replay_of(plan)? else {
-        return Ok(());
-    };
-    let several = [
-        ("model", replay.model.len()),
-        ("context", replay.context.len()),
-        ("view", replay.view.len()),
-    ];
-    match several.into_iter().find(|(_, number)| *number > 1) {
-        Some((what, _)) => Err(CliError::Refused(format!(
-            "a fleet replays one {what}; start a fleet for each, with its own --out"
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Returns the arguments of the replay that every worker starts.
-fn replay_of(plan: &FleetPlan) -> Result<Option<ReplayArguments>, CliError> {
+/// Returns the arguments of the replay that every worker starts. Refuses options that `replay` would
+/// refuse there, and several models, contexts or views, whose runs can't be merged into one.
+fn check_options(plan: &FleetPlan) -> Result<Option<ReplayArguments>, CliError> {
     // On this machine, no scheduler says which part it is.
     // The options are parsed as the workers will, so a mistake shows here and not in 200 jobs.
     let mut words = plan.arguments("1/1");
@@ -243,10 +226,20 @@ fn replay_of(plan: &FleetPlan) -> Result<Option<ReplayArguments>, CliError> {
             reason.trim_start_matches("error: ")
         ))
     })?;
-    Ok(match parsed.command {
-        Command::Replay(replay) => Some(replay),
-        _ => None,
-    })
+    let Command::Replay(replay) = parsed.command else {
+        return Ok(None);
+    };
+    let several = [
+        ("model", replay.model.len()),
+        ("context", replay.context.len()),
+        ("view", replay.view.len()),
+    ];
+    match several.into_iter().find(|(_, number)| *number > 1) {
+        Some((what, _)) => Err(CliError::Refused(format!(
+            "a fleet replays one {what}; start a fleet for each, with its own --out"
+        ))),
+        None => Ok(Some(replay)),
+    }
 }
 
 fn run_slurm(arguments: &SlurmArguments) -> Result<Success, CliError> {
