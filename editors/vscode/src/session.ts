@@ -89,13 +89,12 @@ export class Session implements vscode.Disposable {
 
   /** Finds the program and starts it anew. */
   restart(): Promise<void> {
-    // What failed before must not keep later starts from running.
     this.work = this.work
-      .catch(() => undefined)
       .then(async () => {
         await this.stop();
         await this.start();
       })
+      // Else what fails once would keep all later starts from running.
       .catch((error: unknown) => {
         this.fail(`Fillrate can't be started: ${String(error)}`);
       });

@@ -98,11 +98,8 @@ impl<'t> Assertion<'t> {
     /// code may raise another of them.
     pub(crate) fn expecting(class: Node<'t>, text: &str, others: &[&str]) -> Self {
         let own = &text[class.byte_range()];
-        let is_one = own
-            .strip_suffix(".class")
-            .unwrap_or(own)
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
+        let mut letters = own.bytes();
+        let is_one = letters.all(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(&byte));
         let may_alter = is_one && !BASE_EXCEPTIONS.contains(&own);
         let others = others.iter().filter(|other| may_alter && **other != own);
         let edits = others.map(|other| SourceEdit::new(class.byte_range(), other));
