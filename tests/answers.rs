@@ -563,6 +563,53 @@ fn answers_read_from_java_tests_are_not_proven() {
     }
 }
 
+/// Replays a project of pytest with a changed reference of its only hole, and returns the verdict.
+fn verdict_on_changed_names(files: &[(&str, &str)], from: &str, to: &str) -> Value {
+    let dir = TestDir::new();
+    for (path, contents) in files {
+        dir.write(&format!("project/{path}"), contents);
+    }
+    let (project, tasks) = (text(&dir.path("project")), dir.path("mined.jsonl"));
+    let options = ["--kinds", "body", "--holes", "1", "-o", &text(&tasks)];
+    run(&mut dir.command(&[&["mine", &project], &options[..]].concat())).exits_with(0);
+    let hole = holes(&tasks).remove(0);
+    let same = hole["reference"].as_str().unwrap().replace(from, to);
+    let prediction = json!({"hole": hole["id"], "completions": [same]});
+    let predictions = dir.write("predictions.jsonl", &format!("{prediction}\n"));
+    let (tasks, predictions, folder) = (text(&tasks), text(&predictions), dir.path("run"));
+    let options = ["--model", &predictions, "--out", &text(&folder), "--json"];
+    let replay = ["replay", &project, "--tasks", &tasks];
+    run(&mut dir.command(&[&replay[..], &options].concat())).exits_with(0);
+    let mut attempts = attempts(&folder).into_values();
+    attempts.next().unwrap()["verdict"].clone()
+}
+
+/// With a configuration of pytest further down than the top, the ids of tests still are paths of the
+/// project: else their files are not found, and nothing proves a pass.
+#[test]
+fn a_configuration_below_the_top_takes_no_proof() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let verdict = verdict_on_changed_names(
+        &[
+            (
+                "boxes.py",
+                "def double(n):\n    once = n * 2\n    return once\n",
+            ),
+            ("tests/pytest.ini", "[pytest]\n"),
+            (
+                "tests/test_boxes.py",
+                "from boxes import double\n\n\ndef test_double():\n    assert double(4) == 8\n",
+            ),
+        ],
+        "once",
+        "all",
+    );
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    assert_eq!(verdict["proof"], "altered", "{verdict:#}");
+}
+
 /// Messages are blank among twins. A test that expects one itself fails there with every code: it
 /// proves nothing, and the other tests do.
 #[test]
@@ -570,32 +617,24 @@ fn a_test_that_expects_a_message_takes_no_proof_from_others() {
     if !has_tools(&["python3"]) {
         return;
     }
-    let dir = TestDir::new();
-    dir.write(
-        "guards/guards.py",
-        "def triple(n):\n    once = n * 3\n    return once\n",
+    let verdict = verdict_on_changed_names(
+        &[
+            (
+                "guards.py",
+                "def triple(n):\n    once = n * 3\n    return once\n",
+            ),
+            (
+                "test_guards.py",
+                "import pytest\n\nfrom guards import triple\n\n\n\
+                 def guard(n):\n    if n > 5:\n        raise ValueError(\"over five\")\n\n\n\
+                 def test_triple():\n    assert triple(4) == 12\n\n\n\
+                 def test_guarded():\n    with pytest.raises(ValueError, match=\"over five\"):\n        \
+                 guard(triple(2))\n    assert triple(3) == 9\n",
+            ),
+        ],
+        "once",
+        "all",
     );
-    dir.write(
-        "guards/test_guards.py",
-        "import pytest\n\nfrom guards import triple\n\n\n\
-         def guard(n):\n    if n > 5:\n        raise ValueError(\"over five\")\n\n\n\
-         def test_triple():\n    assert triple(4) == 12\n\n\n\
-         def test_guarded():\n    with pytest.raises(ValueError, match=\"over five\"):\n        \
-         guard(triple(2))\n    assert triple(3) == 9\n",
-    );
-    let (project, tasks) = (text(&dir.path("guards")), dir.path("mined.jsonl"));
-    let options = ["--kinds", "body", "--holes", "1", "-o", &text(&tasks)];
-    run(&mut dir.command(&[&["mine", &project], &options[..]].concat())).exits_with(0);
-    let hole = holes(&tasks).remove(0);
-    let same = hole["reference"].as_str().unwrap().replace("once", "all");
-    let prediction = json!({"hole": hole["id"], "completions": [same]});
-    let predictions = dir.write("predictions.jsonl", &format!("{prediction}\n"));
-    let (tasks, predictions, folder) = (text(&tasks), text(&predictions), dir.path("run"));
-    let options = ["--model", &predictions, "--out", &text(&folder), "--json"];
-    let replay = ["replay", &project, "--tasks", &tasks];
-    run(&mut dir.command(&[&replay[..], &options].concat())).exits_with(0);
-    let attempt = attempts(&folder).into_values().next().unwrap();
-    let verdict = &attempt["verdict"];
     assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
     assert_eq!(verdict["proof"], "partial", "{verdict:#}");
     assert_eq!(verdict["twins"], json!(["test_guards.py::test_triple"]));

@@ -206,3 +206,25 @@ fn fit_refuses_simulated_or_too_few_completions() {
     let file = std::fs::read_to_string(&policy).unwrap();
     assert!(file.contains("simulated = true"), "{file}");
 }
+
+#[test]
+fn a_study_refuses_completions_that_would_count_twice() {
+    let dir = TestDir::new();
+    let offline = dir.write(
+        "offline.csv",
+        "version,language,metric,value,n\nm,python,pass@1,0.5,100\n",
+    );
+    let copies =
+        ["one.jsonl", "two.jsonl"].map(|name| text(&dir.write(name, &export(100, |_| false))));
+    let study = [
+        "study",
+        "--offline",
+        &text(&offline),
+        "--online",
+        &copies[0],
+        &copies[1],
+    ];
+    let finished = dir.fillrate(&study).exits_with(1);
+    let message = finished.error_message();
+    assert!(message.contains("hold the same completions"), "{message}");
+}

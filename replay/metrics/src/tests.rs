@@ -837,6 +837,29 @@ fn a_clustered_difference_is_that_of_statsmodels() {
     close(design_effect(&first, &second).unwrap(), 3.2604938271604915);
 }
 
+// m1 - m2 is 8/12 - 4/8; v = c / (c - 1) * sum((sum(x) - m * 4)**2 / n**2) over a group's c clusters
+// degrees of freedom: (v1 + v2)**2 / (v1**2 / 2 + v2**2 / 1)
+#[test]
+fn groups_without_a_common_cluster_differ_by_welch() {
+    let first = clustered(
+        "aaaabbbbcccc",
+        &[1., 1., 1., 1., 0., 0., 0., 1., 1., 0., 1., 1.],
+    );
+    let second = clustered("ddddeeee", &[0., 0., 1., 0., 1., 0., 1., 1.]);
+    let estimate = clustered_difference(&first, &second).unwrap();
+    let half = student_quantile(0.975, 2.4265402843601898).unwrap() / 3.0;
+    close(estimate.value, 1.0 / 6.0);
+    close(estimate.low.unwrap(), 1.0 / 6.0 - half);
+    close(estimate.high.unwrap(), 1.0 / 6.0 + half);
+    // The samples of one cluster say nothing of others.
+    let one = clustered("aaaa", &[1., 0., 0., 1.]);
+    for other in [&clustered("bbbb", &[0., 0., 1., 0.]), &second] {
+        let estimate = clustered_difference(&one, other).unwrap();
+        assert_eq!((estimate.low, estimate.high), (None, None));
+        assert_eq!(design_effect(&one, other), None);
+    }
+}
+
 // Newcombe's method with Wilson's intervals, whose quantile is scipy's t.ppf(0.975, n − 1), of 8 of
 // 8 and 0 of 7, then of 5 of 5 and 3 of 10: with a cluster for each outcome.
 #[test]

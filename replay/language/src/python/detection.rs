@@ -429,6 +429,37 @@ mod tests {
     }
 
     #[test]
+    fn tests_of_members_are_not_those_of_the_top() {
+        let metadata = "[project]\nname = 'shop'\n";
+        let (_, args) = found(&[
+            ("pyproject.toml", metadata),
+            ("shop/__init__.py", ""),
+            (
+                "tests/test_shop.py",
+                "import shop\n\ndef test_a():\n    pass\n",
+            ),
+            ("packages/a/pyproject.toml", "[project]\nname = 'a'\n"),
+            ("packages/a/tests/test_a.py", "def test_a():\n    pass\n"),
+        ]);
+        assert_eq!(args, ["tests"]);
+    }
+
+    #[test]
+    fn a_package_of_the_distributions_name_is_found_whatever_that_is() {
+        for name in ["demo", "ci"] {
+            let metadata = format!("[project]\nname = '{name}'\n");
+            let test = format!("import {name}\n\ndef test_a():\n    pass\n");
+            let package = format!("{name}/__init__.py");
+            let (sources, _) = found(&[
+                ("pyproject.toml", &metadata),
+                (&package, ""),
+                ("tests/test_a.py", &test),
+            ]);
+            assert_eq!(sources, [format!("/{name}/**/*.py")]);
+        }
+    }
+
+    #[test]
     fn extras_of_requirement_files_are_installed() {
         let found = packages(&[
             INSTALLABLE,

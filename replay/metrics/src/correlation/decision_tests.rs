@@ -183,6 +183,9 @@ fn the_offline_winner_wins_as_often_as_predicted() {
     assert_eq!(selection(&[(1.0, 1.0), (2.0, 2.0)], (0.1, 0.1), 9, 0), None);
     let three = [(1.0, 1.0), (2.0, 2.0), (3.0, 1.0)];
     assert_eq!(selection(&three, (0.1, 0.0), 9, 0), None);
+    // The order in which equal figures are given chooses none of them.
+    let tied = [(1.0, 1.0), (3.0, 2.0), (3.0, 1.0)];
+    assert_eq!(selection(&tied, (0.1, 0.1), 9, 0), None);
 }
 
 #[test]
