@@ -551,18 +551,14 @@ fn hole_without_example_is_left_out_and_named() {
     }
     let dir = TestDir::new();
     let (corpus, tasks) = shop(&dir);
-    // Test ids begin at the folder of pytest's settings, which is no argument.
+    // Python reads the encoding that a file names; an example is UTF-8.
     dir.write("deep/shop.py", SHOP);
-    dir.write("deep/inner/pytest.ini", "[pytest]\n");
-    dir.write(
-        "deep/inner/tests/test_deep.py",
-        "from shop import price\n\n\ndef test_one():\n    assert price(1, False) == 3\n",
-    );
+    let test = "from shop import price\n\n\ndef test_one():\n    assert price(1, False) == 3\n";
+    let latin = [b"# -*- coding: latin-1 -*-\n# \xe9\n", test.as_bytes()].concat();
+    fs::write(dir.path("deep/test_deep.py"), latin).unwrap();
     let manifest = fs::read_to_string(&corpus).unwrap();
     let (_, project) = manifest.split_once("[[project]]").unwrap();
-    let project = project
-        .replace("\"shop\"", "\"deep\"")
-        .replace("args = []", "args = [\"inner/tests\"]");
+    let project = project.replace("\"shop\"", "\"deep\"");
     let both = format!("{manifest}\n[[project]]{project}");
     let corpus = text(&dir.write("both.toml", &both));
     let line = fs::read_to_string(&tasks).unwrap();

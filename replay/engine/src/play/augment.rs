@@ -165,8 +165,6 @@ struct AugmentedHole<'a> {
     language: &'static Language,
     /// One of the project's files of tests, by its path, and its contents.
     example: (String, String),
-    /// The prefix of paths in the project that test ids lack: usually empty.
-    root: String,
     /// Gaps that no kept test closes yet.
     left: MissingTests<'a>,
     /// The lines of the hole on which statements begin, where coverage is the goal.
@@ -487,10 +485,9 @@ fn find_targets<'a>(
                 (MissingTests::Lines(uncovered.collect()), statements.len())
             }
         };
-        let Some((root, example)) = find_example(project, hole, &file.contents) else {
+        let Some(example) = find_example(project, hole, &file.contents) else {
             without_example.push(format!(
-                "{}: no file of its project's tests can be read as an example, so it is left out; \
-                 with pytest, name the folder of its settings in `args` of the manifest",
+                "{}: no file of its project's tests can be read as an example, so it is left out",
                 hole.id
             ));
             continue;
@@ -501,7 +498,6 @@ fn find_targets<'a>(
             contents: &file.contents,
             language: file.language,
             example,
-            root,
             open: left.len() > 0,
             left,
             statements,
@@ -565,13 +561,9 @@ fn statement_lines(hole: &Hole, file: &SourceFile) -> BTreeSet<usize> {
     found
 }
 
-/// The prefix of paths that test ids lack, and the file of a test that runs the hole. `None` if no
-/// such file can be read: the ids may not begin with paths below a folder of the arguments.
-fn find_example(
-    project: &TestedProject,
-    hole: &Hole,
-    contents: &str,
-) -> Option<(String, (String, String))> {
+/// Returns the path and contents of a file of tests, if possible of one that runs the hole. `None`
+/// if none can be read: it is not UTF-8, or another program made the tests.
+fn find_example(project: &TestedProject, hole: &Hole, contents: &str) -> Option<(String, String)> {
     let baseline = project.judge.baseline();
     // A test that runs the hole is the best example; any stable test is second.
     let covering = baseline.covering(&hole.path, hole.lines(contents));
@@ -579,21 +571,9 @@ fn find_example(
     let ids = covering.into_iter().chain(stable);
     let source = &project.prepared.source;
     for id in ids {
-        let name = id.split(separator(project)).next().unwrap_or_default();
-        // Ids begin at pytest's own root, which may be a folder of the project.
-        let folders = std::iter::once(String::new()).chain(
-            project
-                .prepared
-                .project
-                .arguments()
-                .iter()
-                .map(|folder| format!("{}/", folder.trim_end_matches('/'))),
-        );
-        for folder in folders {
-            let path = format!("{folder}{name}");
-            if let Ok(text) = fs::read_to_string(source.join(&path)) {
-                return Some((folder, (path, text)));
-            }
+        let path = id.split(separator(project)).next().unwrap_or_default();
+        if let Ok(text) = fs::read_to_string(source.join(path)) {
+            return Some((path.to_owned(), text));
         }
     }
     None
@@ -637,10 +617,9 @@ impl AugmentedHole<'_> {
 
     /// The id that the framework gives a candidate's test.
     fn id(&self, candidate: &TestCandidate) -> String {
-        let path = candidate.path.strip_prefix(&self.root);
-        let path = path.unwrap_or(&candidate.path);
         format!(
-            "{path}{}{}",
+            "{}{}{}",
+            candidate.path,
             separator(self.project),
             candidate.proposal.test
         )
