@@ -105,7 +105,7 @@ async function theirs(path, text) {
 function explained({ around, before, after }, whose, operator) {
   const parent = around.at(-1);
   const ours = whose === "ours";
-  if (ours && around.some((node) => node.type === "TSAsExpression")) return "what stands before `as`";
+  if (ours && around.some((node) => node.type === "TSAsExpression")) return "the operand of `as`";
   const swap = `${before?.operator}→${after?.operator}`;
   if (before?.type === "BinaryExpression" && after?.type === "BinaryExpression") {
     if (/^[<>]=?→[<>]=?$/.test(swap)) return "relations to other relations";
