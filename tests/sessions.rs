@@ -239,7 +239,7 @@ async fn an_index_kept_by_servers_that_are_killed_finds_what_a_new_one_finds() {
     assert!(found > KILLS / 2, "{found}");
 }
 
-/// It runs for 20 seconds; the soak itself is
+/// It runs for 20 seconds or two kills; the soak itself is
 /// `FILLRATE_SOAK_SECONDS=600 cargo test --release --test system sessions`.
 #[tokio::test]
 async fn servers_of_one_index_find_what_a_new_one_finds_while_they_are_killed() {
@@ -278,7 +278,8 @@ async fn servers_of_one_index_find_what_a_new_one_finds_while_they_are_killed() 
     let mut replaying = replay(0);
     let (mut kills, mut replays, mut found) = (0, 0, 0);
     let mut last_kill = Instant::now();
-    while Instant::now() < until {
+    // A busy machine takes longer for the first kills.
+    while Instant::now() < until || kills < 2 || found == 0 {
         // Some lines vanish from a file, or return.
         let which = random.random_range(0..paths.len());
         let (before, after) = match random.random_bool(0.7) {
@@ -318,10 +319,6 @@ async fn servers_of_one_index_find_what_a_new_one_finds_while_they_are_killed() 
     }
     assert_replayed(replaying);
     println!("{kills} kills, {replays} replays, {found} positions with windows");
-    assert!(
-        kills > 1 && found > 0,
-        "{kills} kills, {found} with windows"
-    );
 }
 
 /// Waits for a replay, which succeeds unless a file changed at the moment it was copied.
