@@ -506,6 +506,18 @@ pub(super) fn unquoted(source: &str) -> &str {
     source.trim_matches(['"', '\'', '`'])
 }
 
+/// Returns the value of a number that is written; `None` for anything else.
+pub(super) fn number(node: Node<'_>, text: &str) -> Option<f64> {
+    let source = text[node.byte_range()].replace('_', "");
+    let suffixes = ['L', 'l', 'F', 'f', 'D', 'd', 'n'];
+    source.trim_end_matches(suffixes).parse().ok()
+}
+
+/// Returns the distance within which numbers round to the same decimal places.
+pub(super) fn half_of_place(places: f64) -> f64 {
+    0.5 * 10_f64.powf(-places)
+}
+
 /// Returns the operands of orderings that bound a value from both sides, such as `3 < value < 7`, and
 /// `value > 3 && value < 7` with `&&` for `joint`. `wrappers` are the kinds of nodes around a
 /// condition.
@@ -677,6 +689,144 @@ def nothing_to_change():
                 "nothing_to_change",
             ],
         );
+    }
+
+    /// Asserts that no line begins with one of these, without white space before it.
+    fn assert_no_lines(lines: &[String], starts: &[&str]) {
+        for start in starts {
+            let found = lines.iter().find(|line| line.trim().starts_with(start));
+            assert_eq!(found, None, "{lines:#?}");
+        }
+    }
+
+    /// Of an expectation that many values fit, and of one that right code need not reach, no twin
+    /// is made that honest code fails.
+    #[test]
+    fn what_honest_code_may_do_has_no_altered_twins() {
+        let python = r#"
+def test_near():
+    assert f(1) == approx(105.5, abs=5.0)
+    assert f(2) == approx(7.25, rel=0.1)
+
+class TestNear(unittest.TestCase):
+    def test_places(self):
+        self.assertAlmostEqual(f(3), 33.3, 1)
+        self.assertAlmostEqual(f(4), 44.4, delta=limit)
+
+def test_passed_over():
+    try:
+        got = f(5)
+    except ValueError as error:
+        assert str(error) == "low"
+        got = 0
+    assert got == 4
+    for word in f(6):
+        assert word == "slow"
+    for number in [1, 2]:
+        assert f(number) == 3
+"#;
+        let lines = twins_of("test_f.py", python);
+        assert_lines(
+            &lines,
+            &[
+                "  assert f(1) == approx(…",
+                "  assert f(2) != approx(7.25, rel=0.1)",
+                "  self.assertAlmostEqual(f(3), …",
+                "  self.assertNotAlmostEqual(f(4), 44.4, delta=limit)",
+                "  assert got == …",
+                "  assert f(number) == …",
+            ],
+        );
+        assert_no_lines(
+            &lines,
+            &[
+                "assert f(1) == approx(10",
+                "assert f(2) ==",
+                "self.assertAlmostEqual(f(3), 33",
+                "self.assertAlmostEqual(f(4)",
+                "assert str(error)",
+                "assert word",
+            ],
+        );
+        let script = r#"
+test("near", () => {
+  expect(share(100, 3)).toBeCloseTo(33.33, 2);
+  expect(share(1, 3)).to.be.closeTo(0.5, 0.25);
+  assert.closeTo(share(2, 3), 66.5, limit);
+});
+test("passed over", () => {
+  let got;
+  try {
+    got = load(-1);
+  } catch (e) {
+    assert.equal(e.code, 7);
+    got = 0;
+  }
+  assert.equal(got, 0);
+  for (const word of warnings(3)) expect(word).toMatch("slow");
+  for (const [a, b] of [[1, 2], [3, 4]]) expect(f(a)).toBe(b);
+});
+test("fails otherwise", () => {
+  try {
+    load(-2);
+    assert.fail();
+  } catch (e) {
+    assert.equal(e.name, "TypeError");
+  }
+});
+"#;
+        let lines = twins_of("f.test.ts", script);
+        assert_lines(
+            &lines,
+            &[
+                "  expect(share(100, 3)).toBeCloseTo(…",
+                "  expect(share(1, 3)).to.be.closeTo(…",
+                "  assert.equal(got, …",
+                "  for (const [a, b] of [[1, …",
+                "  assert.equal(e.name, \"…",
+            ],
+        );
+        assert_no_lines(
+            &lines,
+            &[
+                "expect(share(100, 3)).toBeCloseTo(33",
+                "expect(share(1, 3)).to.be.closeTo(0",
+                "assert.closeTo",
+                "assert.equal(e.code",
+                "assert.notEqual(e.code",
+                "for (const word",
+            ],
+        );
+        let java = r#"
+class NearTest {
+    @Test
+    void near() {
+        assertEquals(105.5, f(), 5.0);
+        assertEquals(8.5, f(), limit);
+    }
+}
+"#;
+        let lines = twins_of("src/test/java/NearTest.java", java);
+        assert_lines(&lines, &["  assertEquals(…"]);
+        assert_no_lines(
+            &lines,
+            &["assertEquals(10", "assertEquals(8", "assertNotEquals"],
+        );
+        let go = r#"
+package f
+
+func TestNear(t *testing.T) {
+	assert.InDelta(t, 105.5, F(1), 5)
+	for _, word := range Warnings(3) {
+		if word != "slow" {
+			t.Fatal(word)
+		}
+	}
+}
+"#;
+        let lines = twins_of("f_test.go", go);
+        assert_lines(&lines, &["  assert.InDelta(t, …"]);
+        assert_no_lines(&lines, &["assert.InDelta(t, 10", "if word"]);
     }
 
     #[test]

@@ -27,14 +27,13 @@ const OPPOSITES: [(&str, &str); 11] = [
 ];
 
 /// testify's assertions that compare with an expected value.
-const EQUALITIES: [&str; 8] = [
+const EQUALITIES: [&str; 7] = [
     "Equal",
     "EqualValues",
     "Exactly",
     "Contains",
     "ElementsMatch",
     "EqualError",
-    "InDelta",
     "Len",
 ];
 
@@ -362,12 +361,20 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let arguments = named_children(node.child_by_field_name("arguments")?);
     let opposite = opposite(word, &OPPOSITES);
     // The first argument is the `*testing.T`.
-    let compared = arguments.into_iter().skip(1).take(2);
-    let compared = compared.filter(|_| EQUALITIES.contains(&word)).collect();
+    let comparing = match arguments[..] {
+        [_, expected, _, delta, ..] if word == "InDelta" => {
+            Assertion::near(expected, twins::number(delta, text))
+        }
+        _ => {
+            let compared = arguments.into_iter().skip(1).take(2);
+            let compared = compared.filter(|_| EQUALITIES.contains(&word));
+            Assertion::comparing(compared.collect())
+        }
+    };
     Some(Assertion {
         complement: opposite.map(|opposite| SourceEdit::new(method.byte_range(), opposite)),
         is_truth: matches!(word, "True" | "False"),
-        ..Assertion::comparing(compared)
+        ..comparing
     })
 }
 

@@ -342,14 +342,21 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
             "string_literal" | "lambda_expression" | "binary_expression"
         )
     };
-    let has_tolerance = word == "assertEquals" && third.is_some_and(|third| !is_message(third));
+    let has_tolerance = matches!(word, "assertEquals" | "assertArrayEquals")
+        && third.is_some_and(|third| !is_message(third));
     let complement = opposite(word, &OPPOSITES).filter(|_| !has_tolerance);
     let condition = named_children(arguments).into_iter().next();
     let is_value = condition.is_some_and(|value| value.kind() == "method_invocation");
     let class = condition.filter(|class| word == "assertThrows" && class.kind() == "class_literal");
     let comparing = match class {
         Some(class) => Assertion::expecting(class, text, &EXCEPTIONS),
-        None => Assertion::comparing(expected.into_iter().collect()),
+        None => match expected.filter(|_| has_tolerance) {
+            Some(expected) => {
+                let tolerance = third.and_then(|third| twins::number(third, text));
+                Assertion::near(expected, tolerance)
+            }
+            None => Assertion::comparing(expected.into_iter().collect()),
+        },
     };
     // `assertThat(got, is(3))` of Hamcrest, and a message before the values of JUnit 4.
     let is_hamcrest = word == "assertThat" && named_children(arguments).len() > 1;
@@ -371,6 +378,7 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
             .collect(),
         bounds: conditions()
             .flat_map(|condition| bounds(condition, text))
+            .chain(comparing.bounds)
             .collect(),
         choices: conditions()
             .flat_map(|condition| choices(condition, text))

@@ -251,8 +251,8 @@ const GRAMMAR: Grammar = Grammar {
     ],
     is_pure: |name| PURE.contains(&name.rsplit('.').next().unwrap_or(name)),
     assertion: |node, text| match node.kind() {
-        "assert_statement" => assert_statement(node, text),
-        "call" => call(node, text),
+        "assert_statement" => assert_statement(node, text).map(|it| roughly(it, node, text)),
+        "call" => call(node, text).map(|it| roughly(it, node, text)),
         "if_statement" => branch(node, text),
         "case_clause" => Some(Assertion::comparing(
             node.named_child(0).into_iter().collect(),
@@ -401,6 +401,60 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
         choices: choices(condition, text),
         ..Assertion::comparing(compared(condition, text))
     })
+}
+
+/// The assertion with what a call with a tolerance compares as values that others may be near.
+fn roughly<'t>(mut assertion: Assertion<'t>, node: Node<'t>, text: &str) -> Assertion<'t> {
+    let Some((call, tolerance)) = tolerant_call(node, text) else {
+        return assertion;
+    };
+    // Another input would be another expectation only without a tolerance.
+    assertion.compared.clear();
+    let arguments = call
+        .child_by_field_name("arguments")
+        .map_or_else(Vec::new, named_children);
+    if tolerance.is_some() && assertion.bounds.is_empty() {
+        let values = arguments.into_iter().take(2);
+        let is_value = |value: &Node<'t>| value.kind() != "keyword_argument";
+        assertion.bounds = values.filter(is_value).collect();
+        assertion.tolerance = tolerance;
+    }
+    assertion
+}
+
+/// The first call in a node that names a tolerance, with that: `None` for one that is relative, or
+/// is not written as a number.
+fn tolerant_call<'t>(node: Node<'t>, text: &str) -> Option<(Node<'t>, Option<f64>)> {
+    if let Some(arguments) = node.child_by_field_name("arguments") {
+        let arguments = named_children(arguments);
+        let function = node.child_by_field_name("function");
+        let name = function.map_or("", |function| &text[function.byte_range()]);
+        if let Some(places) = arguments.get(2).filter(|places| {
+            name.ends_with("assertAlmostEqual") && places.kind() != "keyword_argument"
+        }) {
+            return Some((node, twins::number(*places, text).map(twins::half_of_place)));
+        }
+        for argument in arguments {
+            let field = |name| Some(&text[argument.child_by_field_name(name)?.byte_range()]);
+            if argument.kind() != "keyword_argument" {
+                continue;
+            }
+            let value = argument.child_by_field_name("value");
+            let number = value.and_then(|value| twins::number(value, text));
+            match field("name") {
+                Some("abs" | "atol" | "abs_tol" | "delta") => return Some((node, number)),
+                Some("places" | "decimal") => {
+                    return Some((node, number.map(twins::half_of_place)));
+                }
+                Some("rel" | "rtol" | "rel_tol" | "significant") => return Some((node, None)),
+                _ => {}
+            }
+        }
+    }
+    let children = named_children(node).into_iter();
+    children
+        .filter(|child| child.kind() != "lambda")
+        .find_map(|child| tolerant_call(child, text))
 }
 
 /// Returns the values in a condition that are compared for equality or tested for membership, the

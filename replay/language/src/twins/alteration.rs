@@ -66,35 +66,52 @@ pub(super) struct DrawnEdit {
 }
 
 /// A place where an expectation is written: one literal, or one of each row of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Site {
     rows: Vec<Vec<Candidate>>,
-    /// True if the numbers are bounds, all of which move by the same amount.
-    moves: bool,
+    /// Set if the numbers are bounds, all of which move by the same amount: the distance beyond them
+    /// at which values still pass.
+    moves: Option<f64>,
+    /// True if the code's value need only contain the text: it may contain other words of the tests
+    /// too.
+    is_part: bool,
 }
 
 impl Site {
     pub(super) fn single(candidate: Candidate) -> Self {
         Self {
             rows: vec![vec![candidate]],
-            moves: false,
+            moves: None,
+            is_part: false,
         }
     }
 
+    /// Marks the site as one of an assertion that looks for a part of a text.
+    pub(super) fn find_a_part(&mut self) {
+        self.is_part = true;
+    }
+
     /// Numbers that bound a value: another value must fit all of them once they are altered.
-    /// `None` for no numbers.
-    pub(super) fn bounds(candidates: Vec<Candidate>) -> Option<Self> {
+    /// `None` for no numbers, and for one without a tolerance: it bounds from one side, or from both
+    /// with what is not written here.
+    pub(super) fn bounds(candidates: Vec<Candidate>, tolerance: Option<f64>) -> Option<Self> {
         let is_number = |candidate: &Candidate| candidate.form == Form::Number;
         let numbers: Vec<Candidate> = candidates.into_iter().filter(is_number).collect();
-        (!numbers.is_empty()).then(|| Self {
+        let least = if tolerance.is_some() { 1 } else { 2 };
+        (numbers.len() >= least).then(|| Self {
             rows: vec![numbers],
-            moves: true,
+            moves: Some(tolerance.unwrap_or_default()),
+            is_part: false,
         })
     }
 
     /// Candidates of rows, of each of which one is altered; `None` for no rows.
     pub(super) fn rows(rows: Vec<Vec<Candidate>>) -> Option<Self> {
-        (!rows.is_empty()).then_some(Self { rows, moves: false })
+        (!rows.is_empty()).then_some(Self {
+            rows,
+            moves: None,
+            is_part: false,
+        })
     }
 
     /// A site for each row; rows that are alike are altered together.
@@ -109,7 +126,8 @@ impl Site {
                 Some(site) => site.rows.push(row),
                 None => sites.push(Self {
                     rows: vec![row],
-                    moves: false,
+                    moves: None,
+                    is_part: false,
                 }),
             }
         }
@@ -122,8 +140,8 @@ impl Site {
 
     /// Draws edits that each alter the expectation in another way, with the index of their file.
     pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
-        if self.moves {
-            return self.moved(files, rng);
+        if let Some(tolerance) = self.moves {
+            return self.moved(tolerance, files, rng);
         }
         let mut edits: Vec<DrawnEdit> = Vec::new();
         // Rows that are alike are altered alike: code that reads the answer of another row would
@@ -135,9 +153,11 @@ impl Site {
             .rows
             .iter()
             .map(|row| {
-                let altered = alike
-                    .entry(row_texts(row, files))
-                    .or_insert_with(|| row_alterations(row, files, rng));
+                let altered = alike.entry(row_texts(row, files)).or_insert_with(|| {
+                    let mut altered = row_alterations(row, files, rng);
+                    altered.retain(|one| !self.is_part || one.way != Way::Other);
+                    altered
+                });
                 let edits = altered.iter().map(|altered| {
                     let range = row[altered.candidate].range.clone();
                     (altered.way, SourceEdit::new(range, &altered.replacement))
@@ -175,10 +195,14 @@ impl Site {
 impl Site {
     /// Draws edits that each add an amount to all numbers, or subtract it. The amount is more than
     /// their distance, so that no value fits before and after.
-    fn moved(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
+    fn moved(
+        &self,
+        tolerance: f64,
+        files: &[ParsedFile<'_>],
+        rng: &mut impl Rng,
+    ) -> Vec<DrawnEdit> {
         let numbers: Vec<&Candidate> = self.rows.iter().flatten().collect();
-        // One alone bounds from one side, or from both with what is not written here.
-        let [first, _, ..] = numbers[..] else {
+        let [first, ..] = numbers[..] else {
             return Vec::new();
         };
         let file = first.file;
@@ -202,7 +226,8 @@ impl Site {
             .iter()
             .map(|(value, _)| *value)
             .fold(f64::MAX, f64::min);
-        let amount = (most - least + most.abs() * rng.random_range(0.5..2.0)).ceil() + 2.0;
+        let distance = most - least + 2.0 * tolerance;
+        let amount = (distance + most.abs() * rng.random_range(0.5..2.0)).ceil() + 2.0;
         let mut edits = Vec::new();
         for (way, amount) in [(Way::First, amount), (Way::Anywhere, -amount)] {
             // The sign of a number is not among its literals.
@@ -641,7 +666,7 @@ mod tests {
             Candidate::new(0, 0..4, Form::Number),
             Candidate::new(0, 13..15, Form::Number),
         ];
-        let site = Site::bounds(bounds.to_vec()).expect("there are numbers");
+        let site = Site::bounds(bounds.to_vec(), None).expect("there are two numbers");
         let mut rng = ChaCha8Rng::seed_from_u64(6);
         for drawn in site.draw(&[file], &mut rng) {
             let altered = super::super::apply(&[&drawn.edit], text);
@@ -649,6 +674,23 @@ mod tests {
             let (least, most): (f64, f64) = (least.parse().unwrap(), most.parse().unwrap());
             assert!((most - least - 3.5).abs() < 1e-9, "{altered}");
             assert!(least > 44.0 || most < 40.5, "{altered}");
+        }
+    }
+
+    #[test]
+    fn no_value_is_near_an_expected_one_before_and_after() {
+        let text = "f() == approx(105.5, abs=5.0)";
+        let tree = python(text);
+        let file = parsed(text, &tree);
+        let expected = Candidate::new(0, 14..19, Form::Number);
+        assert_eq!(Site::bounds(vec![expected.clone()], None), None);
+        let site = Site::bounds(vec![expected], Some(5.0)).expect("there is a number");
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let drawn = site.draw(&[file], &mut rng);
+        assert!(!drawn.is_empty());
+        for drawn in drawn {
+            let altered: f64 = drawn.edit.replacement.parse().unwrap();
+            assert!((altered - 105.5).abs() > 10.0, "{altered}");
         }
     }
 

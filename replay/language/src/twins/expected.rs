@@ -61,12 +61,36 @@ pub(crate) struct Grammar {
     pub(crate) cells: for<'t> fn(Node<'t>, &CallFrame<'t, '_>) -> Option<Cells<'t>>,
 }
 
+/// Words of assertions that look for a part of a text.
+const PARTIAL: [&str; 18] = [
+    " in ",
+    "assertIn",
+    "assertNotIn",
+    "contain",
+    "Contain",
+    "ends",
+    "hasMessage",
+    "include",
+    "match",
+    "Match",
+    "Prefix",
+    "raises",
+    "Regex",
+    "search",
+    "starts",
+    "Suffix",
+    "throws",
+    "toThrow",
+];
+
 /// One assertion of a test.
 pub(crate) struct Assertion<'t> {
     /// The values that are compared; those that are expectations more often come first.
     pub(crate) compared: Vec<Node<'t>>,
     /// Values that bound the code's value from one side.
     pub(crate) bounds: Vec<Node<'t>>,
+    /// If [`Self::bounds`] are expected values, the distance from them at which values still pass.
+    pub(crate) tolerance: Option<f64>,
     /// Values of which the code's value is one.
     pub(crate) choices: Vec<Node<'t>>,
     /// True if the expected value is in the snapshot file of the tests.
@@ -85,11 +109,22 @@ impl<'t> Assertion<'t> {
         Self {
             compared,
             bounds: Vec::new(),
+            tolerance: None,
             choices: Vec::new(),
             is_stored: false,
             other_exceptions: Vec::new(),
             complement: None,
             is_truth: false,
+        }
+    }
+
+    /// An assertion that passes for values near this one. Without a known tolerance, the value is
+    /// not altered.
+    pub(crate) fn near(expected: Node<'t>, tolerance: Option<f64>) -> Self {
+        Self {
+            bounds: tolerance.map(|_| expected).into_iter().collect(),
+            tolerance,
+            ..Self::comparing(Vec::new())
         }
     }
 
@@ -186,14 +221,21 @@ impl<'t, 'f> CallFrame<'t, 'f> {
 
     fn collect(&self, node: Node<'t>, calls: usize, found: &mut Vec<AssertionEdits>) {
         for child in named_children(node) {
+            if self.is_optional(child) {
+                continue;
+            }
             if let Some(assertion) = (self.grammar.assertion)(child, self.text()) {
                 let complement = assertion.complement.map(|edit| (self.file, edit));
                 let others = assertion.other_exceptions.into_iter();
                 let mut sites = self.expected(&assertion.compared);
-                sites.extend(self.bounds(&assertion.bounds));
+                sites.extend(self.bounds(&assertion.bounds, assertion.tolerance));
                 sites.extend(self.choices(&assertion.choices));
                 if assertion.is_stored {
                     sites.extend(self.stored());
+                }
+                let source = self.source(child);
+                if PARTIAL.iter().any(|word| source.contains(word)) {
+                    sites.iter_mut().for_each(Site::find_a_part);
                 }
                 // Code that reads what a condition says passes its opposite, too.
                 let is_answer = assertion.is_truth && sites.is_empty();
@@ -212,6 +254,61 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 frame.collect(function, calls + 1, found);
             }
             self.collect(child, calls, found);
+        }
+    }
+
+    /// True if right code need not reach the assertions in a node: the handler of an exception,
+    /// unless the test fails without one, and a loop over what the code returns.
+    fn is_optional(&self, node: Node<'t>) -> bool {
+        match node.kind() {
+            "catch_clause" | "except_clause" => {
+                let tried = node.parent().and_then(|statement| {
+                    statement
+                        .child_by_field_name("body")
+                        .or_else(|| statement.named_child(0))
+                });
+                let source = tried.map_or("", |tried| self.source(tried));
+                let fails = ["fail(", "raise ", "throw ", "unreachable", "assert False"];
+                !fails.iter().any(|word| source.contains(word))
+                    && !self.source(self.function).contains("expect.")
+            }
+            "for_statement" | "for_in_statement" | "enhanced_for_statement" => {
+                let clause = named_children(node)
+                    .into_iter()
+                    .find(|child| child.kind() == "range_clause");
+                let over = clause.unwrap_or(node);
+                let list = over.child_by_field_name("right");
+                let list = list.or_else(|| {
+                    over.child_by_field_name("value")
+                        .filter(|_| node.kind() == "enhanced_for_statement")
+                });
+                list.is_some_and(|list| self.is_foreign_list(list))
+            }
+            _ => false,
+        }
+    }
+
+    /// True if the elements of a list are what the code returns, and not written in the tests.
+    fn is_foreign_list(&self, list: Node<'t>) -> bool {
+        const VIEWS: [&str; 8] = [
+            "entries",
+            "entrySet",
+            "enumerate",
+            "items",
+            "iter",
+            "keySet",
+            "keys",
+            "values",
+        ];
+        let call = self.call(list);
+        match call.filter(|call| VIEWS.contains(&call.name.rsplit('.').next().unwrap_or_default()))
+        {
+            Some(call) => {
+                let receiver = call.receiver.into_iter();
+                let mut parts = receiver.chain(call.arguments);
+                parts.any(|part| self.is_foreign_list(part))
+            }
+            None => self.is_foreign(list, 0),
         }
     }
 
@@ -254,14 +351,15 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     }
 
     /// The site of the numbers that bound a value.
-    fn bounds(&self, bounds: &[Node<'t>]) -> Option<Site> {
+    fn bounds(&self, bounds: &[Node<'t>], tolerance: Option<f64>) -> Option<Site> {
         let mut sites = Vec::new();
         for bound in bounds {
             if !self.is_foreign(*bound, 0) {
                 self.sites(*bound, 0, &mut sites);
             }
         }
-        Site::bounds(sites.into_iter().flat_map(Site::into_candidates).collect())
+        let candidates = sites.into_iter().flat_map(Site::into_candidates);
+        Site::bounds(candidates.collect(), tolerance)
     }
 
     /// The site of values of which any is right: all are altered, so that none of them is.

@@ -10,7 +10,7 @@ use super::super::twins::{
 };
 
 /// Matchers that compare with an expected value.
-const EQUALITIES: [&str; 44] = [
+const EQUALITIES: [&str; 42] = [
     "toMatch",
     "toHaveBeenCalledWith",
     "toHaveBeenLastCalledWith",
@@ -40,7 +40,6 @@ const EQUALITIES: [&str; 44] = [
     "toContainEqual",
     "toMatchObject",
     "toHaveProperty",
-    "toBeCloseTo",
     "toThrow",
     "toThrowError",
     "equal",
@@ -54,7 +53,6 @@ const EQUALITIES: [&str; 44] = [
     "include",
     "contain",
     "members",
-    "closeTo",
 ];
 
 /// Matchers that can't be turned into their complement.
@@ -747,6 +745,8 @@ fn expectation<'t>(
         compared.extend(arguments.iter().rev().copied());
     }
     let mut bounds = Vec::new();
+    let tolerance = tolerance(word, arguments, text).filter(|_| !negated);
+    bounds.extend(tolerance.and_then(|_| arguments.first().copied()));
     if let Some(actual) = function.child_by_field_name("object") {
         for part in actual_arguments(actual) {
             compared.extend(self::compared(part, text));
@@ -780,9 +780,25 @@ fn expectation<'t>(
         is_truth: matches!(word, "toBeTruthy" | "toBeFalsy"),
         is_stored: matches!(word, "toMatchSnapshot" | "toThrowErrorMatchingSnapshot"),
         bounds,
+        tolerance,
         choices,
         ..exception(class, text, compared)
     })
+}
+
+/// The distance at which a matcher that compares roughly passes: `toBeCloseTo(value, decimals)` or
+/// `closeTo(value, distance)`, with the expected value first. `None` for another matcher, and for a
+/// distance that is not written as a number.
+fn tolerance(word: &str, arguments: &[Node<'_>], text: &str) -> Option<f64> {
+    let second = arguments.get(1);
+    match word {
+        // Two decimals are the default: https://jestjs.io/docs/expect#tobeclosetonumber-numdigits
+        "toBeCloseTo" => second
+            .map_or(Some(2.0), |places| twins::number(*places, text))
+            .map(twins::half_of_place),
+        "closeTo" | "approximately" => twins::number(*second?, text),
+        _ => None,
+    }
 }
 
 /// The arguments of `expect`, of whose parts some may be compared, as in
@@ -832,7 +848,12 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
     } else {
         compared(*condition, text)
     };
-    let bounds = bounds(*condition, text);
+    let mut bounds = bounds(*condition, text);
+    // `closeTo(actual, expected, distance)`.
+    let tolerance = arguments
+        .get(1..)
+        .and_then(|expected| tolerance(word, expected, text));
+    bounds.extend(tolerance.and_then(|_| arguments.get(1).copied()));
     let opposite = opposite(word, &OPPOSITES);
     let complement = match (method, opposite) {
         (Some(method), Some(opposite)) => Some(SourceEdit::new(method.byte_range(), opposite)),
@@ -857,6 +878,7 @@ fn assertion<'t>(function: Node<'t>, arguments: &[Node<'t>], text: &str) -> Opti
         complement,
         is_truth: word == "ok" && is_value,
         bounds,
+        tolerance,
         choices: choices(*condition, text),
         ..exception(class, text, compared)
     })
