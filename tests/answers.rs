@@ -639,3 +639,87 @@ fn a_test_that_expects_a_message_takes_no_proof_from_others() {
     assert_eq!(verdict["proof"], "partial", "{verdict:#}");
     assert_eq!(verdict["twins"], json!(["test_guards.py::test_triple"]));
 }
+
+/// Replays a project with one function and one file of tests, whose packages are those of a project
+/// of `tests/corpora`.
+fn verdict_on_changed_script(packages: &str, source: &str, tests: (&str, &str)) -> Value {
+    let folder = repository("tests/corpora").join(packages);
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let function = "function double(n) {\n  const once = n * 2;\n  return once;\n}\n";
+    let code = match source.ends_with(".ts") {
+        true => format!("export {}", function.replace("(n)", "(n: number)")),
+        false => format!("{function}module.exports = {{ double }};\n"),
+    };
+    let files = [
+        ("package.json", read("package.json")),
+        ("package-lock.json", read("package-lock.json")),
+        (source, code),
+        (tests.0, tests.1.to_owned()),
+    ];
+    let files = files
+        .iter()
+        .map(|(path, contents)| (*path, contents.as_str()));
+    verdict_on_changed_names(&files.collect::<Vec<_>>(), "once", "all")
+}
+
+/// jest reports each attempt of a test that it runs again.
+#[test]
+fn a_test_of_jest_that_passes_when_it_is_run_again_passes() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let verdict = verdict_on_changed_script(
+        "quay",
+        "src/double.js",
+        (
+            "tests/double.test.js",
+            "const { double } = require(\"../src/double\");\n\njest.retryTimes(2);\nlet tries = 0;\n\n\
+             test(\"second try\", () => {\n  tries += 1;\n  expect(double(tries)).toBe(4);\n});\n\
+             test(\"doubles\", () => {\n  expect(double(4)).toBe(8);\n});\n",
+        ),
+    );
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+}
+
+/// A test of mocha may set how often it is run again, by its own title.
+#[test]
+fn a_test_of_mocha_that_sets_its_retries_takes_no_proof() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let verdict = verdict_on_changed_script(
+        "orchard",
+        "src/double.js",
+        (
+            "test/double.test.js",
+            "const assert = require(\"node:assert\");\nconst { double } = require(\"../src/double\");\n\n\
+             describe(\"double\", () => {\n  it(\"is tried\", function () {\n    this.retries(4);\n    \
+             assert.strictEqual(double(2), 4);\n  });\n  it(\"doubles\", () => {\n    \
+             assert.strictEqual(double(7), 14);\n  });\n});\n",
+        ),
+    );
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    assert_eq!(verdict["proof"], "altered", "{verdict:#}");
+}
+
+/// vitest adds matchers again for a test that takes `expect` from its context.
+#[test]
+fn a_test_of_vitest_may_take_expect_from_its_context() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let verdict = verdict_on_changed_script(
+        "dairy",
+        "src/double.ts",
+        (
+            "tests/double.test.ts",
+            "import { describe, test } from \"vitest\";\nimport { double } from \"../src/double\";\n\n\
+             describe.concurrent(\"double\", () => {\n  test(\"doubles\", async ({ expect }) => {\n    \
+             expect(double(8)).toBe(16);\n  });\n  test(\"again\", async ({ expect }) => {\n    \
+             expect(double(9)).toBe(18);\n  });\n});\n",
+        ),
+    );
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    assert_eq!(verdict["executed"], 2, "{verdict:#}");
+    assert_eq!(verdict["proof"], "altered", "{verdict:#}");
+}

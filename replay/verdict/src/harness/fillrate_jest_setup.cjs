@@ -85,9 +85,14 @@ class Circus {
 
   /** Return what decides over whether and how often a test runs, and what its failure means, as a text. */
   static flagsOf({ failing, mode, name }) {
+    return `${name} ${failing} ${mode} ${Circus.retries()}`;
+  }
+
+  /** Return how often a test that fails is run again, if that is set. */
+  static retries() {
     const symbols = Object.getOwnPropertySymbols(globalThis);
     const times = symbols.find(({ description }) => description === "RETRY_TIMES");
-    return `${name} ${failing} ${mode} ${times && globalThis[times]}`;
+    return times && globalThis[times];
   }
 
   /** The id of the running test, unless it is the sentinel. */
@@ -173,6 +178,10 @@ test(SENTINEL, async () => {
 });
 beforeEach(checkFlags);
 afterEach(checkFlags);
+// The reporter learns only of each attempt, not whether another follows.
+beforeEach(() => {
+  if (tests instanceof Circus && Circus.retries() > 0) fs.closeSync(fs.openSync(`${scratch}retries`, "w"));
+});
 
 /** Return where statements stand in the source, if a transformer made the file that jest counts in. */
 function sourceStatements({ statementMap, inputSourceMap }) {

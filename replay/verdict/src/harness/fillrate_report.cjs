@@ -212,7 +212,10 @@ function lockAssertions() {
   defineProperty(Object, "is", { configurable: false, writable: false });
 }
 
-/** List the tests with flags that differ from those at collection; `flags` maps a test to a text. */
+/**
+ * List the flags that differ from those at collection; `flags` maps a test to a text.  Tests have
+ * other titles among twins, so that what is known of the project names none.
+ */
 class FlagCheck {
   #before = new Map();
   #flags;
@@ -224,7 +227,7 @@ class FlagCheck {
 
   changed() {
     const found = [];
-    for (const [test, flags] of this.#before) if (this.#flags(test) !== flags) found.push(`the flags of ${test.title ?? test.name}`);
+    for (const [test, flags] of this.#before) if (this.#flags(test) !== flags) found.push(`the flags of a test: ${this.#flags(test)}`);
     return found;
   }
 }
