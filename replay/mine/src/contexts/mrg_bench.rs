@@ -47,7 +47,13 @@ impl MrgContext {
     ) -> HoleView {
         let callees = |detail: Detail| {
             let dependencies = repository.dependencies(&file.path, function, function, 1);
-            callees(repository, &dependencies, detail)
+            // The constructor of a called class may be the function itself, with the reference.
+            let is_other = |callee: &Dependency| {
+                let range = &callee.range;
+                let overlaps = range.start < function.end && function.start < range.end;
+                callee.path != file.path || !overlaps
+            };
+            callees(repository, &dependencies, detail, &is_other)
         };
         let windows = match self {
             Self::None => Vec::new(),
@@ -79,15 +85,16 @@ impl MrgContext {
     }
 }
 
-/// The functions that are called, each once, in the order of the calls.
+/// The wanted functions that are called, each once, in the order of the calls.
 fn callees(
     repository: &DependencyIndex<'_>,
     dependencies: &[Dependency],
     detail: Detail,
+    is_wanted: &dyn Fn(&Dependency) -> bool,
 ) -> Vec<Window> {
     let mut windows: Vec<Window> = Vec::new();
     for dependency in dependencies.iter().filter(|one| one.called) {
-        let Some(callee) = repository.callee(dependency) else {
+        let Some(callee) = repository.callee(dependency).filter(is_wanted) else {
             continue;
         };
         let text = repository.text(&callee, detail);

@@ -294,6 +294,22 @@ def best(items,
     insta::assert_snapshot!(refusal, @"--context repoexec-full-instruct-1 describes a function by its documentation, but none is before the hole a/main.py:15:body:5d589d18; choose tasks that are bodies of documented functions, or a context without instruction");
 }
 
+/// A called class may have the function itself as its constructor.
+#[test]
+fn callees_are_others_than_the_function() {
+    let text = "class Node:\n    def __init__(self, depth):\n        self.child = Leaf(depth - 1) if depth else note()\n\n\nclass Leaf(Node):\n    pass\n\n\ndef note():\n    return 1\n";
+    let files = vec![source("a.py", text)];
+    let reference = "self.child = Leaf(depth - 1) if depth else note()";
+    let start = text.find(reference).expect("it is there");
+    let range = start..start + reference.len();
+    let hole = Hole::new("demo", "python", "a.py", HoleKind::Body, range, text);
+    let index = DependencyIndex::new(&files);
+    let view = mrg(MrgContext::CalleeBodies).view(&index, &files[0], &hole);
+    let windows = view.expect("it is in a function").windows;
+    let texts: Vec<&str> = windows.iter().map(|window| window.text.as_str()).collect();
+    assert_eq!(texts, ["def note():\n    return 1"]);
+}
+
 #[test]
 fn mrg_shows_the_function_and_windows() {
     insta::assert_snapshot!(rendered_view(mrg(MrgContext::None)), @r#"
