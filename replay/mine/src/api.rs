@@ -141,7 +141,7 @@ struct FileTokens<'t> {
 impl<'t> FileTokens<'t> {
     fn new(root: Node<'t>, file: &SourceFile) -> Self {
         let language = file.language;
-        let tokens: Vec<Node<'t>> = leaves(root)
+        let tokens: Vec<Node<'t>> = leaves(root, language)
             .into_iter()
             .filter(|leaf| !leaf.byte_range().is_empty() && !language.is_comment(*leaf))
             .collect();

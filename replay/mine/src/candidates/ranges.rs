@@ -198,7 +198,7 @@ impl RangeFinder<'_> {
     /// stable and needs no seed.
     fn span(&mut self, statement: Node<'_>) {
         let first_row = statement.start_position().row;
-        let starts: Vec<usize> = leaves(statement)
+        let starts: Vec<usize> = leaves(statement, self.file.language)
             .into_iter()
             // From its first token on, the rest of a statement is the whole statement.
             .skip(1)
