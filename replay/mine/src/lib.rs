@@ -139,7 +139,7 @@ fn admit_by<E: Send>(
                 Err(reason) => {
                     *mined.rejected.entry(reason).or_default() += 1;
                     // The next candidate is then of the same kind, so kinds stay balanced.
-                    queue.give_back(candidate.hole.kind);
+                    queue.give_back(&candidate, contents);
                 }
             }
         }
@@ -388,6 +388,34 @@ mod tests {
             })
             .collect();
         assert!(choices.len() > 1, "every seed chose the same holes");
+    }
+
+    #[test]
+    fn a_rejected_candidate_leaves_its_line_to_others() {
+        let sources = sources();
+        let coverage = LineCoverage {
+            tested: &|_| true,
+            at_import: &|_| false,
+        };
+        let settle = |candidate: &HoleCandidate| {
+            Ok::<_, Infallible>(match candidate.hole.kind {
+                HoleKind::Line => Err(Rejection::Leak),
+                _ => Ok(None),
+            })
+        };
+        for seed in 0..8 {
+            let wanted = MiningRequest {
+                holes: 100,
+                kinds: vec![HoleKind::Line, HoleKind::Body],
+                seed,
+                mutation_score: None,
+                solved: BTreeSet::new(),
+            };
+            let candidates = candidates::find_candidates("demo", &sources[0], coverage);
+            let contents = HashMap::from([("a.py", PROGRAM)]);
+            let Ok(mined) = admit_by(&contents, candidates, &wanted, settle, 2, |_, _| {});
+            assert_eq!(mined.holes.len(), 2, "{mined:?}");
+        }
     }
 
     fn python(path: String, contents: String) -> SourceFile {

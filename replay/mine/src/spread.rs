@@ -19,12 +19,20 @@ use super::candidates::HoleCandidate;
 pub(super) struct CandidateQueue {
     /// By kind, after its place among the wanted ones.
     waiting: BTreeMap<(usize, HoleKind), KindQueue>,
+    seed: u64,
     /// Holes of each kind, those under way included.
     kinds: HashMap<HoleKind, usize>,
     sizes: HashMap<(HoleKind, u32), usize>,
+    /// Uses of each file.
+    files: HashMap<String, usize>,
     subjects: HashMap<Option<Topic>, usize>,
-    taken_lines: BTreeSet<(String, usize)>,
+    taken_lines: BTreeSet<LinePlace>,
+    /// Candidates on taken lines, which wait until the line's own is rejected.
+    held: HashMap<LinePlace, Vec<HoleCandidate>>,
 }
+
+/// A file and a line of it.
+type LinePlace = (String, usize);
 
 /// The candidates of one kind.
 #[derive(Default)]
@@ -74,6 +82,22 @@ impl KindQueue {
         }
     }
 
+    /// Puts a candidate into its class, which is not listed.
+    fn push(&mut self, candidate: HoleCandidate, seed: u64) {
+        let hole = &candidate.hole;
+        let subject = hole.category.as_ref().map(|category| category.name);
+        let class = (size_class(&hole.reference), subject);
+        let chance = sha256_hex(format!("{}\0{}", seed, hole.id).as_bytes());
+        let classes = match self.files.get_mut(&hole.path) {
+            Some(classes) => classes,
+            None => self.files.entry(hole.path.clone()).or_default(),
+        };
+        let candidates = classes.entry(class).or_default();
+        // Descending, as the next candidate is taken from the end.
+        let at = candidates.partition_point(|(other, _)| *other > chance);
+        candidates.insert(at, (chance, candidate));
+    }
+
     /// Takes the last one of a class, which is not listed.
     fn pop(&mut self, path: &str, class: &SizeAndSubject) -> Option<HoleCandidate> {
         let classes = self.files.get_mut(path)?;
@@ -95,21 +119,10 @@ impl CandidateQueue {
             let Some(place) = kinds.iter().position(|kind| *kind == hole.kind) else {
                 continue;
             };
-            let subject = hole.category.as_ref().map(|category| category.name);
-            let class = (size_class(&hole.reference), subject);
-            let chance = sha256_hex(format!("{}\0{}", seed, hole.id).as_bytes());
             let queue = waiting.entry((place, hole.kind)).or_default();
-            let classes = match queue.files.get_mut(&hole.path) {
-                Some(classes) => classes,
-                None => queue.files.entry(hole.path.clone()).or_default(),
-            };
-            classes.entry(class).or_default().push((chance, candidate));
+            queue.push(candidate, seed);
         }
         for queue in waiting.values_mut() {
-            for candidates in queue.files.values_mut().flat_map(BTreeMap::values_mut) {
-                // Descending, as the next candidate is taken from the end.
-                candidates.sort_by(|a, b| b.0.cmp(&a.0));
-            }
             let paths: Vec<String> = queue.files.keys().cloned().collect();
             for path in paths {
                 queue.list(&path, 0);
@@ -117,10 +130,13 @@ impl CandidateQueue {
         }
         Self {
             waiting,
+            seed,
             kinds: HashMap::new(),
             sizes: HashMap::new(),
+            files: HashMap::new(),
             subjects: HashMap::new(),
             taken_lines: BTreeSet::new(),
+            held: HashMap::new(),
         }
     }
 
@@ -164,13 +180,14 @@ impl CandidateQueue {
             let Some(candidate) = next else {
                 continue;
             };
-            let text = contents.get(path.as_str()).copied();
-            let line = text.map_or(0, |text| LineIndex::new(text).line(candidate.hole.start.0));
+            let line = line_of(&candidate, contents);
             // Two holes that begin on one line would give nearly the same task.
-            if !self.taken_lines.insert((path.clone(), line)) {
+            if !self.taken_lines.insert(line.clone()) {
+                self.held.entry(line).or_default().push(candidate);
                 continue;
             }
             // The use of a file counts for all kinds.
+            *self.files.entry(path.clone()).or_default() += 1;
             for queue in self.waiting.values_mut() {
                 queue.unlist(&path, used);
                 queue.list(&path, used + 1);
@@ -182,12 +199,31 @@ impl CandidateQueue {
         }
     }
 
-    /// Gives back a kind's turn: one of its candidates was rejected.
-    pub(super) fn give_back(&mut self, kind: HoleKind) {
-        if let Some(count) = self.kinds.get_mut(&kind) {
+    /// Gives back a rejected candidate's turn and line.
+    pub(super) fn give_back(&mut self, candidate: &HoleCandidate, contents: &HashMap<&str, &str>) {
+        if let Some(count) = self.kinds.get_mut(&candidate.hole.kind) {
             *count = count.saturating_sub(1);
         }
+        let line = line_of(candidate, contents);
+        self.taken_lines.remove(&line);
+        let used = uses(&self.files, &line.0);
+        for held in self.held.remove(&line).unwrap_or_default() {
+            let mut queues = self.waiting.iter_mut();
+            if let Some((_, queue)) = queues.find(|((_, kind), _)| *kind == held.hole.kind) {
+                queue.unlist(&line.0, used);
+                queue.push(held, self.seed);
+                queue.list(&line.0, used);
+            }
+        }
     }
+}
+
+/// The file and line on which a candidate begins. `contents` are the files by path.
+fn line_of(candidate: &HoleCandidate, contents: &HashMap<&str, &str>) -> LinePlace {
+    let hole = &candidate.hole;
+    let text = contents.get(hole.path.as_str());
+    let line = text.map_or(0, |text| LineIndex::new(text).line(hole.start.0));
+    (hole.path.clone(), line)
 }
 
 fn uses<K: Eq + Hash>(counts: &HashMap<K, usize>, of: &K) -> usize {

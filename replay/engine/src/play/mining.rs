@@ -127,7 +127,7 @@ pub(super) fn check_any<'a>(
 }
 
 /// The version of the mining rules: the cache's holes of older rules are ignored.
-const RULES: u32 = 11;
+const RULES: u32 = 12;
 
 /// Mines one project, or reads its holes from the cache.
 ///
