@@ -54,7 +54,7 @@ pub fn is_test_file(path: &str) -> bool {
 /// benchmarks have.
 pub fn name_for_path(path: &Path) -> Option<&'static str> {
     if let Some(language) = Language::for_path(path) {
-        return Some(language.id);
+        return Some(language.name);
     }
     let extension = path.extension()?.to_str()?;
     UNREAD_LANGUAGES
@@ -119,7 +119,7 @@ mod tests {
     fn files_are_named_by_their_ending() {
         let name = |path: &str| name_for_path(Path::new(path));
         assert_eq!(name("a/b.py"), Some("python"));
-        assert_eq!(name("a/b.tsx"), Some("typescriptreact"));
+        assert_eq!(name("a/b.tsx"), Some("typescript"));
         assert_eq!(name("a/B.java"), Some("java"));
         assert_eq!(name("a/B.cs"), Some("csharp"));
         assert_eq!(name("a/b_test.go"), Some("go"));
