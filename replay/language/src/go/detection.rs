@@ -41,9 +41,14 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let module = find_module(files);
     let folder = module.and_then(|module| module.rsplit_once('/'));
     let start = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
+    // `./...` ends where another module begins.
+    let is_of_inner = |path: &str| {
+        let mut ends = path.match_indices('/').map(|(at, _)| &path[..=at]);
+        ends.any(|inner| inner.len() > start.len() && files.has(&format!("{inner}go.mod")))
+    };
     let own_tests: Vec<&str> = tests
         .into_iter()
-        .filter(|path| path.starts_with(&start))
+        .filter(|path| path.starts_with(&start) && !is_of_inner(path))
         .collect();
     let runnable = module.filter(|_| !own_tests.is_empty());
     let mut environment = Packages::default();
@@ -143,6 +148,13 @@ mod tests {
         for paths in [
             &[("b.go", ""), ("b_test.go", "")][..],
             &[("go.mod", "module a\n"), ("b.go", "")],
+            // `go test ./...` does not cross into another module.
+            &[
+                ("go.mod", "module a\n"),
+                ("b.go", ""),
+                ("tools/go.mod", "module a/tools\n"),
+                ("tools/c_test.go", ""),
+            ],
             &[
                 ("go.mod", "module a\n"),
                 ("b.go", ""),

@@ -55,13 +55,17 @@ fn within(folder: &str, mut found: DetectedProject) -> DetectedProject {
         for path in &mut test.path {
             *path = inside(path);
         }
+        let mut has_path = false;
+        let mut is_value = false;
         for argument in &mut test.args {
-            if !argument.starts_with('-') {
+            if !is_value && !argument.starts_with('-') {
                 *argument = inside(argument);
+                has_path = true;
             }
+            is_value = argument == "-o";
         }
         // Without a path, pytest would collect the tests of the whole workspace.
-        if test.args.iter().all(|argument| argument.starts_with('-')) {
+        if !has_path {
             test.args.push(folder.to_owned());
         }
     }
@@ -383,6 +387,29 @@ mod tests {
         let findings = found.findings.join("\n");
         assert!(findings.contains("`pytest libs/a/tests`"), "{findings}");
         assert!(findings.contains("holes: /libs/a/src"), "{findings}");
+    }
+
+    #[test]
+    fn options_of_members_tests_are_no_paths() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            (
+                "pyproject.toml",
+                "[project]\nname = 'all'\n[tool.uv.workspace]\nmembers = ['libs/*']\n",
+            ),
+            ("libs/a/pyproject.toml", "[project]\nname = 'a'\n"),
+            ("libs/a/src/a/__init__.py", ""),
+            (
+                "libs/a/tests/tests.py",
+                "import a\n\n\ndef test_a():\n    assert a\n",
+            ),
+        ]);
+        let found = detect(&files.focused("libs/a")).expect("a project");
+        let args = found.test.expect("tests").args;
+        let (options, paths): (Vec<String>, Vec<String>) =
+            args.into_iter().partition(|one| !one.starts_with("libs/"));
+        assert_eq!(paths, ["libs/a/tests"]);
+        assert_eq!(options[0], "-o");
+        assert!(options[1].starts_with("python_files="), "{options:?}");
     }
 
     #[test]

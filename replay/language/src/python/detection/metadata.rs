@@ -1,6 +1,6 @@
 //! A Python project's metadata files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
@@ -142,10 +142,12 @@ impl Metadata {
     fn add_pyproject(&mut self, pyproject: &Table) {
         let tool = |name: &str| find(pyproject, &["tool", name]).and_then(Value::as_table);
         let project = pyproject.get("project").and_then(Value::as_table);
-        let poetry = tool("poetry").filter(|poetry| poetry.contains_key("name"));
-        if project.is_some() || poetry.is_some() || pyproject.contains_key("build-system") {
+        let poetry = tool("poetry");
+        // Since Poetry 2, the name may be in `[project]`.
+        let is_named = poetry.is_some_and(|poetry| poetry.contains_key("name"));
+        if project.is_some() || is_named || pyproject.contains_key("build-system") {
             self.file = Some("pyproject.toml".to_owned());
-            self.is_installable |= project.is_some() || poetry.is_some();
+            self.is_installable |= project.is_some() || is_named;
         }
         for table in [project, poetry].into_iter().flatten() {
             if let Some(name) = table.get("name").and_then(Value::as_str) {
@@ -174,8 +176,14 @@ impl Metadata {
         if let Some(pdm) = tool("pdm") {
             self.groups.extend(keys(pdm.get("dev-dependencies")));
         }
+        if tool("uv").is_some_and(|uv| uv.contains_key("dev-dependencies")) {
+            self.groups.push("dev".to_owned());
+        }
         self.groups
             .extend(keys(find(pyproject, &["tool", "hatch", "envs"])));
+        // A group may be declared in two of these places.
+        let mut known = BTreeSet::new();
+        self.groups.retain(|name| known.insert(name.clone()));
         let folders = [
             &["tool", "setuptools", "packages", "find", "where"][..],
             &["tool", "setuptools", "package-dir", ""],
@@ -450,6 +458,27 @@ mod tests {
         assert_eq!(metadata.name.as_deref(), Some("demo"));
         assert_eq!(metadata.requires_python.as_deref(), Some(">=3.8"));
         assert_eq!(metadata.package_folders, ["lib"]);
+    }
+
+    #[test]
+    fn groups_are_found_wherever_tools_declare_them() {
+        for (declared, group) in [
+            (
+                "[tool.poetry.group.test.dependencies]\npytest-mock = \"*\"\n",
+                "test",
+            ),
+            ("[tool.uv]\ndev-dependencies = [\"pytest-mock\"]\n", "dev"),
+        ] {
+            let pyproject: Table = format!("[project]\nname = \"a\"\n{declared}")
+                .parse()
+                .expect("it is TOML");
+            let mut metadata = Metadata::default();
+            metadata.add_pyproject(&pyproject);
+            assert_eq!(metadata.test_extras(), (vec![], vec![group.to_owned()]));
+            let listed = groups::listed(&pyproject, &[group.to_owned()]);
+            let listed = listed.expect("it is declared");
+            assert!(listed[0].starts_with("pytest-mock"), "{listed:?}");
+        }
     }
 
     #[test]

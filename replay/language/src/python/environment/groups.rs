@@ -40,6 +40,10 @@ fn add(
     };
     let standard = named(table.get("dependency-groups"));
     let pdm = || named(tool("pdm")?.get("dev-dependencies"));
+    let uv = || {
+        let listed = tool("uv")?.get("dev-dependencies").cloned();
+        listed.filter(|_| normal == "dev")
+    };
     let poetry = || {
         let poetry = tool("poetry")?;
         let group = named(poetry.get("group")).and_then(|it| it.get("dependencies").cloned());
@@ -64,7 +68,8 @@ fn add(
             listed.flatten().filter(plain).cloned().collect(),
         ))
     };
-    match standard.or_else(pdm).or_else(poetry).or_else(hatch) {
+    let found = standard.or_else(uv).or_else(pdm).or_else(poetry);
+    match found.or_else(hatch) {
         Some(Value::Array(listed)) => {
             within.push(normal);
             for one in &listed {
