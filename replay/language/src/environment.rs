@@ -239,8 +239,8 @@ pub struct Packages {
     /// `before`: commands that run once in the sandbox, at the repository's top, before any test.
     /// Files they write there belong to the source of the tests.
     pub before: Vec<String>,
-    /// True if `before` was detected, so that a command that fails is reported and the tests run
-    /// all the same. No key of a manifest.
+    /// `before_may_fail`: true if a command of `before` that fails is reported and the tests run
+    /// all the same, as for commands that were detected.
     pub before_may_fail: bool,
 }
 

@@ -16,6 +16,7 @@ use fillrate_language::java;
 use fillrate_language::programs::{self, CHECK_NETWORK};
 use fillrate_language::python;
 use fillrate_language::{LANGUAGES, LanguageSupport, is_test_file};
+use fillrate_syntax::Language;
 use fillrate_syntax::spelling::nearest_name;
 
 use super::manifest::{Globs, Manifest, Project, SourcePin, plain_project_name};
@@ -85,8 +86,14 @@ fn nearest_path(missing: &Path) -> Option<PathBuf> {
 /// Returns the top of the workspace that a folder is a part of, and the folder relative to it. The
 /// part can't be built without the others.
 fn workspace_around(root: &Path) -> Option<(PathBuf, String)> {
+    workspace_below(None, root)
+}
+
+/// The same among the folders up to `limit`.
+fn workspace_below(limit: Option<&Path>, root: &Path) -> Option<(PathBuf, String)> {
     let mut found = None;
-    for top in root.ancestors().skip(1) {
+    let outside = |top: &Path| limit.is_some_and(|limit| !top.starts_with(limit));
+    for top in root.ancestors().skip(1).take_while(|top| !outside(top)) {
         // A repository within another one is its own.
         let is_inside = root.ancestors().take_while(|folder| *folder != top);
         if is_inside
@@ -121,13 +128,26 @@ fn detect_package(
 ) -> Result<Manifest, CorpusError> {
     let root = files.root().join(folder);
     let name = package_name(folder, &root);
-    match is_part_of_workspace(files.root(), folder) {
-        true => detect_alone(&files.focused(folder), location, &name, source, &[]),
-        false => {
-            let files = files_of(&root)?;
-            detect_alone(&files, location, &name, &SourcePin::Path(root), &[])
-        }
+    if is_part_of_workspace(files.root(), folder) {
+        return detect_alone(&files.focused(folder), location, &name, source, &[]);
     }
+    let (top, focus) = workspace_below(Some(files.root()), &root).unwrap_or((root, String::new()));
+    // An address keeps its pin, and names the folder.
+    let source = match source {
+        SourcePin::Git { url, revision, .. } => SourcePin::Git {
+            url: url.clone(),
+            revision: revision.clone(),
+            folder: top
+                .strip_prefix(files.root())
+                .ok()
+                .and_then(Path::to_str)
+                .filter(|folder| !folder.is_empty())
+                .map(str::to_owned),
+        },
+        _ => SourcePin::Path(top.clone()),
+    };
+    let files = files_of(&top)?.focused(&focus);
+    detect_alone(&files, location, &name, &source, &[])
 }
 
 /// The most packages that are looked at for tests that can run.
@@ -331,6 +351,7 @@ fn fetch_address(
     let pin = SourcePin::Git {
         url: url.to_owned(),
         revision,
+        folder: None,
     };
     // Only the source of this project is needed; its language is detected there.
     let bare = project(
@@ -380,16 +401,32 @@ fn resolve_revision(
         .lines()
         .filter_map(|line| line.split_once('\t'))
         .collect();
-    // The commit of an annotated tag is listed after the tag.
-    let tagged = found.iter().find(|(_, name)| name.ends_with("^{}"));
-    tagged
-        .or(found.first())
-        .map(|(commit, _)| (*commit).to_owned())
+    listed_commit(&found, wanted)
+        .map(str::to_owned)
         .ok_or_else(|| {
             let message =
                 format!("it has no branch or tag `{wanted}`; name one of these, or a whole commit");
             CorpusError::unusable(url, message)
         })
+}
+
+/// Returns the commit of a name, of those that `git ls-remote` lists: it lists all whose last parts
+/// are the name, and a tag's commit after an annotated tag. Tags come before branches, as in
+/// [gitrevisions](https://git-scm.com/docs/gitrevisions).
+fn listed_commit<'a>(listed: &[(&'a str, &str)], wanted: &str) -> Option<&'a str> {
+    let names = [
+        format!("{wanted}^{{}}"),
+        wanted.to_owned(),
+        format!("refs/tags/{wanted}^{{}}"),
+        format!("refs/tags/{wanted}"),
+        format!("refs/heads/{wanted}"),
+        format!("refs/remotes/{wanted}"),
+    ];
+    let mut names = names.iter();
+    names.find_map(|wanted| {
+        let found = listed.iter().find(|(_, name)| name == wanted);
+        found.map(|(commit, _)| *commit)
+    })
 }
 
 /// One project for each language that has tests, or else those of the package with the most tests,
@@ -439,6 +476,16 @@ fn detect_alone(
     if detected.iter().any(|(_, found)| found.test.is_some()) {
         detected.retain(|(_, found)| found.test.is_some());
     } else {
+        // Of equals, the first in the table.
+        detected.sort_by_key(|(language, _)| {
+            let of_path = |path: &&str| Language::for_path(Path::new(path));
+            let sources = files.paths().filter_map(|path| of_path(&path));
+            std::cmp::Reverse(
+                sources
+                    .filter(|of_file| of_file.name == language.name)
+                    .count(),
+            )
+        });
         detected.truncate(1);
     }
     let commands = own_commands(location, packages);
@@ -501,10 +548,12 @@ fn inner_packages(files: &RepositoryFiles) -> Vec<String> {
         let Some((folder, name)) = path.rsplit_once('/') else {
             return false;
         };
-        let marks = match name {
-            "pyproject.toml" => ["[project]", "[tool.poetry]"],
-            "package.json" => ["\"name\"", "\"scripts\""],
-            "go.mod" => ["module ", "module\t"],
+        let marks: &[&str] = match name {
+            "pyproject.toml" => &["[project]", "[tool.poetry]"],
+            "setup.cfg" => &["[metadata]"],
+            "setup.py" => &["setup("],
+            "package.json" => &["\"name\"", "\"scripts\""],
+            "go.mod" => &["module ", "module\t"],
             _ => return false,
         };
         let is_own = folder
@@ -614,6 +663,25 @@ mod tests {
         ] {
             assert_eq!(split_revision(address), (url, revision));
         }
+    }
+
+    #[test]
+    fn a_name_is_the_commit_that_git_takes_it_for() {
+        let listed = [
+            ("a", "refs/heads/dev/main"),
+            ("b", "refs/heads/main"),
+            ("c", "refs/tags/sdk/v1"),
+            ("d", "refs/tags/sdk/v1^{}"),
+            ("e", "refs/tags/v1"),
+            ("f", "refs/tags/v2"),
+            ("g", "refs/tags/v2^{}"),
+        ];
+        let commit = |wanted| listed_commit(&listed, wanted);
+        assert_eq!(commit("main"), Some("b"));
+        assert_eq!(commit("v1"), Some("e"));
+        assert_eq!(commit("v2"), Some("g"));
+        assert_eq!(commit("refs/heads/dev/main"), Some("a"));
+        assert_eq!(commit("v3"), None);
     }
 
     #[test]

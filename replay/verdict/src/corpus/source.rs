@@ -128,7 +128,15 @@ impl Fetch<'_> {
                 version,
                 integrity,
             } => (format!("{name}-{version}"), format!("npm {integrity}")),
-            SourcePin::Git { url, revision } => (name.clone(), format!("git {url} {revision}")),
+            SourcePin::Git {
+                url,
+                revision,
+                folder,
+            } => {
+                let folder = folder.iter().map(|folder| format!(" {folder}"));
+                let pin = format!("git {url} {revision}{}", folder.collect::<String>());
+                (name.clone(), pin)
+            }
             SourcePin::Archive { sha256, .. } => (name.clone(), format!("archive {sha256}")),
         })
     }
@@ -164,12 +172,27 @@ impl Fetch<'_> {
                 archive::verify(project, &archive, Hash::Sha256, sha256)?;
                 archive::unpack(project, &archive, root)
             }
-            SourcePin::Git { url, revision } => {
+            SourcePin::Git {
+                url,
+                revision,
+                folder,
+            } => {
                 let clone = scratch.join("clone");
                 self.check_out(url, revision, &clone)?;
                 tree::check_links(project, &clone)?;
-                unnamed = tree::unnamed_entries(&clone)?;
-                tree::copy(&clone, &tree::entries(&clone)?, root)
+                let top = match folder {
+                    Some(folder) => clone.join(folder),
+                    None => clone,
+                };
+                if !top.is_dir() {
+                    let folder = folder.as_deref().unwrap_or_default();
+                    let message = format!("revision {revision} has no folder `{folder}`");
+                    return Err(CorpusError::unusable(project, message));
+                }
+                // Alone, it may have links to files outside.
+                tree::check_links(project, &top)?;
+                unnamed = tree::unnamed_entries(&top)?;
+                tree::copy(&top, &tree::entries(&top)?, root)
             }
         }?;
         Ok(unnamed)

@@ -602,6 +602,16 @@ f src/a.py
         "a = 1\n"
     );
 
+    let url = format!("file://{}", root.display());
+    let inside = |folder: &str| {
+        let source =
+            format!("{{ git = \"{url}\", revision = \"{first}\", folder = \"{folder}\" }}");
+        bring(cache.path(), &project(&source))
+    };
+    assert_eq!(listing(&inside("src").unwrap().root), "f a.py");
+    let error = inside("lib").unwrap_err().to_string();
+    assert!(error.contains("has no folder `lib`"), "{error}");
+
     let error = bring(cache.path(), &at(&"0".repeat(40))).unwrap_err();
     let CorpusError::Environment(EnvironmentError::Command {
         project,
@@ -1061,6 +1071,7 @@ requirements = "requirements.txt"
 packages = ["pytest==8.4.2"]
 requires = ["coverage>=7", "a \"quoted\" one"]
 before = ["make all"]
+before_may_fail = true
 env = { HOME = "/tmp", LANG = "C" }
 [project.test]
 runner = "pytest"
@@ -1073,7 +1084,13 @@ name = "two"
 language = "javascript"
 source = { path = "two" }
 holes = ["lib/"]
+[[project]]
+name = "three"
+language = "javascript"
+source = { git = "https://a.b/c", revision = "REVISION", folder = "packages/three" }
+holes = ["lib/"]
 "#
+    .replace("REVISION", &"1".repeat(40))
     .replace("SHA", &"0".repeat(64));
     let folder = std::path::absolute("corpora").unwrap();
     let path = folder.join("some.toml");
@@ -1126,6 +1143,58 @@ fn a_python_repository_is_detected_without_a_manifest() {
         format!("{:?}", manifest.projects),
         format!("{:?}", again.projects)
     );
+}
+
+#[test]
+fn a_package_is_detected_with_its_workspace_below_the_top() {
+    let repository = TempDir::new().unwrap();
+    let cache = TempDir::new().unwrap();
+    let root = repository.path();
+    git(root, &["init", "--quiet"]);
+    let package = |name: &str| {
+        format!("{{\"name\": \"{name}\", \"scripts\": {{\"test\": \"node --test\"}}}}")
+    };
+    let workspace = "{\"name\": \"all\", \"workspaces\": [\"packages/*\"]}";
+    write(root, "web/package.json", workspace);
+    write(root, "web/packages/a/package.json", &package("a"));
+    write(root, "web/packages/a/lib/a.js", "");
+    write(root, "web/packages/a/test/a.test.js", "");
+    write(root, "web/packages/b/package.json", &package("b"));
+    write(
+        root,
+        "tools/setup.py",
+        "from setuptools import setup\nsetup(name='tools')\n",
+    );
+    write(root, "tools/tools/__init__.py", "");
+    git(root, &["add", "."]);
+    git(root, &["commit", "--quiet", "-m", "First"]);
+    let corpus = Corpus {
+        cache: Cache::at(cache.path()),
+        toolchain: Toolchain::default(),
+    };
+    let url = format!("file://{}", root.display());
+    for location in [root, Path::new(&url)] {
+        let package = corpus.locate_package(location, "a").unwrap();
+        let manifest = corpus.load_manifest(&package).unwrap();
+        let text = manifest::manifest_text(&manifest, root);
+        let source = match location == root {
+            true => "source = { path = \"web\" }".to_owned(),
+            false => format!(
+                "source = {{ git = \"{url}\", revision = \"{}\", folder = \"web\" }}",
+                git(root, &["rev-parse", "HEAD"])
+            ),
+        };
+        assert!(text.contains(&source), "{text}");
+        let tools = corpus.locate_package(location, "tools").unwrap();
+        assert!(tools.to_string_lossy().ends_with("tools"), "{tools:?}");
+    }
+    // Without tests, the language with the most sources is taken.
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "deploy.py", "");
+    write(folder.path(), "src/A.java", "class A {}\n");
+    write(folder.path(), "src/B.java", "class B {}\n");
+    let manifest = corpus.load_manifest(folder.path()).unwrap();
+    assert_eq!(manifest.projects[0].language.name, "java");
 }
 
 #[test]

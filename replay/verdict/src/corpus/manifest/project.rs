@@ -54,12 +54,15 @@ pub enum SourcePin {
         /// `sha512-` and 88 digits of base64, as in a lock file.
         integrity: String,
     },
-    /// `git` and `revision`: one commit of a repository, without its submodules.
+    /// `git` and `revision`: one commit of a repository, without its submodules; with `folder`, one
+    /// folder of it.
     Git {
         /// An address of the kinds `https`, `ssh`, `git` or `file`.
         url: String,
         /// 40 lowercase hexadecimal digits.
         revision: String,
+        /// The folder that is the project's top, relative to the repository's; `None` for that.
+        folder: Option<String>,
     },
     /// `archive` and `sha256`: a `.tar.gz` or `.tar.xz` with one folder at its top.
     Archive {

@@ -81,7 +81,7 @@ impl Section<'_> {
             ("archive", "sha256"),
         ];
         const PINS: [&str; 3] = ["sha256", "integrity", "revision"];
-        self.only(&[&KINDS.map(|(kind, _)| kind)[..], &PINS].concat())?;
+        self.only(&[&KINDS.map(|(kind, _)| kind)[..], &PINS, &["folder"]].concat())?;
         let given: Vec<_> = KINDS.iter().filter(|(kind, _)| self.has(kind)).collect();
         let (kind, pin_key) = match given[..] {
             [kind] => *kind,
@@ -101,6 +101,12 @@ impl Section<'_> {
         if let Some(key) = PINS.into_iter().find(is_other) {
             return Err(self.wrong(key, format!("does not go with `{kind}`; remove it")));
         }
+        let folder = self.string("folder")?;
+        if folder.is_some() && kind != "git" {
+            let message = format!("does not go with `{kind}`; remove it");
+            return Err(self.wrong("folder", message));
+        }
+        self.inside("folder", folder.as_slice())?;
         let invalid = |form: &str| self.wrong(kind, format!("must be {form}"));
         let is_at = |schemes: &[&str]| schemes.iter().any(|scheme| location.starts_with(scheme));
         let sha256 = || {
@@ -137,6 +143,7 @@ impl Section<'_> {
                 Ok(SourcePin::Git {
                     url: location,
                     revision,
+                    folder,
                 })
             }
             "archive" if !is_at(&["https://", "http://"]) => Err(invalid(
@@ -172,7 +179,8 @@ impl Section<'_> {
         let every = LANGUAGES
             .iter()
             .flat_map(|one| one.packages.rules().own_keys);
-        let mut known = vec!["packages", "requires", "install", "env", "before"];
+        let mut known = vec!["packages", "requires", "install", "env"];
+        known.extend(["before", "before_may_fail"]);
         known.extend(every.clone());
         known.sort_unstable();
         known.dedup();
@@ -215,7 +223,7 @@ impl Section<'_> {
             packages,
             requires,
             spare: Vec::new(),
-            before_may_fail: false,
+            before_may_fail: self.flag("before_may_fail")?,
             file,
             install,
             extras: self.strings("extras")?,

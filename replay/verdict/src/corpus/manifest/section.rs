@@ -155,6 +155,13 @@ impl<'a> Section<'a> {
             .collect()
     }
 
+    /// False if it is absent.
+    pub(super) fn flag(&self, key: &str) -> Result<bool, ManifestError> {
+        Ok(self
+            .typed(key, "`true` or `false`", DeValue::as_bool)?
+            .unwrap_or_default())
+    }
+
     pub(super) fn section(&self, key: &str) -> Result<Section<'a>, ManifestError> {
         let table = self.typed(key, "a table", DeValue::as_table)?;
         let table = self.required(key, table)?;

@@ -57,6 +57,9 @@ fn write_project(text: &mut String, project: &Project, folder: &Path) {
         strings(text, "packages", &packages.packages);
         strings(text, "requires", &packages.requires);
         strings(text, "before", &packages.before);
+        if packages.before_may_fail {
+            key(text, "before_may_fail", "true".to_owned());
+        }
         if !packages.env.is_empty() {
             let pairs: Vec<String> = packages
                 .env
@@ -110,8 +113,14 @@ fn source(source: &SourcePin, folder: &Path) -> String {
             ("npm", format!("{name}@{version}")),
             ("integrity", integrity.clone()),
         ],
-        SourcePin::Git { url, revision } => {
-            vec![("git", url.clone()), ("revision", revision.clone())]
+        SourcePin::Git {
+            url,
+            revision,
+            folder,
+        } => {
+            let mut pairs = vec![("git", url.clone()), ("revision", revision.clone())];
+            pairs.extend(folder.clone().map(|folder| ("folder", folder)));
+            pairs
         }
         SourcePin::Archive { url, sha256 } => {
             vec![("archive", url.clone()), ("sha256", sha256.clone())]
