@@ -18,6 +18,7 @@ use fillrate_mine::Rejection;
 use fillrate_server::cleanup::Decision;
 use fillrate_server::completion::{CandidateStep, Trace};
 use fillrate_server::context::Window;
+use fillrate_server::model::TokenUsage;
 use fillrate_verdict::{Outcome, Proof, Verdict};
 use rusqlite::params;
 use serde_json::{Value, json};
@@ -106,6 +107,7 @@ fn begin(folder: &Path, model: &str, samples: u32, holes: &[(Hole, String)]) -> 
         "program": "0.1.0",
         "model": model,
         "samples": samples,
+        "projects": {"garden": ["0123456789abcdef", []], "gone": null},
         "configuration": {"model": {"url": "https://me:hunter2@models.example/v1?key=hunter2"}, "context": {"profile": "editor"}},
     });
     let run = Run::open_or_begin(folder, &identity).unwrap();
@@ -147,6 +149,12 @@ fn attempt(hole: &Hole, model: &str, sample: u32, completion: &str, outcome: Out
                 decisions: Vec::new(),
                 mean_log_probability: Some(-0.1 * f64::from(sample % 20)),
             }],
+            usage: Some(TokenUsage {
+                prompt: 100 + u64::from(sample),
+                completion: 10,
+                is_approximate: false,
+                cost: Some(0.001),
+            }),
             ..Trace::default()
         }),
         verdict: Verdict {
@@ -593,6 +601,7 @@ fn figures_equal_those_of_show() {
         });
         let ours = ours.unwrap();
         assert_eq!(ours["metrics"], all["metrics"]);
+        assert_eq!(all["metrics"]["tokens/prompt"]["value"], 101.0);
         assert_eq!(ours["outcomes"], all["outcomes"]);
         assert_eq!(ours["policies"], all["policies"]);
         let policies = ours["policies"].as_array().unwrap();
@@ -638,6 +647,8 @@ fn matrix_finds_holes_that_only_one_run_solves() {
             &folder,
             holes.iter().enumerate().map(|(index, (hole, _))| {
                 let outcome = match index % step {
+                    // Which says nothing about the second run, so it does not differ there.
+                    0 if (model, index) == ("beta", 9) => Outcome::Infrastructure,
                     0 => Outcome::Passed,
                     _ => Outcome::Failed,
                 };
@@ -666,6 +677,8 @@ fn matrix_finds_holes_that_only_one_run_solves() {
     assert_eq!(seen["back"], "4 of 12 holes");
     assert_eq!(seen["before"], "6 of 12 holes");
     assert_eq!(seen["unproven"], "4 of 12 holes");
+    // The second alone passes 3; only the first has a verdict at 9.
+    assert_eq!(seen["patterns"], json!(["5 of 12 holes", "6 of 12 holes"]));
 }
 
 #[test]
@@ -1281,6 +1294,17 @@ fn evaluations_are_valid_by_the_published_schema() {
         .json();
     let all = &shown["rows"].as_array().unwrap().last().unwrap()["metrics"]["pass@1"];
     assert_eq!(pass["score_details"]["score"], all["value"]);
+    let simulated = |name: &str| {
+        let id = format!("acceptance/shown({name})");
+        let one = results
+            .iter()
+            .find(|one| one["evaluation_result_id"] == *id);
+        one.unwrap()["score_details"]["score"].clone()
+    };
+    assert_eq!(
+        [simulated("accept-all"), simulated("oracle-prefix")],
+        [1.0, 0.5]
+    );
     let interval = &pass["score_details"]["uncertainty"]["confidence_interval"];
     assert_eq!(
         (&interval["lower"], &interval["upper"]),

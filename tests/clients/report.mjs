@@ -241,7 +241,13 @@ async function matrix() {
   const before = await found();
   await page.locator('#filter-run-0').selectOption('unproven');
   const unproven = await found();
-  return { all, only, address, cells, saved, opened, copy, back, before, unproven };
+  await page.locator('#filter-run-0').selectOption('');
+  const patterns = [];
+  for (const pattern of ['differ', 'agree']) {
+    await page.locator('#filter-pattern').selectOption(pattern);
+    patterns.push(await found());
+  }
+  return { all, only, address, cells, saved, opened, copy, back, before, unproven, patterns };
 }
 
 /** Uses the table of attempts as a person would. */

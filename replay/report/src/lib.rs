@@ -77,7 +77,11 @@ impl RunReport {
         let mut rows = Vec::new();
         let names: Vec<&String> = projects
             .iter()
-            .filter(|(_, state)| state.status == ProjectStatus::Ready)
+            .filter(|(name, state)| {
+                // Of a project that is absent since the run was resumed, attempts may be there.
+                let has_attempts = || scored.iter().any(|one| one.attempt.project == **name);
+                state.status == ProjectStatus::Ready || has_attempts()
+            })
             .map(|(name, _)| name)
             .collect();
         for name in &names {
@@ -395,6 +399,31 @@ mod tests {
             outcomes,
             [("failed", 2), ("infrastructure", 1), ("passed", 3)]
         );
+    }
+
+    #[test]
+    fn attempts_of_a_project_that_became_absent_have_their_row() {
+        let (folder, _) = report();
+        let run = Run::open(folder.path()).expect("it was begun");
+        let state = |name: &str| run.projects().expect("they are readable")[name].clone();
+        let absent = ProjectState {
+            reason: Some("its environment can't be made".into()),
+            status: ProjectStatus::Failed,
+            ..state("demo")
+        };
+        let ready = ProjectState {
+            status: ProjectStatus::Ready,
+            ..state("other")
+        };
+        run.set_project("demo", &absent).expect("there is room");
+        run.set_project("other", &ready).expect("there is room");
+        let report = RunReport::load(&run).expect("the run can be read");
+        let holes: Vec<(&str, usize)> = report
+            .rows
+            .iter()
+            .map(|row| (row.project.as_str(), row.holes))
+            .collect();
+        assert_eq!(holes, [("demo", 3), ("other", 0), ("*", 3)]);
     }
 
     #[test]

@@ -33,6 +33,7 @@ use fillrate_engine::developer::gate::GateFit;
 use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_title};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
+use fillrate_server::completion::Trace;
 use fillrate_verdict::{Outcome, Proof};
 use maud::html;
 use serde::Serialize;
@@ -171,6 +172,8 @@ struct ReportedRun {
     context: String,
     run: Run,
     identity: Value,
+    /// True if the run was finished before its outcomes were last read.
+    finished: bool,
     /// The places of its holes.
     own: Vec<usize>,
     /// Holes whose record is another one in this run than in an earlier, by place: of another
@@ -181,7 +184,7 @@ struct ReportedRun {
     typed: (i64, i64),
     /// Audits of attempts, by key.
     audits: BTreeMap<String, AuditRecord>,
-    /// Its attempts of all rounds, without traces and test outputs.
+    /// Its attempts of all rounds, without test outputs, and of their traces the usage alone.
     scored: Vec<ScoredAttempt>,
     /// Of each attempt, by key, its place in `scored` and its outcome.
     known: HashMap<String, (usize, String)>,
@@ -248,6 +251,7 @@ impl HtmlReport {
                 context,
                 run,
                 identity,
+                finished: false,
                 own: Vec::new(),
                 other_holes: HashMap::new(),
                 audits: BTreeMap::new(),
@@ -432,7 +436,7 @@ impl HtmlReport {
             revision: self.revision,
             done: self.attempts().count(),
             of: self.expected(),
-            finished: self.reported_runs.iter().all(ReportedRun::is_finished),
+            finished: self.reported_runs.iter().all(|reported| reported.finished),
         }
     }
 
@@ -545,6 +549,9 @@ impl ReportedRun {
         holes: &[Hole],
         places: &HashMap<String, usize>,
     ) -> Result<bool, StoreError> {
+        // Read first: attempts that are added after it leave the report unfinished until the next
+        // look.
+        self.finished = self.run.is_finished()?;
         let audits = self.run.audits()?;
         let mut changed = audits != self.audits;
         self.audits = audits;
@@ -612,10 +619,6 @@ impl ReportedRun {
         first.collect()
     }
 
-    fn is_finished(&self) -> bool {
-        self.run.is_finished().unwrap_or(false)
-    }
-
     fn expected(&self) -> Option<usize> {
         let samples = self.identity["samples"].as_u64()?;
         let rounds = self.identity["repair_rounds"].as_u64().unwrap_or(0);
@@ -675,14 +678,19 @@ fn cut(text: String) -> String {
     format!("{}\n[… {} bytes in all]", &text[..end], text.len())
 }
 
-/// An attempt without what only its own page shows, which is most of it.
+/// An attempt without what only its own page shows, which is most of it. Figures read the usage of
+/// its trace.
 fn slim(scored: ScoredAttempt) -> ScoredAttempt {
     let Attempt {
-        trace: _,
+        trace,
         verdict,
         offered,
         ..
     } = &scored.attempt;
+    let trace = trace.as_ref().map(|trace| Trace {
+        usage: trace.usage,
+        ..Trace::default()
+    });
     let offered = offered.iter().cloned().map(cut).collect();
     let verdict = fillrate_verdict::Verdict {
         output: String::new(),
@@ -690,7 +698,7 @@ fn slim(scored: ScoredAttempt) -> ScoredAttempt {
     };
     ScoredAttempt {
         attempt: Attempt {
-            trace: None,
+            trace,
             verdict,
             offered,
             ..scored.attempt

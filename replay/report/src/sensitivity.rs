@@ -52,7 +52,7 @@ pub struct Reversal {
     /// The model that leads under the first policy, and the one that leads under the second.
     pub models: [String; 2],
     /// Under each policy, how the first model differs from the second: the mean over the holes
-    /// that both have, with its interval clustered by file.
+    /// that both have, with its interval clustered by file; `None` if no hole was typed.
     pub differences: [Option<Estimate>; 2],
     /// True if both intervals exclude 0, on opposite sides: other reversals may be chance.
     pub supported: bool,
@@ -139,10 +139,10 @@ impl Sensitivity {
         for reversal in &self.reversals {
             let [first, second] = &reversal.policies;
             let [a, b] = &reversal.models;
-            let sure = if reversal.supported {
-                "both differences are off 0"
-            } else {
-                "the differences may be chance"
+            let sure = match (reversal.supported, reversal.differences) {
+                (true, _) => "both differences are off 0",
+                (false, [Some(_), Some(_)]) => "the differences may be chance",
+                (false, _) => "the differences can't be tested",
             };
             text.push_str(&format!(
                 "  REVERSED: {a} leads {b} under {first}, {b} leads {a} under {second}; {sure}\n"

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::ExportError;
+use crate::developers::DeveloperFigures;
 use crate::figures::{ReportRow, report_row};
 use crate::scored::{ScoredAttempt, load_scored, without_repairs};
 
@@ -43,7 +44,9 @@ impl<'a> EvaluationRecord<'a> {
     /// The run can't be read.
     pub fn load(run: &'a Run) -> Result<Self, StoreError> {
         let scored = without_repairs(load_scored(run)?);
-        let figures = report_row("*", "*", &scored.iter().collect::<Vec<_>>());
+        let all: Vec<&ScoredAttempt> = scored.iter().collect();
+        let mut figures = report_row("*", "*", &all);
+        figures.policies = DeveloperFigures::load(run)?.figures(None, &all);
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Ok(Self {
             run,
@@ -108,7 +111,9 @@ impl<'a> EvaluationRecord<'a> {
 
     /// The aggregate record.
     pub fn aggregate(&self) -> Value {
+        let policies = self.figures.policies.iter();
         let results = self.figures.metrics.iter();
+        let results = results.chain(policies.flat_map(|policy| &policy.metrics));
         let results: Vec<Value> = results.map(|(name, one)| self.result(name, one)).collect();
         json!({
             "schema_version": SCHEMA_VERSION,

@@ -11,7 +11,7 @@ use fillrate_syntax::text::LineIndex;
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use super::files::{self, SyntaxPiece};
+use super::files::{self, MarkedFile, SyntaxPiece};
 use super::{HtmlReport, HtmlReportError, cut};
 use crate::scored::ScoredAttempt;
 
@@ -33,6 +33,8 @@ pub(super) struct Details<'a> {
 struct Detail<'a> {
     #[serde(flatten)]
     hole: &'a Hole,
+    /// Name of its file among all.
+    file: &'a str,
     /// The one-based number of the first line of `before`.
     first_line: usize,
     before: Vec<SyntaxPiece>,
@@ -122,8 +124,10 @@ impl HtmlReport {
         let (before, after) = hole.cut(&contents).unwrap_or_default();
         let (before, above) = last_lines(before);
         let (after, below) = first_lines(after);
+        let file = self.files.iter().find(|file| file.has(place));
         Ok(Detail {
             hole,
+            file: file.map_or("", MarkedFile::name),
             first_line: above + 1,
             before: files::pieces(&spans, &contents, start - before.len()..start),
             inside: files::pieces(&spans, &contents, start..end),

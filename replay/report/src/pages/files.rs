@@ -20,6 +20,17 @@ pub(super) struct MarkedFile {
     holes: Vec<usize>,
 }
 
+impl MarkedFile {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// True if the hole at a place is in it.
+    pub(super) fn has(&self, place: usize) -> bool {
+        self.holes.contains(&place)
+    }
+}
+
 /// Contents of `data/files.js`: all files, column by column.
 #[derive(Serialize)]
 pub(super) struct FileColumns<'a> {
@@ -224,6 +235,8 @@ impl HtmlReport {
 
 #[cfg(test)]
 mod tests {
+    use fillrate_language::task::HoleKind;
+
     use super::*;
 
     fn classes(path: &str, text: &str) -> Vec<SyntaxPiece> {
@@ -247,6 +260,18 @@ mod tests {
         assert_eq!(script[0], SyntaxPiece("k", "const".into()));
         assert!(script.contains(&SyntaxPiece("s", "'b'".into())));
         assert_eq!(classes("a.txt", "def"), [SyntaxPiece("", "def".into())]);
+    }
+
+    #[test]
+    fn each_hole_is_in_the_file_of_its_version() {
+        let hole = |text: &str| Hole::new("demo", "python", "a.py", HoleKind::Line, 4..5, text);
+        let holes = [hole("a = 1\n"), hole("a = 2\n"), hole("a = 1\n")];
+        let files = files(&holes);
+        let of_holes: Vec<&str> = (0..3)
+            .filter_map(|place| Some(files.iter().find(|file| file.has(place))?.name()))
+            .collect();
+        let other = format!("demo/a.py@{}", &holes[1].file_sha256[..8]);
+        assert_eq!(of_holes, ["demo/a.py", &other, "demo/a.py"]);
     }
 
     #[test]

@@ -216,7 +216,7 @@
     const first = asked.run === null ? all[0] : all.find(isAsked);
     const cut = (/** @type {number} */ lines, /** @type {string} */ where) => lines > 0 && el('p', { class: 'n' }, `${count(lines)} lines ${where} are left out.`);
     box.append(
-      el('p', { class: 'steps' }, step(place - 1, '← Hole before (k)', 'k'), ' ', step(place + 1, 'Next hole (j) →', 'j'), ' ', el('a', { href: fillrate.fileAddress(`${hole.project}/${hole.path}`) }, 'All holes of the file')),
+      el('p', { class: 'steps' }, step(place - 1, '← Hole before (k)', 'k'), ' ', step(place + 1, 'Next hole (j) →', 'j'), ' ', el('a', { href: fillrate.fileAddress(hole.file) }, 'All holes of the file')),
       ...about(hole).filter(Boolean),
       el('h2', {}, 'Source'),
       ...[cut(hole.left_out[0], 'above'), source(hole), cut(hole.left_out[1], 'below')].filter(Boolean),

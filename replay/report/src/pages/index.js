@@ -57,7 +57,8 @@
   function ran(summary) {
     const rows = summary.runs.map((/** @type {any} */ run) => {
       const { identity, machines } = run;
-      const sources = Object.entries(identity.projects ?? {}).map(([name, [hash]]) => `${name} ${String(hash).slice(0, 12)}`);
+      // A project that could not be prepared has no source.
+      const sources = Object.entries(identity.projects ?? {}).map(([name, source]) => source ? `${name} ${String(source[0]).slice(0, 12)}` : `${name} (absent)`);
       const model = identity.configuration?.model ?? {};
       const settings = [model.protocol, model.url, run.context, run.view, model.temperature !== undefined && `temperature ${model.temperature}`, identity.samples && `${count(identity.samples)} sample${identity.samples === 1 ? '' : 's'}`];
       const machine = machines.map((/** @type {any} */ one) => `${one.processor ?? one.architecture}, ${count(one.processors)} processors${one.memory_bytes ? `, ${number(one.memory_bytes / 2 ** 30, 0)} GiB` : ''}`);

@@ -46,11 +46,12 @@
     const all = holes.id.map((/** @type {string} */ _, /** @type {number} */ hole) => hole);
     return Uint32Array.from(all.filter((/** @type {number} */ hole) => {
       const own = summary.runs.map((/** @type {any} */ _, /** @type {number} */ run) => run).filter((/** @type {number} */ run) => outcomes[run][hole] >= 0);
-      const different = new Set(own.map((/** @type {number} */ run) => passes(run, hole))).size > 1;
+      const judged = own.filter((/** @type {number} */ run) => rates[run].judged[hole] > 0);
+      const different = new Set(judged.map((/** @type {number} */ run) => passes(run, hole))).size > 1;
       return own.length > 0
         && words.every((word) => holes.id[hole].toLowerCase().includes(word))
         && ofHole.every((name) => value(name) === '' || (holes[name][hole] ?? '') === value(name))
-        && (pattern === '' || (pattern === 'differ') === different)
+        && (pattern === '' || (pattern === 'differ' ? different : judged.length > 1 && !different))
         && summary.runs.every((/** @type {any} */ _, /** @type {number} */ run) => fits(value(`run-${run}`), run, hole));
     }));
   }

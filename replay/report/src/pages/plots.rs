@@ -536,7 +536,7 @@ fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<PlotCel
         rows.push(vec![
             PlotCell::Text(name.to_owned()),
             PlotCell::Text(format!("{}–{} %", edge(index), edge(index + 1))),
-            PlotCell::Number((mean * 1000.0).round() / 1000.0),
+            PlotCell::Number((mean * 1000.0).round() / 10.0),
             PlotCell::fraction(estimate),
         ]);
         points.push(Point::estimated(mean, &estimate));
