@@ -789,7 +789,10 @@ test("fails otherwise", () => {
         assert_no_lines(
             &lines,
             &[
-                "expect(share(100, 3)).toBeCloseTo(33",
+                "expect(share(100, 3)).toBeCloseTo(33.32",
+                "expect(share(100, 3)).toBeCloseTo(33.34",
+                "expect(share(100, 3)).toBeCloseTo(33.33, 1",
+                "expect(share(100, 3)).toBeCloseTo(33.33, 3",
                 "expect(share(1, 3)).to.be.closeTo(0",
                 "assert.closeTo",
                 "assert.equal(e.code",

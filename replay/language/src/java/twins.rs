@@ -363,7 +363,9 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     let is_older = word.starts_with("assert") && text.contains("org.junit.Assert");
     let others: Vec<Node<'t>> = match named_children(arguments).as_slice() {
         [.., last] if is_hamcrest => vec![*last],
-        [_, second, _] if is_older && expected.is_some() => vec![*second],
+        [_, second, _] if is_older && expected.is_some() && comparing.tolerance.is_none() => {
+            vec![*second]
+        }
         [_, condition] if is_older && word == "assertTrue" => compared(*condition, text),
         [condition, ..] if word == "assertFalse" => differing(*condition, text, compared),
         _ => Vec::new(),
@@ -400,6 +402,7 @@ fn call<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     };
     let is_assertion = !assertion.compared.is_empty()
         || !assertion.other_exceptions.is_empty()
+        || !assertion.bounds.is_empty()
         || assertion.complement.is_some();
     is_assertion.then_some(assertion)
 }

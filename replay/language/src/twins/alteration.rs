@@ -69,9 +69,10 @@ pub(super) struct DrawnEdit {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Site {
     rows: Vec<Vec<Candidate>>,
-    /// Set if the numbers are bounds, all of which move by the same amount: the distance beyond them
-    /// at which values still pass.
-    moves: Option<f64>,
+    /// True if the numbers are bounds, all of which move by the same amount.
+    moves: bool,
+    /// The distance from the numbers at which values still pass.
+    tolerance: Option<f64>,
     /// True if the code's value need only contain the text: it may contain other words of the tests
     /// too.
     is_part: bool,
@@ -81,9 +82,15 @@ impl Site {
     pub(super) fn single(candidate: Candidate) -> Self {
         Self {
             rows: vec![vec![candidate]],
-            moves: None,
+            moves: false,
+            tolerance: None,
             is_part: false,
         }
+    }
+
+    /// Marks the site as one of an assertion that values near the numbers pass.
+    pub(super) fn accept_near(&mut self, tolerance: f64) {
+        self.tolerance = Some(tolerance);
     }
 
     /// Marks the site as one of an assertion that looks for a part of a text.
@@ -92,15 +99,15 @@ impl Site {
     }
 
     /// Numbers that bound a value: another value must fit all of them once they are altered.
-    /// `None` for no numbers, and for one without a tolerance: it bounds from one side, or from both
-    /// with what is not written here.
-    pub(super) fn bounds(candidates: Vec<Candidate>, tolerance: Option<f64>) -> Option<Self> {
+    /// `None` for fewer than two: one bounds from one side, or from both with what is not written
+    /// here.
+    pub(super) fn bounds(candidates: Vec<Candidate>) -> Option<Self> {
         let is_number = |candidate: &Candidate| candidate.form == Form::Number;
         let numbers: Vec<Candidate> = candidates.into_iter().filter(is_number).collect();
-        let least = if tolerance.is_some() { 1 } else { 2 };
-        (numbers.len() >= least).then(|| Self {
+        (numbers.len() > 1).then(|| Self {
             rows: vec![numbers],
-            moves: Some(tolerance.unwrap_or_default()),
+            moves: true,
+            tolerance: None,
             is_part: false,
         })
     }
@@ -109,7 +116,8 @@ impl Site {
     pub(super) fn rows(rows: Vec<Vec<Candidate>>) -> Option<Self> {
         (!rows.is_empty()).then_some(Self {
             rows,
-            moves: None,
+            moves: false,
+            tolerance: None,
             is_part: false,
         })
     }
@@ -126,7 +134,8 @@ impl Site {
                 Some(site) => site.rows.push(row),
                 None => sites.push(Self {
                     rows: vec![row],
-                    moves: None,
+                    moves: false,
+                    tolerance: None,
                     is_part: false,
                 }),
             }
@@ -140,8 +149,8 @@ impl Site {
 
     /// Draws edits that each alter the expectation in another way, with the index of their file.
     pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
-        if let Some(tolerance) = self.moves {
-            return self.moved(tolerance, files, rng);
+        if self.moves {
+            return self.moved(files, rng);
         }
         let mut edits: Vec<DrawnEdit> = Vec::new();
         // Rows that are alike are altered alike: code that reads the answer of another row would
@@ -156,6 +165,7 @@ impl Site {
                 let altered = alike.entry(row_texts(row, files)).or_insert_with(|| {
                     let mut altered = row_alterations(row, files, rng);
                     altered.retain(|one| !self.is_part || one.way != Way::Other);
+                    altered.retain(|one| self.is_beyond(one, &row[one.candidate], files));
                     altered
                 });
                 let edits = altered.iter().map(|altered| {
@@ -188,20 +198,41 @@ impl Site {
                 edits.push(DrawnEdit { file, way, edit });
             }
         }
+        // Of a wide tolerance, no number that looks like the expected one is outside.
+        if self.tolerance.is_some() && edits.is_empty() {
+            return self.moved(files, rng);
+        }
         edits
+    }
+
+    /// True if no value is within the tolerance of a number before and after it was altered, nor
+    /// nearly; always, without a tolerance.
+    fn is_beyond(
+        &self,
+        altered: &RowAlteration,
+        candidate: &Candidate,
+        files: &[ParsedFile<'_>],
+    ) -> bool {
+        let Some(tolerance) = self.tolerance else {
+            return true;
+        };
+        let before: Result<f64, _> = files[candidate.file].text[candidate.range.clone()].parse();
+        let after: Result<f64, _> = altered.replacement.parse();
+        before
+            .ok()
+            .zip(after.ok())
+            .is_some_and(|(before, after)| (before - after).abs() > 2.5 * tolerance)
     }
 }
 
 impl Site {
     /// Draws edits that each add an amount to all numbers, or subtract it. The amount is more than
     /// their distance, so that no value fits before and after.
-    fn moved(
-        &self,
-        tolerance: f64,
-        files: &[ParsedFile<'_>],
-        rng: &mut impl Rng,
-    ) -> Vec<DrawnEdit> {
-        let numbers: Vec<&Candidate> = self.rows.iter().flatten().collect();
+    fn moved(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
+        let numbers = self.rows.iter().flatten();
+        let numbers: Vec<&Candidate> = numbers
+            .filter(|candidate| candidate.form == Form::Number)
+            .collect();
         let [first, ..] = numbers[..] else {
             return Vec::new();
         };
@@ -226,7 +257,7 @@ impl Site {
             .iter()
             .map(|(value, _)| *value)
             .fold(f64::MAX, f64::min);
-        let distance = most - least + 2.0 * tolerance;
+        let distance = most - least + 2.0 * self.tolerance.unwrap_or_default();
         let amount = (distance + most.abs() * rng.random_range(0.5..2.0)).ceil() + 2.0;
         let mut edits = Vec::new();
         for (way, amount) in [(Way::First, amount), (Way::Anywhere, -amount)] {
@@ -666,7 +697,7 @@ mod tests {
             Candidate::new(0, 0..4, Form::Number),
             Candidate::new(0, 13..15, Form::Number),
         ];
-        let site = Site::bounds(bounds.to_vec(), None).expect("there are two numbers");
+        let site = Site::bounds(bounds.to_vec()).expect("there are two numbers");
         let mut rng = ChaCha8Rng::seed_from_u64(6);
         for drawn in site.draw(&[file], &mut rng) {
             let altered = super::super::apply(&[&drawn.edit], text);
@@ -681,16 +712,17 @@ mod tests {
     fn no_value_is_near_an_expected_one_before_and_after() {
         let text = "f() == approx(105.5, abs=5.0)";
         let tree = python(text);
-        let file = parsed(text, &tree);
-        let expected = Candidate::new(0, 14..19, Form::Number);
-        assert_eq!(Site::bounds(vec![expected.clone()], None), None);
-        let site = Site::bounds(vec![expected], Some(5.0)).expect("there is a number");
-        let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let drawn = site.draw(&[file], &mut rng);
-        assert!(!drawn.is_empty());
-        for drawn in drawn {
-            let altered: f64 = drawn.edit.replacement.parse().unwrap();
-            assert!((altered - 105.5).abs() > 10.0, "{altered}");
+        for tolerance in [0.5, 5.0, 500.0] {
+            let file = parsed(text, &tree);
+            let mut site = Site::single(Candidate::new(0, 14..19, Form::Number));
+            site.accept_near(tolerance);
+            let mut rng = ChaCha8Rng::seed_from_u64(7);
+            let drawn = site.draw(&[file], &mut rng);
+            assert!(!drawn.is_empty(), "{tolerance}");
+            for drawn in drawn {
+                let altered: f64 = drawn.edit.replacement.parse().unwrap();
+                assert!((altered - 105.5).abs() > 2.0 * tolerance, "{altered}");
+            }
         }
     }
 

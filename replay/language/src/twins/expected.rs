@@ -350,16 +350,22 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         }
     }
 
-    /// The site of the numbers that bound a value.
-    fn bounds(&self, bounds: &[Node<'t>], tolerance: Option<f64>) -> Option<Site> {
+    /// The site of the numbers that bound a value, or the sites of values that others may be near.
+    fn bounds(&self, bounds: &[Node<'t>], tolerance: Option<f64>) -> Vec<Site> {
         let mut sites = Vec::new();
         for bound in bounds {
             if !self.is_foreign(*bound, 0) {
                 self.sites(*bound, 0, &mut sites);
             }
         }
+        if let Some(tolerance) = tolerance {
+            for site in &mut sites {
+                site.accept_near(tolerance);
+            }
+            return sites;
+        }
         let candidates = sites.into_iter().flat_map(Site::into_candidates);
-        Site::bounds(candidates.collect(), tolerance)
+        Site::bounds(candidates.collect()).into_iter().collect()
     }
 
     /// The site of values of which any is right: all are altered, so that none of them is.
