@@ -134,6 +134,41 @@ local messages = person:said().messages
 assert(messages:find("of setup() to its path", 1, true), messages)
 person:leave()
 
+-- A program that is corrected is used for what is opened then.
+local corrected = vim.fn.tempname()
+person = Person.start()
+person:set_up(corrected, settings)
+person:lua("vim.cmd.edit(...)", file)
+person:wait("the message", "return said[1]")
+vim.uv.fs_symlink(server, corrected)
+person:lua("vim.cmd.edit()")
+person:open(file)
+equal(person:lua([[return require("fillrate.server").problem()]]), vim.NIL)
+person:leave()
+
+-- A server that stops by itself is started again, for every buffer that it had.
+person = Person.start()
+person:set_up(server, settings)
+person:open(file)
+local first = person:lua([[return vim.lsp.get_clients({ name = "fillrate" })[1].id ]])
+person:lua([[vim.fn.system("pkill -KILL -P " .. vim.fn.getpid() .. " fillrate")]])
+person:wait(
+  "another server",
+  [[
+    local client = vim.lsp.get_clients({ name = "fillrate", bufnr = 0 })[1]
+    return client and client.initialized and client.id ~= ...
+  ]],
+  first
+)
+local message = person:lua([[
+  -- Neovim has a word of its own on it.
+  return vim.tbl_filter(function(one)
+    return vim.startswith(one.message, "fillrate: ")
+  end, said)[1].message
+]])
+equal(message, "fillrate: The server stopped (code 0, signal 9), and is started again.")
+person:leave()
+
 -- cargo's folder is searched after PATH.
 local home = vim.fn.tempname()
 vim.fn.mkdir(home .. "/.cargo/bin", "p")

@@ -83,7 +83,8 @@ function M.judge(path, said)
   return nil, version
 end
 
---- Whether the program will do: asked once for each path.
+--- Whether the program will do: asked once for each path, and again after a fault, which may have
+--- been corrected.
 --- @type table<string, { waiting: fun(path: string)[], fault?: string, done?: boolean }>
 local asked = {}
 
@@ -156,40 +157,43 @@ function M.problem()
   return problem or refused and "The settings can't be used. " .. refused
 end
 
+--- Keeps what is wrong with the program, and reports it unless it is what was reported last.
+---
+--- @param fault? string nothing if it will do
+local function judged(fault)
+  if fault and fault ~= problem then
+    M.say(fault)
+  end
+  problem = fault
+end
+
 --- Finds the program and asks for its version. Reports a fault once.
 ---
 --- @param use fun(path: string) called with its path, if it will do
 function M.find(use)
   local path, fault = M.program()
-  local key = path or ""
-  local asking = asked[key]
-  if asking then
-    problem = asking.fault
-    if not asking.done then
-      table.insert(asking.waiting, use)
-    elseif not asking.fault and path then
-      use(path)
-    end
-    return
-  end
-  asked[key] = { waiting = { use }, fault = fault, done = fault ~= nil }
-  problem = fault
   if not path then
-    M.say(assert(fault))
+    judged(fault)
     return
   end
+  local asking = asked[path]
+  if asking and not asking.done then
+    table.insert(asking.waiting, use)
+    return
+  elseif asking and not asking.fault then
+    judged(nil)
+    use(path)
+    return
+  end
+  asked[path] = { waiting = { use } }
   vim.system(
     { path, "--version" },
     { text = true, timeout = 10000 },
     vim.schedule_wrap(function(said)
-      asking = asked[key]
+      asking = asked[path]
       asking.fault, asking.done = M.judge(path, said), true
-      problem = asking.fault
-      if asking.fault then
-        M.say(asking.fault)
-        return
-      end
-      for _, waiting in ipairs(asking.waiting) do
+      judged(asking.fault)
+      for _, waiting in ipairs(asking.fault and {} or asking.waiting) do
         waiting(path)
       end
     end)
@@ -321,6 +325,26 @@ local function show(params)
   M.say(message, levels[params.type] or vim.log.levels.INFO)
 end
 
+--- How often servers that stop by themselves are started again, within a time in milliseconds.
+local RESTARTS, WITHIN = 3, 180000
+
+--- When servers stopped by themselves.
+--- @type integer[]
+local stops = {}
+
+--- Whether a server that has just stopped by itself is started again: one that stops at once, each
+--- time, is not.
+---
+--- @return boolean
+local function may_restart()
+  local now = vim.uv.now()
+  stops = vim.tbl_filter(function(at)
+    return now - at < WITHIN
+  end, stops)
+  table.insert(stops, now)
+  return #stops <= RESTARTS
+end
+
 --- Starts a server for a buffer, or attaches it to the one that its project has. If its settings
 --- can't be used, a message says what is wrong with them.
 ---
@@ -336,6 +360,7 @@ function M.start(buf, path, on_attach)
     folder = vim.fs.dirname(folder)
   end
   local id = 0
+  local attached = {}
   local command = vim.list_extend({ path, "serve" }, options.args)
   local config = {
     name = M.NAME,
@@ -374,18 +399,28 @@ function M.start(buf, path, on_attach)
         )
       end
     end,
-    on_attach = on_attach,
+    on_attach = function(client, own)
+      attached[own] = true
+      on_attach(client, own)
+    end,
     on_exit = function(code, signal, client_id)
       M.statuses[client_id], reported[client_id] = nil, nil
       -- The editor's own end ends the server without an error.
       if code ~= 0 or (signal ~= 0 and signal ~= 15) then
         vim.schedule(function()
+          local again = may_restart()
           M.say(
-            ("The server stopped (code %d, signal %d): see :checkhealth fillrate."):format(
+            ("The server stopped (code %d, signal %d)%s"):format(
               code,
-              signal
+              signal,
+              again and ", and is started again." or ": see :checkhealth fillrate."
             )
           )
+          for own in pairs(again and attached or {}) do
+            if vim.api.nvim_buf_is_loaded(own) then
+              M.start(own, path, on_attach)
+            end
+          end
         end)
       end
     end,
