@@ -31,9 +31,12 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
         // The last line of a text may have no end.
         .chain([text.len()]);
     let mut ends = ends.collect::<Vec<_>>().into_iter();
-    let end = ends
-        .clone()
-        .find(|end| completes_line(&text[..*end], site))
+    let completing = ends.clone().find(|end| completes_line(&text[..*end], site));
+    // In a string, comment or element, no end of a line is an end of syntax.
+    if completing.is_none() && rest_ends_lines(site) {
+        return Change::None;
+    }
+    let end = completing
         .or_else(|| ends.clone().find(|end| fits(&text[..*end], site)))
         .or_else(|| ends.find(|end| !breaks_off(&text[..*end], site)));
     Change::EndAt(end.unwrap_or(0))

@@ -41,10 +41,10 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
     }
 }
 
-/// True if a line only ends the string or comment around the cursor.
+/// True if a line begins with the end of the string or comment around the cursor.
 fn ends_open_text(line: &str, site: &SyntaxSite<'_>) -> bool {
     let open = site.open_text_after("");
-    open.is_some_and(|open| line.trim() == open.end_mark())
+    open.is_some_and(|open| line.trim().starts_with(open.end_mark()))
 }
 
 /// Returns the end of whole lines, where the cursor line's trailing comment follows if there is one,
@@ -134,7 +134,7 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     }
     let rest = first_line(site.suffix).trim_end();
     if rest.trim().is_empty() {
-        return Change::None;
+        return closes_before_rest(text, site).map_or(Change::None, Change::EndAt);
     }
     if alphanumerics(rest) >= 3
         && let Some(kept) = text.trim_end().strip_suffix(rest)

@@ -35,7 +35,7 @@ pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
 /// True if a completion leaves open a string or comment that may span lines. Until it is closed, the
 /// parser treats its lines as code.
 fn opens_text(text: &str, site: &SyntaxSite<'_>) -> bool {
-    site.open_text_after(text).is_some() && site.open_text_after("").is_none()
+    site.open_text_after(text).is_some()
 }
 
 /// True if a completion may leave its block with its last line. Most lines in a block close
@@ -579,10 +579,16 @@ fn end_of_indented_declaration(text: &str, site: &SyntaxSite<'_>, block: usize) 
 
 /// Returns the offset at which a completion closes the bracket or string around the cursor, if the
 /// rest of the cursor's line closes it too: editors insert the closing bracket or quote with the
-/// opening one.
+/// opening one. A string or comment of several lines may be closed by a later line.
 pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let rest = first_line(site.suffix).trim_start();
-    let closer = rest.chars().next()?;
+    let Some(closer) = rest.chars().next() else {
+        let mark = site.open_text_after("")?.end_mark();
+        let is_next = site.suffix.trim_start().starts_with(mark);
+        let mut ends = text.match_indices(mark).map(|(at, _)| at);
+        let end = ends.find(|at| is_next && !text[..*at].ends_with('\\'))?;
+        return Some(text[..end].trim_end().len());
+    };
     if "\"'`".contains(closer) {
         return end_of_string(text, rest, site);
     }
