@@ -3,6 +3,7 @@
 //! <https://arxiv.org/abs/2408.03519>, tables 7 and 8.
 
 use super::syntax_site::SyntaxSite;
+use super::tokens::is_quoted;
 use super::{Change, alphanumerics, last_line, line_ends};
 
 /// Marks that models put around their reasoning: those of Kimi, Qwen, DeepSeek and GLM, of
@@ -55,6 +56,13 @@ fn thinking(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
             (_, false) => found,
             (false, true) => None,
         };
+        // Code about such marks has them in quotes, or an element of that name within it.
+        let is_code = |at: &usize| {
+            let (before, after) = (&text[..*at], &text[*at + end.len()..]);
+            let is_element = !begins && find_ignoring_case(before, begin).is_some();
+            is_element || is_quoted(before, after, site)
+        };
+        let found = found.filter(|at| begins || !is_code(at));
         if let Some(at) = found {
             let rest = &text[at + end.len()..];
             let answer = rest.trim_start_matches(['\n', '\r']);
@@ -162,10 +170,12 @@ const WRAPPING_ELEMENTS: [&str; 8] = [
 /// Returns the code in an element or in backquotes that enclose the whole reply.
 fn unwrapped<'a>(text: &'a str, site: &SyntaxSite<'_>) -> Option<&'a str> {
     let reply = text.trim();
-    // In a language that has such elements or quotes, they may be code.
-    let id = site.language.map_or("", |language| language.id);
-    let has_elements = matches!(id, "typescriptreact" | "javascript");
-    let has_quotes = matches!(id, "typescript" | "typescriptreact" | "javascript" | "go");
+    // In a language that has such elements or quotes, and in text, they may be code. Of a language
+    // without a grammar, that is not known.
+    let id = site.language.map(|language| language.id);
+    let is_text = site.open_text_after("").is_some();
+    let has_elements = is_text || matches!(id, None | Some("typescriptreact" | "javascript"));
+    let has_quotes = has_elements || matches!(id, Some("typescript" | "go"));
     let mut inner = reply;
     while let Some(content) = WRAPPING_ELEMENTS
         .iter()
@@ -520,11 +530,7 @@ pub(super) fn remove_preamble(text: &str, site: &SyntaxSite<'_>) -> Change {
     let Some((first, rest)) = text.split_once('\n') else {
         return Change::None;
     };
-    let is_prose = is_preamble(first)
-        || PREAMBLES
-            .iter()
-            .any(|words| first.trim().to_lowercase().starts_with(words))
-            && first_is_blank(rest);
+    let is_prose = is_preamble(first) || begins_as_preamble(first) && first_is_blank(rest);
     if !is_prose {
         return Change::None;
     }
@@ -535,11 +541,27 @@ pub(super) fn remove_preamble(text: &str, site: &SyntaxSite<'_>) -> Change {
 /// True if a line is prose above the code: it begins like a preamble and ends with a colon, full
 /// stop or exclamation mark, or it is a label.
 fn is_preamble(line: &str) -> bool {
+    let line = line.trim();
+    let label = line.trim_matches(['*', '#', ' ', ':']).to_lowercase();
+    // A key or a label of code has no capital and no marks.
+    let is_heading = line.starts_with(|first: char| first.is_uppercase() || "*#".contains(first));
+    let is_label = line.ends_with([':', '*']) && line.contains(':') && LABELS.contains(&&*label);
+    is_label && is_heading || begins_as_preamble(line) && line.ends_with([':', '.', '!'])
+}
+
+/// True if a line begins with the words of a preamble, and not with a name such as `okay()` or
+/// `sure = 1`.
+fn begins_as_preamble(line: &str) -> bool {
     let line = line.trim().to_lowercase();
-    let label = line.trim_matches(['*', '#', ' ', ':']);
-    let is_label = line.ends_with([':', '*']) && line.contains(':') && LABELS.contains(&label);
-    is_label
-        || PREAMBLES.iter().any(|words| line.starts_with(words)) && line.ends_with([':', '.', '!'])
+    let mut rests = PREAMBLES
+        .iter()
+        .filter_map(|words| line.strip_prefix(words));
+    rests.any(|rest| {
+        let next = rest.trim_start().chars().next();
+        let is_word =
+            next.is_none_or(|next| next.is_alphanumeric() || ",.!:`'\u{2019}".contains(next));
+        is_word && !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_')
+    })
 }
 
 fn first_is_blank(text: &str) -> bool {

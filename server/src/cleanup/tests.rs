@@ -1225,3 +1225,93 @@ fn header_without_its_block_is_not_left_before_a_comment() {
         (":".into(), vec!["line".into()])
     );
 }
+
+#[test]
+fn lines_of_an_open_text_are_kept_whole() {
+    // Right infills: strings, comments and elements that the editor closed.
+    let lines = "Does it.\n\n    More text about a.\n    ";
+    kept(
+        "python",
+        "def f(a):\n    \"\"\"$0\"\"\"\n    return a\n",
+        lines,
+    );
+    kept("typescript", "const x = `$0`;\n", "a\nb\nc");
+    kept(
+        "go",
+        "package a\n\nfunc f() {\n\tq := `$0`\n\tuse(q)\n}\n",
+        "SELECT a\nFROM b",
+    );
+    kept(
+        "java",
+        "class A {\n  /** $0 */\n  int a;\n}\n",
+        "One.\n   * Two.\n  ",
+    );
+    // Among statements, lines of a text are none.
+    let query = "\nSELECT a\nFROM b\nWHERE c = 1\n\"\"\"";
+    assert_eq!(
+        check("python", "SQL = \"\"\"$0", &format!("{query}\nrun(SQL)\n")).0,
+        query
+    );
+}
+
+#[test]
+fn a_text_that_a_later_line_closes_is_closed_once() {
+    let end = |id, fixture, completion| check(id, fixture, completion).0;
+    assert_eq!(
+        end(
+            "typescript",
+            "const s = `\n  $0\n`;\nfoo(s);\n",
+            "abc\n`;\n"
+        ),
+        "abc"
+    );
+    let block = "class A {\n  String a = \"\"\"\n    $0\n    \"\"\";\n}\n";
+    assert_eq!(end("java", block, "{\"a\": 1}\n    \"\"\";"), "{\"a\": 1}");
+    let documented = "def f(a):\n    \"\"\"$0\n    \"\"\"\n    return 1\n";
+    let beyond = "Does it.\n    \"\"\"\n    x = 1\n    return x";
+    assert_eq!(end("python", documented, beyond), "Does it.");
+}
+
+#[test]
+fn marks_of_reasoning_in_code_are_code() {
+    kept(
+        "python",
+        "def f(reply):\n    return $0\n",
+        "re.sub(r\"<think>.*?</think>\", \"\", reply)",
+    );
+    kept(
+        "python",
+        "def f(reply):\n    $0\n",
+        "if \"</think>\" in reply:\n        return 1",
+    );
+    kept(
+        "rust",
+        "fn f() {\n    $0\n}\n",
+        "reply.split(\"</think>\").last().unwrap_or(reply)",
+    );
+    kept(
+        "typescriptreact",
+        "const a = $0;\n",
+        "<p><thought>{b}</thought></p>",
+    );
+}
+
+#[test]
+fn code_like_prose_or_markup_of_chat_models_is_kept() {
+    let chat = |id: &str, fixture: &str, completion: &str| {
+        let site = CursorSite {
+            chat: true,
+            ..site_at(id, fixture)
+        };
+        let kept = clean(completion, &site).0;
+        // Outside of all blocks, a completion ends with its statement.
+        let is_begun = completion.starts_with(&kept) && !kept.is_empty();
+        assert!(is_begun, "{kept:?} of {completion:?}");
+    };
+    chat("python", "$0\n", "okay()\n\nprint(1)");
+    chat("python", "$0\n", "sure = 1\n\nprint(sure)");
+    chat("yaml", "$0\n", "result:\n  a: 1");
+    chat("html", "<p>$0</p>\n", "<code>x</code>");
+    chat("shellscript", "x=$0\n", "`date`");
+    chat("typescript", "const a = `<p>$0</p>`;\n", "<code>x</code>");
+}
