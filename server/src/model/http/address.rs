@@ -38,7 +38,8 @@ const PROVIDER_ROOTS: &[(&str, &str)] = &[
     ("models.inference.ai.azure.com", ""),
 ];
 
-/// Endpoints that people copy, and their protocols. Of two that match, the longer comes first.
+/// Endpoints that people copy, and their protocols; empty where none here requests it. Of two that
+/// match, the longer comes first.
 const ENDPOINTS: &[(&str, &str)] = &[
     ("chat/completions", "openai-chat"),
     ("fim/completions", "mistral-fim` or `inception-fim"),
@@ -48,8 +49,8 @@ const ENDPOINTS: &[(&str, &str)] = &[
     ("messages", "anthropic-messages"),
     ("generate_stream", "tgi"),
     ("generate", "tgi` or `ollama-generate"),
-    ("responses", "openai-chat"),
-    ("api/chat", "ollama-generate"),
+    ("responses", ""),
+    ("api/chat", ""),
 ];
 
 /// Allowed query parameters of an address. Others could contain a key, which would then appear in
@@ -115,6 +116,12 @@ pub(super) fn resolve(
         }
         Some(("generate" | "generate_stream", _)) if leaf_text.starts_with("generate") => {
             parts.pop();
+        }
+        Some((ending, "")) => {
+            return Err(fault(&format!(
+                "it ends in `/{ending}`, which no protocol here requests; set the address without \
+                 this end"
+            )));
         }
         Some((ending, protocol)) => {
             return Err(fault(&format!(
@@ -246,6 +253,14 @@ mod tests {
     fn resolved(base: &str, path: &str) -> String {
         resolve("url", base, path, Some("gpt-5"))
             .map_or_else(|error| error.to_string(), String::from)
+    }
+
+    #[test]
+    fn endpoints_of_no_protocol_name_none() {
+        for base in ["http://h:1/v1/responses", "http://h:1/api/chat"] {
+            let fault = resolved(base, "/v1/chat/completions");
+            assert!(fault.contains("which no protocol here requests"), "{fault}");
+        }
     }
 
     /// Each line: a base as a provider's page or an editor's guide prints it, a protocol's path,

@@ -102,10 +102,10 @@ impl Endpoint {
         let is_azure = is_azure(&whole);
         Self::at(settings, environment, [streamed, whole], &|key| {
             if is_azure {
+                // The protocol's own headers, such as a version, without its form of the key:
                 // <https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference#authentication>
-                key.map(|key| ("api-key", key.expose().to_owned()))
-                    .into_iter()
-                    .collect()
+                let key = key.map(|key| ("api-key", key.expose().to_owned()));
+                protocol.headers(None).into_iter().chain(key).collect()
             } else {
                 protocol.headers(key)
             }
