@@ -164,17 +164,13 @@ async fn export(
         let message = tokio::select! {
             message = messages.recv() => message,
             _ = ticks.tick() => {
-                if std::mem::take(&mut is_new) {
-                    send(&figures, &client, &url).await;
-                }
+                is_new = is_new && !send(&figures, &client, &url).await;
                 continue;
             }
         };
         match message {
             Some(Message::Flush(done)) => {
-                if std::mem::take(&mut is_new) {
-                    send(&figures, &client, &url).await;
-                }
+                is_new = is_new && !send(&figures, &client, &url).await;
                 let _ = done.send(());
             }
             Some(message) => {
@@ -186,14 +182,17 @@ async fn export(
     }
 }
 
-/// Sends the figures without retries: the next request contains them too.
-async fn send(figures: &Figures, client: &Client, url: &Url) {
+/// Sends the figures; returns whether they arrived. Without retries: the next request contains them
+/// too.
+async fn send(figures: &Figures, client: &Client, url: &Url) -> bool {
     let body = figures.request(SystemTime::now());
     let request = client.post(url.clone()).timeout(TIMEOUT).json(&body);
     let answer = request.send().await;
-    if let Err(error) = answer.and_then(reqwest::Response::error_for_status) {
+    let answer = answer.and_then(reqwest::Response::error_for_status);
+    if let Err(error) = &answer {
         tracing::warn!(%error, "metrics can't be sent");
     }
+    answer.is_ok()
 }
 
 impl Figures {
