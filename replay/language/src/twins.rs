@@ -713,6 +713,14 @@ class TestNear(unittest.TestCase):
         self.assertAlmostEqual(f(3), 33.3, 1)
         self.assertAlmostEqual(f(4), 44.4, delta=limit)
 
+    def test_others(self):
+        assert abs(mean(1) - 3.1) < 0.2
+        assert a(5) == approx(100.0, abs=0.01, rel=0.2)
+        assert b(6) == approx(100.0, 0.2)
+        assert_almost_equal(third(1), 0.333, 3)
+        assert link("home", rel="next") == "next 7"
+        assert match_state(1) == State.OPEN or State.SHUT
+
 def test_passed_over():
     try:
         got = f(5)
@@ -724,6 +732,23 @@ def test_passed_over():
         assert word == "slow"
     for number in [1, 2]:
         assert f(number) == 3
+    for number in itertools.product([1, 2]):
+        assert g(number) == 5
+
+def test_fails_otherwise():
+    try:
+        f(8)
+    except ValueError as error:
+        assert error.code == 9
+    else:
+        pytest.fail("no error")
+
+@pytest.mark.parametrize(
+    "items",  # of a shop
+    [[Item(id=2)], pytest.param([Item(id=3)], id="three")],
+)
+def test_items(items):
+    assert f(items) == 4
 "#;
         let lines = twins_of("test_f.py", python);
         assert_lines(
@@ -735,11 +760,21 @@ def test_passed_over():
                 "  self.assertNotAlmostEqual(f(4), 44.4, delta=limit)",
                 "  assert got == …",
                 "  assert f(number) == …",
+                "  assert g(number) == …",
+                "  assert error.code == …",
+                "  assert abs(mean(1) - …",
+                "  assert_almost_equal(third(1), …",
+                "  assert link(\"home\", rel=\"next\") == \"…",
             ],
         );
         assert_no_lines(
             &lines,
             &[
+                "assert abs(mean(1) - 3.",
+                "assert a(5) ==",
+                "assert b(6) ==",
+                "assert_almost_equal(third(1), 0.333, 4",
+                "[[Item(id=None)]",
                 "assert f(1) == approx(10",
                 "assert f(2) ==",
                 "self.assertAlmostEqual(f(3), 33",

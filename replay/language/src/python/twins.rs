@@ -139,13 +139,17 @@ fn neutral(
 
 /// Adds the edits that remove the ids that rows have of their own, `pytest.param(…, id="x")`.
 fn own_ids(values: Node<'_>, text: &str, edits: &mut Vec<SourceEdit>) {
-    for child in named_children(values) {
-        let is_id = child.child_by_field_name("name").is_some_and(|name| {
-            child.kind() == "keyword_argument" && &text[name.byte_range()] == "id"
-        });
-        match child.child_by_field_name("value") {
-            Some(value) if is_id => edits.push(SourceEdit::new(value.byte_range(), "None")),
-            _ => own_ids(child, text, edits),
+    let is_row = |row: &Node<'_>| {
+        let function = row.child_by_field_name("function");
+        function.is_some_and(|function| text[function.byte_range()].ends_with("param"))
+    };
+    let rows = named_children(values).into_iter().filter(is_row);
+    let arguments = rows.filter_map(|row| row.child_by_field_name("arguments"));
+    for argument in arguments.flat_map(named_children) {
+        let name = argument.child_by_field_name("name");
+        let is_id = name.is_some_and(|name| &text[name.byte_range()] == "id");
+        if let Some(value) = argument.child_by_field_name("value").filter(|_| is_id) {
+            edits.push(SourceEdit::new(value.byte_range(), "None"));
         }
     }
 }
@@ -159,10 +163,10 @@ fn parametrize<'t>(decorator: Node<'t>, text: &str) -> Option<Vec<Node<'t>>> {
         .into_iter()
         .find(|child| child.kind() == "call")?;
     let function = call.child_by_field_name("function")?;
-    let arguments = call.child_by_field_name("arguments")?;
+    let arguments = named_children(call.child_by_field_name("arguments")?).into_iter();
     text[function.byte_range()]
         .ends_with("parametrize")
-        .then(|| named_children(arguments))
+        .then(|| arguments.filter(|it| it.kind() != "comment").collect())
 }
 
 /// Loops over tables that are written out.
@@ -405,56 +409,121 @@ fn assert_statement<'t>(statement: Node<'t>, text: &str) -> Option<Assertion<'t>
 
 /// The assertion with what a call with a tolerance compares as values that others may be near.
 fn roughly<'t>(mut assertion: Assertion<'t>, node: Node<'t>, text: &str) -> Assertion<'t> {
-    let Some((call, tolerance)) = tolerant_call(node, text) else {
+    let Some((values, tolerance)) = near_values(node, text) else {
         return assertion;
     };
     // Another input would be another expectation only without a tolerance.
     assertion.compared.clear();
-    let arguments = call
-        .child_by_field_name("arguments")
-        .map_or_else(Vec::new, named_children);
     if tolerance.is_some() && assertion.bounds.is_empty() {
-        let values = arguments.into_iter().take(2);
-        let is_value = |value: &Node<'t>| value.kind() != "keyword_argument";
-        assertion.bounds = values.filter(is_value).collect();
+        assertion.bounds = values;
         assertion.tolerance = tolerance;
     }
     assertion
 }
 
-/// The first call in a node that names a tolerance, with that: `None` for one that is relative, or
-/// is not written as a number.
-fn tolerant_call<'t>(node: Node<'t>, text: &str) -> Option<(Node<'t>, Option<f64>)> {
-    if let Some(arguments) = node.child_by_field_name("arguments") {
-        let arguments = named_children(arguments);
-        let function = node.child_by_field_name("function");
-        let name = function.map_or("", |function| &text[function.byte_range()]);
-        if let Some(places) = arguments.get(2).filter(|places| {
-            name.ends_with("assertAlmostEqual") && places.kind() != "keyword_argument"
-        }) {
-            return Some((node, twins::number(*places, text).map(twins::half_of_place)));
-        }
-        for argument in arguments {
-            let field = |name| Some(&text[argument.child_by_field_name(name)?.byte_range()]);
-            if argument.kind() != "keyword_argument" {
-                continue;
-            }
-            let value = argument.child_by_field_name("value");
-            let number = value.and_then(|value| twins::number(value, text));
-            match field("name") {
-                Some("abs" | "atol" | "abs_tol" | "delta") => return Some((node, number)),
-                Some("places" | "decimal") => {
-                    return Some((node, number.map(twins::half_of_place)));
-                }
-                Some("rel" | "rtol" | "rel_tol" | "significant") => return Some((node, None)),
-                _ => {}
-            }
-        }
+/// Kind of an argument that says how far a value may be from another one.
+#[derive(Clone, Copy)]
+enum ToleranceKind {
+    /// A distance.
+    Absolute,
+    /// A share of the expected value.
+    Relative,
+    /// Decimal places to which both are rounded.
+    Places,
+    /// Decimal places, of which NumPy accepts one and a half units:
+    /// <https://numpy.org/doc/stable/reference/generated/numpy.testing.assert_almost_equal.html>
+    Decimal,
+}
+
+use ToleranceKind::{Absolute, Decimal, Places, Relative};
+
+/// Functions that compare roughly: their name, the number of values that they compare, and what
+/// arguments after these say of the tolerance.
+const COMPARERS: [(&str, usize, &[ToleranceKind]); 9] = [
+    ("approx", 1, &[Relative, Absolute]),
+    ("isclose", 2, &[Relative, Absolute]),
+    ("allclose", 2, &[Relative, Absolute]),
+    ("assert_allclose", 2, &[Relative, Absolute]),
+    ("assertAlmostEqual", 2, &[Places]),
+    ("assert_almost_equal", 2, &[Decimal]),
+    ("assert_array_almost_equal", 2, &[Decimal]),
+    ("assert_approx_equal", 2, &[Relative]),
+    ("close_to", 1, &[Absolute]),
+];
+
+/// Returns what the first rough comparison in a node compares, and its tolerance: `None` for one
+/// that is relative, or is not written as a number.
+fn near_values<'t>(node: Node<'t>, text: &str) -> Option<(Vec<Node<'t>>, Option<f64>)> {
+    if let Some(near) = near_arguments(node, text).or_else(|| near_difference(node, text)) {
+        return Some(near);
     }
     let children = named_children(node).into_iter();
     children
         .filter(|child| child.kind() != "lambda")
-        .find_map(|child| tolerant_call(child, text))
+        .find_map(|child| near_values(child, text))
+}
+
+/// `approx(0.5, abs=0.1)`; `None` for a call without a tolerance of its own.
+fn near_arguments<'t>(call: Node<'t>, text: &str) -> Option<(Vec<Node<'t>>, Option<f64>)> {
+    let function = call.child_by_field_name("function")?;
+    let name = text[function.byte_range()].rsplit('.').next()?;
+    let (_, count, kinds) = COMPARERS.iter().find(|(own, ..)| *own == name)?;
+    let arguments = named_children(call.child_by_field_name("arguments")?);
+    let (named, mut values): (Vec<Node<'t>>, Vec<Node<'t>>) = arguments
+        .into_iter()
+        .filter(|argument| argument.kind() != "comment")
+        .partition(|argument| argument.kind() == "keyword_argument");
+    let positional = values.split_off(values.len().min(*count));
+    let kind_of = |argument: Node<'t>| {
+        let name = argument.child_by_field_name("name")?;
+        let value = argument.child_by_field_name("value")?;
+        let kind = match &text[name.byte_range()] {
+            "abs" | "atol" | "abs_tol" | "delta" => Absolute,
+            "rel" | "rtol" | "rel_tol" | "significant" => Relative,
+            "places" => Places,
+            "decimal" => Decimal,
+            _ => return None,
+        };
+        Some((kind, value))
+    };
+    let given = kinds.iter().copied().zip(positional);
+    let given: Vec<_> = given.chain(named.into_iter().filter_map(kind_of)).collect();
+    if given.is_empty() {
+        return None;
+    }
+    let distances = given.into_iter().map(|(kind, value)| {
+        let number = twins::number(value, text)?;
+        match kind {
+            Absolute => Some(number),
+            Places => Some(twins::half_of_place(number)),
+            Decimal => Some(3.0 * twins::half_of_place(number)),
+            Relative => (number == 0.0).then_some(0.0),
+        }
+    });
+    // The larger of two tolerances counts.
+    let distances: Option<Vec<f64>> = distances.collect();
+    let most = distances.and_then(|distances| distances.into_iter().reduce(f64::max));
+    Some((values, most))
+}
+
+/// `abs(a - b) < 0.1`.
+fn near_difference<'t>(condition: Node<'t>, text: &str) -> Option<(Vec<Node<'t>>, Option<f64>)> {
+    let operator = operator(condition).filter(|_| condition.kind() == "comparison_operator")?;
+    let [call, limit] = named_children(condition)[..] else {
+        return None;
+    };
+    let is_below = matches!(&text[operator.byte_range()], "<" | "<=");
+    let function = call.child_by_field_name("function").filter(|_| is_below)?;
+    let name = text[function.byte_range()].rsplit('.').next()?;
+    let [difference] = named_children(call.child_by_field_name("arguments")?)[..] else {
+        return None;
+    };
+    let is_difference = difference.kind() == "binary_operator"
+        && difference
+            .child_by_field_name("operator")
+            .is_some_and(|sign| &text[sign.byte_range()] == "-");
+    (matches!(name, "abs" | "fabs") && is_difference)
+        .then(|| (named_children(difference), twins::number(limit, text)))
 }
 
 /// Returns the values in a condition that are compared for equality or tested for membership, the

@@ -164,7 +164,10 @@ impl Site {
             .map(|row| {
                 let altered = alike.entry(row_texts(row, files)).or_insert_with(|| {
                     let mut altered = row_alterations(row, files, rng);
-                    altered.retain(|one| !self.is_part || one.way != Way::Other);
+                    let is_own = |one: &RowAlteration| {
+                        row[one.candidate].form != Form::Text || one.way != Way::Other
+                    };
+                    altered.retain(|one| !self.is_part || is_own(one));
                     altered.retain(|one| self.is_beyond(one, &row[one.candidate], files));
                     altered
                 });

@@ -262,15 +262,17 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     fn is_optional(&self, node: Node<'t>) -> bool {
         match node.kind() {
             "catch_clause" | "except_clause" => {
-                let tried = node.parent().and_then(|statement| {
-                    statement
-                        .child_by_field_name("body")
-                        .or_else(|| statement.named_child(0))
-                });
-                let source = tried.map_or("", |tried| self.source(tried));
+                let around = node
+                    .parent()
+                    .map_or(node.byte_range(), |it| it.byte_range());
+                let others = [around.start..node.start_byte(), node.end_byte()..around.end];
                 let fails = ["fail(", "raise ", "throw ", "unreachable", "assert False"];
-                !fails.iter().any(|word| source.contains(word))
-                    && !self.source(self.function).contains("expect.")
+                let is_in = |word: &str| {
+                    let mut others = others.iter();
+                    others.any(|range| self.text()[range.clone()].contains(word))
+                };
+                let counts_assertions = self.source(self.function).contains("expect.");
+                !fails.iter().any(|word| is_in(word)) && !counts_assertions
             }
             "for_statement" | "for_in_statement" | "enhanced_for_statement" => {
                 let clause = named_children(node)
@@ -282,33 +284,51 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                     over.child_by_field_name("value")
                         .filter(|_| node.kind() == "enhanced_for_statement")
                 });
-                list.is_some_and(|list| self.is_foreign_list(list))
+                list.is_some_and(|list| self.is_returned_list(list, 0))
             }
             _ => false,
         }
     }
 
-    /// True if the elements of a list are what the code returns, and not written in the tests.
-    fn is_foreign_list(&self, list: Node<'t>) -> bool {
-        const VIEWS: [&str; 8] = [
-            "entries",
-            "entrySet",
+    /// True if a list is what a function returns that is neither of the tests nor of the language:
+    /// members of modules are not followed.
+    fn is_returned_list(&self, list: Node<'t>, depth: usize) -> bool {
+        const ITERATORS: [&str; 10] = [
+            "chain",
+            "combinations",
             "enumerate",
-            "items",
+            "filter",
+            "glob",
             "iter",
-            "keySet",
-            "keys",
-            "values",
+            "listdir",
+            "map",
+            "permutations",
+            "product",
         ];
-        let call = self.call(list);
-        match call.filter(|call| VIEWS.contains(&call.name.rsplit('.').next().unwrap_or_default()))
-        {
-            Some(call) => {
-                let receiver = call.receiver.into_iter();
-                let mut parts = receiver.chain(call.arguments);
-                parts.any(|part| self.is_foreign_list(part))
+        const VIEWS: [&str; 6] = ["entries", "entrySet", "items", "keySet", "keys", "values"];
+        if depth > DEPTH {
+            return false;
+        }
+        if self.grammar.identifiers.contains(&list.kind()) {
+            let values = self.values(list, depth + 1);
+            return values.iter().any(|(value, frame)| {
+                value.id() != list.id() && frame.frame(self).is_returned_list(*value, depth + 1)
+            });
+        }
+        let Some(call) = self
+            .call(list)
+            .filter(|_| self.grammar.calls.contains(&list.kind()))
+        else {
+            return false;
+        };
+        match call.receiver {
+            Some(receiver) => {
+                VIEWS.contains(&call.name) && self.is_returned_list(receiver, depth + 1)
             }
-            None => self.is_foreign(list, 0),
+            None => {
+                let is_known = (self.grammar.is_pure)(call.name) || ITERATORS.contains(&call.name);
+                !is_known && self.callee(list).is_none()
+            }
         }
     }
 
