@@ -508,10 +508,17 @@ pub(super) fn unquoted(source: &str) -> &str {
 
 /// Returns the value of a number that is written; `None` for anything else.
 pub(super) fn number(node: Node<'_>, text: &str) -> Option<f64> {
-    let source = text[node.byte_range()].replace('_', "");
-    let suffixes = ['L', 'l', 'F', 'f', 'D', 'd', 'n'];
-    source.trim_end_matches(suffixes).parse().ok()
+    parsed_number(&text[node.byte_range()])
 }
+
+/// The same of its source, without `_` and the suffix of its type.
+fn parsed_number(source: &str) -> Option<f64> {
+    let source = source.replace('_', "");
+    source.trim_end_matches(TYPE_SUFFIXES).parse().ok()
+}
+
+/// Letters that say of which type a number is.
+const TYPE_SUFFIXES: [char; 7] = ['L', 'l', 'F', 'f', 'D', 'd', 'n'];
 
 /// Returns the distance within which numbers round to the same decimal places.
 pub(super) fn half_of_place(places: f64) -> f64 {

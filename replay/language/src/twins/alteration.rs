@@ -8,8 +8,8 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use super::SourceEdit;
 use super::expected::ParsedFile;
+use super::{SourceEdit, TYPE_SUFFIXES, parsed_number};
 
 /// A literal or a list that an assertion compares with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(super) struct DrawnEdit {
 }
 
 /// A place where an expectation is written: one literal, or one of each row of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Site {
     rows: Vec<Vec<Candidate>>,
     /// True if the numbers are bounds, all of which move by the same amount.
@@ -82,9 +82,7 @@ impl Site {
     pub(super) fn single(candidate: Candidate) -> Self {
         Self {
             rows: vec![vec![candidate]],
-            moves: false,
-            tolerance: None,
-            is_part: false,
+            ..Self::default()
         }
     }
 
@@ -107,8 +105,7 @@ impl Site {
         (numbers.len() > 1).then(|| Self {
             rows: vec![numbers],
             moves: true,
-            tolerance: None,
-            is_part: false,
+            ..Self::default()
         })
     }
 
@@ -116,9 +113,7 @@ impl Site {
     pub(super) fn rows(rows: Vec<Vec<Candidate>>) -> Option<Self> {
         (!rows.is_empty()).then_some(Self {
             rows,
-            moves: false,
-            tolerance: None,
-            is_part: false,
+            ..Self::default()
         })
     }
 
@@ -134,9 +129,7 @@ impl Site {
                 Some(site) => site.rows.push(row),
                 None => sites.push(Self {
                     rows: vec![row],
-                    moves: false,
-                    tolerance: None,
-                    is_part: false,
+                    ..Self::default()
                 }),
             }
         }
@@ -219,11 +212,10 @@ impl Site {
         let Some(tolerance) = self.tolerance else {
             return true;
         };
-        let before: Result<f64, _> = files[candidate.file].text[candidate.range.clone()].parse();
-        let after: Result<f64, _> = altered.replacement.parse();
+        let before = parsed_number(&files[candidate.file].text[candidate.range.clone()]);
+        let after = parsed_number(&altered.replacement);
         before
-            .ok()
-            .zip(after.ok())
+            .zip(after)
             .is_some_and(|(before, after)| (before - after).abs() > 2.5 * tolerance)
     }
 }
@@ -383,8 +375,7 @@ fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, St
         return altered_hexadecimal(digits, rng);
     }
     // The suffix for its type is unchanged.
-    let suffixes = ['L', 'l', 'F', 'f', 'D', 'd', 'n'];
-    let plain = source.trim_end_matches(suffixes);
+    let plain = source.trim_end_matches(TYPE_SUFFIXES);
     let suffix = &source[plain.len()..];
     let is_plain = |number: &str| {
         number.starts_with(|digit: char| digit.is_ascii_digit())
@@ -715,6 +706,16 @@ mod tests {
     fn no_value_is_near_an_expected_one_before_and_after() {
         let text = "f() == approx(105.5, abs=5.0)";
         let tree = python(text);
+        let mut rng = ChaCha8Rng::seed_from_u64(8);
+        let suffixed = "assertEquals(105.5f, f(), 0.5f)";
+        let mut site = Site::single(Candidate::new(0, 13..19, Form::Number));
+        site.accept_near(0.5);
+        let drawn = site.draw(&[parsed(suffixed, &tree)], &mut rng);
+        assert!(
+            drawn
+                .iter()
+                .any(|drawn| drawn.edit.replacement.ends_with('f'))
+        );
         for tolerance in [0.5, 5.0, 500.0] {
             let file = parsed(text, &tree);
             let mut site = Site::single(Candidate::new(0, 14..19, Form::Number));
