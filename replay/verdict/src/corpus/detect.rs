@@ -59,7 +59,7 @@ pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest
         .ok()
         .and_then(|root| Some(root.file_name()?.to_string_lossy().into_owned()))
         .unwrap_or_default();
-    if let Some((top, folder)) = workspace_around(&root) {
+    if let Some((top, folder)) = workspace_around(&root, Path::new("/")) {
         let name = package_name(&folder, &root);
         let paths = tree::kept_entries(&top)?
             .into_iter()
@@ -84,16 +84,11 @@ fn nearest_path(missing: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the top of the workspace that a folder is a part of, and the folder relative to it. The
-/// part can't be built without the others.
-fn workspace_around(root: &Path) -> Option<(PathBuf, String)> {
-    workspace_below(None, root)
-}
-
-/// The same among the folders up to `limit`.
-fn workspace_below(limit: Option<&Path>, root: &Path) -> Option<(PathBuf, String)> {
+/// part can't be built without the others. The top is `limit` or below.
+fn workspace_around(root: &Path, limit: &Path) -> Option<(PathBuf, String)> {
     let mut found = None;
-    let outside = |top: &Path| limit.is_some_and(|limit| !top.starts_with(limit));
-    for top in root.ancestors().skip(1).take_while(|top| !outside(top)) {
+    let tops = root.ancestors().skip(1);
+    for top in tops.take_while(|top| top.starts_with(limit)) {
         // A repository within another one is its own.
         let is_inside = root.ancestors().take_while(|folder| *folder != top);
         if is_inside
@@ -131,7 +126,7 @@ fn detect_package(
     if is_part_of_workspace(files.root(), folder) {
         return detect_alone(&files.focused(folder), location, &name, source, &[]);
     }
-    let (top, focus) = workspace_below(Some(files.root()), &root).unwrap_or((root, String::new()));
+    let (top, focus) = workspace_around(&root, files.root()).unwrap_or((root, String::new()));
     // An address keeps its pin, and names the folder.
     let source = match source {
         SourcePin::Git { url, revision, .. } => SourcePin::Git {
@@ -477,14 +472,12 @@ fn detect_alone(
         detected.retain(|(_, found)| found.test.is_some());
     } else {
         // Of equals, the first in the table.
-        detected.sort_by_key(|(language, _)| {
-            let of_path = |path: &&str| Language::for_path(Path::new(path));
-            let sources = files.paths().filter_map(|path| of_path(&path));
-            std::cmp::Reverse(
-                sources
-                    .filter(|of_file| of_file.name == language.name)
-                    .count(),
-            )
+        detected.sort_by_cached_key(|(language, _)| {
+            let of_files = files
+                .paths()
+                .filter_map(|path| Language::for_path(Path::new(path)));
+            let sources = of_files.filter(|of_file| of_file.name == language.name);
+            std::cmp::Reverse(sources.count())
         });
         detected.truncate(1);
     }

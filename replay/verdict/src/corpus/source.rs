@@ -133,8 +133,10 @@ impl Fetch<'_> {
                 revision,
                 folder,
             } => {
-                let folder = folder.iter().map(|folder| format!(" {folder}"));
-                let pin = format!("git {url} {revision}{}", folder.collect::<String>());
+                let mut pin = format!("git {url} {revision}");
+                if let Some(folder) = folder {
+                    pin = format!("{pin} {folder}");
+                }
                 (name.clone(), pin)
             }
             SourcePin::Archive { sha256, .. } => (name.clone(), format!("archive {sha256}")),
@@ -180,17 +182,16 @@ impl Fetch<'_> {
                 let clone = scratch.join("clone");
                 self.check_out(url, revision, &clone)?;
                 tree::check_links(project, &clone)?;
-                let top = match folder {
-                    Some(folder) => clone.join(folder),
-                    None => clone,
-                };
-                if !top.is_dir() {
-                    let folder = folder.as_deref().unwrap_or_default();
-                    let message = format!("revision {revision} has no folder `{folder}`");
-                    return Err(CorpusError::unusable(project, message));
+                let mut top = clone;
+                if let Some(folder) = folder {
+                    top.push(folder);
+                    if !top.is_dir() {
+                        let message = format!("revision {revision} has no folder `{folder}`");
+                        return Err(CorpusError::unusable(project, message));
+                    }
+                    // Alone, it may have links to files outside.
+                    tree::check_links(project, &top)?;
                 }
-                // Alone, it may have links to files outside.
-                tree::check_links(project, &top)?;
                 unnamed = tree::unnamed_entries(&top)?;
                 tree::copy(&top, &tree::entries(&top)?, root)
             }

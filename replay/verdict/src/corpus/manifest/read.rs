@@ -179,8 +179,15 @@ impl Section<'_> {
         let every = LANGUAGES
             .iter()
             .flat_map(|one| one.packages.rules().own_keys);
-        let mut known = vec!["packages", "requires", "install", "env"];
-        known.extend(["before", "before_may_fail"]);
+        let common = [
+            "packages",
+            "requires",
+            "install",
+            "env",
+            "before",
+            "before_may_fail",
+        ];
+        let mut known = common.to_vec();
         known.extend(every.clone());
         known.sort_unstable();
         known.dedup();
