@@ -1246,6 +1246,11 @@ fn lines_of_an_open_text_are_kept_whole() {
         "class A {\n  /** $0 */\n  int a;\n}\n",
         "One.\n   * Two.\n  ",
     );
+    kept(
+        "typescriptreact",
+        "const a = (\n  <p>$0</p>\n);\n",
+        "one\n    two",
+    );
     // Among statements, lines of a text are none.
     let query = "\nSELECT a\nFROM b\nWHERE c = 1\n\"\"\"";
     assert_eq!(
@@ -1294,6 +1299,12 @@ fn marks_of_reasoning_in_code_are_code() {
         "const a = $0;\n",
         "<p><thought>{b}</thought></p>",
     );
+}
+
+#[test]
+fn reasoning_with_apostrophes_before_code_with_quotes_is_removed() {
+    let completion = "It's the caller's turn.</think>x = 'a'";
+    assert_eq!(check("python", "$0\n", completion).0, "x = 'a'");
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn foreign_length(text: &str, at: usize, site: &SyntaxSite<'_>) -> Option<usize>
 
 /// True if the position between two texts of a completion is in quotes on its line: a quote is open
 /// before it, and the same quote follows. A model that stops in a string closes no quote.
-pub(super) fn is_quoted(before: &str, after: &str, site: &SyntaxSite<'_>) -> bool {
+fn is_quoted(before: &str, after: &str, site: &SyntaxSite<'_>) -> bool {
     let own = last_line(before);
     let begun = match own.len() == before.len() {
         true => last_line(site.prefix),

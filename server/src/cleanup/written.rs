@@ -584,9 +584,11 @@ pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<us
     let rest = first_line(site.suffix).trim_start();
     let Some(closer) = rest.chars().next() else {
         let mark = site.open_text_after("")?.end_mark();
-        let is_next = site.suffix.trim_start().starts_with(mark);
-        let mut ends = text.match_indices(mark).map(|(at, _)| at);
-        let end = ends.find(|at| is_next && !text[..*at].ends_with('\\'))?;
+        if !site.suffix.trim_start().starts_with(mark) {
+            return None;
+        }
+        let mut ends = unescaped(text, mark.chars().next()?);
+        let end = ends.find(|at| text[*at..].starts_with(mark))?;
         return Some(text[..end].trim_end().len());
     };
     if "\"'`".contains(closer) {
