@@ -38,19 +38,19 @@ const PROVIDER_ROOTS: &[(&str, &str)] = &[
     ("models.inference.ai.azure.com", ""),
 ];
 
-/// Endpoints that people copy, and their protocols; empty where none here requests it. Of two that
+/// Endpoints that people copy, and the protocols that request them, if any here does. Of two that
 /// match, the longer comes first.
-const ENDPOINTS: &[(&str, &str)] = &[
-    ("chat/completions", "openai-chat"),
-    ("fim/completions", "mistral-fim` or `inception-fim"),
-    ("completions", "openai-completions"),
-    ("completion", "llama-completion"),
-    ("infill", "llama-infill"),
-    ("messages", "anthropic-messages"),
-    ("generate_stream", "tgi"),
-    ("generate", "tgi` or `ollama-generate"),
-    ("responses", ""),
-    ("api/chat", ""),
+const ENDPOINTS: &[(&str, Option<&str>)] = &[
+    ("chat/completions", Some("openai-chat")),
+    ("fim/completions", Some("mistral-fim` or `inception-fim")),
+    ("completions", Some("openai-completions")),
+    ("completion", Some("llama-completion")),
+    ("infill", Some("llama-infill")),
+    ("messages", Some("anthropic-messages")),
+    ("generate_stream", Some("tgi")),
+    ("generate", Some("tgi` or `ollama-generate")),
+    ("responses", None),
+    ("api/chat", None),
 ];
 
 /// Allowed query parameters of an address. Others could contain a key, which would then appear in
@@ -117,13 +117,13 @@ pub(super) fn resolve(
         Some(("generate" | "generate_stream", _)) if leaf_text.starts_with("generate") => {
             parts.pop();
         }
-        Some((ending, "")) => {
+        Some((ending, None)) => {
             return Err(fault(&format!(
                 "it ends in `/{ending}`, which no protocol here requests; set the address without \
                  this end"
             )));
         }
-        Some((ending, protocol)) => {
+        Some((ending, Some(protocol))) => {
             return Err(fault(&format!(
                 "it ends in `/{ending}`, which the protocol `{protocol}` requests; set that \
                  protocol, or the address without this end"

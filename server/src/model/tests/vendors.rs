@@ -57,6 +57,21 @@ async fn anthropic_gets_a_chat_request() {
 }
 
 #[tokio::test]
+async fn anthropic_at_azure_gets_its_version_and_azures_key() {
+    let good = exchange(Protocol::AnthropicMessages).expect("it goes over HTTP");
+    let mut settings = settings(Protocol::AnthropicMessages, "");
+    let server = Server::start(vec![good.script(settings.stream)]).await;
+    settings.url = Some("http://x.services.ai.azure.com/anthropic".to_owned());
+    settings.proxy = Some(server.url.clone());
+    completes(&settings, &UnlimitedListener).await;
+    let request = server.requests()[0].to_lowercase();
+    for header in ["\r\napi-key: sk-very-secret", "\r\nanthropic-version: "] {
+        assert!(request.contains(header), "{request}");
+    }
+    assert!(!request.contains("x-api-key"), "{request}");
+}
+
+#[tokio::test]
 async fn mistral_writes_the_prompt_itself() {
     let asked = sent(Protocol::MistralFim, |settings| {
         settings.top_p = 0.9;
