@@ -321,7 +321,47 @@ fn nanoseconds(at: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    #[tokio::test]
+    async fn figures_that_did_not_arrive_are_sent_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let (count, mut counted) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            for status in ["503 Service Unavailable", "200 OK", "200 OK"] {
+                let (mut stream, _) = listener.accept().await.expect("a request");
+                let mut request = Vec::new();
+                // The body is one object, and the headers have no brace.
+                while !request.ends_with(b"}") {
+                    stream.read_buf(&mut request).await.expect("a request");
+                }
+                count.send(status).expect("the test waits");
+                let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\n");
+                let answer = head + "Content-Length: 0\r\n\r\n";
+                stream.write_all(answer.as_bytes()).await.expect("a reader");
+            }
+        });
+        let exporter = MetricsExporter::start(&address, "session").expect("it is an address");
+        let message = Message::Completion {
+            id: "a".to_owned(),
+            labels: Labels::default(),
+            outcome: "offered",
+            seconds: 1.0,
+        };
+        exporter.messages.send(message).expect("the task runs");
+        for _ in 0..3 {
+            exporter.flush().await;
+        }
+        let mut statuses = Vec::new();
+        while let Ok(status) = counted.try_recv() {
+            statuses.push(status);
+        }
+        assert_eq!(statuses, ["503 Service Unavailable", "200 OK"]);
+    }
 
     #[test]
     fn events_count_for_the_model_of_their_completion() {
