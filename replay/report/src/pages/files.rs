@@ -16,7 +16,7 @@ use crate::figures::passes;
 pub(super) struct MarkedFile {
     /// Project and path; the contents' hash too, where another file has the same name.
     name: String,
-    /// The places of its holes.
+    /// The places of its holes, in order.
     holes: Vec<usize>,
 }
 
@@ -27,7 +27,7 @@ impl MarkedFile {
 
     /// True if the hole at a place is in it.
     pub(super) fn has(&self, place: usize) -> bool {
-        self.holes.contains(&place)
+        self.holes.binary_search(&place).is_ok()
     }
 }
 
