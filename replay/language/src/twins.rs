@@ -874,6 +874,112 @@ func TestNear(t *testing.T) {
         assert_no_lines(&lines, &["assert.InDelta(t, 10", "if word"]);
     }
 
+    /// Other code than the reference is right about other inputs, so only the expectation changes.
+    #[test]
+    fn values_that_tests_pass_to_the_code_stay_as_they_are() {
+        let python = r#"
+def test_same():
+    title = "slate 2"
+    assert tidy(title) == title
+
+def test_both_ways():
+    data = {"lamps": 3}
+    text = dumps(data)
+    assert loads(text) == data
+
+def test_other():
+    limit = 7
+    assert clamp(limit + 1, limit) == limit
+    wanted = 12
+    assert double(6) == wanted
+
+@pytest.mark.parametrize("word", ["axle", "hinge"])
+def test_word(word):
+    assert trim(word) == word
+"#;
+        let lines = twins_of("test_f.py", python);
+        assert_lines(
+            &lines,
+            &[
+                "  assert tidy(title) == \"…",
+                "  assert loads(text) == {\"lamps\": …",
+                "  assert clamp(limit + 1, limit) == …",
+                "  wanted = …",
+                "  assert trim(word) != word",
+            ],
+        );
+        assert_no_lines(&lines, &["title =", "data =", "limit ="]);
+        let rows = |line: &&String| line.contains("[\"axle\", \"hinge\"]");
+        let changed = lines.iter().filter(|line| line.contains("parametrize"));
+        assert_eq!(changed.clone().count(), changed.filter(rows).count());
+        let script = r#"
+const rows = [{ in: 3, out: 31 }];
+test("same", () => {
+  const title = "slate 2";
+  expect(tidy(title)).toBe(title);
+  for (const row of rows) expect(f(row.in)).toBe(row.out);
+});
+"#;
+        let lines = twins_of("f.test.ts", script);
+        assert_lines(
+            &lines,
+            &[
+                "  expect(tidy(title)).toBe(\"…",
+                "  const rows = [{ in: 3, out: …",
+            ],
+        );
+        assert_no_lines(&lines, &["const title"]);
+        let go = r#"
+package f
+
+func TestSame(t *testing.T) {
+	title := "slate 2"
+	if got := Tidy(title); got != title {
+		t.Error(got)
+	}
+}
+"#;
+        let lines = twins_of("f_test.go", go);
+        assert_lines(&lines, &["  if got := Tidy(title); got != \"…"]);
+        assert_no_lines(&lines, &["title :="]);
+        let java = r#"
+class SameTest {
+    @Test
+    void same() {
+        String title = "slate 2";
+        assertEquals(title, tidy(title));
+    }
+}
+"#;
+        let lines = twins_of("src/test/java/SameTest.java", java);
+        assert_lines(&lines, &["  assertEquals(\"…"]);
+        assert_no_lines(&lines, &["String title"]);
+    }
+
+    /// A right message may hold another digit, too.
+    #[test]
+    fn short_parts_become_longer_ones() {
+        let python = r#"
+def test_part():
+    with pytest.raises(ValueError, match="8"):
+        f(8)
+
+def test_member():
+    assert 5 in g()
+"#;
+        for line in twins_of("test_f.py", python) {
+            let altered = line
+                .trim()
+                .strip_prefix("with pytest.raises(ValueError, match=\"")
+                .or_else(|| line.trim().strip_prefix("assert ")?.strip_suffix(" in g()"))
+                .filter(|altered| !altered.ends_with("not"));
+            if let Some(altered) = altered {
+                let digits = altered.chars().filter(char::is_ascii_digit).count();
+                assert!(digits > 3, "{line}");
+            }
+        }
+    }
+
     #[test]
     fn typescript_assertions_have_altered_and_opposite_twins() {
         let text = r#"

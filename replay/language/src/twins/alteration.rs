@@ -17,6 +17,9 @@ pub(crate) struct Candidate {
     file: usize,
     range: Range<usize>,
     form: Form,
+    /// If the altered value is written elsewhere: the range of the whole value, which includes
+    /// [`Self::range`], and that of the variable that it replaces.
+    copied: Option<(Range<usize>, Range<usize>)>,
 }
 
 /// The form of a candidate.
@@ -37,7 +40,23 @@ pub(crate) enum Form {
 
 impl Candidate {
     pub(super) fn new(file: usize, range: Range<usize>, form: Form) -> Self {
-        Self { file, range, form }
+        Self {
+            file,
+            range,
+            form,
+            copied: None,
+        }
+    }
+
+    /// Returns the edit that puts another text in its place.
+    fn edit(&self, replacement: &str, files: &[ParsedFile<'_>]) -> SourceEdit {
+        let Some((value, place)) = &self.copied else {
+            return SourceEdit::new(self.range.clone(), replacement);
+        };
+        let text = files[self.file].text;
+        let before = &text[value.start..self.range.start];
+        let after = &text[self.range.end..value.end];
+        SourceEdit::new(place.clone(), &format!("{before}{replacement}{after}"))
     }
 }
 
@@ -94,6 +113,37 @@ impl Site {
     /// Marks the site as one of an assertion that looks for a part of a text.
     pub(super) fn find_a_part(&mut self) {
         self.is_part = true;
+    }
+
+    /// True if a literal of the site is one of other sites.
+    pub(super) fn shares(&self, others: &[Self]) -> bool {
+        let candidates = || self.rows.iter().flatten();
+        others
+            .iter()
+            .flat_map(|other| &other.rows)
+            .flatten()
+            .any(|other| {
+                candidates().any(|own| {
+                    own.file == other.file
+                        && own.range.start < other.range.end
+                        && other.range.start < own.range.end
+                })
+            })
+    }
+
+    /// True if all of the site is within a range of a file.
+    pub(super) fn is_in(&self, file: usize, range: &Range<usize>) -> bool {
+        self.rows.iter().flatten().all(|own| {
+            own.file == file && range.start <= own.range.start && own.range.end <= range.end
+        })
+    }
+
+    /// Returns the site with the altered value written at another place, so that the value stays.
+    pub(super) fn copied(mut self, value: Range<usize>, place: Range<usize>) -> Self {
+        for candidate in self.rows.iter_mut().flatten() {
+            candidate.copied = Some((value.clone(), place.clone()));
+        }
+        self
     }
 
     /// Numbers that bound a value: another value must fit all of them once they are altered.
@@ -157,16 +207,21 @@ impl Site {
             .map(|row| {
                 let altered = alike.entry(row_texts(row, files)).or_insert_with(|| {
                     let mut altered = row_alterations(row, files, rng);
-                    let is_own = |one: &RowAlteration| {
-                        row[one.candidate].form != Form::Text || one.way != Way::Other
-                    };
-                    altered.retain(|one| !self.is_part || is_own(one));
+                    if self.is_part {
+                        let is_own = |one: &RowAlteration| {
+                            row[one.candidate].form != Form::Text || one.way != Way::Other
+                        };
+                        altered.retain(is_own);
+                        for one in &mut altered {
+                            one.make_distinct(&row[one.candidate].form, rng);
+                        }
+                    }
                     altered.retain(|one| self.is_beyond(one, &row[one.candidate], files));
                     altered
                 });
                 let edits = altered.iter().map(|altered| {
-                    let range = row[altered.candidate].range.clone();
-                    (altered.way, SourceEdit::new(range, &altered.replacement))
+                    let candidate = &row[altered.candidate];
+                    (altered.way, candidate.edit(&altered.replacement, files))
                 });
                 Some((row.first()?.file, edits.collect()))
             })
@@ -263,10 +318,7 @@ impl Site {
             let parts = numbers.iter().zip(&values);
             let parts = parts.map(|(number, (value, decimals))| {
                 // With as many decimals as before, an integer stays an integer.
-                SourceEdit::new(
-                    number.range.clone(),
-                    &format!("{:.*}", *decimals, value + amount),
-                )
+                number.edit(&format!("{:.*}", *decimals, value + amount), files)
             });
             if let Some(edit) = SourceEdit::joined(parts.collect(), text) {
                 edits.push(DrawnEdit { file, way, edit });
@@ -289,6 +341,25 @@ struct RowAlteration {
     way: Way,
     candidate: usize,
     replacement: String,
+}
+
+/// The most bytes of a text that others contain by chance.
+const SHORT: usize = 3;
+
+impl RowAlteration {
+    /// Adds digits to a number or a short text, which a right value may contain beside the expected
+    /// one.
+    fn make_distinct(&mut self, form: &Form, rng: &mut impl Rng) {
+        let is_short = match form {
+            Form::Number => self.replacement.ends_with(|end: char| end.is_ascii_digit()),
+            Form::Text => (1..=SHORT).contains(&self.replacement.len()),
+            _ => false,
+        };
+        if is_short {
+            let digits = rng.random_range(101..999);
+            self.replacement.push_str(&digits.to_string());
+        }
+    }
 }
 
 /// Draws alterations of a row: a list's elements are exchanged, or one of its literals is altered.

@@ -227,7 +227,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             if let Some(assertion) = (self.grammar.assertion)(child, self.text()) {
                 let complement = assertion.complement.map(|edit| (self.file, edit));
                 let others = assertion.other_exceptions.into_iter();
-                let mut sites = self.expected(&assertion.compared);
+                let mut sites = self.expected(child, &assertion.compared);
                 sites.extend(self.bounds(&assertion.bounds, assertion.tolerance));
                 sites.extend(self.choices(&assertion.choices));
                 if assertion.is_stored {
@@ -334,25 +334,121 @@ impl<'t, 'f> CallFrame<'t, 'f> {
 
     /// Returns the sites of the values that an assertion compares with: those of the operands that
     /// call nothing foreign, or of the first operand if all do.
-    fn expected(&self, compared: &[Node<'t>]) -> Vec<Site> {
-        let mut own: Vec<Node<'t>> = compared
+    fn expected(&self, assertion: Node<'t>, compared: &[Node<'t>]) -> Vec<Site> {
+        let (mut own, mut foreign): (Vec<Node<'t>>, Vec<Node<'t>>) = compared
             .iter()
-            .copied()
-            .filter(|operand| !self.is_foreign(*operand, 0))
-            .collect();
+            .partition(|operand| !self.is_foreign(**operand, 0));
         let is_foreign = own.is_empty();
-        if is_foreign {
-            own.extend(compared.first());
+        if is_foreign && !foreign.is_empty() {
+            own.push(foreign.remove(0));
+        }
+        // Of some calls, only the argument that is the expectation is known.
+        let mut pending = vec![assertion];
+        while let Some(call) = pending.pop() {
+            let is_call = self.grammar.calls.contains(&call.kind());
+            let Some(call) = self.call(call).filter(|_| is_call) else {
+                continue;
+            };
+            for part in call.receiver.into_iter().chain(call.arguments) {
+                let is_in_part = |operand: &Node<'t>| {
+                    part.start_byte() <= operand.start_byte()
+                        && operand.end_byte() <= part.end_byte()
+                };
+                if compared.iter().any(is_in_part) {
+                    pending.extend((!compared.contains(&part)).then_some(part));
+                } else if self.is_foreign(part, 0) {
+                    foreign.push(part);
+                }
+            }
+        }
+        let mut inputs = Vec::new();
+        for value in foreign {
+            self.inputs(value, 0, &mut inputs);
         }
         let mut sites = Vec::new();
         for operand in own {
-            self.sites(operand, 0, &mut sites);
+            let mut found = Vec::new();
+            self.sites(operand, 0, &mut found);
             // What the code makes of something else is another value.
-            if is_foreign && sites.is_empty() {
-                self.literals(operand, &mut sites);
+            if is_foreign && found.is_empty() {
+                self.literals(operand, &mut found);
             }
+            let apart = found.into_iter().filter_map(|site| match site {
+                // Other code than the reference may be right about another input.
+                site if site.shares(&inputs) => self.written_at_use(site, operand),
+                site => Some(site),
+            });
+            sites.extend(apart);
         }
         sites
+    }
+
+    /// Adds where the values are written from which the code under test computes another.
+    fn inputs(&self, node: Node<'t>, depth: usize, found: &mut Vec<Site>) {
+        if depth > DEPTH {
+            return;
+        }
+        let grammar = self.grammar;
+        if grammar.calls.contains(&node.kind())
+            && let Some(call) = self.call(node)
+        {
+            if let Some((file, function)) = self.callee(node) {
+                let frame = self.called(node, file, function);
+                for value in frame.returned(function) {
+                    frame.inputs(value, depth + 1, found);
+                }
+            }
+            for part in call.receiver.into_iter().chain(call.arguments) {
+                self.inputs(part, depth + 1, found);
+            }
+        } else if grammar.identifiers.contains(&node.kind())
+            && (grammar.cells)(node, self).is_none()
+        {
+            for (value, frame) in self.values(node, depth) {
+                frame.frame(self).inputs(value, depth + 1, found);
+            }
+        } else if self.is_foreign(node, depth) {
+            for child in named_children(node) {
+                self.inputs(child, depth + 1, found);
+            }
+        } else {
+            self.sites(node, depth, found);
+        }
+    }
+
+    /// Returns a site with the altered value of a variable written where an operand uses it, so that
+    /// the variable stays as it is; `None` if the value can't be written there.
+    fn written_at_use(&self, site: Site, operand: Node<'t>) -> Option<Site> {
+        let mut pending = vec![operand];
+        while let Some(node) = pending.pop() {
+            if !self.grammar.identifiers.contains(&node.kind()) {
+                pending.extend(named_children(node));
+                continue;
+            }
+            let values = self.values(node, 0);
+            let [(value, origin)] = values.as_slice() else {
+                continue;
+            };
+            let is_here = match origin {
+                Origin::Here => true,
+                Origin::Frame(_) => false,
+                Origin::Top(file, _) => *file == self.file,
+            };
+            let range = value.byte_range();
+            if is_here && !self.has_names(*value) && site.is_in(self.file, &range) {
+                return Some(site.copied(range, node.byte_range()));
+            }
+        }
+        None
+    }
+
+    /// True if an expression uses a variable, whose value may differ elsewhere.
+    fn has_names(&self, node: Node<'t>) -> bool {
+        let is_name = self.grammar.identifiers.contains(&node.kind());
+        is_name && !self.values(node, 0).is_empty()
+            || named_children(node)
+                .into_iter()
+                .any(|child| self.has_names(child))
     }
 
     /// Adds all literals of an expression.
