@@ -328,6 +328,18 @@ fn completions_reach_neither_secrets_nor_network_nor_files() {
             "Connection refused",
         ),
         attack(
+            "what the next run could see of this one in the machine's memory",
+            &format!(
+                "import os
+    file = os.open(os.__file__, os.O_RDONLY)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.preadv(file, [bytearray(1)], 0, os.RWF_NOWAIT)
+    {right}"
+            ),
+            failed,
+            "",
+        ),
+        attack(
             "the repository and what lies around it",
             &format!(
                 "import os, pathlib, shutil

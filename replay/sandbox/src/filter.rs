@@ -2,7 +2,8 @@
 //!
 //! The namespaces and the missing capabilities already refuse most of these; the filter keeps
 //! the rest of the kernel's surface (new namespaces, io_uring, keyrings, exotic sockets) out of
-//! reach. What it refuses answers EPERM, or ENOSYS where programs have a fallback to take.
+//! reach. What it refuses answers EPERM, ENOSYS where programs have a fallback to take, or nothing
+//! at all for advice.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,7 @@ pub(super) fn apply(memory: MemoryControl) -> Result<(), SandboxError> {
     Ok(())
 }
 
-fn programs(memory: MemoryControl) -> Result<[BpfProgram; 2], BackendError> {
+fn programs(memory: MemoryControl) -> Result<[BpfProgram; 3], BackendError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     let compile = |rules: Rules, errno: i32| -> Result<BpfProgram, BackendError> {
         SeccompFilter::new(
@@ -43,13 +44,15 @@ fn programs(memory: MemoryControl) -> Result<[BpfProgram; 2], BackendError> {
     };
     Ok([
         compile(forbidden()?, libc::EPERM)?,
-        compile(absent(memory), libc::ENOSYS)?,
+        compile(absent(memory)?, libc::ENOSYS)?,
+        compile(advice()?, 0)?,
     ])
 }
 
 /// System calls newer than the C library's table; the same numbers on every architecture.
 const OPEN_TREE_ATTR: i64 = 467;
 const STATMOUNT_TO_LSM_LIST: [i64; 5] = [457, 458, 459, 460, 461];
+const CACHESTAT: i64 = 451;
 
 fn forbidden() -> Result<Rules, BackendError> {
     let mut rules = Rules::new();
@@ -195,7 +198,7 @@ fn forbidden() -> Result<Rules, BackendError> {
     Ok(with_x32(rules))
 }
 
-fn absent(memory: MemoryControl) -> Rules {
+fn absent(memory: MemoryControl) -> Result<Rules, BackendError> {
     let mut calls = vec![
         // Its flags lie in memory, where a filter cannot look; the C library falls back to clone.
         libc::SYS_clone3,
@@ -208,12 +211,33 @@ fn absent(memory: MemoryControl) -> Rules {
         libc::SYS_semget,
         libc::SYS_msgget,
         libc::SYS_mq_open,
+        // Which pages of the machine's files are in memory is a store that outlives every run.
+        libc::SYS_mincore,
+        CACHESTAT,
     ];
     if memory == MemoryControl::Watch {
         // Memory that belongs to no process, which the watch would miss.
         calls.extend([libc::SYS_memfd_create, libc::SYS_memfd_secret]);
     }
-    with_x32(calls.into_iter().map(|call| (call, Vec::new())).collect())
+    let mut rules: Rules = calls.into_iter().map(|call| (call, Vec::new())).collect();
+    // One flag reads only what is in memory. Without flags, these are older calls.
+    for call in [libc::SYS_preadv2, libc::SYS_pwritev2] {
+        rules.insert(call, vec![rule(&[(5, SeccompCmpOp::Ne, 0)])?]);
+    }
+    Ok(with_x32(rules))
+}
+
+/// Advice by which pages of the machine's files would leave memory or enter it: it seems taken.
+fn advice() -> Result<Rules, BackendError> {
+    let mut rules = Rules::new();
+    rules.insert(libc::SYS_fadvise64, Vec::new());
+    rules.insert(libc::SYS_readahead, Vec::new());
+    let leaves = [libc::MADV_COLD, libc::MADV_PAGEOUT]
+        .into_iter()
+        .map(|advice| rule(&[(2, SeccompCmpOp::Eq, u64::from(advice.unsigned_abs()))]))
+        .collect::<Result<_, _>>()?;
+    rules.insert(libc::SYS_madvise, leaves);
+    Ok(with_x32(rules))
 }
 
 /// One rule that matches if all of (argument, comparison, value) hold, over 32 bits: the kernel
@@ -248,6 +272,8 @@ fn with_x32(rules: Rules) -> Rules {
         libc::SYS_move_pages => 533,
         libc::SYS_process_vm_readv => 539,
         libc::SYS_process_vm_writev => 540,
+        libc::SYS_preadv2 => 546,
+        libc::SYS_pwritev2 => 547,
         other => other,
     };
     let mut both = rules.clone();
