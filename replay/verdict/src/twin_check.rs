@@ -600,24 +600,27 @@ fn make_twins(
     let functions = twins::test_functions(&texts, rand::random());
     let stable = executor.baseline.stable();
     let functions = functions_with_ids(executor, path, functions, &stable);
-    let tests = functions.iter().map(|(function, ids)| {
-        let renamed = renamed_ids(executor, path, function, ids);
-        let (inside, rename) = renamed.unwrap_or_else(|| (ids.clone(), Vec::new()));
-        TwinnedTest {
-            ids: ids.clone(),
-            inside,
-            rename,
-            twins: Vec::new(),
-        }
-    });
+    let tests = |suites: SuiteNames| -> Vec<TwinnedTest> {
+        let tests = functions.iter().map(|(function, ids)| {
+            let renamed = renamed_ids(executor, path, function, ids, suites);
+            let (inside, rename) = renamed.unwrap_or_else(|| (ids.clone(), Vec::new()));
+            TwinnedTest {
+                ids: ids.clone(),
+                inside,
+                rename,
+                twins: Vec::new(),
+            }
+        });
+        tests.collect()
+    };
     let mut maker = TwinMaker {
         executor,
         engine,
         path,
-        tests: tests.collect(),
+        tests: tests(SuiteNames::Neutral),
         without_messages: BTreeMap::new(),
     };
-    let failing = maker.take_names_back()?;
+    let failing = maker.take_names_back(tests(SuiteNames::Own))?;
     maker.tests = without(&failing, maker.tests);
     let functions = without(&failing, functions);
     let untried = |test: usize, edit: &TestEdit| UntriedTwin {
@@ -730,11 +733,19 @@ impl TwinMaker<'_> {
         self.executor.execute(self.engine, &run)
     }
 
-    /// Gives tests their own names back that do not pass under neutral ones. Returns the indexes of
-    /// those that do not pass then either: they expect a message that is blank among twins.
-    fn take_names_back(&mut self) -> Result<BTreeSet<usize>, VerdictError> {
+    /// Gives tests their own names back that do not pass under neutral ones, and all suites theirs,
+    /// as in `with_suites`. Returns the indexes of those that do not pass then either: they expect a
+    /// message that is blank among twins.
+    fn take_names_back(
+        &mut self,
+        with_suites: Vec<TwinnedTest>,
+    ) -> Result<BTreeSet<usize>, VerdictError> {
         let all: Vec<usize> = (0..self.tests.len()).collect();
-        let failing = self.failing(&all)?;
+        let mut failing = self.failing(&all)?;
+        if !failing.is_empty() && self.tests != with_suites {
+            self.tests = with_suites;
+            failing = self.failing(&all)?;
+        }
         for index in &failing {
             let test = &mut self.tests[*index];
             test.inside.clone_from(&test.ids);
@@ -867,6 +878,13 @@ fn keep(test: &mut TwinnedTest, twin: &UntriedTwin, failing: BTreeSet<String>) {
     }
 }
 
+/// The names of suites around tests with neutral names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SuiteNames {
+    Neutral,
+    Own,
+}
+
 /// The ids of a function's tests under a neutral name, and the edits that give it to them; `None`
 /// if it keeps its name.
 fn renamed_ids(
@@ -874,6 +892,7 @@ fn renamed_ids(
     path: &str,
     function: &TestFunction,
     ids: &[String],
+    suites: SuiteNames,
 ) -> Option<(Vec<String>, Vec<SourceEdit>)> {
     let neutral = function.neutral.as_ref()?;
     let (_, around) = function.names.split_last()?;
@@ -885,7 +904,15 @@ fn renamed_ids(
     let index = own
         .iter()
         .position(|pattern| ids.iter().all(|id| matches_id(pattern, id)))?;
-    let names = [around, std::slice::from_ref(&neutral.name)].concat();
+    let suites = match suites {
+        SuiteNames::Neutral => neutral.suites.as_slice(),
+        SuiteNames::Own => &[],
+    };
+    let mut names: Vec<String> = suites.iter().map(|(name, _)| name.clone()).collect();
+    if suites.is_empty() {
+        names.extend_from_slice(around);
+    }
+    names.push(neutral.name.clone());
     let start = executor
         .runner
         .test_ids(path, &names)
@@ -908,7 +935,8 @@ fn renamed_ids(
     } else {
         &neutral.several
     };
-    Some((inside, edits.clone()))
+    let suites = suites.iter().map(|(_, edit)| edit);
+    Some((inside, edits.iter().chain(suites).cloned().collect()))
 }
 
 /// Files in which expectations of a file of tests may be written: other files of tests that it

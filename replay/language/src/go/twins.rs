@@ -135,15 +135,22 @@ pub(super) fn collect_tests(
                 names: vec![text[name.byte_range()].to_owned()],
                 span: node.byte_range(),
                 assertions: CallFrame::new(&GRAMMAR, files, node).assertions(),
-                neutral: Some(neutral(name, body, functions.len(), &files[0])),
+                neutral: Some(neutral(name, body, functions.len(), files)),
             });
         }
     }
 }
 
 /// A name without meaning, and no names of subtests.
-fn neutral(name: Node<'_>, body: Node<'_>, index: usize, file: &ParsedFile<'_>) -> NeutralName {
+fn neutral<'t>(
+    name: Node<'t>,
+    body: Node<'t>,
+    index: usize,
+    files: &[ParsedFile<'t>],
+) -> NeutralName {
+    let file = &files[0];
     let text = file.text;
+    let frame = CallFrame::new(&GRAMMAR, files, body);
     // The files of a package share their names.
     let stem = file.name.trim_end_matches("_test.go");
     let of_file: String = stem.bytes().map(|byte| format!("{byte:x}")).collect();
@@ -159,12 +166,14 @@ fn neutral(name: Node<'_>, body: Node<'_>, index: usize, file: &ParsedFile<'_>) 
             })
             .and_then(|_| node.child_by_field_name("arguments")?.named_child(0));
         if let Some(title) = subtest {
-            // What its name is computed from stays in use.
             let source = &text[title.byte_range()];
-            edits.push(SourceEdit::new(
-                title.byte_range(),
-                &format!("({source})[:0]"),
-            ));
+            // What its name is computed from stays in use.
+            let blank = match is_string(title) {
+                true => "\"\"".to_owned(),
+                false => format!("({source})[:0]"),
+            };
+            edits.push(SourceEdit::new(title.byte_range(), &blank));
+            edits.extend(names_of_rows(title, body, &frame));
         }
     }
     NeutralName {
@@ -172,7 +181,39 @@ fn neutral(name: Node<'_>, body: Node<'_>, index: usize, file: &ParsedFile<'_>) 
         single: edits.clone(),
         several: edits,
         rows: RowNames::Kept,
+        suites: Vec::new(),
     }
+}
+
+/// The edits that remove the names of a table's rows, if these are nothing else.
+fn names_of_rows<'t>(
+    title: Node<'t>,
+    body: Node<'t>,
+    frame: &CallFrame<'t, '_>,
+) -> Vec<SourceEdit> {
+    let is_used_once = frame.source(body).matches(frame.source(title)).count() == 1;
+    let is_member = title.kind() == "selector_expression" && is_used_once;
+    let cells = table_cells(title, frame).filter(|_| is_member);
+    let cells = cells.map_or_else(Vec::new, |found| found.cells).into_iter();
+    cells
+        .filter_map(|cell| match cell.kind() {
+            "literal_element" => cell.named_child(0),
+            _ => Some(cell),
+        })
+        .filter(|cell| is_string(*cell) && is_within(*cell, body))
+        .map(|cell| SourceEdit::new(cell.byte_range(), "\"\""))
+        .collect()
+}
+
+fn is_string(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "interpreted_string_literal" | "raw_string_literal"
+    )
+}
+
+fn is_within(node: Node<'_>, outer: Node<'_>) -> bool {
+    std::iter::successors(Some(node), Node::parent).any(|node| node.id() == outer.id())
 }
 
 /// True if a function of this name is a test: `Test`, followed by nothing or by a character that is

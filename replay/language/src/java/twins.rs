@@ -161,6 +161,7 @@ pub(super) fn collect_tests(
                     single: edits.clone(),
                     several: edits,
                     rows: RowNames::Kept,
+                    suites: Vec::new(),
                 }),
             });
         }

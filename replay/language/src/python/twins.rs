@@ -134,6 +134,7 @@ fn neutral(
         single: edits.clone(),
         several: edits,
         rows,
+        suites: Vec::new(),
     })
 }
 

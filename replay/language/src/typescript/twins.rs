@@ -247,61 +247,81 @@ const PURE: [&str; 26] = [
     "fromEntries",
 ];
 
-/// Tests of a file or of a suite.
+/// Tests of a file.
 pub(super) fn collect_tests(
-    node: Node<'_>,
+    root: Node<'_>,
     files: &[ParsedFile<'_>],
-    around: &mut Vec<String>,
+    _around: &mut Vec<String>,
+    functions: &mut Vec<FoundFunction>,
+) {
+    collect_suite(root, files, &mut Vec::new(), functions);
+}
+
+/// Tests of a file or of a suite, within suites.
+fn collect_suite<'t>(
+    node: Node<'t>,
+    files: &[ParsedFile<'t>],
+    around: &mut Vec<Titled<'t>>,
     functions: &mut Vec<FoundFunction>,
 ) {
     for child in named_children(node) {
         let Some(titled) = titled(child, files[0].text) else {
-            collect_tests(child, files, around, functions);
+            collect_suite(child, files, around, functions);
             continue;
         };
-        around.push(titled.name);
         let body = child
             .child_by_field_name("arguments")
             .and_then(|arguments| named_children(arguments).into_iter().find(is_function));
         match (titled.block, body) {
-            (Block::Describe, Some(body)) => collect_tests(body, files, around, functions),
-            (Block::Test, Some(body)) => functions.push(FoundFunction {
-                names: around.clone(),
-                span: child.byte_range(),
-                assertions: CallFrame::new(&GRAMMAR, files, body).assertions(),
-                neutral: neutral(titled.title, titled.is_table, functions.len()),
-            }),
+            (Block::Describe, Some(body)) => {
+                around.push(titled);
+                collect_suite(body, files, around, functions);
+                around.pop();
+            }
+            (Block::Test, Some(body)) => {
+                let names = around.iter().chain([&titled]);
+                functions.push(FoundFunction {
+                    names: names.map(|titled| titled.name.clone()).collect(),
+                    span: child.byte_range(),
+                    assertions: CallFrame::new(&GRAMMAR, files, body).assertions(),
+                    neutral: Some(neutral(&titled, around, functions.len())),
+                });
+            }
             (_, None) => {}
         }
-        around.pop();
     }
 }
 
 /// Returns a title without meaning; for each test of a loop its number, and for each row of a table
 /// its index.
-fn neutral(title: Node<'_>, is_table: bool, index: usize) -> Option<NeutralName> {
+fn neutral(test: &Titled<'_>, around: &[Titled<'_>], index: usize) -> NeutralName {
     let name = format!("t{index}");
-    let edit = |title_text: String| vec![SourceEdit::new(title.byte_range(), &title_text)];
+    let edit = |titled: &Titled<'_>, text: &str| SourceEdit::new(titled.title.byte_range(), text);
     // In the titles of a table, `%#` is the row's index.
-    let rows = edit(format!("\"{name} %#\""));
+    let row = format!("\"{name} %#\"");
     // A loop evaluates the same title for each of its tests, so a global counter numbers them.
     let counted = format!("`{name} ${{globalThis.{name} = (globalThis.{name} ?? -1) + 1}}`");
-    Some(NeutralName {
-        single: match is_table {
-            true => {
-                return Some(NeutralName {
-                    single: rows.clone(),
-                    several: rows,
-                    rows: RowNames::Numbered,
-                    name,
-                });
-            }
-            false => edit(format!("\"{name}\"")),
-        },
-        several: edit(counted),
+    let (single, several) = match test.is_table {
+        true => (row.clone(), row),
+        false => (format!("\"{name}\""), counted),
+    };
+    // Each row of a table of suites has a name of its own.
+    let keeps_its_name = |suite: &Titled<'_>| suite.is_table || suite.name.contains('\0');
+    let suites = around.iter().map(|suite| {
+        let name = format!("s{}", suite.title.start_byte());
+        let edit = edit(suite, &format!("\"{name}\""));
+        (name, edit)
+    });
+    NeutralName {
+        single: vec![edit(test, &single)],
+        several: vec![edit(test, &several)],
         rows: RowNames::Numbered,
+        suites: match around.iter().any(keeps_its_name) {
+            true => Vec::new(),
+            false => suites.collect(),
+        },
         name,
-    })
+    }
 }
 
 #[derive(Clone, Copy)]
