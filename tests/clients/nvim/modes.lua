@@ -1,7 +1,7 @@
 -- Ghost text by hand; off for a buffer, a type of files and by a function; and completion menus.
 --
--- Run with `nvim -l modes.lua SERVER SETTINGS FILE`. The model goes on from `b`, `c`, `d` and `x` in
--- one way each.
+-- Run with `nvim -l modes.lua SERVER SETTINGS FILE`. The model goes on from single letters in one way
+-- each.
 
 package.path = vim.fs.dirname(arg[0]) .. "/?.lua;" .. package.path
 local Person = require("person")
@@ -91,6 +91,13 @@ person:lua([[vim.api.nvim_buf_set_lines(0, 0, 1, false, { "# secret" })]])
 equal(statusline(), "fillrate: off by `enabled`")
 nothing_after("Gox")
 person:lua([[vim.api.nvim_buf_set_lines(0, 0, 1, false, { "def f(a):" })]])
+
+-- A tab in ghost text is as wide as it will be in the file.
+person:keys("Got")
+person:wait_for_ghost(" = 1   # one")
+person:keys("<Tab>")
+person:wait("the text", [[return vim.api.nvim_get_current_line() == "    t = 1\t# one"]])
+person:keys("<Esc>")
 
 -- Neovim's own menu hides ghost text, which comes back once it is closed.
 person:lua([[vim.api.nvim_buf_set_lines(0, 1, -1, false, { "    print(xq, xr)" })]])

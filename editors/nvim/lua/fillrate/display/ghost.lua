@@ -99,6 +99,21 @@ function M.offer(buf)
   return offer, row
 end
 
+--- Replaces tabs by spaces, because Neovim expands none in virtual text within a line.
+---
+--- @param text string
+--- @param column integer where it is displayed, from 0
+--- @return string
+local function expand_tabs(text, column)
+  local pieces = vim.split(text, "\t", { plain = true })
+  local expanded = table.remove(pieces, 1)
+  for _, piece in ipairs(pieces) do
+    local at = column + vim.fn.strdisplaywidth(expanded, column)
+    expanded = expanded .. (" "):rep(vim.fn.strdisplaywidth("\t", at)) .. piece
+  end
+  return expanded
+end
+
 --- Updates what is displayed to the text.
 ---
 --- @param buf integer
@@ -109,9 +124,11 @@ local function show(buf)
   if not offer or not row then
     return
   end
+  local texts = vim.split(offer.rest, "\n", { plain = true })
+  texts[1] = expand_tabs(texts[1], vim.fn.virtcol(".", 1)[1] - 1)
   local lines = vim.tbl_map(function(text)
     return { { text, "FillrateGhost" } }
-  end, vim.split(offer.rest, "\n", { plain = true }))
+  end, texts)
   local ghost = ghosts[buf]
   if ghost.numbered then
     local number = (" (%d/%d)"):format(ghost.index, #ghost.items)
