@@ -117,6 +117,7 @@ fn scripted() -> ScriptedModel {
             "    b" => " = a + 1\n    g = b",
             "    c" => "ount = total(a)",
             "    d" => " = 1\n    e = 2\n    g = 3",
+            "    l" => " = 1\n\n    m = 2\n    n = 3",
             "    t" => " = 1\t# one",
             "    x" => "yz = 4",
             "    s = \"ä€😀\"; x" => "yz = '…'\n    y = 55",

@@ -99,6 +99,17 @@ person:keys("<Tab>")
 person:wait("the text", [[return vim.api.nvim_get_current_line() == "    t = 1\t# one"]])
 person:keys("<Esc>")
 
+-- The next line comes with the blank lines before it.
+person:keys("Gol")
+person:wait_for_ghost(" = 1\n\n    m = 2\n    n = 3")
+person:keys("<M-l><M-l>")
+person:wait_for_ghost("\n    n = 3")
+equal(
+  person:lua("return vim.api.nvim_buf_get_lines(0, -4, -1, false)"),
+  { "    l = 1", "", "    m = 2" }
+)
+person:keys("<Esc>")
+
 -- Neovim's own menu hides ghost text, which comes back once it is closed.
 person:lua([[vim.api.nvim_buf_set_lines(0, 1, -1, false, { "    print(xq, xr)" })]])
 person:keys("Gox")

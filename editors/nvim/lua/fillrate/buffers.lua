@@ -132,10 +132,10 @@ local function insert(buf, text)
 end
 
 --- The next word: white space before it, and then letters or other signs. The next line: what is
---- left of this one, or else the line break and the line after it.
+--- left of this one, or else the line break and the line after it, with blank lines before that.
 local parts = {
   word = [=[^\_s*\%(\k\+\|[^[:keyword:][:space:]]\+\)]=],
-  line = [=[^\n\=[^\n]\+]=],
+  line = [=[^\n\+[^\n]*\|^[^\n]\+]=],
 }
 
 --- The first part of a text.
