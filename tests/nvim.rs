@@ -238,7 +238,7 @@ fn commands_help_and_health_print_what_they_document() {
 }
 
 /// Whatever asks for ghost text or keeps it away; what a menu's source gives is recorded as
-/// accepted.
+/// accepted, and what is accepted in parts as one completion.
 #[test]
 fn ghost_text_comes_by_hand_and_gives_way_to_switches_and_menus() {
     let settings = scripted().settings() + "[typing]\nwait_ms = 0\nahead = false\n";
@@ -249,7 +249,19 @@ fn ghost_text_comes_by_hand_and_gives_way_to_switches_and_menus() {
     machine.play("modes.lua", &[file.to_str().unwrap()]);
     let length = " = a + 1\n    g = b".len();
     let accepted = |one: &&Value| one["accepted"]["characters"] == length;
-    assert_eq!(machine.completions().iter().filter(accepted).count(), 1);
+    let completions = machine.completions();
+    assert_eq!(completions.iter().filter(accepted).count(), 1);
+    let parts = " = 1\n\n    m = 2\n    n = 3".len();
+    let partly = |one: &&Value| {
+        one["accepted"].is_null()
+            && one["partly"]["steps"] == 3
+            && one["partly"]["characters"] == parts
+    };
+    assert_eq!(
+        completions.iter().filter(partly).count(),
+        1,
+        "{completions:#?}"
+    );
 }
 
 #[test]

@@ -177,7 +177,8 @@ function M.accept(buf, part)
     seen.took_part(buf, vim.fn.strchars(taken), part or "characters")
   end
   -- Neovim's own feature can go on with the rest of a line, but not with the next one.
-  if whole or taken:find("\n", 1, true) then
+  local ends_line = taken:find("\n", 1, true) and display == require("fillrate.display.core")
+  if whole or ends_line then
     display.clear(buf, function()
       display.refresh(buf)
     end)

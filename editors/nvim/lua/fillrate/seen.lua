@@ -21,6 +21,7 @@ local M = {}
 --- An offer with what was seen of it.
 --- @class fillrate.Sight
 --- @field offer fillrate.Offer
+--- @field reported fillrate.Offer what it is reported as: the offer of which it is the rest, if a part of that was taken
 --- @field row integer line of its ghost text, from 0
 --- @field drawn_ms? number when it was first drawn
 --- @field certainty? "confirmed"|"estimated"
@@ -54,7 +55,7 @@ end
 --- @param event "shown"|"partlyAccepted"|"dismissed"
 --- @param more? table
 local function report(sight, event, more)
-  local offer = sight.offer
+  local offer = sight.reported
   local client = vim.lsp.get_client_by_id(offer.client_id)
   if not client or not offer.completion then
     return
@@ -78,6 +79,15 @@ local function same(one, other)
     and (one.completion ~= nil or one.text == other.text)
 end
 
+--- True if an offer is what a part of another one leaves: the server offers the rest anew.
+---
+--- @param sight fillrate.Sight
+--- @param offer fillrate.Offer
+local function is_rest(sight, offer)
+  local old = sight.offer
+  return sight.in_parts and old.client_id == offer.client_id and old.rest == offer.rest
+end
+
 --- Sets the offer displayed in the buffer, replacing any other.
 ---
 --- @param buf integer
@@ -85,12 +95,12 @@ end
 --- @param row integer line of its ghost text, from 0
 function M.begin(buf, offer, row)
   local sight = sights[buf]
-  if sight and same(sight.offer, offer) then
+  if sight and (same(sight.offer, offer) or is_rest(sight, offer)) then
     sight.offer, sight.row = offer, row
     return
   end
   M.finish(buf)
-  sights[buf] = { offer = offer, row = row }
+  sights[buf] = { offer = offer, reported = offer, row = row }
 end
 
 --- Removes the buffer's displayed offer.
