@@ -1,6 +1,6 @@
 -- What other tools are blamed for: brackets and quotes that are there twice, no ghost text after a
--- file's name has changed, ghost text and a completion menu in one another's way, requests for text
--- that is deleted, and text that comes into the lines of a block.
+-- file's name has changed or is given late, ghost text and a completion menu in one another's way,
+-- requests for text that is deleted, and text that comes into the lines of a block.
 --
 -- Run with `nvim -l complaints.lua SERVER SETTINGS FILE RENAMED`.
 
@@ -106,5 +106,12 @@ person:wait("the block", [[return vim.fn.getline("$"):find("two = ", 1, true) ~=
 person:lua("vim.cmd.saveas(...)", renamed)
 take("Gob", " = a + 1")
 person:lua("vim.cmd.write()")
+
+-- A new buffer that has a type before a name is completed once it has both.
+for _, command in ipairs({ "file", "write" }) do
+  person:lua("vim.cmd.enew() vim.bo.filetype = 'python'")
+  person:lua("vim.cmd(...)", ("%s %s/%s.py"):format(command, vim.fs.dirname(renamed), command))
+  person:wait("its server", "return #vim.lsp.get_clients({ name = 'fillrate', bufnr = 0 }) == 1")
+end
 equal(person:said().errmsg, "")
 person:leave()

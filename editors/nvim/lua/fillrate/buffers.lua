@@ -447,11 +447,21 @@ function M.start()
   local options = assert(require("fillrate.options").current)
   on, enabled_failed = options.enabled ~= false, false
   seen.watch()
+  local group = vim.api.nvim_create_augroup("fillrate", { clear = true })
   vim.api.nvim_create_autocmd("FileType", {
-    group = vim.api.nvim_create_augroup("fillrate", { clear = true }),
+    group = group,
     pattern = options.filetypes,
     callback = function(event)
       consider(event.buf)
+    end,
+  })
+  -- A new buffer may have a type before a name, which `:file` and `:write` give it.
+  vim.api.nvim_create_autocmd({ "BufFilePost", "BufNew" }, {
+    group = group,
+    callback = function(event)
+      if #server.clients(event.buf) == 0 then
+        consider(event.buf)
+      end
     end,
   })
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
