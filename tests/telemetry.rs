@@ -626,12 +626,18 @@ fn metrics_reach_the_collector_that_is_set_and_hold_no_code() {
 
 #[test]
 fn an_unavailable_collector_holds_nothing_up() {
+    let sends_to = |typist: &mut Typist| {
+        let models = typist.editor.request("fillrate/models", json!({}));
+        models["result"]["telemetry"]["sendsTo"].clone()
+    };
     let mut typist = Typist::new("otlp_url = \"http://127.0.0.1:9\"\n");
+    assert_eq!(sends_to(&mut typist), "http://127.0.0.1:9/v1/metrics");
     typist.open("a.py", "a = 1\n");
     typist.accept("a.py", 0, 5);
     assert_eq!(typist.leave().len(), 1);
     // An address that is none is named to the person, and completions continue.
     let mut typist = Typist::new("otlp_url = \"nowhere\"\n");
+    assert!(sends_to(&mut typist).is_null());
     typist.open("a.py", "a = 1\n");
     typist.accept("a.py", 0, 5);
     assert_eq!(typist.leave().len(), 1);

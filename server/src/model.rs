@@ -45,7 +45,7 @@ use crate::syntax::Language;
 
 pub use embedded::EmbeddedModel;
 pub(crate) use embedded::OWN_TEXT;
-pub(crate) use http::collector_client;
+pub(crate) use http::{collector_client, collector_url};
 pub use secret::Secret;
 pub use settings::{Infill, ModelSettings, Protocol};
 pub use usage::{TokenPrice, TokenUsage};

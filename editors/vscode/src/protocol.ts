@@ -92,7 +92,7 @@ export interface Models {
   models: { name: string; about: string; active: boolean }[];
   trial: null | { models: string[]; unit: string; blind: boolean; seed: number };
   /** What is recorded, and where; absent from servers that do not record. */
-  telemetry?: { enabled: boolean; content: boolean; path: string };
+  telemetry?: { enabled: boolean; content: boolean; path: string; sendsTo?: string | null };
 }
 
 /** A piece of another file that the model was given. */

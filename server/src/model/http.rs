@@ -37,7 +37,7 @@ use frames::{Frame, Frames};
 use loading::LoadLead;
 use parameters::Parameters;
 
-pub(crate) use endpoint::collector_client;
+pub(crate) use endpoint::{collector_client, collector_url};
 #[allow(unused_imports, reason = "for protocols that stream lines")]
 pub(super) use frames::Framing;
 pub(super) use protocol::{

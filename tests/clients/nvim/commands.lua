@@ -228,6 +228,26 @@ end
 assert(not health:find("ERROR") and not health:find("WARNING"), health)
 person:keys(":bdelete<CR>")
 
+-- A collector is named.
+person:lua([[
+  require("fillrate.server").choose({ telemetry = { otlp_url = "http://127.0.0.1:9" } })
+]])
+person:wait(
+  "the collector",
+  [[
+    local server = require("fillrate.server")
+    local models = server.models(server.clients()[1])
+    return models and models.telemetry.sendsTo
+  ]]
+)
+person:lua([[vim.cmd("checkhealth fillrate")]])
+person:wait("the check-up", "return vim.bo.filetype == 'checkhealth'")
+holds(
+  person:text(),
+  "without code. Latencies and outcomes are sent to http://127.0.0.1:9/v1/metrics."
+)
+person:keys(":bdelete<CR>")
+
 -- A question comes before everything that was noted is removed.
 person:lua([[vim.fn.confirm = function(question)
   asked = question

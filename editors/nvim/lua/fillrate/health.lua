@@ -112,18 +112,22 @@ local function check_server(client)
     )
   end
   local telemetry = models.telemetry
+  local sent = telemetry.sendsTo
+      and ("Latencies and outcomes are sent to %s."):format(telemetry.sendsTo)
+    or "Nothing is sent."
   if not telemetry.enabled then
     health.info("Nothing is noted: telemetry.enabled is false.")
   elseif telemetry.content then
     health.warn(
-      ("What becomes of completions is noted in %s, with their code."):format(telemetry.path),
+      ("What becomes of completions is noted in %s, with their code. %s"):format(
+        telemetry.path,
+        sent
+      ),
       { "Set telemetry.content to false to keep no code." }
     )
   else
     health.ok(
-      ("What becomes of completions is noted in %s, without code. Nothing is sent."):format(
-        telemetry.path
-      )
+      ("What becomes of completions is noted in %s, without code. %s"):format(telemetry.path, sent)
     )
   end
 end

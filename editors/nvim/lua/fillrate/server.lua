@@ -505,7 +505,7 @@ end
 --- @class fillrate.Models
 --- @field models { name: string, about: string, active: boolean }[]
 --- @field trial? { models: string[], unit: string, blind: boolean, seed: integer }
---- @field telemetry { enabled: boolean, content: boolean, path: string }
+--- @field telemetry { enabled: boolean, content: boolean, path: string, sendsTo?: string }
 
 --- Which models there are: waits a moment for the server.
 ---

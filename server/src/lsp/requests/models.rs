@@ -5,6 +5,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use crate::configuration::{Configuration, TrialUnit};
 use crate::lsp::session::EditorSession;
+use crate::model::collector_url;
 use crate::telemetry::default_path;
 
 /// The request's method.
@@ -32,6 +33,8 @@ struct TelemetryInfo {
     content: bool,
     /// Path of the store, for `fillrate telemetry stats --store`.
     path: String,
+    /// Address that metrics are sent to, without credentials; `None` if nothing is sent.
+    sends_to: Option<String>,
 }
 
 /// A model of the configuration.
@@ -75,12 +78,16 @@ pub(in crate::lsp) fn handle(session: &EditorSession) -> Result<ModelList> {
 
 impl ModelList {
     fn from_configuration(configuration: &Configuration, suspended: bool) -> Self {
+        let telemetry = &configuration.telemetry;
         let answering = configuration.answering_models();
         let trial = configuration.trial();
         let blind = configuration.is_blind();
-        let path = configuration.telemetry.path.clone();
+        let path = telemetry.path.clone();
         // Without a data folder there is no store.
         let path = path.or_else(|| default_path().ok()).unwrap_or_default();
+        // Metrics are not sent to what is no address.
+        let collector = telemetry.otlp_url.as_deref().filter(|_| telemetry.enabled);
+        let sends_to = collector.and_then(|collector| collector_url(collector).ok());
         let named = configuration.named().map(|(name, settings)| NamedModel {
             name: name.to_owned(),
             about: settings.describe(),
@@ -95,9 +102,10 @@ impl ModelList {
                 seed: trial.seed,
             }),
             telemetry: TelemetryInfo {
-                enabled: configuration.telemetry.enabled,
-                content: configuration.telemetry.content,
+                enabled: telemetry.enabled,
+                content: telemetry.content,
                 path: path.display().to_string(),
+                sends_to: sends_to.map(String::from),
             },
         }
     }

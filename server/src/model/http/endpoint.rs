@@ -469,14 +469,23 @@ fn client(settings: &ModelSettings, url: &Url) -> Result<Client, ModelError> {
         })
 }
 
-/// Creates the client for metrics to a collector of OpenTelemetry, and returns it with the address
-/// under `base`.
+/// Returns the address under `base` at which a collector of OpenTelemetry receives metrics. It
+/// contains no credentials.
 ///
 /// # Errors
-/// The base is not an address.
+/// The base is not an address, or contains credentials.
+pub(crate) fn collector_url(base: &str) -> Result<Url, ModelError> {
+    resolve("telemetry.otlp_url", base, "/v1/metrics", None)
+}
+
+/// Creates the client for metrics to a collector, and returns it with the address of
+/// [`collector_url`].
+///
+/// # Errors
+/// Those of [`collector_url`].
 pub(crate) fn collector_client(base: &str) -> Result<(Client, Url), ModelError> {
     install_crypto();
-    let url = resolve("telemetry.otlp_url", base, "/v1/metrics", None)?;
+    let url = collector_url(base)?;
     Ok((client(&ModelSettings::default(), &url)?, url))
 }
 
