@@ -31,7 +31,8 @@ export function serverSettings(editor: EditorSettings): Record<string, unknown> 
   const settings: Record<string, unknown> = isTable(editor.settings) ? { ...editor.settings } : {};
   const trial = readTrial(editor.trial);
   if (isTable(editor.languages) && Object.keys(editor.languages).length > 0) {
-    settings.languages = editor.languages;
+    const own = isTable(settings.languages) ? settings.languages : {};
+    settings.languages = { ...own, ...editor.languages };
   }
   if (editor.model !== "") {
     settings.use = editor.model;

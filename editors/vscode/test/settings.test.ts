@@ -50,3 +50,12 @@ test("settings as in the file go along, and the picked model over them", () => {
   assert.equal(serverSettings({ ...nothing, model: "a", settings }).use, "a");
   assert.deepEqual(settings, { use: "b", context: { profile: "none" } });
 });
+
+test("languages go along with those of the settings, and over them", () => {
+  const settings = { languages: { markdown: true, go: false } };
+  const languages = { go: true, python: false };
+  assert.deepEqual(serverSettings({ ...nothing, settings, languages }), {
+    languages: { markdown: true, go: true, python: false },
+  });
+  assert.deepEqual(settings, { languages: { markdown: true, go: false } });
+});
