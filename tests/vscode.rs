@@ -338,6 +338,7 @@ fn assert_modes(seen: &Value) {
     for step in [
         "notAutomatic",
         "automatic",
+        "late",
         "snoozed5",
         "snoozed30",
         "languageOff",

@@ -81,6 +81,9 @@ const prompts = [];
 /** What the model's server answers in place of completions, if anything. */
 let refusal;
 
+/** What the model's server waits for before it answers. */
+let held = Promise.resolve();
+
 /** The key that the API of {@link infilled} takes. */
 const KEY = "k-8c1f-never-in-a-file";
 
@@ -143,6 +146,7 @@ async function model() {
     }
     const asked = JSON.parse(body);
     prompts.push(asked.prompt);
+    await held;
     if (request.url === "/v1/fim/completions") {
       if (request.headers.authorization !== `Bearer ${KEY}`) {
         answer(401, { message: "Unauthorized" });
@@ -206,7 +210,7 @@ temperature = 0.8
     at("config/fillrate/fillrate.toml"),
     `use = "steady"\n\n${tables.join("\n")}\n[telemetry]\nretention_s = [1, 2]\n`,
   );
-  mkdirSync(at("work"), { recursive: true });
+  mkdirSync(at("work/.vscode"), { recursive: true });
   writeFileSync(at("work/sums.py"), "def compute(total, rate):\n    return total * rate\n");
   writeFileSync(at("work/open.py"), "def f(values, count, rate, offset):\n    pass\n");
   writeFileSync(at("work/notes.md"), "# Notes\n\n");
@@ -362,6 +366,9 @@ const bar = page.locator(`[id="fillrate.fillrate.fillrate.status"]`);
 /** What the status bar says to a screen reader, which is its tooltip as well. */
 const spoken = async () =>
   (await bar.locator("[aria-label]").first().getAttribute("aria-label")) ?? "";
+/** Writes the settings of the folder. */
+const ofWorkspace = (settings) =>
+  writeFileSync(at("work/.vscode/settings.json"), JSON.stringify(settings));
 const file = (name = "open.py") => readFileSync(at(`work/${name}`), "utf8");
 /** A page of ours in an editor tab. */
 const inside = page.frameLocator("iframe.webview").frameLocator("iframe");
@@ -829,6 +836,23 @@ const steps = {
     await until("the bar to say so", async () => !(await isManual()));
     await page.keyboard.press("Enter");
     seen.automatic = !(await nothingAfter("average = "));
+    // What arrives after they were switched off is not shown. A command would take the focus.
+    const before = prompts.length;
+    let release;
+    held = new Promise((resolve) => {
+      release = resolve;
+    });
+    await type("lowest = ");
+    await until("the model to be asked", () => prompts.length > before);
+    ofWorkspace({ "fillrate.automatic": false });
+    await until("the bar to say so", isManual);
+    release();
+    await pause(1000);
+    seen.late = (await ghost.count()) === 0;
+    await page.keyboard.press("Shift+Home");
+    await page.keyboard.press("Backspace");
+    ofWorkspace({});
+    await until("the bar to say so", async () => !(await isManual()));
     await save();
   },
 

@@ -67,6 +67,10 @@ export class Ghost implements vscode.Disposable {
       }
       const { version } = document;
       const answer = await next(document, position, context, token);
+      // They may have been switched off meanwhile.
+      if (!this.isOn(document, invoked)) {
+        return null;
+      }
       const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
       if (!token.isCancellationRequested && document.version === version) {
         this.offered(document, position, context, items);
