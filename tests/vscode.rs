@@ -254,6 +254,8 @@ fn a_person_completes_and_explains_in_a_real_editor() {
 
     assert_listed(&seen["models"], &["default", "eager", "steady"]);
     assert_listed(&seen["units"], &["request", "session", "day", "pairs"]);
+    // Without the setting a trial of a file would go on.
+    assert_eq!(seen["trial"], false);
     let explanation = seen["explanation"].as_str().unwrap();
     for part in [
         "Completion at open.py:",

@@ -610,6 +610,7 @@ const steps = {
     await picture("trial");
     await command("Stop the Trial");
     await until("its end", async () => (await bar.innerText()).includes(name));
+    seen.trial = JSON.parse(readFileSync(at("user/Machine/settings.json"), "utf8"))["fillrate.trial"];
   },
 
   async "the statistics page, in three themes"() {

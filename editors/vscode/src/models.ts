@@ -130,9 +130,8 @@ export async function stopTrial(session: Session): Promise<void> {
     void vscode.window.showInformationMessage("Fillrate: no trial is under way.");
     return;
   }
-  const ours = vscode.workspace.getConfiguration("fillrate").get("trial");
-  // Without ours there may be one in a file, which needs an explicit setting against it.
-  await set({ trial: typeof ours === "object" && ours !== null ? undefined : false });
+  // There may be one in a file, too, which needs an explicit setting against it.
+  await set({ trial: false });
 }
 
 /** Writes settings of the person; `undefined` takes one back. */
