@@ -590,6 +590,8 @@ const steps = {
     const name = /steady|eager/.exec(await bar.innerText())[0];
     await command("Switch On or Off");
     await until("the bar to say so", async () => /Switched off/.test(await spoken()));
+    // Switching on ends a snooze.
+    await command("Snooze for 5 Minutes");
     await command("Switch On or Off");
     await until("the bar to say so", async () => (await bar.innerText()).includes(name));
   },

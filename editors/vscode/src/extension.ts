@@ -248,12 +248,13 @@ async function menu(session: Session): Promise<void> {
 
 /** Switches completions on or off, where the setting is set now. Ends a snooze. */
 async function toggle(refresh: () => void): Promise<void> {
-  if (isOn() && isSnoozed()) {
-    snoozedUntil = 0;
+  const ends = isSnoozed();
+  snoozedUntil = 0;
+  if (isOn() && ends) {
     refresh();
-    return;
+  } else {
+    await flip("enabled", isOn());
   }
-  await flip("enabled", isOn());
 }
 
 /** Turns a setting from its value to the other one, where it is set now. */
