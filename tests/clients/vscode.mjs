@@ -873,6 +873,12 @@ const steps = {
     seen.languageOff = await nothingAfter("average = ");
     await command("Switch This Language On or Off");
     await says(/Ready|Nothing is shown/);
+    // Where the folder's settings have it off, they are changed.
+    ofWorkspace({ "fillrate.languages": { python: false } });
+    await says(/Switched off for python/);
+    await command("Switch This Language On or Off");
+    await says(/Ready|Nothing is shown/);
+    ofWorkspace({});
     await ghostAfter("average = ");
     await page.keyboard.press("Escape");
     await ghost.first().waitFor({ state: "detached" });

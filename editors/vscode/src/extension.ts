@@ -134,14 +134,9 @@ async function toggleLanguage(): Promise<void> {
     void vscode.window.showInformationMessage("Fillrate: open a file of the language first.");
     return;
   }
-  const configuration = vscode.workspace.getConfiguration("fillrate");
-  const languages = configuration.inspect<Record<string, boolean>>("languages")?.globalValue ?? {};
-  const on = isLanguageServed(configuration.get("languages"), language);
-  await configuration.update(
-    "languages",
-    { ...languages, [language]: !on },
-    vscode.ConfigurationTarget.Global,
-  );
+  const languages = vscode.workspace.getConfiguration("fillrate").get("languages");
+  const on = isLanguageServed(languages, language);
+  await change<Record<string, boolean>>("languages", (own) => ({ ...own, [language]: !on }));
   vscode.window.setStatusBarMessage(
     `Fillrate: completions are ${on ? "off" : "on"} in ${language}.`,
     SAID_MS,
@@ -259,12 +254,19 @@ async function toggle(refresh: () => void): Promise<void> {
 
 /** Turns a setting from its value to the other one, where it is set now. */
 async function flip(name: string, value: boolean): Promise<void> {
+  await change(name, () => !value);
+}
+
+/** Changes a setting where it is set now, from its value there. */
+async function change<T>(name: string, to: (own: T | undefined) => T): Promise<void> {
   const configuration = vscode.workspace.getConfiguration("fillrate");
-  const inWorkspace = configuration.inspect(name)?.workspaceValue !== undefined;
+  const { workspaceValue, globalValue } = configuration.inspect<T>(name) ?? {};
   await configuration.update(
     name,
-    !value,
-    inWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global,
+    to(workspaceValue ?? globalValue),
+    workspaceValue === undefined
+      ? vscode.ConfigurationTarget.Global
+      : vscode.ConfigurationTarget.Workspace,
   );
 }
 
