@@ -208,12 +208,13 @@ temperature = 0.8
   mkdirSync(at("config/fillrate"), { recursive: true });
   writeFileSync(
     at("config/fillrate/fillrate.toml"),
-    `use = "steady"\n\n${tables.join("\n")}\n[telemetry]\nretention_s = [1, 2]\n`,
+    `use = "steady"\n\n${tables.join("\n")}\n[telemetry]\nretention_s = [1, 2]\n\n[languages]\nruby = false\n`,
   );
   mkdirSync(at("work/.vscode"), { recursive: true });
   writeFileSync(at("work/sums.py"), "def compute(total, rate):\n    return total * rate\n");
   writeFileSync(at("work/open.py"), "def f(values, count, rate, offset):\n    pass\n");
   writeFileSync(at("work/notes.md"), "# Notes\n\n");
+  writeFileSync(at("work/off.rb"), "# Off\n\n");
   for (const name of ["cursors.py", "undo.py", "pairs.py", "before.py", "modes.py", "api.py"]) {
     writeFileSync(at(`work/${name}`), "def f(values, count):\n    # one\n    # two\n");
   }
@@ -886,20 +887,26 @@ const steps = {
     await page.keyboard.press("Backspace");
   },
 
-  async "prose is off until it is switched on"() {
-    await open("notes.md");
-    await type("average = ");
-    await until("the reason", async () => /completions are off in markdown/.test(await spoken()));
-    seen.prose = await spoken();
-    await command("Switch This Language On or Off");
-    await until("completions in it", async () => /Ready/.test(await spoken()));
-    await page.keyboard.press("Enter");
-    await ghostAfter("average = ");
-    await page.keyboard.press("Escape");
-    await command("Switch This Language On or Off");
-    await until("the switch", async () => /Switched off for markdown/.test(await spoken()));
-    await command("Revert File", "File");
-    await page.keyboard.press("Control+W");
+  async "prose, and what fillrate.toml has off, is off until it is switched on"() {
+    for (const [name, language] of [
+      ["off.rb", "ruby"],
+      ["notes.md", "markdown"],
+    ]) {
+      const says = (words) => until(words, async () => (await spoken()).includes(words));
+      await open(name);
+      await type("average = ");
+      await says(`completions are off in ${language}`);
+      seen.prose = await spoken();
+      await command("Switch This Language On or Off");
+      await says("Ready");
+      await page.keyboard.press("Enter");
+      await ghostAfter("average = ");
+      await page.keyboard.press("Escape");
+      await command("Switch This Language On or Off");
+      await says(`Switched off for ${language}`);
+      await command("Revert File", "File");
+      await page.keyboard.press("Control+W");
+    }
     await open("modes.py");
   },
 

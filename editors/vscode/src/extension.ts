@@ -10,7 +10,7 @@ import { showExplanation, showStatistics } from "./panel";
 import { CELL, CELL_LANGUAGE, EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
 import { openSettings, Session, sentence } from "./session";
 import { isLanguageOn, isLanguageServed } from "./settings";
-import { type Edited, type Situation, statusItem } from "./status";
+import { type Edited, isLanguageOff, type Situation, statusItem } from "./status";
 
 /** Called by the editor once, when it has started. */
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
@@ -46,7 +46,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     openConfiguration: () => openConfiguration(),
     openSettings: () => openSettings("@ext:fillrate.fillrate"),
     showLog: () => session.showLog(),
-    toggleLanguage: () => toggleLanguage(),
+    toggleLanguage: () => toggleLanguage(session),
     snooze5: () => snooze(5, refresh),
     snooze30: () => snooze(30, refresh),
   };
@@ -128,14 +128,16 @@ function snooze(minutes: number, refresh: () => void): void {
 }
 
 /** Switches completions on or off in the active document's language. */
-async function toggleLanguage(): Promise<void> {
-  const language = vscode.window.activeTextEditor?.document.languageId;
-  if (language === undefined) {
+async function toggleLanguage(session: Session): Promise<void> {
+  const document = vscode.window.activeTextEditor?.document;
+  if (document === undefined) {
     void vscode.window.showInformationMessage("Fillrate: open a file of the language first.");
     return;
   }
+  const language = document.languageId;
   const languages = vscode.workspace.getConfiguration("fillrate").get("languages");
-  const on = isLanguageServed(languages, language);
+  const on =
+    isLanguageServed(languages, language) && !isLanguageOff(session.known, document.uri.toString());
   await change<Record<string, boolean>>("languages", (own) => ({ ...own, [language]: !on }));
   vscode.window.setStatusBarMessage(
     `Fillrate: completions are ${on ? "off" : "on"} in ${language}.`,

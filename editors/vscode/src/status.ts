@@ -115,9 +115,23 @@ function resting(
   return item("dash", shortened(name), [`Nothing is shown: ${inEditor(why)}`, ...lines], severity);
 }
 
+/** True if the server said last that a document's language is off, such as by `fillrate.toml`. */
+export function isLanguageOff(situation: Situation, uri: string): boolean {
+  return (
+    situation.kind === "running" &&
+    situation.status.uri === uri &&
+    languageOff(situation.status.message ?? "") !== undefined
+  );
+}
+
+/** The language that is off, if that is a reason of the server's. */
+function languageOff(why: string): string | undefined {
+  return /^completions are switched off for the language `([^`]+)`/.exec(why)?.[1];
+}
+
 /** A reason of the server's with what to do here, which it knows only for a settings file. */
 function inEditor(why: string): string {
-  const language = /^completions are switched off for the language `([^`]+)`/.exec(why)?.[1];
+  const language = languageOff(why);
   return language === undefined
     ? why
     : `completions are off in ${language}. “Fillrate: Switch This Language On or Off” switches them on.`;

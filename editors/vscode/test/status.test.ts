@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { statusItem } from "../src/status";
+import { isLanguageOff, statusItem } from "../src/status";
 
 const running = (status: Parameters<typeof statusItem>[0] & { kind: "running" }) =>
   statusItem(status);
@@ -29,6 +29,17 @@ test("the bar keeps its text while only the icon changes", () => {
 test("without a file nothing is said of the last one", () => {
   const status = { state: "silent", model: "qwen", message: "why", uri: "file:///a.py" } as const;
   assert.deepEqual(running({ kind: "running", status }).lines, ["Ready.", "Model: qwen"]);
+});
+
+test("a language is off where the server said so of the document", () => {
+  const message =
+    "completions are switched off for the language `go`; set `languages.go` to true for completions in it";
+  const status = { state: "silent", message, uri: "file:///a.go" } as const;
+  assert.equal(isLanguageOff({ kind: "running", status }, "file:///a.go"), true);
+  assert.equal(isLanguageOff({ kind: "running", status }, "file:///b.go"), false);
+  const other = { ...status, message: "the model answered with nothing" };
+  assert.equal(isLanguageOff({ kind: "running", status: other }, "file:///a.go"), false);
+  assert.equal(isLanguageOff({ kind: "starting" }, "file:///a.go"), false);
 });
 
 test("a blind trial names no model", () => {
