@@ -136,7 +136,11 @@ impl<'a> Cleaner<'a> {
         let lines = own.as_deref().unwrap_or(lines);
         let is_complete_line = match site.extent {
             CompletionExtent::Line => true,
-            _ => extent::continues_line(lines, site) && overlap::completes_line(lines, site),
+            _ => {
+                extent::continues_line(lines, site)
+                    && (overlap::closes_line(lines, site)
+                        || overlap::ends_before_last_line(lines, site))
+            }
         };
         if is_complete_line {
             return Some("line");

@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::overlap::completes_line;
+use super::overlap::{closes_line, completes_line};
 use super::syntax_site::SyntaxSite;
 use super::written::{breaks_off, leaves_header, leaves_string, rest_ends_lines};
 use super::{Change, CompletionExtent, first_line, last_line};
 
 /// Ends a completion at its first line end if the extent is a line. Within a line, with text on
-/// both sides of the cursor, ends it at the first line end at which it [completes the
-/// line](completes_line), or else at the first at which it does not [break off](breaks_off). Before
-/// a line, only whole lines are inserted.
+/// both sides of the cursor, ends it at the first line end at which it [closes](closes_line) or
+/// [completes](completes_line) the line, or else at the last at which it [fits], or else at the
+/// first at which it does not [break off](breaks_off). Before a line, only whole lines are inserted.
 pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     if before_a_line(site) {
         return end_before_the_line(text, site);
@@ -31,13 +31,16 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
         // The last line of a text may have no end.
         .chain([text.len()]);
     let mut ends = ends.collect::<Vec<_>>().into_iter();
-    let completing = ends.clone().find(|end| completes_line(&text[..*end], site));
+    let completing = ends
+        .clone()
+        .find(|end| closes_line(&text[..*end], site) || completes_line(text, *end, site));
     // In a string, comment or element, no end of a line is an end of syntax.
     if completing.is_none() && rest_ends_lines(site) {
         return Change::None;
     }
     let end = completing
-        .or_else(|| ends.clone().find(|end| fits(&text[..*end], site)))
+        // A comma or the next line continues each of these.
+        .or_else(|| ends.clone().rfind(|end| fits(&text[..*end], site)))
         .or_else(|| ends.find(|end| !breaks_off(&text[..*end], site)));
     Change::EndAt(end.unwrap_or(0))
 }

@@ -1,8 +1,13 @@
 //! Removes text that a completion repeats from the suffix.
 
+use std::ops::Range;
+
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
-use super::written::{closes_before_rest, ends_alone, opens_brackets, rest_ends_lines, unescaped};
+use super::written::{
+    begins_statement_at, begins_with_operator, closes_before_rest, ends_alone, opens_brackets,
+    rest_ends_lines, unescaped,
+};
 use super::{Change, alphanumerics, first_line, last_line};
 
 /// Number of lines of the suffix that a streaming model repeats before it is stopped.
@@ -146,13 +151,13 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
         return Change::EndAt(end);
     }
     let last = text.chars().next_back();
-    let Some(last) = last.filter(|last| rest.starts_with(*last) && !text.contains(['\n', '\r']))
-    else {
+    let Some(last) = last.filter(|last| rest.starts_with(*last)) else {
         return Change::None;
     };
+    let is_single = !text.contains(['\n', '\r']);
     let needless = match last {
         // An even number of quotes closes its own strings.
-        '"' | '\'' | '`' => text.matches(last).count() % 2 == 1,
+        '"' | '\'' | '`' => is_single && text.matches(last).count() % 2 == 1,
         ',' | ';' => true,
         _ => false,
     };
@@ -198,16 +203,70 @@ fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     None
 }
 
-/// True if whole lines complete the text before the rest of the cursor's line: they fit there, or
-/// fit once the end that repeats the rest is removed. After a comma, more may follow, and inside a
-/// string, comment or element that the rest ends.
-pub(super) fn completes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
+/// True if whole lines close what the rest of the cursor's line closes, or repeat that rest, and fit
+/// only without that end.
+pub(super) fn closes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
     let text = lines.trim_end_matches(['\n', '\r']);
-    let goes_on = text.trim_end().ends_with(',');
+    closing_repeated(text, site).is_some() || end_before_rest(text, site).is_some()
+}
+
+/// True if a completion up to a line end completes the text before the rest of the cursor's line: it
+/// fits there, and the next line does not continue it. After a comma, more may follow, and inside a
+/// string, comment or element that the rest ends.
+pub(super) fn completes_line(text: &str, end: usize, site: &SyntaxSite<'_>) -> bool {
+    let lines = text[..end].trim_end_matches(['\n', '\r']);
+    let goes_on = lines.trim_end().ends_with(',');
     let may_end = !goes_on && !rest_ends_lines(site);
-    may_end && fits(text, site)
-        || closing_repeated(text, site).is_some()
-        || end_before_rest(text, site).is_some()
+    may_end && fits(lines, site) && !is_continued(text, end, site)
+}
+
+/// True if whole lines are known to [complete the line](completes_line) by their last one, which
+/// shows whether it continues those before it.
+pub(super) fn ends_before_last_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
+    let mut ends = super::line_ends(lines).map(|end| end - 1);
+    let is_last = |next: Range<usize>| next.end == lines.len();
+    let judged = ends.find(|end| following_line(lines, *end, site).is_some_and(is_last));
+    judged.is_some_and(|end| completes_line(lines, end, site))
+}
+
+/// Returns the first line after a line end that is not a comment.
+fn following_line(text: &str, end: usize, site: &SyntaxSite<'_>) -> Option<Range<usize>> {
+    let comment = site.language?.line_comment;
+    let mut starts = super::line_ends(&text[end..]).map(|start| end + start);
+    let start = starts.find(|start| {
+        !text[*start..]
+            .trim_start_matches([' ', '\t'])
+            .starts_with(comment)
+    })?;
+    let next = start + text[start..].split_inclusive('\n').next()?.len();
+    Some(start..next)
+}
+
+/// Words with which a line in brackets continues the previous one, where indentation delimits
+/// blocks. Outside of brackets, such a line does not fit after another.
+const CONTINUING_WORDS: [&str; 8] = ["and", "else", "for", "if", "in", "is", "not", "or"];
+
+/// True if the line after a line end continues what is before it: both fit, as parts of one
+/// statement, or the line closes what the rest of the cursor's line closes. A line that is not
+/// complete itself continues another if it begins with an operator or a word as in a comprehension.
+fn is_continued(text: &str, end: usize, site: &SyntaxSite<'_>) -> bool {
+    let next = following_line(text, end, site);
+    let Some(next) = next.filter(|next| !text[next.clone()].trim().is_empty()) else {
+        return false;
+    };
+    let lines = &text[..next.end].trim_end_matches(['\n', '\r']);
+    let line = text[next.clone()].trim();
+    // After lines that fit, a closing bracket closes one of the prefix.
+    if !line.starts_with([')', ']', '}']) && fits(lines, site) {
+        let begun = next.end - text[next].trim_start().len();
+        return !begins_statement_at(begun, lines, site);
+    }
+    let word = line.split(|c: char| !c.is_alphabetic()).next();
+    closing_repeated(lines, site).is_some()
+        || line.starts_with('{')
+        || begins_with_operator(line, site)
+        || site.language.is_some_and(|it| it.indented_blocks)
+            && word.is_some_and(|word| CONTINUING_WORDS.contains(&word))
 }
 
 /// Returns the end of a completion that closes what the rest of its line closes: before that

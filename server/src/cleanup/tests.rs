@@ -336,6 +336,119 @@ fn lines_that_fit_before_the_rest_of_a_line_are_kept() {
     );
 }
 
+/// A line that fits alone is no end where the next one continues its expression.
+#[test]
+fn expressions_over_lines_are_kept_up_to_their_closing_bracket() {
+    let ts = "function f(coins) {\n  return $0;\n}\n";
+    let call = "function f(a) {\n  log($0);\n}\n";
+    let java = |line: &str| format!("class A {{\n  void f() {{\n    {line}\n  }}\n}}\n");
+    let [names, info] = ["var names = $0;", "log.info($0);"].map(java);
+    let csharp = "class A\n{\n    void F()\n    {\n        coins.Add($0);\n    }\n}\n";
+    for (id, fixture, answer, wanted) in [
+        (
+            "python",
+            "if ($0):\n",
+            "a\n        and b):\n    go()",
+            "a\n        and b",
+        ),
+        (
+            "python",
+            "if ($0):\n",
+            "a\n        and (b or\n        c)\n",
+            "a\n        and (b or\n        c)",
+        ),
+        (
+            "python",
+            "x = f($0)\n",
+            "a if b\n    else c)\n",
+            "a if b\n    else c",
+        ),
+        (
+            "python",
+            "x = [$0]\n",
+            "a\n    if b\n    else c",
+            "a\n    if b\n    else c",
+        ),
+        (
+            "python",
+            "names = [$0]\n",
+            "coin.name\n   for coin in coins\n   if coin.value > 1]\nprint(names)\n",
+            "coin.name\n   for coin in coins\n   if coin.value > 1",
+        ),
+        (
+            "python",
+            "raise ValueError($0)\n",
+            "\"no coin \"\n    f\"in {purse} \"\n    f\"of {name}\")\n",
+            "\"no coin \"\n    f\"in {purse} \"\n    f\"of {name}\"",
+        ),
+        ("python", "f($0)\n", "a,\n    b,\n  ", "a,\n    b,\n  "),
+        (
+            "typescript",
+            ts,
+            "coins\n    .filter(a)\n    .map(b)",
+            "coins\n    .filter(a)\n    .map(b)",
+        ),
+        (
+            "typescript",
+            ts,
+            "coins\n    // The rare ones.\n    .map((a) => {\n      go(a);\n    });\n  go();\n}",
+            "coins\n    // The rare ones.\n    .map((a) => {\n      go(a);\n    })",
+        ),
+        (
+            "typescript",
+            ts,
+            "coins\n    && a\n    || b;\n}",
+            "coins\n    && a\n    || b",
+        ),
+        (
+            "typescript",
+            call,
+            "a\n    ? b\n    : c);\n}",
+            "a\n    ? b\n    : c",
+        ),
+        (
+            "typescript",
+            "type A = Array<$0>;\n",
+            "\n  | \"a\"\n  | \"b\">;\nlet c;",
+            "\n  | \"a\"\n  | \"b\"",
+        ),
+        (
+            "typescriptreact",
+            "const a = <b>{$0}</b>;\n",
+            "open\n  ? <List/>\n  : <p/>}</b>;\n",
+            "open\n  ? <List/>\n  : <p/>",
+        ),
+        (
+            "java",
+            &names,
+            "coins.stream()\n      .map(a)\n      .toList();\n    go();",
+            "coins.stream()\n      .map(a)\n      .toList()",
+        ),
+        (
+            "java",
+            &info,
+            "\"a \" + a\n      + b);\n  }",
+            "\"a \" + a\n      + b",
+        ),
+        (
+            "csharp",
+            csharp,
+            "new Coin\n        {\n            Name = a,\n        });\n        Go();",
+            "new Coin\n        {\n            Name = a,\n        }",
+        ),
+    ] {
+        assert_eq!(check(id, fixture, answer).0, wanted, "{id}: {fixture}");
+    }
+    // A statement on the next line, even after a comment, continues nothing.
+    for answer in [
+        "coins\n  go()\n  stop()",
+        "coins\n  // Done.\n  go()",
+        "coins\n  if (a) {\n    go();\n  }",
+    ] {
+        assert_eq!(check("typescript", ts, answer).0, "coins", "{answer}");
+    }
+}
+
 #[test]
 fn repeated_suffix_is_removed() {
     let fixture = "def f(a):\n    $0\n    c = g(a)\n    return c\n";
@@ -954,7 +1067,8 @@ fn template_token_in_file_is_kept() {
 fn end_detector_stops_model_early() {
     let long = "z = 9\n".repeat(20);
     let endings = [
-        ("python", "x = f($0)\n", "a\n".to_owned()),
+        // The second line shows that it does not continue the first.
+        ("python", "x = f($0)\n", "a\nz = 9\n".to_owned()),
         (
             "python",
             "def f():\n    $0\n",

@@ -957,19 +957,39 @@ pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
     }
 }
 
+/// True if a line begins with an operator, and so continues the previous one.
+pub(super) fn begins_with_operator(line: &str, site: &SyntaxSite<'_>) -> bool {
+    let is_comment = || {
+        let mark = site.language.map(|language| language.line_comment);
+        line.starts_with("/*") || mark.is_some_and(|mark| line.starts_with(mark))
+    };
+    line.starts_with([
+        '.', '?', ':', '&', '|', '+', '-', '*', '/', '=', '<', '>', '%', '^', ',',
+    ]) && !is_comment()
+}
+
+/// True if a statement begins at an offset of a completion.
+pub(super) fn begins_statement_at(at: usize, text: &str, site: &SyntaxSite<'_>) -> bool {
+    let Some(parsed) = site.with(text) else {
+        return false;
+    };
+    let at = site.prefix.len() + at;
+    let first = parsed
+        .tree
+        .root_node()
+        .descendant_for_byte_range(at, at + 1);
+    std::iter::successors(first, Node::parent)
+        .take_while(|node| node.start_byte() == at)
+        .any(|node| parsed.language.is_statement(node))
+}
+
 /// True if a statement, or an element of a list in brackets, ends at an offset of a completion.
 fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> bool {
     let written = &text[..end];
     let Some(language) = site.language else {
         return false;
     };
-    // A line that begins with an operator continues the previous one.
-    let next = text[end..].trim_start();
-    if next.starts_with([
-        '.', '?', ':', '&', '|', '+', '*', '/', '=', '<', '>', '%', '^', ',',
-    ]) && !next.starts_with(language.line_comment)
-        && !next.starts_with("/*")
-    {
+    if begins_with_operator(text[end..].trim_start(), site) {
         return false;
     }
     let closed = format!("{written}\n{}", closers(open, text, site));
