@@ -317,6 +317,10 @@ fn end_of_unit(
 ) -> Option<usize> {
     let language = site.language?;
     let cursor = site.prefix.len();
+    // Of what the parser can't read, no declaration is known to end.
+    if container.is_error() {
+        return None;
+    }
     // After the completion follow only the closers that were added for the parser.
     let written = cursor + text.trim_end().len();
     let mut walk = container.walk();
@@ -1020,6 +1024,8 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
             || language.is_definition(node)
             || language.is_comment(node))
             && node.end_byte() <= at + 1
+            // The parser adds the body that a header lacks, or its semicolon.
+            && !has_error_from(node, &(site.prefix.len()..at + 1))
             || literal && node.start_byte() < site.prefix.len();
         match node.parent() {
             Some(parent) => node = parent,

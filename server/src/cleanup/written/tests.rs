@@ -288,6 +288,83 @@ fn unfinished_text_ends_outside_of_strings_that_span_lines() {
     );
 }
 
+/// The parser adds an empty statement or a semicolon for the body that is missing.
+#[test]
+fn headers_without_their_bodies_are_unfinished() {
+    let ts = "function f() {\n  $0\n  go();\n}\n";
+    let csharp = "class A\n{\n    void F()\n    {\n        $0\n        Go();\n    }\n}\n";
+    let member = "class A\n{\n    $0\n}\n";
+    for (id, fixture, answer, wanted) in [
+        ("typescript", ts, "if (a)\n    return b.va", ""),
+        (
+            "typescript",
+            ts,
+            "go();\n  for (const b of c)\n    go(b.va",
+            "go();",
+        ),
+        (
+            "java",
+            "class A {\n  void f() {\n    $0\n  }\n}\n",
+            "if (a)\n      return b.va",
+            "",
+        ),
+        (
+            "csharp",
+            csharp,
+            "if (a > 1)\n        {\n            Add(c",
+            "",
+        ),
+        (
+            "csharp",
+            csharp,
+            "Add(a);\n        foreach (var c in coins)\n        {\n            Add(c",
+            "Add(a);",
+        ),
+        (
+            "csharp",
+            csharp,
+            "while (Go())\n        {\n            Ad",
+            "",
+        ),
+        (
+            "csharp",
+            csharp,
+            "using (var r = Open())\n        {\n            r.Re",
+            "",
+        ),
+        (
+            "csharp",
+            member,
+            "public void Add()\n    {\n        cou",
+            "",
+        ),
+        (
+            "csharp",
+            member,
+            "public int Count\n    {\n        get => cou",
+            "",
+        ),
+        (
+            "csharp",
+            "$0\n\nclass D\n{\n}\n",
+            "class B\n{\n    int Cou",
+            "",
+        ),
+        (
+            "java",
+            "class A {\n    @Test\n    $0\n\n    void c() {\n    }\n}\n",
+            "public void a() {\n        String b = \"on",
+            "",
+        ),
+    ] {
+        assert_eq!(
+            cleaned(id, fixture, answer, Finish::Length),
+            wanted,
+            "{id}: {answer}"
+        );
+    }
+}
+
 #[test]
 fn text_before_an_opening_token_of_what_follows_is_unfinished() {
     for (language, source, answer) in [
