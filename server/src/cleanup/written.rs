@@ -806,6 +806,11 @@ fn ends_its_statement(text: &str, site: &SyntaxSite<'_>, is_wrong: impl Fn(&str)
     if !first_line(site.suffix).trim().is_empty() {
         return false;
     }
+    // A tag ends with less indentation than its attributes and its content.
+    let below = site.suffix.trim_start();
+    if ["</", "/>", ">"].iter().any(|it| below.starts_with(it)) && !is_wrong(text) {
+        return false;
+    }
     let ink = text.trim();
     let is_single = !ink.contains('\n');
     let line = ending_line(text.trim_end(), site);

@@ -365,6 +365,39 @@ fn headers_without_their_bodies_are_unfinished() {
     }
 }
 
+/// The next line is indented less, as nothing but a tag's end is.
+#[test]
+fn lines_before_the_end_of_a_tag_are_finished() {
+    let element = "const a = (\n  <div>\n    $0\n  </div>\n);\n";
+    for (fixture, answer) in [
+        (element, "<p>a</p>"),
+        (element, "<p>Hello, world</p>"),
+        (element, "{coins.length}"),
+        (
+            "const a = (\n  <div>\n    <p>a</p>$0\n  </div>\n);\n",
+            "\n    <p>b</p>",
+        ),
+        (
+            "const a = (\n  <div>\n    <I a={1} $0\n  </div>\n);\n",
+            "b={2} />",
+        ),
+        ("const a = (\n  <Foo\n    $0\n  />\n);\n", "a={1}"),
+        (
+            "const a = (\n  <Foo\n    $0\n  >\n    a\n  </Foo>\n);\n",
+            "a={1}",
+        ),
+    ] {
+        for id in ["typescriptreact", "javascript"] {
+            assert_eq!(
+                cleaned(id, fixture, answer, Finish::Stop),
+                answer,
+                "{id}: {fixture}"
+            );
+        }
+    }
+    assert_eq!(cleaned("javascript", element, "<p>", Finish::Stop), "");
+}
+
 #[test]
 fn text_before_an_opening_token_of_what_follows_is_unfinished() {
     for (language, source, answer) in [
