@@ -95,12 +95,24 @@ pub(super) fn has_error_within(root: Node<'_>, range: &Range<usize>) -> bool {
         if !touches || !node.has_error() {
             continue;
         }
-        if node.is_error() || node.is_missing() {
+        if is_error(node) {
             return true;
         }
         pending.extend(node.children(&mut node.walk()));
     }
     false
+}
+
+/// True if a node is a syntax error. A grammar may hide a missing token: then only the node around
+/// it has the error.
+pub(super) fn is_error(node: Node<'_>) -> bool {
+    let hides = || {
+        node.has_error()
+            && !node
+                .children(&mut node.walk())
+                .any(|child| child.has_error())
+    };
+    node.is_error() || node.is_missing() || hides()
 }
 
 /// True if the cursor's line has only indentation before the cursor, and text after it.

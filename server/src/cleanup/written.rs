@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use tree_sitter::Node;
 
 use super::brackets::{Bracket, around, brackets, is_balanced_outside};
-use super::extent::{fits, has_error_within};
+use super::extent::{fits, has_error_within, is_error};
 use super::syntax_site::SyntaxSite;
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
 use crate::syntax::{Language, OpenText};
@@ -1080,7 +1080,7 @@ fn has_error_from(node: Node<'_>, range: &std::ops::Range<usize>) -> bool {
         return false;
     }
     let mut walk = node.walk();
-    (node.is_error() || node.is_missing()) && node.start_byte() >= range.start
+    is_error(node) && node.start_byte() >= range.start
         || node
             .children(&mut walk)
             .any(|child| has_error_from(child, range))

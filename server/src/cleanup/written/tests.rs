@@ -398,6 +398,32 @@ fn lines_before_the_end_of_a_tag_are_finished() {
     assert_eq!(cleaned("javascript", element, "<p>", Finish::Stop), "");
 }
 
+/// The grammar has a hidden token for the body, so that no node is missing.
+#[test]
+fn lambdas_without_their_bodies_are_unfinished() {
+    let fixture =
+        |line: &str| format!("class A\n{{\n    void F()\n    {{\n        {line}\n    }}\n}}\n");
+    for (line, answer) in [
+        (
+            "coins.ForEach($0);",
+            "coin =>\n        {\n            Add(coin);\n        });",
+        ),
+        (
+            "coins.Sort($0);",
+            "(a, b) =>\n        {\n            return a - b;\n        });",
+        ),
+    ] {
+        let wanted = answer.trim_end_matches(");");
+        assert_eq!(
+            cleaned("csharp", &fixture(line), answer, Finish::Stop),
+            wanted,
+            "{line}"
+        );
+    }
+    let fixture = fixture("coins.ForEach($0);");
+    assert_eq!(cleaned("csharp", &fixture, "coin =>", Finish::Length), "");
+}
+
 #[test]
 fn text_before_an_opening_token_of_what_follows_is_unfinished() {
     for (language, source, answer) in [
