@@ -673,7 +673,49 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
     let line = last_line(site.prefix);
     let is_open = unescaped(line, character).count() % 2 == 1
         || site.language?.open_quote(line) == Some(quote);
-    is_open.then(|| unescaped(text, character).next()).flatten()
+    let begin = unescaped(line, character).last().filter(|_| is_open);
+    let letters = |c: char| c.is_alphabetic() || "$@".contains(c);
+    let begun = begin.map_or(line, |begin| &line[..begin]);
+    let prefix = &begun[begun.trim_end_matches(letters).len()..];
+    let code = match character {
+        '`' if !quote.is_raw => "${",
+        _ if prefix.len() <= 3 && prefix.contains(['f', 'F', '$']) => "{",
+        _ => return is_open.then(|| unescaped(text, character).next()).flatten(),
+    };
+    let begun = &line[begin? + character.len_utf8()..];
+    end_beyond_code(&[begun, text].concat(), character, code)?.checked_sub(begun.len())
+}
+
+/// Returns the offset of the quote that ends a string, outside of the code in it. `code` is the text
+/// that begins such code.
+fn end_beyond_code(text: &str, quote: char, code: &str) -> Option<usize> {
+    // The strings and braces that are open, by the characters that end them.
+    let mut open = vec![quote];
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        let end = *open.last()?;
+        let is_code = end == '}';
+        match letter {
+            _ if letter == end && open.len() == 1 => return Some(at),
+            _ if letter == end => drop(open.pop()),
+            '\\' if !is_code => drop(letters.next()),
+            '{' | '"' | '\'' | '`' if is_code => {
+                open.push(if letter == '{' { '}' } else { letter });
+            }
+            _ if !is_code && (end == quote || end == '`') && text[at..].starts_with(code) => {
+                // A brace that is doubled is text.
+                let is_text = code == "{" && text[at + 1..].starts_with(code);
+                if is_text || code.len() > 1 {
+                    letters.next();
+                }
+                if !is_text {
+                    open.push('}');
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// True if a completion leaves a string open at the end of its last line, unlike the line without

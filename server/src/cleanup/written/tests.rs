@@ -425,6 +425,63 @@ fn lambdas_without_their_bodies_are_unfinished() {
 }
 
 #[test]
+fn quotes_in_code_in_a_string_do_not_end_it() {
+    let list = "${rows.map((r) => `<li>${r}</li>`).join(\"\")}";
+    for (id, fixture, answer, finish, wanted) in [
+        ("typescript", "const a = `$0`;\n", list, Finish::Stop, list),
+        (
+            "typescript",
+            "const a = `<ul>$0`;\n",
+            &[list, "</ul>`;"].concat(),
+            Finish::Stop,
+            &[list, "</ul>"].concat(),
+        ),
+        (
+            "typescript",
+            "const a = `$0`;\n",
+            "${rows.map((r) => `${r.na",
+            Finish::Length,
+            "",
+        ),
+        (
+            "python",
+            "print(f'$0')\n",
+            "{d['a']} and {d['b",
+            Finish::Length,
+            "",
+        ),
+        (
+            "python",
+            "print(f'$0')\n",
+            "{d['a']} and {d['b']}')\nprint()",
+            Finish::Stop,
+            "{d['a']} and {d['b']}",
+        ),
+        (
+            "python",
+            "print(f'{$0')\n",
+            "d['a']} in {{it}}')\nprint()",
+            Finish::Stop,
+            "d['a']} in {{it}}",
+        ),
+        ("python", "print('$0')\n", "{d['", Finish::Stop, "{d["),
+        (
+            "csharp",
+            "class A { void F() {\n    G($\"$0\");\n} }\n",
+            "{d[\"a\"]} of {n}\");",
+            Finish::Stop,
+            "{d[\"a\"]} of {n}",
+        ),
+    ] {
+        assert_eq!(
+            cleaned(id, fixture, answer, finish),
+            wanted,
+            "{id}: {fixture}"
+        );
+    }
+}
+
+#[test]
 fn text_before_an_opening_token_of_what_follows_is_unfinished() {
     for (language, source, answer) in [
         (
