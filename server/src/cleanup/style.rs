@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::extent::before_a_line;
 use super::syntax_site::SyntaxSite;
-use super::written::rest_ends_lines;
+use super::written::{begins_with_blank, rest_ends_lines};
 use super::{Change, first_line, last_line};
 
 /// Replaces line ends by the file's, if the file is consistent.
@@ -236,7 +236,7 @@ fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
 }
 
 /// Removes white space at the end, unless it separates the completion from the suffix: a word, a
-/// line, or a bracket on its own line.
+/// line, or a bracket that is on its own line or whose opening one has a blank after it.
 pub(super) fn remove_trailing_blanks(text: &str, site: &SyntaxSite<'_>) -> Change {
     let end = text.trim_end().len();
     let next = site.suffix.chars().next();
@@ -247,6 +247,11 @@ pub(super) fn remove_trailing_blanks(text: &str, site: &SyntaxSite<'_>) -> Chang
     let parts_end = rest_ends_lines(site) && lines == 1;
     if end > 0 && (parts_words || parts_lines || parts_bracket || parts_end) {
         return Change::None;
+    }
+    // A blank on one side of brackets has one on the other.
+    let is_padded = end > 0 && lines == 0 && next.is_some_and(|next| ")]}".contains(next));
+    if is_padded && begins_with_blank(&text[..end], site) {
+        return Change::EndAt((end + 1).min(text.len()));
     }
     Change::EndAt(end)
 }

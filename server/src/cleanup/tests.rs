@@ -489,6 +489,53 @@ fn trailing_blanks_are_removed() {
 }
 
 #[test]
+fn blanks_inside_of_brackets_are_kept_on_both_sides() {
+    for (id, fixture, answer, wanted) in [
+        ("typescript", "const {$0} = c;\n", " a, b ", " a, b "),
+        ("typescript", "const {$0} = c;\n", " a, b } = c;", " a, b "),
+        (
+            "typescript",
+            "import {$0} from \"a\";\n",
+            " a, b  } from \"a\";",
+            " a, b ",
+        ),
+        ("typescript", "const { $0} = c;\n", "a, b ", "a, b "),
+        (
+            "typescript",
+            "const a = () => ({$0});\n",
+            " b: 1 });",
+            " b: 1 ",
+        ),
+        (
+            "typescriptreact",
+            "const a = <p style={{$0}}>A</p>;\n",
+            " b: 1 }}>A</p>;",
+            " b: 1 ",
+        ),
+        (
+            "csharp",
+            "class A { void F() {\n    var c = new Coin {$0};\n} }\n",
+            " A = 1 };",
+            " A = 1 ",
+        ),
+        (
+            "go",
+            "package p\n\nvar f = func() int {$0}\n",
+            " return a + b }",
+            " return a + b ",
+        ),
+        ("typescript", "const {$0} = c;\n", "a, b }", "a, b"),
+        ("typescript", "f(a, $0)\n", "{ b: 1 } ", "{ b: 1 }"),
+    ] {
+        assert_eq!(
+            check(id, fixture, answer).0,
+            wanted,
+            "{id}: {fixture}{answer}"
+        );
+    }
+}
+
+#[test]
 fn unknown_language_is_unchanged() {
     let site = CursorSite {
         prefix: "a ",

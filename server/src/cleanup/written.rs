@@ -178,6 +178,18 @@ pub(super) fn opens_brackets(text: &str, site: &SyntaxSite<'_>) -> bool {
     Course::of(text, site).is_some_and(|course| course.open_at(usize::MAX).1 > 0)
 }
 
+/// True if a blank, but no line end, follows the innermost bracket that is open after a completion.
+pub(super) fn begins_with_blank(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let open = Course::of(text, site).and_then(|course| course.open_at(usize::MAX).0.pop());
+    open.is_some_and(|open| {
+        let inner = match (open.start + 1).checked_sub(site.prefix.len()) {
+            Some(own) => text[own..].to_owned(),
+            None => [&site.prefix[open.start + 1..], text].concat(),
+        };
+        inner.starts_with(' ') && !first_line(&inner).trim().is_empty()
+    })
+}
+
 /// Returns the brackets that close the given ones of the prefix and a completion. A statement that
 /// needs more than its block gets it, as the parser would see an error otherwise.
 fn closers(open: &[Bracket], text: &str, site: &SyntaxSite<'_>) -> String {
