@@ -941,6 +941,10 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
         let (open, own) = course.open_at(cursor + end);
         let allowed = own == 0 || (nested.is_none() && !closed_after);
         let written = &text[..end];
+        if stays_in_text(written, site) {
+            nested = Some(end);
+            break;
+        }
         if !allowed
             || opens_text(written, site)
             || !is_whole(text, end, &open, site)
@@ -954,7 +958,9 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
         }
     }
     // Lines inserted between the brackets of one line end with a line end.
-    let is_between = first_line(text).trim().is_empty() && !first_line(site.suffix).is_empty();
+    let is_between = first_line(text).trim().is_empty()
+        && !first_line(site.suffix).is_empty()
+        && site.open_text_after("").is_none();
     let end = nested.unwrap_or(0);
     let line = first_line(&text[end..]).len();
     let follows = text[end + line..].starts_with('\n');
@@ -962,6 +968,19 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
         true => end + line + 1,
         false => end,
     })
+}
+
+/// True if the string or comment around the cursor that may span lines is open after whole lines, of
+/// which none has code that is open.
+fn stays_in_text(lines: &str, site: &SyntaxSite<'_>) -> bool {
+    let Some(open) = site.open_text_after("") else {
+        return false;
+    };
+    let is_wrong = |text: &str| {
+        let parsed = site.with(text);
+        parsed.is_some_and(|it| it.tree.root_node().has_error())
+    };
+    !lines.contains(open.end_mark()) && (!is_wrong(lines) || is_wrong(""))
 }
 
 /// True if a `try` of a completion has no handler, neither in the completion nor in the suffix.
@@ -1020,6 +1039,17 @@ pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
     }
 }
 
+/// True if a node is listed in braces that hold no statements: a field of a struct or a method of an
+/// interface in Go.
+fn is_member(node: Node<'_>, language: &Language) -> bool {
+    node.is_named()
+        && node.parent().is_some_and(|list| {
+            let mut walk = list.walk();
+            let has_brace = list.children(&mut walk).any(|child| child.kind() == "{");
+            has_brace && !language.is_block(list) && !language.is_switch_body(list)
+        })
+}
+
 /// True if a line begins with an operator, and so continues the previous one.
 pub(super) fn begins_with_operator(line: &str, site: &SyntaxSite<'_>) -> bool {
     let is_comment = || {
@@ -1072,8 +1102,7 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
         return false;
     }
     let mut node = token;
-    let mut ends_statement = matches!(token.kind(), ";")
-        || (token.kind() == "," && token.parent().is_some_and(|list| !language.is_block(list)));
+    let mut ends_statement = matches!(token.kind(), ";" | ",");
     loop {
         if in_own_literal(node) {
             return false;
@@ -1081,7 +1110,8 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
         let literal = language.is_string(node) || language.is_comment(node);
         ends_statement |= (language.is_statement(node)
             || language.is_definition(node)
-            || language.is_comment(node))
+            || language.is_comment(node)
+            || is_member(node, language))
             && node.end_byte() <= at + 1
             // The parser adds the body that a header lacks, or its semicolon.
             && !has_error_from(node, &(site.prefix.len()..at + 1))

@@ -482,6 +482,91 @@ fn quotes_in_code_in_a_string_do_not_end_it() {
 }
 
 #[test]
+fn unfinished_lists_and_texts_keep_their_whole_lines() {
+    for (id, fixture, answer, wanted) in [
+        (
+            "go",
+            "package p\n\ntype C struct {\n\t$0\n}\n",
+            "Name string `json:\"name\"`\n\tValue int\n\tMetal Met",
+            "Name string `json:\"name\"`\n\tValue int",
+        ),
+        (
+            "go",
+            "package p\n\ntype C interface {\n\t$0\n}\n",
+            "Get(id string) error\n\tPut(coin *Co",
+            "Get(id string) error",
+        ),
+        (
+            "csharp",
+            "enum M\n{\n    $0\n}\n",
+            "Gold = 1,\n    Silver,\n    Cop",
+            "Gold = 1,\n    Silver,",
+        ),
+        (
+            "java",
+            "enum M {\n    $0\n}\n",
+            "GOLD(1),\n    SILVER(2),\n    COP",
+            "GOLD(1),\n    SILVER(2),",
+        ),
+        (
+            "python",
+            "def f(a):\n    \"\"\"$0\"\"\"\n    return a\n",
+            "Counts (all.\n\n    - More words.\n    - And mo",
+            "Counts (all.\n\n    - More words.",
+        ),
+        (
+            "python",
+            "def f(a):\n    \"\"\"$0\n",
+            "Counts.\n\n    More words.\n    And mo",
+            "Counts.\n\n    More words.",
+        ),
+        (
+            "java",
+            "class A {\n    /**\n     * $0\n     */\n    int a;\n}\n",
+            "Adds a coin.\n     *\n     * @param coi",
+            "Adds a coin.\n     *",
+        ),
+        (
+            "python",
+            "a = \"\"\"$0\"\"\"\n",
+            "\n    SELECT a\n    FROM b\n    WH",
+            "\n    SELECT a\n    FROM b",
+        ),
+        (
+            "typescript",
+            "const a = `$0`;\n",
+            "one\ntwo ${b(\n  c,\n  d",
+            "one",
+        ),
+        // Neither an annotation nor a case is whole without what follows.
+        (
+            "typescript",
+            "class A {\n  $0\n}\n",
+            "@Input()\n  name: stri",
+            "",
+        ),
+        (
+            "typescript",
+            "switch (a) {\n  $0\n}\n",
+            "case 1:\n    retu",
+            "",
+        ),
+        (
+            "go",
+            "package p\n\nfunc f() {\n\tswitch a {\n\t$0\n\t}\n}\n",
+            "case 1:\n\t\tretu",
+            "",
+        ),
+    ] {
+        assert_eq!(
+            cleaned(id, fixture, answer, Finish::Length),
+            wanted,
+            "{id}: {fixture}"
+        );
+    }
+}
+
+#[test]
 fn text_before_an_opening_token_of_what_follows_is_unfinished() {
     for (language, source, answer) in [
         (
