@@ -80,9 +80,14 @@ impl Beginning {
         // ones, the parser sees an error instead of blocks. So every quote is tried, and the one
         // that yields the most blocks is right.
         let marks = language.quotes.iter().map(|quote| quote.mark);
-        let tried = std::iter::once("").chain(marks).filter_map(|mark| {
-            let open = Course::of(mark, site)?.open;
-            let closed = format!("{mark}\n{}", closers(&open, "", site));
+        // Right behind the mark that begins a string of several lines, its end has to follow a line.
+        let ends = marks.clone().map(str::to_owned);
+        let lines = marks.filter(|mark| mark.len() > 1);
+        let lines = lines.map(|mark| format!("\nx\n{mark}"));
+        let tried = std::iter::once(String::new()).chain(ends).chain(lines);
+        let tried = tried.filter_map(|end| {
+            let open = Course::of(&end, site)?.open;
+            let closed = format!("{end}\n{}", closers(&open, "", site));
             let parsed = site.written_with(&closed)?;
             let root = parsed.tree.root_node();
             let role = |bracket: &Bracket| {

@@ -567,6 +567,14 @@ fn unfinished_lists_and_texts_keep_their_whole_lines() {
 }
 
 #[test]
+fn raw_strings_that_begin_at_the_cursor_end_with_their_block() {
+    let fixture = "class A\n{\n    int F()\n    {\n        var sql = \"\"\"$0\n";
+    let text = "\n            SELECT a\n            \"\"\";\n        return Run(sql);\n    }";
+    let answer = [text, "\n\n    int G()\n    {\n        return 1;\n    }\n"].concat();
+    assert_eq!(cleaned("csharp", fixture, &answer, Finish::Stop), text);
+}
+
+#[test]
 fn text_before_an_opening_token_of_what_follows_is_unfinished() {
     for (language, source, answer) in [
         (
