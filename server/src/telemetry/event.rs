@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::retention::Remainder;
 use crate::completion::{CompletionOrigin, GateSignals, TrialAssignment};
+use crate::configuration::TrialUnit;
 use crate::text::LineIndex;
 
 /// A completion as it was returned: one row of the store.
@@ -101,9 +102,19 @@ impl CompletionRow {
         self.trial.as_ref().map_or(&[], |trial| &trial.asked)
     }
 
-    /// True if two models answered.
-    pub fn is_pair(&self) -> bool {
-        self.second.is_some()
+    /// True if it belongs to a trial by pairs. It may still have one model: if the person types the
+    /// beginning of one candidate of a pair, what remains is that model's alone.
+    pub fn is_of_pairs(&self) -> bool {
+        let trial = self.trial.as_ref();
+        trial.is_some_and(|trial| trial.unit == TrialUnit::Pairs)
+    }
+
+    /// Returns the models that answered: their names in the configuration, and the fingerprints of
+    /// their settings.
+    pub fn answering_models(&self) -> impl Iterator<Item = (&str, &str)> {
+        let second = self.second.iter();
+        let second = second.map(|second| (&*second.named, &*second.configuration));
+        std::iter::once((&*self.named, &*self.configuration)).chain(second)
     }
 
     /// Returns the duration of one model's own work in milliseconds: windows, model and clean-up.

@@ -35,6 +35,7 @@ pub(super) type Cluster = (String, String);
 ///
 /// A store has one row for equal texts at the same position twice in a row. Here what remains of a
 /// completion whose beginning the person typed joins it as well: it is the same one, still shown.
+/// What remains of one candidate of a pair joins the pair.
 /// With `confirmed`, only what an editor confirms to have displayed counts as shown.
 pub(super) fn collect_impressions<'a>(
     recorded: &[&'a RecordedCompletion],
@@ -90,21 +91,45 @@ impl<'a> Impression<'a> {
 
 impl Impression<'_> {
     /// True if a later completion in the same session and file is the rest of this one, whose
-    /// beginning the person typed.
+    /// beginning the person typed. The rest of a pair may be one model's alone.
     fn continues_as(&self, later: &CompletionRow) -> bool {
-        let characters = |answered: &CompletionRow| {
-            answered
-                .candidates
-                .first()
-                .map_or(0, |size| size.characters)
-        };
         let earlier = self.answered;
+        let characters = |answered: &CompletionRow, candidate: usize| {
+            let size = answered.candidates.get(candidate);
+            size.map_or(0, |size| size.characters)
+        };
+        let is_same_trial = || match (&earlier.trial, &later.trial) {
+            (Some(earlier), Some(later)) => {
+                (&earlier.models, earlier.unit, earlier.seed)
+                    == (&later.models, later.unit, later.seed)
+                    && later
+                        .asked
+                        .iter()
+                        .all(|model| earlier.asked.contains(model))
+            }
+            (earlier, later) => earlier.is_none() && later.is_none(),
+        };
+        let mut models = later.answering_models();
         self.accepted.is_none()
             && later.source == CompletionOrigin::TypedThrough
-            && (later.form, &later.named) == (earlier.form, &earlier.named)
-            && later.configuration == earlier.configuration
-            && later.asked_models() == earlier.asked_models()
-            && characters(later) < characters(earlier)
+            && later.form == earlier.form
+            && is_same_trial()
+            && models.all(|model| earlier.answering_models().any(|one| one == model))
+            && characters(later, 0) < characters(earlier, self.earlier_candidate(later, 0))
+    }
+
+    /// The index of the candidate that a later completion's one is the rest of.
+    fn earlier_candidate(&self, later: &CompletionRow, candidate: usize) -> usize {
+        let trials = self.answered.trial.as_ref().zip(later.trial.as_ref());
+        let Some((earlier, later)) = trials.filter(|_| self.answered.is_of_pairs()) else {
+            return candidate;
+        };
+        let own = later.whose.get(candidate);
+        let own = own.and_then(|whose| later.asked.get(*whose));
+        let mut models = earlier.whose.iter().map(|whose| earlier.asked.get(*whose));
+        let same = own.and_then(|own| models.position(|model| model == Some(own)));
+        // Equal texts of both models are one candidate, which is the first model's.
+        same.unwrap_or(0)
     }
 
     fn join(&mut self, later: Self) {
@@ -119,7 +144,10 @@ impl Impression<'_> {
             (one, other) => one.or(other),
         };
         // The earlier one was not accepted: see `continues_as`.
-        self.accepted = later.accepted;
+        self.accepted = later.accepted.map(|(candidate, characters)| {
+            let candidate = self.earlier_candidate(later.answered, candidate);
+            (candidate, characters)
+        });
         self.partly += later.partly;
         if !later.retention.is_empty() {
             self.retention = later.retention;

@@ -30,7 +30,8 @@ pub fn online_side(contents: &StoreContents, source: &str) -> Option<StudySide> 
     let mut groups: BTreeMap<GroupKey<'_>, (Vec<&Impression<'_>>, Vec<&EnteredCharacters>)> =
         BTreeMap::new();
     // Each model of a pair had half of the person's attention.
-    for one in impressions.iter().filter(|one| !one.answered.is_pair()) {
+    let alone = impressions.iter().filter(|one| !one.answered.is_of_pairs());
+    for one in alone {
         let answered = one.answered;
         let language = language_name(answered.language.as_ref());
         let key = (&*answered.model, &*answered.configuration, language);
@@ -38,7 +39,7 @@ pub fn online_side(contents: &StoreContents, source: &str) -> Option<StudySide> 
     }
     for one in contents.entered.iter().filter(|one| !one.simulated) {
         let key = last_answer(one, &recorded)
-            .filter(|answered| !answered.is_pair())
+            .filter(|answered| !answered.is_of_pairs())
             .map(|answered| {
                 let language = language_name(one.language.as_ref());
                 (&*answered.model, &*answered.configuration, language)

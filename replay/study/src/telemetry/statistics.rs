@@ -119,9 +119,9 @@ impl TelemetryStatistics {
             .filter(|one| counted(one.answered.at_ms, one.answered.simulated))
             .collect();
         // What enters a file during pairs has no accepts to be compared with.
-        let has_pairs = recorded.iter().any(|one| one.answered.is_pair());
+        let has_pairs = recorded.iter().any(|one| one.answered.is_of_pairs());
         let is_of_pairs = |one: &EnteredCharacters| {
-            has_pairs && last_answer(one, &recorded).is_some_and(CompletionRow::is_pair)
+            has_pairs && last_answer(one, &recorded).is_some_and(CompletionRow::is_of_pairs)
         };
         let entered: Vec<&EnteredCharacters> = contents
             .entered
@@ -159,7 +159,8 @@ fn group_rows(
     let mut groups: BTreeMap<Vec<String>, (Vec<&Impression<'_>>, Vec<&EnteredCharacters>)> =
         BTreeMap::new();
     // Each model of a pair had half of the person's attention: the trial's statistics count it.
-    for impression in impressions.iter().filter(|one| !one.answered.is_pair()) {
+    let alone = impressions.iter().filter(|one| !one.answered.is_of_pairs());
+    for impression in alone {
         let answered = impression.answered;
         let model = blind.model_name(answered);
         let key = key(model, answered.language.as_ref(), answered.at_ms);

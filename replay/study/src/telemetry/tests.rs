@@ -12,6 +12,7 @@ use fillrate_server::telemetry::{
 };
 use proptest::prelude::*;
 
+use super::online::online_side;
 use super::shown_observations;
 use super::statistics::{
     Dimension, StatisticsOptions, StatisticsRow, TelemetryStatistics, VARIANTS,
@@ -677,6 +678,62 @@ fn pairs_yield_bradley_terry_strengths() {
     let difference = &never.differences[0];
     assert!(!difference.clear);
     assert_eq!(difference.shown_needed, Some(28));
+}
+
+// A pair of candidates of 10 characters is shown, the person types the first letter of b's, and of
+// 10 such rests accepts 8, as the fifth and the tenth pair are refused. By hand, b is chosen in 8 of
+// 10 pairs and a in none.
+#[test]
+fn rest_of_one_candidate_is_the_choice_of_its_pair() {
+    let mut recorded = Vec::new();
+    for number in 0..10 {
+        let session = ["s", "t"][number % 2];
+        let second_is_b = number % 3 > 0;
+        let asked = if second_is_b { ["a", "b"] } else { ["b", "a"] };
+        let mut pair = on_trial(shown(session, "f"), TrialUnit::Pairs, &asked, &[0, 1]);
+        let size = pair.answered.candidates[0];
+        pair.answered.candidates.push(size);
+        recorded.push(pair);
+        let mut rest = on_trial(shown(session, "f"), TrialUnit::Pairs, &["b"], &[0]);
+        rest.answered.source = CompletionOrigin::TypedThrough;
+        rest.answered.candidates[0].characters = 9;
+        rest.retention = [(30, left(0.0, 0.0))].into();
+        recorded.push(if number % 5 < 4 {
+            accepted(rest, 0)
+        } else {
+            rest
+        });
+    }
+    let entered = EnteredCharacters {
+        session: "s".to_owned(),
+        file: "f".to_owned(),
+        characters: 10,
+        model: Some("m".to_owned()),
+        named: "b".to_owned(),
+        ..EnteredCharacters::default()
+    };
+    let contents = StoreContents {
+        completions: recorded.clone(),
+        entered: vec![entered.clone()],
+    };
+    let acceptance = statistics(recorded.clone(), vec![entered]);
+    // The rest of a pair is no completion of one model alone, in rows and in studies.
+    assert!(acceptance.rows.is_empty(), "{:?}", acceptance.rows);
+    assert!(online_side(&contents, "store").is_none());
+    let trial = acceptance.trial.unwrap();
+    let arm = |index: usize| {
+        let arm = &trial.arms[index];
+        let chosen = arm.figures["acceptance/pairs"].value;
+        (&*arm.model, arm.shown, arm.accepted, chosen)
+    };
+    assert_eq!([arm(0), arm(1)], [("a", 10, 0, 0.0), ("b", 10, 8, 0.8)]);
+    assert_eq!(trial.arms[1].figures["retained@30"].n, 8);
+    close(Some(trial.differences[0].difference.value), -0.8);
+    // A policy sees each pair once.
+    assert_eq!(shown_observations(&recorded).len(), 10);
+    // A rest on its own, whose pair is older than what is counted, counts nowhere.
+    let rest = by_model(vec![recorded[1].clone()]);
+    assert!(rest.rows.is_empty());
 }
 
 #[test]
