@@ -167,9 +167,9 @@ impl StudyDecision {
                  other way than pooled (n = {n} versions)."
             ),
             Trust::CantTell if main.conclusion == Conclusion::Together => format!(
-                "{offline} and {other} go together over these {n} versions, but so few find even a \
-                 close connection in fewer than half of such studies: a hint, not yet a reason to \
-                 choose by {offline}."
+                "{offline} and {other} go together over these {n} versions, but so few, measured this \
+                 well, find even a close connection in fewer than half of such studies: a hint, not \
+                 yet a reason to choose by {offline}."
             ),
             Trust::CantTell => format!(
                 "{n} version{} can't show whether {offline} chooses the version with the better \

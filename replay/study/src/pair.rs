@@ -211,8 +211,8 @@ impl MetricPair {
                 Ok(attenuation) => (Some(attenuation), None),
                 Err(reason) => (None, Some(reason)),
             };
-        let reliabilities = attenuation.map(|it| [it.offline_reliability, it.second_reliability]);
-        let coefficients = coefficients(&values, &figures, attenuation, options);
+        let reliabilities = known_reliabilities(&values, error_variances);
+        let coefficients = coefficients(&values, &figures, reliabilities, options);
         let design = StudyDesign::new(points.len(), reliabilities, options);
         let mut pair = Self {
             language,
@@ -571,6 +571,28 @@ fn describe_power(
     sentences
 }
 
+/// The reliabilities of the two sides, `None` if an error is unknown. Each is the share of the
+/// variance between versions that is not measurement error: 0 if their error explains all of it.
+fn known_reliabilities(
+    values: &[(f64, f64)],
+    error_variances: (Option<f64>, Option<f64>),
+) -> Option<[f64; 2]> {
+    let (offline, second) = error_variances.0.zip(error_variances.1)?;
+    let [one, other] = reliabilities(values, [offline, second]);
+    Some([one.unwrap_or(0.0), other.unwrap_or(0.0)])
+}
+
+/// The reliability of each side; `None` if its error leaves no variance between versions.
+fn reliabilities(values: &[(f64, f64)], error_variances: [f64; 2]) -> [Option<f64>; 2] {
+    let (offline, second): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
+    let [offline_variance, second_variance] = error_variances;
+    [(offline, offline_variance), (second, second_variance)].map(|(values, variance)| {
+        let error = variance.sqrt();
+        let figures: Vec<(f64, f64)> = values.into_iter().map(|it| (it, error)).collect();
+        fillrate_metrics::reliability(&figures)
+    })
+}
+
 fn attenuation(
     values: &[(f64, f64)],
     error_variances: (Option<f64>, Option<f64>),
@@ -592,16 +614,9 @@ fn attenuation(
     else {
         return Err("can't tell: r is not defined".to_owned());
     };
-    let reliability = |values: Vec<f64>, variance: f64| {
-        let error = variance.sqrt();
-        let figures: Vec<(f64, f64)> = values.into_iter().map(|it| (it, error)).collect();
-        fillrate_metrics::reliability(&figures)
-    };
-    let (one, other): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
-    let reliabilities = (reliability(one, offline), reliability(other, second));
     let r = Coefficient::Pearson.correlate(values).unwrap_or_default();
-    match reliabilities {
-        (Some(one), Some(other)) => attenuation_corrected(r, one, other)
+    match reliabilities(values, [offline, second]) {
+        [Some(one), Some(other)] => attenuation_corrected(r, one, other)
             .map(|corrected| Attenuation {
                 offline_reliability: one,
                 second_reliability: other,
@@ -610,7 +625,7 @@ fn attenuation(
                 high: latent.high,
             })
             .ok_or_else(|| "can't tell: a reliability is out of range".to_owned()),
-        (one, _) => Err(format!(
+        [one, _] => Err(format!(
             "can't tell what r would be without measurement error: the {} figures differ no more \
              between versions than their own error explains, so they don't distinguish the \
              versions at all",
@@ -626,7 +641,7 @@ fn attenuation(
 fn coefficients(
     values: &[(f64, f64)],
     figures: &BothSides<'_>,
-    attenuation: Option<Attenuation>,
+    reliabilities: Option<[f64; 2]>,
     options: &StudyOptions,
 ) -> Vec<CoefficientFigure> {
     let drawable =
@@ -644,8 +659,8 @@ fn coefficients(
     let draws = options.bootstrap_draws;
     let r = Coefficient::Pearson.correlate(values).unwrap_or_default();
     // A reliability is the share of the variance that is not measurement error.
-    let noise = attenuation.map_or((0.0, 0.0), |it| {
-        (1.0 - it.offline_reliability, 1.0 - it.second_reliability)
+    let noise = reliabilities.map_or((0.0, 0.0), |[offline, second]| {
+        (1.0 - offline, 1.0 - second)
     });
     let figure = |coefficient: Coefficient| {
         let value = coefficient.correlate(values)?;

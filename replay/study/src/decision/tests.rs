@@ -248,3 +248,59 @@ fn holes_are_weighted_to_the_mix_that_people_see() {
         "{sentence}"
     );
 }
+
+// Offline, 8 versions with a variance of .008² · 6 = .00038 between them, each measured on 80 holes,
+// whose errors have a variance of at least .4 · .6 / 84 = .0028: nothing but error can be seen, so
+// of any true r as many studies find one as of none, some 5 of 100.
+#[test]
+fn errors_beyond_the_variance_between_versions_are_not_trusted() {
+    let rows = |metric: &str, n: usize, values: [f64; 8]| {
+        let rows: String = NAMES
+            .iter()
+            .zip(values)
+            .map(|(version, value)| format!("{version},,{metric},{value},{n}\n"))
+            .collect();
+        let text = format!("version,language,metric,value,n\n{rows}");
+        StudySide {
+            observations: table::parse_table(&text, "t.csv").unwrap(),
+            ..StudySide::default()
+        }
+    };
+    let offline = [0.400, 0.416, 0.408, 0.424, 0.432, 0.448, 0.440, 0.456];
+    let online = [0.30, 0.31, 0.32, 0.33, 0.34, 0.35, 0.36, 0.37];
+    let study = study(
+        &rows("pass@1", 80, offline),
+        &rows("acceptance/shown", 20_000, online),
+    );
+    let pair = &study.pairs[0];
+    assert_eq!(pair.conclusion, Conclusion::Together);
+    assert_eq!(pair.attenuation, None);
+    let design = pair.design.as_ref().unwrap();
+    assert_eq!((design.seen_of_one, design.least_found), (Some(0.0), None));
+    for at in &design.power {
+        let low = at.student.low.unwrap();
+        assert!(low <= 0.05 && at.student.value < 0.2, "{at:?}");
+    }
+    assert_eq!(study.decision.as_ref().unwrap().trust, Trust::CantTell);
+    let text = study.text(TextWidth::UNLIMITED);
+    assert!(
+        text.contains("appears as .00 through measurement error"),
+        "{text}"
+    );
+    assert!(!text.contains("unknown and taken as 0"), "{text}");
+    // Plain numbers have unknown errors.
+    let unknown = |metric: &str, values: [f64; 8]| {
+        let mut side = rows(metric, 1, values);
+        for one in &mut side.observations {
+            one.unit = FigureUnit::Plain;
+        }
+        side
+    };
+    let study = self::study(
+        &unknown("pass@1", offline),
+        &unknown("acceptance/shown", online),
+    );
+    assert_eq!(study.pairs[0].design.as_ref().unwrap().seen_of_one, None);
+    let text = study.text(TextWidth::UNLIMITED);
+    assert!(text.contains("unknown and taken as 0"), "{text}");
+}
