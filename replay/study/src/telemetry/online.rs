@@ -110,6 +110,8 @@ pub(super) fn last_answer<'a>(
         .filter(|answered| {
             (&answered.session, &answered.file) == (&entered.session, &entered.file)
                 && answered.model == model
+                // Two configurations of one model differ in their name. Old stores have none.
+                && (entered.named.is_empty() || answered.named == entered.named)
                 && answered.at_ms <= entered.at_ms
         })
         .max_by_key(|answered| answered.at_ms)

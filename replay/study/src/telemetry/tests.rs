@@ -414,6 +414,46 @@ fn parts_of_an_accepted_candidate_count_once() {
     close(Some(completed.value), 10.0 / 30.0);
 }
 
+// Two configurations of one model take turns in a file, and accept 10 characters an answer. The
+// characters of an answer are counted when the next one, which is the other configuration's, is
+// there. By hand, 2 · 10 of 2 · 200 characters, and 2 · 10 of 2 · 20.
+#[test]
+fn characters_count_for_their_own_configuration_of_a_model() {
+    let mut contents = StoreContents::default();
+    for (number, named) in ["a", "b", "a", "b"].into_iter().enumerate() {
+        let at_ms = 1000 * number as i64;
+        let mut one = accepted(shown("s", "f"), 0);
+        one.answered.named = named.to_owned();
+        one.answered.configuration = format!("of {named}");
+        one.answered.at_ms = at_ms;
+        contents.completions.push(one);
+        contents.entered.push(EnteredCharacters {
+            at_ms: at_ms + 1500,
+            session: "s".to_owned(),
+            file: "f".to_owned(),
+            language: Some("python".to_owned()),
+            model: Some("m".to_owned()),
+            named: named.to_owned(),
+            characters: if named == "a" { 200 } else { 20 },
+            ..EnteredCharacters::default()
+        });
+    }
+    let completed = |contents: &StoreContents, configuration: &str| {
+        let side = online_side(contents, "store").unwrap();
+        let mut own = side.observations.iter().filter(|one| {
+            one.metric == "completed-code" && one.configuration.as_deref() == Some(configuration)
+        });
+        own.next().and_then(|one| one.figure.value())
+    };
+    close(completed(&contents, "of a"), 20.0 / 400.0);
+    close(completed(&contents, "of b"), 20.0 / 40.0);
+    // Old stores name no configuration, so the last answer of the model counts.
+    contents.completions.truncate(1);
+    contents.entered.truncate(1);
+    contents.entered[0].named.clear();
+    close(completed(&contents, "of a"), 10.0 / 200.0);
+}
+
 // A person types two characters of a completion and accepts the rest: one observation, as it was
 // shown first.
 #[test]
