@@ -79,8 +79,8 @@ pub(super) fn pool_observations(
         // Divisions are sorted, so the coarsest is the first.
         .filter_map(|(key, divisions)| Some((key, divisions.into_values().next()?)))
         .map(|(key, parts)| {
-            let figure = pool(&parts)?;
             let unit = parts[0].unit;
+            let figure = pool(&parts, unit)?;
             Ok((key, PooledFigure { figure, unit }))
         })
         .collect()
@@ -90,7 +90,7 @@ pub(super) fn pool_observations(
 /// by language too; the coarsest division first.
 type Division = (Option<SampleDimension>, bool);
 
-fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
+fn pool(group: &[&Observation], unit: FigureUnit) -> Result<Figure, StudyError> {
     let [first, rest @ ..] = group else {
         // Every group is made of at least one observation.
         return Ok(Figure::Stated(StatedFigure {
@@ -161,17 +161,22 @@ fn pool(group: &[&Observation]) -> Result<Figure, StudyError> {
             .map(|one| Some(value(one)? * share(one)))
             .sum()
     };
-    // The parts are independent samples, so the variances of their shares add up.
-    let error: Option<f64> = stated
+    // The parts are independent samples, so the variances of their shares add up. A part of a table
+    // that states errors may have none of its own: then it has that of its n.
+    let variance: Option<f64> = stated
         .iter()
-        .map(|one| Some((one.error? * share(one)).powi(2)))
+        .map(|one| Some((Figure::Stated(*one).error(unit)? * share(one)).powi(2)))
         .sum();
+    let states_error = stated.iter().any(|one| one.error.is_some());
+    // Rows without a design effect are independent ones.
+    let states_design = stated.iter().any(|one| one.design_effect.is_some());
+    let design_effect = mean(|one| Some(one.design_effect.unwrap_or(1.0)));
     Ok(Figure::Stated(StatedFigure {
         value: mean(|one| Some(one.value)).unwrap_or(f64::NAN),
-        error: error.map(f64::sqrt),
+        error: variance.filter(|_| states_error).map(f64::sqrt),
         n: Some(whole),
         clusters: stated.iter().map(|one| one.clusters).sum(),
-        design_effect: mean(|one| one.design_effect),
+        design_effect: design_effect.filter(|_| states_design),
         correlation: mean(|one| one.correlation),
     }))
 }

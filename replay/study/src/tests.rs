@@ -728,6 +728,36 @@ fn tables_state_clusters_and_shared_holes() {
     );
 }
 
+// In plain Python, for 40 % of 1,000: the error of its n is √(q(1 − q)/1004) = .0154636 with q =
+// 402/1004, so with .0465 of the other half √(.02325² + .0077318²) = .0245019. A design effect of 9
+// for one half and of 1 for the other is 5: the error of n 400, with q = 162/404.
+#[test]
+fn pooled_rows_keep_the_errors_that_only_some_of_them_state() {
+    let columns = "version,language,metric,value,n,error,design_effect,clusters\n";
+    let pooled = |cells: [&str; 2]| {
+        let [python, go] = cells;
+        let text = format!("{columns}v,python,m,.4,1000,{python}\nv,go,m,.4,1000,{go}\n");
+        let pooled = pool_observations(&table(&text).observations, None).unwrap();
+        let pooled = pooled.into_values().next().unwrap();
+        pooled.figure.measured(pooled.unit).unwrap()
+    };
+    let is_near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-9;
+    let one_error = pooled([".0465,,", ",,"]);
+    assert!(
+        is_near(one_error.error, 0.024501903142539555),
+        "{one_error:?}"
+    );
+    let one_effect = pooled([",9,", ",,"]);
+    assert!(
+        is_near(one_effect.error, 0.02438333708682894),
+        "{one_effect:?}"
+    );
+    assert_eq!(one_effect, pooled([",9,", ",1,"]));
+    // Without any, as n independent outcomes.
+    let [plain, whole] = [pooled([",,", ",,"]), pooled([",1,", ",1,"])];
+    assert!(is_near(plain.error, whole.error.unwrap()), "{plain:?}");
+}
+
 #[test]
 fn noisy_figures_get_the_advice_to_measure_better() {
     let side = |metric: &str, values: [f64; 5], n: usize| {
