@@ -8,11 +8,11 @@
 //! increase the variance, `error_correlation`, that of the errors of two versions on the same
 //! holes, and `kind`, `place` and `length`, of which a row may have one: the part of the samples
 //! that it is of. If every value of a metric has its n and is between 0 and 1, or in percent
-//! between 0 and 100, it is a share of n independent outcomes, as are edit similarities from 0 to
-//! 100; any other value is taken as stated, and its error is unknown without `error`. Any other
-//! column is an error, so that a misspelt one is not ignored. So is a rate below 0 or above 100, a
-//! column that mixes fractions and percentages, and a name in two spellings that differ in case
-//! alone.
+//! between 0 and 100, it is a share of n independent outcomes. Edit similarities are shares with or
+//! without n: they are in percent if one of them is above 1. Any other value is taken as stated,
+//! and its error is unknown without `error`. Any other column is an error, so that a misspelt one
+//! is not ignored. So is a rate below 0 or above 100, a column that mixes fractions and
+//! percentages, and a name in two spellings that differ in case alone.
 
 use std::collections::BTreeMap;
 
@@ -314,7 +314,7 @@ fn check_ranges(rows: &[TableRow]) -> Result<(), WrongLine> {
     for (metric, values) in metrics {
         // A metric of another tool is a rate if all its values are shares of an n.
         let is_rate = match Metric::find(metric).map(|metric| metric.unit) {
-            Some(unit) => matches!(unit, Unit::ZeroOrOne | Unit::Fraction),
+            Some(unit) => matches!(unit, Unit::ZeroOrOne | Unit::Fraction | Unit::Percent),
             None => values.iter().all(|one| one.has_n),
         };
         if !is_rate {
@@ -343,8 +343,8 @@ fn check_ranges(rows: &[TableRow]) -> Result<(), WrongLine> {
     Ok(())
 }
 
-/// Turns the percentages of a rate, and the values of a metric that goes from 0 to 100, into
-/// shares: as such they have the same errors as fractions.
+/// Turns the percentages of a rate, or of an edit similarity, into shares: as such they have the
+/// same errors as fractions.
 fn take_percentages(observations: &mut [Observation]) {
     let mut of_metric: BTreeMap<String, Vec<StatedFigure>> = BTreeMap::new();
     for one in observations.iter() {
@@ -357,15 +357,15 @@ fn take_percentages(observations: &mut [Observation]) {
     }
     of_metric.retain(|metric, values| {
         let in_range = values.iter().all(|one| (0.0..=100.0).contains(&one.value));
+        // A fraction above 1 is a percentage: the ranges are checked.
+        let is_percent = in_range && values.iter().any(|one| one.value > 1.0);
         match Metric::find(metric).map(|metric| metric.unit) {
-            Some(Unit::Percent) => in_range,
+            Some(Unit::Percent) => is_percent,
             Some(Unit::Saving | Unit::Milliseconds | Unit::Tokens | Unit::Number | Unit::Money) => {
                 false
             }
-            // A fraction above 1 is a percentage: the ranges are checked.
             Some(Unit::ZeroOrOne | Unit::Fraction) | None => {
-                let has_n = values.iter().all(|one| one.n.is_some());
-                in_range && has_n && values.iter().any(|one| one.value > 1.0)
+                is_percent && values.iter().all(|one| one.n.is_some())
             }
         }
     });
@@ -380,7 +380,7 @@ fn take_percentages(observations: &mut [Observation]) {
     }
 }
 
-/// Marks metrics all of whose values are shares of n, and savings.
+/// Marks metrics all of whose values are shares of n, edit similarities and savings.
 fn mark_shares(observations: &mut [Observation]) {
     let fraction_unit = |metric: &str, all: &[Observation]| {
         let known = Metric::find(metric);
@@ -389,6 +389,8 @@ fn mark_shares(observations: &mut [Observation]) {
             Some(Unit::Saving | Unit::ZeroOrOne | Unit::Fraction | Unit::Percent) | None => true,
         };
         let unit = known.map_or(FigureUnit::Share, FigureUnit::of_fraction);
+        // A similarity is a mean of shares, so that it is one without n, too.
+        let is_similarity = known.is_some_and(|metric| metric.unit == Unit::Percent);
         let holds = |it: &Observation| {
             let Figure::Stated(stated) = it.figure else {
                 return false;
@@ -396,7 +398,10 @@ fn mark_shares(observations: &mut [Observation]) {
             match unit {
                 // A number beyond these is a percentage, or of an unknown unit.
                 FigureUnit::Saving => (-1.0..=1.0).contains(&stated.value),
-                _ => stated.n.is_some() && unit.range().contains(&stated.value),
+                _ => {
+                    let is_share = stated.n.is_some() || is_similarity;
+                    is_share && unit.range().contains(&stated.value)
+                }
             }
         };
         let mut own = all.iter().filter(|it| it.metric == metric);

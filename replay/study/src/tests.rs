@@ -874,9 +874,10 @@ fn rates_outside_their_range_or_in_two_units_are_errors() {
         parse("pass rate", &[("0", ""), ("-0.9", ""), ("6.3", "")]),
         Ok(())
     );
-    assert_eq!(
-        parse("es/repobench-levenshtein", &[("0.5", "9"), ("61", "9")]),
-        Ok(())
+    let similarities = parse("es/repobench-levenshtein", &[("0.5", "9"), ("61", "")]).unwrap_err();
+    assert!(
+        similarities.contains("the column mixes percentages and fractions"),
+        "{similarities}"
     );
     assert_eq!(
         parse("keystrokes-saved(line)", &[("-0.5", "9"), ("0.1", "9")]),
@@ -1148,4 +1149,24 @@ fn percentages_have_the_errors_of_their_fractions() {
     };
     assert_eq!((stated.value, stated.error), (0.635, Some(0.025)));
     assert_eq!(similarity.unit, FigureUnit::Share);
+}
+
+// A similarity of .375 is 37.5 %, not .4 %. Without n it is a share, too, as in percent.
+#[test]
+fn similarities_in_fractions_are_not_divided_by_a_hundred() {
+    let header = "version,language,metric,value,n,error\n";
+    let parse = |values: [&str; 2], end: &str| {
+        let [one, other] = values;
+        let metric = "es/cceval-levenshtein";
+        table(&format!(
+            "{header}a,,{metric},{one},{end}\nb,,{metric},{other},{end}\n"
+        ))
+        .observations
+    };
+    for n in ["300", ""] {
+        let fractions = parse(["0.375", "1"], &format!("{n},0.02"));
+        assert_eq!(fractions, parse(["37.5", "100"], &format!("{n},2")));
+        assert_eq!(fractions[0].unit, FigureUnit::Share);
+        assert_eq!(fractions[0].figure.value(), Some(0.375));
+    }
 }
