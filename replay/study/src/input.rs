@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fillrate_metrics::{Metric, Unit};
 use serde::Serialize;
 
 use super::figure::{Figure, FigureUnit};
@@ -30,6 +31,23 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// Returns the unit of its figure, for people; `None` if its value is possible in several.
+    fn unit_in_words(&self) -> Option<&'static str> {
+        if self.unit.is_percent() {
+            return Some("a share");
+        }
+        let metric = Metric::find(&self.metric).map(|metric| metric.unit);
+        if !matches!(metric, Some(Unit::ZeroOrOne | Unit::Fraction)) {
+            return Some("a plain number");
+        }
+        // A table takes a rate without n as stated, in either unit.
+        match self.figure.value() {
+            Some(value) if value > 1.0 => Some("a percentage without n"),
+            Some(value) if value > 0.0 && value < 1.0 => Some("a fraction without n"),
+            _ => None,
+        }
+    }
+
     /// Returns the group of its samples in a dimension; `None` if they are of all kinds.
     pub(super) fn group(&self, dimension: SampleDimension) -> Option<&str> {
         match (&self.stratum, dimension) {
@@ -119,6 +137,34 @@ pub struct StudySide {
     pub mixes: Vec<SampleMix>,
     /// Reasons that make them hard to compare, in sentences.
     pub warnings: Vec<String>,
+}
+
+impl StudySide {
+    /// Checks that a metric has one unit in all sources: a table states no unit, so each table by
+    /// itself may have another.
+    ///
+    /// # Errors
+    /// Some figures are shares and others plain numbers, or some fractions and others percentages.
+    pub(super) fn check_unit(&self, metric: &str) -> Result<(), StudyError> {
+        let observations = self.observations.iter();
+        let mut known: Option<(&'static str, &str)> = None;
+        for one in observations.filter(|one| one.metric == metric) {
+            let Some(unit) = one.unit_in_words() else {
+                continue;
+            };
+            let (other_unit, other_source) = *known.get_or_insert((unit, one.source.as_str()));
+            if unit != other_unit {
+                return Err(StudyError::Units {
+                    source_name: one.source.clone(),
+                    metric: metric.to_owned(),
+                    unit,
+                    other_source: other_source.to_owned(),
+                    other_unit,
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Source of the second side's figures.
@@ -238,6 +284,23 @@ pub enum StudyError {
         metric: String,
         /// The version.
         version: String,
+    },
+    /// A metric has different units on one side.
+    #[error(
+        "{source_name}: `{metric}` is {unit}, but {other_unit} in {other_source}; figures of one side \
+         need one unit: write every value of a rate as a fraction with its n"
+    )]
+    Units {
+        /// Name of the source.
+        source_name: String,
+        /// The metric.
+        metric: String,
+        /// The unit, for people.
+        unit: &'static str,
+        /// Name of the source with the other unit; it may be the same.
+        other_source: String,
+        /// The other unit.
+        other_unit: &'static str,
     },
     /// Versions were measured on different holes.
     #[error(

@@ -100,8 +100,8 @@ impl Study {
     /// Joins the two sides and compares them.
     ///
     /// # Errors
-    /// The sides have no version in common, a requested metric does not exist, or values can't be
-    /// pooled.
+    /// The sides have no version in common, a requested metric does not exist or has several units on
+    /// a side, or values can't be pooled.
     pub fn new(
         offline: &StudySide,
         second_side: &StudySide,
@@ -111,6 +111,11 @@ impl Study {
         let joined = join::join_versions(offline, second_side, second)?;
         let offline_metrics = choose_metrics(offline, &options.offline_metrics, "offline")?;
         let second_metrics = choose_metrics(second_side, &options.second_metrics, second.name())?;
+        for (side, metrics) in [(offline, &offline_metrics), (second_side, &second_metrics)] {
+            for metric in metrics {
+                side.check_unit(metric)?;
+            }
+        }
         let sides = SideFigures::pooled(offline, second_side, options.by.dimension())?;
         let strata = StratifiedFigures::new(offline, second_side)?;
         let mut pairs = sides.compare(

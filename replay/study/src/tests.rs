@@ -922,6 +922,47 @@ fn page_escapes_names() {
 }
 
 #[test]
+fn units_that_differ_between_the_tables_of_a_side_are_errors() {
+    let parse = |metric: &str, name: &str, rows: &str| {
+        let rows: String = rows
+            .split(' ')
+            .map(|row| row.replace(':', &format!(",,{metric},")) + "\n")
+            .collect();
+        table::parse_table(&format!("version,language,metric,value,n\n{rows}"), name).unwrap()
+    };
+    let study = |metric: &str, first: &str, second: &str| {
+        let mut offline = parse(metric, "u1.csv", first);
+        offline.extend(parse(metric, "u2.csv", second));
+        let side = StudySide {
+            observations: offline,
+            ..StudySide::default()
+        };
+        let online =
+            table("version,language,metric,value,n\nv1,,k,0.3,10\nv2,,k,0.4,10\nv3,,k,0.5,10\n");
+        Study::new(&side, &online, SecondSide::Online, &quick())
+    };
+    let error = study("pass@1", "v1:42, v2:47,", "v3:0.52,500").unwrap_err();
+    insta::assert_snapshot!(error, @"u2.csv: `pass@1` is a share, but a percentage without n in u1.csv; figures of one side need one unit: write every value of a rate as a fraction with its n");
+    let error = study("pass@1", "v1:42, v2:47,", "v3:0.52,").unwrap_err();
+    insta::assert_snapshot!(error, @"u2.csv: `pass@1` is a fraction without n, but a percentage without n in u1.csv; figures of one side need one unit: write every value of a rate as a fraction with its n");
+    let error = study("mine", "v1:42,10 v2:47,10", "v3:52,").unwrap_err();
+    insta::assert_snapshot!(error, @"u2.csv: `mine` is a plain number, but a share in u1.csv; figures of one side need one unit: write every value of a rate as a fraction with its n");
+    // One unit, whichever each table is written in.
+    for metric in ["pass@1", "es/cceval-levenshtein"] {
+        let study = study(metric, "v1:62,500 v2:64,500", "v3:0.66,500").unwrap();
+        let values = study.pairs[0]
+            .points
+            .iter()
+            .map(|point| point.offline.value);
+        assert_eq!(values.collect::<Vec<_>>(), [0.62, 0.64, 0.66]);
+    }
+    // A rate of 0 or 1 is possible in both.
+    assert!(study("pass@1", "v1:42, v2:47,", "v3:0,").is_ok());
+    // Times have one unit.
+    assert!(study("latency_ms/median", "v1:42, v2:47,", "v3:0.5,").is_ok());
+}
+
+#[test]
 fn simulated_acceptance_is_never_called_online() {
     let rows: String = (0..5)
         .map(|i| format!("v{i},,pass@1,0.{i},100\n"))
