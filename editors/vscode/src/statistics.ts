@@ -430,7 +430,10 @@ function needed(row: Difference): string {
   if (typeof row.shown_needed === "number") {
     return String(row.shown_needed);
   }
-  return row.clear === true ? "none: it is clear" : "no difference to be found";
+  if (row.clear === true) {
+    return "none: it is clear";
+  }
+  return row.difference.value ? "none, but more clusters" : "no difference to be found";
 }
 
 /** A difference of shares in percentage points. */

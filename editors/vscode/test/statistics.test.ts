@@ -143,4 +143,15 @@ test("a trial says when it is clear, and when its models are not named", () => {
   });
   assert.match(html, /none: it is clear/);
   assert.match(html, /not named before it ends/);
+  const open = (value: number) =>
+    figures({
+      schema: 2,
+      rows: [],
+      trial: {
+        arms: [],
+        differences: [{ ...difference, difference: estimate(value), clear: false }],
+      },
+    });
+  assert.match(open(0), /no difference to be found/);
+  assert.match(open(0.2), /none, but more clusters/);
 });

@@ -621,6 +621,43 @@ fn clear_and_zero_differences_need_no_more_completions() {
     assert!(!difference.clear && difference.shown_needed.is_none());
 }
 
+// Two sessions of 100 for each of two models, in plain Python: the shares .61 and .34 have the
+// clustered variances 2 · 2 · .005² and 2 · 2 · .03², a design effect of 1.60. Cohen's n, 52.4, times
+// that is 83.8 and less than the 200 shown. But Student's t with one degree of freedom is 12.7.
+#[test]
+fn few_clusters_are_not_a_lack_of_shown_completions() {
+    let outcomes = |accepted: usize| "+".repeat(accepted) + &"-".repeat(100 - accepted);
+    let in_session = |session: &str, model: &str, accepted: usize| {
+        let recorded = outcomes_of(session, &[("f", &outcomes(accepted))]).into_iter();
+        let of_trial = recorded.map(|one| on_trial(one, TrialUnit::Session, &[model], &[0]));
+        of_trial.collect::<Vec<_>>()
+    };
+    let recorded = [
+        in_session("1", "a", 60),
+        in_session("2", "a", 62),
+        in_session("3", "b", 28),
+        in_session("4", "b", 40),
+    ];
+    let acceptance = by_model(recorded.concat());
+    let difference = &acceptance.trial.as_ref().unwrap().differences[0];
+    close(Some(difference.difference.value), 0.27);
+    assert!(!difference.clear && difference.shown_needed.is_none());
+    let table = acceptance.table(TextWidth::UNLIMITED);
+    assert!(table.contains("too few clusters (by session)"), "{table}");
+    assert!(!table.contains("do not differ"), "{table}");
+    assert!(!table.contains("more shown completions"), "{table}");
+    // So for pairs: 30 choices of 40, all of one session and file.
+    let pairs = (0..40).map(|number| {
+        let one = on_trial(shown("s", "f"), TrialUnit::Pairs, &["a", "b"], &[0, 1]);
+        accepted(one, usize::from(number >= 30))
+    });
+    let table = by_model(pairs.collect()).table(TextWidth::UNLIMITED);
+    assert!(
+        table.contains("too few clusters (by session and file)"),
+        "{table}"
+    );
+}
+
 #[test]
 fn completions_of_one_draw_are_one_cluster() {
     let files: &[(&str, &str)] = &[("a", "++"), ("b", "-+")];

@@ -164,7 +164,7 @@ impl TrialStatistics {
             ));
         }
         for difference in &self.differences {
-            text.push_str(&width.paragraph(&difference.sentence()));
+            text.push_str(&width.paragraph(&difference.sentence(self.clusters)));
         }
         if let Some(strengths) = &self.strengths {
             let strengths: Vec<String> = strengths
@@ -197,8 +197,8 @@ impl TrialStatistics {
 }
 
 impl ArmDifference {
-    /// The result in one sentence.
-    fn sentence(&self) -> String {
+    /// The result in one sentence; `clusters` is what the interval is clustered by.
+    fn sentence(&self, clusters: &str) -> String {
         let Self { first, second, .. } = self;
         let points = NumberFormat {
             symbol: "points",
@@ -223,9 +223,15 @@ impl ArmDifference {
                  5 % level).",
                 100.0 * POWER
             ),
-            None => {
+            None if self.difference.value == 0.0 => {
                 format!("{first} or {second}: can't tell; they do not differ so far: {interval}.")
             }
+            // The number needed takes the clusters' variance for known, which few do not show.
+            None => format!(
+                "{first} or {second}: can't tell yet. {first} − {second} is {interval}; for a true \
+                 difference of that size there are enough shown completions, but too few clusters \
+                 (by {clusters})."
+            ),
         }
     }
 }

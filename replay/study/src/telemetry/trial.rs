@@ -70,7 +70,8 @@ pub struct ArmDifference {
     pub clear: bool,
     /// Number of further completions of both models together must be shown until a difference as
     /// large as this one would be found with probability [`POWER`](fillrate_metrics::POWER) at the
-    /// level of the interval. `None` if the difference is clear, or 0.
+    /// level of the interval. `None` if the difference is clear or 0, or if that many were shown
+    /// already: then the interval is wide because there are too few clusters.
     ///
     /// For each model it is [`outcomes_per_group`](fillrate_metrics::outcomes_per_group) times the
     /// [`design_effect`](fillrate_metrics::design_effect) of the clusters, and at least 30, minus
@@ -321,8 +322,8 @@ impl ArmDifference {
     }
 }
 
-/// Number of further outcomes of both groups together it takes to find a difference like theirs, at
-/// least 1.
+/// Number of further outcomes of both groups together it takes to find a difference like theirs.
+/// `None` if they are equal, or if none more is needed.
 fn more_to_show<K: Ord + Clone>(first: &[(K, bool)], second: &[(K, bool)]) -> Option<u64> {
     let numbers = |outcomes: &[(K, bool)]| -> Vec<(K, f64)> {
         let number = |outcome: &bool| f64::from(u8::from(*outcome));
@@ -341,7 +342,7 @@ fn more_to_show<K: Ord + Clone>(first: &[(K, bool)], second: &[(K, bool)]) -> Op
     // Two of two outcomes would otherwise seem to be nearly enough.
     let each = each.ceil().max(FEW as f64);
     let more = |shown: usize| (each - shown as f64).max(0.0);
-    Some((more(first.len()) + more(second.len())).max(1.0) as u64)
+    Some((more(first.len()) + more(second.len())) as u64).filter(|more| *more > 0)
 }
 
 /// A pair of candidates that was shown, or of which one was chosen.
@@ -475,9 +476,10 @@ fn pair_difference(
         .then(|| choices_to_tell(first_chosen as f64 / choices as f64))
         .flatten()
         .map(|needed| {
-            let more = (needed.ceil().max(FEW as f64) - choices as f64).max(1.0);
+            let more = (needed.ceil().max(FEW as f64) - choices as f64).max(0.0);
             (more * both.len() as f64 / choices as f64).ceil() as u64
-        });
+        })
+        .filter(|more| *more > 0);
     Some(ArmDifference::new(
         labels,
         ACCEPTANCE_PAIRS.name,
