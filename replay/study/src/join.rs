@@ -45,10 +45,9 @@ pub(super) struct JoinedVersions {
     pub(super) warnings: Vec<String>,
 }
 
-/// Joins versions by the model's name, in either case unless names differ in case alone, and the
-/// fingerprint of its configuration. If a side does not know the fingerprint, as a table may not,
-/// or both sides have only one version of a name, the name decides, and a warning reports a
-/// difference of configuration.
+/// Joins versions by the model's name, in either case where no name is equal, and the fingerprint of
+/// its configuration. If a side does not know the fingerprint, as a table may not, or both sides have
+/// only one version of a name, the name decides, and a warning reports a difference of configuration.
 ///
 /// # Errors
 /// The sides have no version in common.
@@ -124,22 +123,35 @@ fn pair_versions<'a>(
             pairs.push((one, other));
         }
     }
-    for one in ours {
-        if pairs.iter().any(|(joined, _)| *joined == one) {
+    // Likewise all equal names come before names that differ in case, of what remains.
+    let by_name = ours.iter().map(|one| (one, false));
+    let by_case = ours.iter().map(|one| (one, true));
+    for (one, ignores_case) in by_name.chain(by_case) {
+        let is_joined = |it: &VersionKey| pairs.iter().any(|(joined, _)| *joined == it);
+        if is_joined(one) {
             continue;
         }
-        let named = |is_name: &dyn Fn(&str) -> bool| -> Vec<&VersionKey> {
-            theirs
-                .iter()
-                .filter(|other| is_name(&other.0) && !taken.contains(other))
-                .collect()
+        let is_name = |name: &str| match ignores_case {
+            true => name.to_lowercase() == one.0.to_lowercase(),
+            false => name == one.0,
         };
-        let mut free = named(&|name| name == one.0);
-        if free.is_empty() {
-            free = named(&|name| name.to_lowercase() == one.0.to_lowercase());
-        }
+        let is_another_spelling =
+            |it: &VersionKey| it.0 != one.0 && is_name(&it.0) && !is_joined(it);
+        let free: Vec<&VersionKey> = theirs
+            .iter()
+            .filter(|other| is_name(&other.0) && !taken.contains(other))
+            .collect();
         // With several candidates, the name alone does not decide.
         let &[other] = free.as_slice() else { continue };
+        // What its equal name does not decide, another spelling does not either.
+        if ignores_case && (one.0 == other.0 || ours.iter().any(is_another_spelling)) {
+            continue;
+        }
+        let is_ambiguous = ours.iter().filter(|it| it.0 == one.0).count() > 1;
+        // With several versions of a name, another configuration may mean another version.
+        if is_ambiguous && one.1.is_some() && other.1.is_some() {
+            continue;
+        }
         if one.0 != other.0 {
             warnings.push(format!(
                 "{} (offline) is joined with {} ({}): the names differ in case alone",
@@ -147,11 +159,6 @@ fn pair_versions<'a>(
                 other.0,
                 second.name()
             ));
-        }
-        let is_ambiguous = ours.iter().filter(|it| it.0 == one.0).count() > 1;
-        // With several versions of a name, another configuration may mean another version.
-        if is_ambiguous && one.1.is_some() && other.1.is_some() {
-            continue;
         }
         match (&one.1, &other.1) {
             (Some(one_configuration), Some(configuration)) => warnings.push(format!(

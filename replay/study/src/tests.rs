@@ -903,6 +903,45 @@ fn names_that_differ_in_case_are_joined_or_named() {
     );
 }
 
+// `m` is another version than `M`, in whichever order the tables name them.
+#[test]
+fn equal_names_are_joined_before_those_in_another_case() {
+    let side = |names: &[&str]| {
+        let mut side = StudySide::default();
+        for (at, name) in names.iter().enumerate() {
+            // A table has one spelling of a name, so each has one of its own.
+            let text = format!(
+                "version,language,metric,value,n\n{name},,m,0.{},50\n",
+                at + 1
+            );
+            side.observations.extend(table(&text).observations);
+        }
+        side
+    };
+    let joined = |ours: &[&str], theirs: &[&str]| {
+        let study = Study::new(&side(ours), &side(theirs), SecondSide::Online, &quick()).unwrap();
+        let mut joined: Vec<(String, String)> = study
+            .versions
+            .iter()
+            .map(|it| (it.model.clone(), it.second_model.clone()))
+            .collect();
+        joined.sort();
+        joined
+    };
+    let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    for ours in [["m", "x", "M"], ["M", "m", "x"]] {
+        assert_eq!(joined(&ours, &["M", "x"]), [pair("M", "M"), pair("x", "x")]);
+    }
+    // Neither of two spellings is closer to a third one.
+    for ours in [["ab", "aB", "x"], ["aB", "ab", "x"]] {
+        assert_eq!(joined(&ours, &["AB", "x"]), [pair("x", "x")]);
+    }
+    assert_eq!(
+        joined(&["m", "x"], &["M", "x"]),
+        [pair("m", "M"), pair("x", "x")]
+    );
+}
+
 /// Names come from settings and from tables of others.
 #[test]
 fn page_escapes_names() {
