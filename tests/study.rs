@@ -154,6 +154,20 @@ fn a_study_without_one_side_is_refused() {
 }
 
 #[test]
+fn options_of_the_demo_are_refused_without_it() {
+    let dir = TestDir::new();
+    let offline = text(&dir.write("offline.csv", TABLE_9_OFFLINE));
+    let online = text(&dir.write("online.csv", TABLE_9_ONLINE));
+    for option in [["--corpus", "corpora/demo.toml"], ["--holes", "80"]] {
+        let arguments = ["study", "--offline", &offline, "--online", &online];
+        let finished = dir
+            .fillrate(&[&arguments[..], &option].concat())
+            .exits_with(2);
+        assert!(finished.err.contains("--demo"), "{finished:?}");
+    }
+}
+
+#[test]
 fn a_plan_reports_the_required_size() {
     let dir = TestDir::new();
     let plan = |more: &[&str]| {

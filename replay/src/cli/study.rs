@@ -56,10 +56,15 @@ pub(super) struct StudyArguments {
     #[arg(long, conflicts_with_all = ["offline", "online", "simulated"])]
     demo: bool,
     /// For the demo: the corpus
-    #[arg(long, default_value = "corpora/demo.toml", value_name = "MANIFEST")]
+    #[arg(
+        long,
+        default_value = "corpora/demo.toml",
+        value_name = "MANIFEST",
+        requires = "demo"
+    )]
     corpus: PathBuf,
     /// For the demo: the holes of each version
-    #[arg(long, default_value_t = 80, value_name = "N")]
+    #[arg(long, default_value_t = 80, value_name = "N", requires = "demo")]
     holes: usize,
     /// Equal seeds give equal studies
     #[arg(long, default_value_t = 0)]
