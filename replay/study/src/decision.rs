@@ -4,7 +4,7 @@ use fillrate_metrics::{Estimate, LinearPrediction, Selection, best_predictor};
 use serde::Serialize;
 
 use super::format;
-use super::join::VersionKey;
+use super::join::{VersionKey, full_name};
 use super::pool::{FigureKey, PooledFigures};
 use super::strata::WeightedFigures;
 use super::{Conclusion, MetricPair, SecondSide};
@@ -65,7 +65,8 @@ impl Trust {
 /// The predicted second figure of a version without one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VersionPrediction {
-    /// The version.
+    /// The version: the model's name, with the beginning of its configuration's fingerprint if that
+    /// is known.
     pub version: String,
     /// Its offline figure.
     pub offline: f64,
@@ -340,7 +341,7 @@ fn predict(
         second.value = second.value.clamp(*range.start(), *range.end());
         second = second.within(range);
         Some(VersionPrediction {
-            version: version.0.clone(),
+            version: full_name(version),
             offline,
             second,
             extrapolated: offline < least || offline > most,

@@ -1,7 +1,7 @@
 //! Power of a study with a given number of versions and measurement error.
 
 use fillrate_metrics::{
-    CONFIDENCE, CorrelationTest, Estimate, chi_squared_quantile, correlation_power,
+    CONFIDENCE, CorrelationTest, Estimate, MOST_EXACT, chi_squared_quantile, correlation_power,
 };
 use serde::Serialize;
 
@@ -12,7 +12,8 @@ use super::input::StudyOptions;
 pub struct StudyDesign {
     /// Number of versions.
     pub versions: usize,
-    /// The least two-sided p that Pearson's r of that number can have: 1/n!.
+    /// The least two-sided p that Pearson's r of that number can have: 1/n! if all permutations are
+    /// evaluated, otherwise 1 / (1 + those drawn).
     pub least_p: f64,
     /// Observed correlation for a true one of 1, on average over many versions: √(reliability ×
     /// reliability). `None` if the errors are unknown; then powers are upper bounds, those of
@@ -25,6 +26,9 @@ pub struct StudyDesign {
     /// Number of versions that finds a true correlation with probability .8.
     pub needed: Vec<VersionsNeeded>,
 }
+
+/// Permutations drawn if there are too many to evaluate all.
+pub(super) const PERMUTATIONS: u32 = 99_999;
 
 /// The power that counts as enough.
 pub(super) const ENOUGH_POWER: f64 = 0.8;
@@ -107,7 +111,10 @@ impl StudyDesign {
         };
         Some(Self {
             versions,
-            least_p: 1.0 / (1..=versions).map(|i| i as f64).product::<f64>(),
+            least_p: match versions {
+                0..=MOST_EXACT => 1.0 / (1..=versions).map(|i| i as f64).product::<f64>(),
+                _ => 1.0 / (f64::from(PERMUTATIONS) + 1.0),
+            },
             seen_of_one,
             power: TRUE_R.into_iter().filter_map(at).collect(),
             // `least` returns the observed r; dividing by the attenuation gives the true one.

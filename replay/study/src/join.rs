@@ -208,7 +208,8 @@ fn own_label<'a>(side: &'a StudySide, version: &VersionKey) -> Option<&'a str> {
         .then_some(label)
 }
 
-fn full_name((name, configuration): &VersionKey) -> String {
+/// The model's name, with the beginning of its configuration's fingerprint if that is known.
+pub(super) fn full_name((name, configuration): &VersionKey) -> String {
     match configuration {
         Some(configuration) => format!("{name} ({})", short(configuration)),
         None => name.clone(),

@@ -10,7 +10,7 @@ use fillrate_metrics::{
 };
 use serde::Serialize;
 
-use super::design::{ENOUGH_POWER, StudyDesign, VersionsNeeded};
+use super::design::{ENOUGH_POWER, PERMUTATIONS, StudyDesign, VersionsNeeded};
 use super::figure::{self, Figure, FigureUnit, MeasuredFigure};
 use super::format::{bound, decimals, p_value};
 use super::input::{SecondSide, StudyOptions};
@@ -140,9 +140,6 @@ pub(super) const ASSUMPTIONS: &str = "Assumptions of the correction: the version
 
 /// The significance level.
 const LEVEL: f64 = 0.05;
-
-/// Permutations drawn if there are too many to evaluate all.
-const PERMUTATIONS: u32 = 99_999;
 
 /// Draws of the true figures for [`Selection`].
 const SELECTION_DRAWS: u32 = 4_000;
@@ -477,7 +474,7 @@ impl MetricPair {
             Conclusion::DependsOnMix | Conclusion::CantTell if design.least_p > LEVEL => format!(
                 "Can't tell: with {n} versions no result differs from chance at the 5 % level, since \
                  the least possible p is {}; {interval}.",
-                decimals(design.least_p, 3)
+                p_value("", design.least_p, 3)
             ),
             Conclusion::DependsOnMix | Conclusion::CantTell => {
                 format!("Can't tell: {interval}.")
@@ -557,7 +554,7 @@ fn describe_power(
                 None => " or a similar one",
             },
             (at.student.value * 100.0).round(),
-            decimals(design.least_p, 3)
+            p_value("", design.least_p, 3)
         ));
         sentences.extend(advice.cloned());
         if found {

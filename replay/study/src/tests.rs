@@ -442,6 +442,35 @@ fn p_of_more_than_nine_versions_is_marked_as_drawn() {
     assert!(text.contains("permutation p < .0001, estimated"), "{text}");
 }
 
+// 1/4! = .0417, 1/8! = .0000248, and of 99,999 random orders 1/100,000. No p is 0.
+#[test]
+fn the_least_possible_p_is_not_zero() {
+    let study = |versions: usize| {
+        // So few samples leave the power low, which the sentences then state with the least p.
+        let side = |metric: &str, exchange: usize| {
+            let value = |version: usize| 400 + (version * exchange) % (versions + 1);
+            let rows: String = (0..versions)
+                .map(|version| format!("v{version},,{metric},0.{},20\n", value(version)))
+                .collect();
+            table(&format!("version,language,metric,value,n\n{rows}"))
+        };
+        Study::new(&side("m", 1), &side("k", 3), SecondSide::Online, &quick()).unwrap()
+    };
+    for (versions, least, text) in [
+        (4, 1.0 / 24.0, "least possible p is .042"),
+        (8, 1.0 / 40_320.0, "least possible p is < .001"),
+        (12, 1e-5, "least possible p is < .001"),
+    ] {
+        let study = study(versions);
+        let pair = &study.pairs[0];
+        let found = pair.design.as_ref().unwrap().least_p;
+        assert!((found / least - 1.0).abs() < 1e-9, "{versions}: {found}");
+        let sentences = pair.sentences.join(" ");
+        assert!(sentences.contains(text), "{sentences}");
+        assert!(!sentences.contains("p is .000"), "{sentences}");
+    }
+}
+
 #[test]
 fn p_at_its_bound_is_not_below_it() {
     use super::format::p_value;

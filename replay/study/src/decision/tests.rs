@@ -36,6 +36,27 @@ fn versions(values: impl Fn(usize) -> f64) -> Vec<(&'static str, f64)> {
         .collect()
 }
 
+// Two configurations of one model are predicted apart, as the list of versions left out names them.
+#[test]
+fn predictions_name_the_configurations_of_a_model() {
+    let mut rows: String = NAMES
+        .iter()
+        .enumerate()
+        .map(|(at, name)| format!("{name},,pass@1,0.{},400,\n", 30 + 5 * at))
+        .collect();
+    rows.push_str("new,,pass@1,0.42,400,aaaaaaaaa1\nnew,,pass@1,0.47,400,bbbbbbbbb2\n");
+    let text = format!("version,language,metric,value,n,configuration\n{rows}");
+    let offline = StudySide {
+        observations: table::parse_table(&text, "t.csv").unwrap(),
+        ..StudySide::default()
+    };
+    let online = versions(|at| 0.2 + 0.03 * at as f64);
+    let study = study(&offline, &side(&online, "acceptance/shown"));
+    let predictions = &study.decision.as_ref().unwrap().predictions;
+    let names: Vec<&str> = predictions.iter().map(|one| one.version.as_str()).collect();
+    assert_eq!(names, ["new (aaaaaaaa)", "new (bbbbbbbb)"]);
+}
+
 #[test]
 fn a_close_connection_is_trusted_from_a_gap_on() {
     let mut offline = versions(|at| 0.3 + 0.05 * at as f64);
