@@ -25,7 +25,7 @@ use super::source::is_too_deep;
 pub(super) use alteration::Site;
 pub use alteration::Way;
 pub(super) use branch::{differing, failing_branch, operator, raised_in_branch};
-pub(super) use expected::{Assertion, CallFrame, Cells, Grammar, ParsedFile};
+pub(super) use expected::{Assertion, CallFrame, Cells, Grammar, ParsedFile, has_word};
 
 /// The most alterations of one expectation.
 const MOST_OF_SITE: usize = 4;
@@ -992,6 +992,43 @@ class SameTest {
         let renamed = apply(&edits.iter().collect::<Vec<_>>(), go);
         assert!(renamed.contains("t.Run(\"\", func"), "{renamed}");
         assert!(renamed.contains("{{\"\", 5, \"fine\"}}"), "{renamed}");
+    }
+
+    #[test]
+    fn names_of_rows_lose_their_answers() {
+        let renamed = |name, text: &str| {
+            let file = ExpectationFile {
+                name,
+                language: Language::for_path(Path::new(name)),
+                text,
+            };
+            let functions = test_functions(&[file], 7);
+            let neutral = functions[0].neutral.clone().expect("a neutral name");
+            apply(&neutral.several.iter().collect::<Vec<_>>(), text)
+        };
+        let python = "@pytest.mark.parametrize(\n    \"name, carts, load\",\n    [(\"5 make 20\", 5, \
+                      20), pytest.param(\"6 make 24\", 6, 24)],\n)\ndef test_load(name, carts, \
+                      load):\n    assert haul(carts) == load\n";
+        let changed = renamed("test_f.py", python);
+        assert!(
+            !changed.contains("make") && changed.contains("(\"\", 5, 20)"),
+            "{changed}"
+        );
+        let script = "it.each([\n  { name: \"5 make 20\", carts: 5, load: \"20\" },\n])(\"$name\", ({ \
+                      carts, load }) => { expect(haul(carts)).toBe(load); });\n";
+        let changed = renamed("f.test.ts", script);
+        assert!(
+            changed.contains("{ name: \"\", carts: 5, load: \"20\" }"),
+            "{changed}"
+        );
+        let script = "test.each([[\"5 make 20\", 5, \"20\"]])(\"%s\", (_name, carts, load) => { \
+                      expect(haul(carts)).toBe(load); });\n";
+        let changed = renamed("f.test.ts", script);
+        assert!(changed.contains("[\"\", 5, \"20\"]"), "{changed}");
+        // What the test uses stays.
+        let script = "test.each([[\"five\", 20]])(\"%s\", (word, load) => { \
+                      expect(haul(word)).toBe(load); });\n";
+        assert!(renamed("f.test.ts", script).contains("[[\"five\", 20]]"));
     }
 
     /// A right message may hold another digit, too.

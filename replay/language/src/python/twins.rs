@@ -68,12 +68,12 @@ pub(super) fn collect_tests(
             ("function_definition", Some(name)) => {
                 let mut names = around.clone();
                 names.push(text[name.byte_range()].to_owned());
-                let neutral = neutral(decorated, name, functions.len(), text);
+                let frame = CallFrame::new(&GRAMMAR, files, definition);
                 functions.push(FoundFunction {
                     names,
                     span: child.byte_range(),
-                    assertions: CallFrame::new(&GRAMMAR, files, definition).assertions(),
-                    neutral,
+                    assertions: frame.assertions(),
+                    neutral: neutral(decorated, name, functions.len(), &frame),
                 });
             }
             // Tests may be under a condition.
@@ -90,8 +90,9 @@ fn neutral(
     decorated: Option<Node<'_>>,
     name: Node<'_>,
     index: usize,
-    text: &str,
+    frame: &CallFrame<'_, '_>,
 ) -> Option<NeutralName> {
+    let text = frame.text();
     if !text[name.byte_range()].starts_with("test") {
         return None;
     }
@@ -121,6 +122,7 @@ fn neutral(
             }
         }
         own_ids(*arguments.get(1)?, text, &mut edits);
+        edits.extend(frame.unused_names());
     } else if !tables.is_empty() {
         // Stacked tables combine their ids, so no index names a row.
         return None;

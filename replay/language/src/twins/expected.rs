@@ -212,6 +212,48 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         &self.text()[node.byte_range()]
     }
 
+    /// The edits that empty the texts of a table that the function takes and does not use: they are
+    /// names of its rows.
+    pub(crate) fn unused_names(&self) -> Vec<SourceEdit> {
+        let field = |name| self.function.child_by_field_name(name);
+        let body = field("body").map_or("", |body| self.source(body));
+        let mut pending: Vec<Node<'t>> = ["parameters", "parameter"]
+            .into_iter()
+            .filter_map(field)
+            .collect();
+        let mut edits = Vec::new();
+        while let Some(node) = pending.pop() {
+            pending.extend(named_children(node));
+            let is_name = self.grammar.identifiers.contains(&node.kind())
+                || node.kind() == "shorthand_property_identifier_pattern";
+            if is_name
+                && !has_word(body, self.source(node))
+                && let Some(found) = (self.grammar.cells)(node, self)
+            {
+                edits.extend(
+                    found
+                        .cells
+                        .into_iter()
+                        .filter_map(|cell| self.emptied(cell)),
+                );
+            }
+        }
+        edits
+    }
+
+    /// The edit that empties a text that is written in the function's file.
+    pub(crate) fn emptied(&self, text: Node<'t>) -> Option<SourceEdit> {
+        let root = self.files[self.file].root;
+        let is_own = std::iter::successors(Some(text), Node::parent).last() == Some(root);
+        let parts = named_children(text);
+        let is_plain = parts.iter().all(|part| part.kind().starts_with("string"));
+        let mut contents = parts
+            .into_iter()
+            .filter(|part| self.form(*part) == Some(Form::Text));
+        let content = contents.next().filter(|_| is_own && is_plain)?;
+        Some(SourceEdit::new(content.byte_range(), ""))
+    }
+
     /// The edits of each assertion that the function makes, itself or by functions of the tests.
     pub(crate) fn assertions(&self) -> Vec<AssertionEdits> {
         let mut found = Vec::new();
@@ -1242,6 +1284,12 @@ fn elements_of(value: Node<'_>) -> Vec<Node<'_>> {
         _ => None,
     };
     inner.map_or_else(|| named_children(value), elements_of)
+}
+
+/// True if a text has a word of letters, digits and underscores.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
+    let mut words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    words.any(|own| own == word)
 }
 
 /// The names of a function's parameters.

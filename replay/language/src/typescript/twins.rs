@@ -5,8 +5,8 @@ use tree_sitter::Node;
 
 use super::super::twins::{
     self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
-    ParsedFile, RowNames, SourceEdit, failing_branch, loop_cells, named_children, opposite,
-    raised_in_branch, unquoted,
+    ParsedFile, RowNames, SourceEdit, failing_branch, has_word, loop_cells, named_children,
+    opposite, raised_in_branch, unquoted,
 };
 
 /// Matchers that compare with an expected value.
@@ -280,11 +280,12 @@ fn collect_suite<'t>(
             }
             (Block::Test, Some(body)) => {
                 let names = around.iter().chain([&titled]);
+                let frame = CallFrame::new(&GRAMMAR, files, body);
                 functions.push(FoundFunction {
                     names: names.map(|titled| titled.name.clone()).collect(),
                     span: child.byte_range(),
-                    assertions: CallFrame::new(&GRAMMAR, files, body).assertions(),
-                    neutral: Some(neutral(&titled, around, functions.len())),
+                    assertions: frame.assertions(),
+                    neutral: Some(neutral(&titled, around, functions.len(), &frame)),
                 });
             }
             (_, None) => {}
@@ -294,7 +295,12 @@ fn collect_suite<'t>(
 
 /// Returns a title without meaning; for each test of a loop its number, and for each row of a table
 /// its index.
-fn neutral(test: &Titled<'_>, around: &[Titled<'_>], index: usize) -> NeutralName {
+fn neutral(
+    test: &Titled<'_>,
+    around: &[Titled<'_>],
+    index: usize,
+    frame: &CallFrame<'_, '_>,
+) -> NeutralName {
     let name = format!("t{index}");
     let edit = |titled: &Titled<'_>, text: &str| SourceEdit::new(titled.title.byte_range(), text);
     // In the titles of a table, `%#` is the row's index.
@@ -312,9 +318,14 @@ fn neutral(test: &Titled<'_>, around: &[Titled<'_>], index: usize) -> NeutralNam
         let edit = edit(suite, &format!("\"{name}\""));
         (name, edit)
     });
+    let rows = if test.is_table {
+        names_of_rows(test, frame)
+    } else {
+        Vec::new()
+    };
     NeutralName {
-        single: vec![edit(test, &single)],
-        several: vec![edit(test, &several)],
+        single: [vec![edit(test, &single)], rows.clone()].concat(),
+        several: [vec![edit(test, &several)], rows].concat(),
         rows: RowNames::Numbered,
         suites: match around.iter().any(keeps_its_name) {
             true => Vec::new(),
@@ -322,6 +333,29 @@ fn neutral(test: &Titled<'_>, around: &[Titled<'_>], index: usize) -> NeutralNam
         },
         name,
     }
+}
+
+/// The edits that empty the names of a table's rows: texts that only titles use, such as those of
+/// `$name`.
+fn names_of_rows(test: &Titled<'_>, frame: &CallFrame<'_, '_>) -> Vec<SourceEdit> {
+    let mut edits = frame.unused_names();
+    let title = frame.source(test.title);
+    let is_name = |pair: &Node<'_>| {
+        let key = pair.child_by_field_name("key");
+        let key = key.map_or("", |key| unquoted(frame.source(key)));
+        has_word(title, key)
+            && title.contains(&format!("${key}"))
+            && !has_word(frame.source(frame.function), key)
+    };
+    let rows = table_rows(frame).unwrap_or_default();
+    let pairs = rows.into_iter().flat_map(named_children).filter(is_name);
+    let names = pairs.filter_map(|pair| frame.emptied(pair.child_by_field_name("value")?));
+    for edit in names {
+        if !edits.contains(&edit) {
+            edits.push(edit);
+        }
+    }
+    edits
 }
 
 #[derive(Clone, Copy)]
@@ -442,13 +476,7 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
     if index.is_none() && !is_property {
         return None;
     }
-    // In `test.each(table)("title", body)`, the table is an argument of the called function.
-    let call = body.parent()?.parent()?;
-    let table = call.child_by_field_name("function")?;
-    let table = named_children(table.child_by_field_name("arguments")?)
-        .into_iter()
-        .next()?;
-    let table = frame.written(table, &["array"])?;
+    let rows = table_rows(frame)?;
     let key = key.map_or(name, |key| frame.source(key));
     let property = |row: Node<'t>| {
         let pairs = named_children(row).into_iter();
@@ -465,10 +493,21 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
         _ => None,
     };
     Some(Cells {
-        cells: named_children(table).into_iter().filter_map(cell).collect(),
+        cells: rows.into_iter().filter_map(cell).collect(),
         is_tests: true,
         column: None,
     })
+}
+
+/// The rows of a test's table. In `test.each(table)("title", body)`, the table is an argument of the
+/// called function.
+fn table_rows<'t>(frame: &CallFrame<'t, '_>) -> Option<Vec<Node<'t>>> {
+    let call = frame.function.parent()?.parent()?;
+    let table = call.child_by_field_name("function")?;
+    let table = named_children(table.child_by_field_name("arguments")?)
+        .into_iter()
+        .next()?;
+    frame.written(table, &["array"]).map(named_children)
 }
 
 /// Methods that call a function for each element of a list.
