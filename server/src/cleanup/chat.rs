@@ -3,6 +3,7 @@
 //! <https://arxiv.org/abs/2408.03519>, tables 7 and 8.
 
 use super::syntax_site::SyntaxSite;
+use super::tokens::is_quoted;
 use super::{Change, alphanumerics, last_line, line_ends};
 
 /// Marks that models put around their reasoning: those of Kimi, Qwen, DeepSeek and GLM, of
@@ -59,11 +60,12 @@ fn thinking(text: &str, site: &SyntaxSite<'_>) -> ThoughtExtent {
         let is_code = |at: &usize| {
             let (before, after) = (&text[..*at], &text[*at + end.len()..]);
             let last = before.chars().next_back();
-            let quote = last.or_else(|| site.prefix.chars().next_back());
-            // Words of reasoning have apostrophes, so only quotes right around a mark count.
-            let is_quoted =
-                quote.is_some_and(|quote| "\"'`".contains(quote) && after.starts_with(quote));
-            is_quoted || find_ignoring_case(before, begin).is_some()
+            let last = last.or_else(|| site.prefix.chars().next_back());
+            // Words of reasoning have apostrophes, so single quotes count right around a mark.
+            let is_next = last == Some('\'') && after.starts_with('\'');
+            is_next
+                || is_quoted(before, after, &['"', '`'], site)
+                || find_ignoring_case(before, begin).is_some()
         };
         let found = found.filter(|at| begins || !is_code(at));
         if let Some(at) = found {

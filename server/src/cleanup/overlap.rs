@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
 use super::written::{
-    begins_statement_at, begins_with_operator, closes_before_rest, ends_alone, opens_brackets,
-    rest_ends_lines, unescaped,
+    begins_statement_at, begins_with_operator, closes_before_rest, end_of_line_node, ends_alone,
+    is_in_brackets, opens_brackets, rest_ends_lines, unescaped,
 };
 use super::{Change, alphanumerics, first_line, last_line};
 
@@ -216,7 +216,7 @@ pub(super) fn closes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
 pub(super) fn completes_line(text: &str, end: usize, site: &SyntaxSite<'_>) -> bool {
     let lines = text[..end].trim_end_matches(['\n', '\r']);
     let goes_on = lines.trim_end().ends_with(',');
-    let may_end = !goes_on && !rest_ends_lines(site);
+    let may_end = !goes_on && !rest_ends_lines(site) && !opens_brackets(lines, site);
     may_end && fits(lines, site) && !is_continued(text, end, site)
 }
 
@@ -229,26 +229,32 @@ pub(super) fn ends_before_last_line(lines: &str, site: &SyntaxSite<'_>) -> bool 
     judged.is_some_and(|end| completes_line(lines, end, site))
 }
 
-/// Returns the first line after a line end that is not a comment.
+/// The most lines of comments that a stream is read on for, to see whether a line continues another.
+const COMMENT_LINES: usize = 2;
+
+/// Returns the first line after a line end that is not a comment, or the one after several comments.
 fn following_line(text: &str, end: usize, site: &SyntaxSite<'_>) -> Option<Range<usize>> {
     let comment = site.language?.line_comment;
-    let mut starts = super::line_ends(&text[end..]).map(|start| end + start);
-    let start = starts.find(|start| {
-        !text[*start..]
-            .trim_start_matches([' ', '\t'])
-            .starts_with(comment)
-    })?;
+    let starts = super::line_ends(&text[end..]).map(|start| end + start);
+    let is_comment = |start: usize| {
+        let line = text[start..].trim_start_matches([' ', '\t']);
+        line.starts_with(comment)
+    };
+    let (_, start) = starts
+        .enumerate()
+        .find(|(index, start)| *index >= COMMENT_LINES || !is_comment(*start))?;
     let next = start + text[start..].split_inclusive('\n').next()?.len();
     Some(start..next)
 }
 
 /// Words with which a line in brackets continues the previous one, where indentation delimits
-/// blocks. Outside of brackets, such a line does not fit after another.
+/// blocks.
 const CONTINUING_WORDS: [&str; 8] = ["and", "else", "for", "if", "in", "is", "not", "or"];
 
-/// True if the line after a line end continues what is before it: both fit, as parts of one
-/// statement, or the line closes what the rest of the cursor's line closes. A line that is not
-/// complete itself continues another if it begins with an operator or a word as in a comprehension.
+/// True if the line after a line end continues what is before it: both fit, as parts of the
+/// statement that begins with the cursor's line, or the line closes what the rest of that line
+/// closes. A line that is not complete itself continues another if it begins with an operator, or,
+/// in brackets, with a word as in a comprehension.
 fn is_continued(text: &str, end: usize, site: &SyntaxSite<'_>) -> bool {
     let next = following_line(text, end, site);
     let Some(next) = next.filter(|next| !text[next.clone()].trim().is_empty()) else {
@@ -259,14 +265,31 @@ fn is_continued(text: &str, end: usize, site: &SyntaxSite<'_>) -> bool {
     // After lines that fit, a closing bracket closes one of the prefix.
     if !line.starts_with([')', ']', '}']) && fits(lines, site) {
         let begun = next.end - text[next].trim_start().len();
-        return !begins_statement_at(begun, lines, site);
+        let reaches = end_of_line_node(lines, site).map_or_else(
+            || begins_with_operator(line, site),
+            |end_of_node| end_of_node > begun,
+        );
+        return reaches && !begins_statement_at(begun, lines, site);
     }
+    if closing_repeated(lines, site).is_some() {
+        return true;
+    }
+    let Some(language) = site.language else {
+        return false;
+    };
     let word = line.split(|c: char| !c.is_alphabetic()).next();
-    closing_repeated(lines, site).is_some()
-        || line.starts_with('{')
-        || begins_with_operator(line, site)
-        || site.language.is_some_and(|it| it.indented_blocks)
-            && word.is_some_and(|word| CONTINUING_WORDS.contains(&word))
+    let begins_with_word = word.is_some_and(|word| CONTINUING_WORDS.contains(&word));
+    match language.indented_blocks {
+        // Outside of brackets, a line end ends a statement.
+        true => {
+            !line.ends_with(':')
+                && (begins_with_word || begins_with_operator(line, site))
+                && is_in_brackets(&text[..end], site)
+        }
+        // In Go, an operator at the end of a line continues it.
+        false if language.id == "go" => false,
+        false => line.starts_with('{') || begins_with_operator(line, site),
+    }
 }
 
 /// Returns the end of a completion that closes what the rest of its line closes: before that

@@ -251,7 +251,7 @@ pub(super) fn remove_trailing_blanks(text: &str, site: &SyntaxSite<'_>) -> Chang
     // A blank on one side of brackets has one on the other.
     let is_padded = end > 0 && lines == 0 && next.is_some_and(|next| ")]}".contains(next));
     if is_padded && begins_with_blank(&text[..end], site) {
-        return Change::EndAt((end + 1).min(text.len()));
+        return Change::EndAt(end + usize::from(text[end..].starts_with(' ')));
     }
     Change::EndAt(end)
 }

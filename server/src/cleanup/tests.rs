@@ -449,6 +449,73 @@ fn expressions_over_lines_are_kept_up_to_their_closing_bracket() {
     }
 }
 
+/// A line that also fits, or that begins like the rest of an expression, need not be its rest.
+#[test]
+fn lines_after_a_completed_line_are_no_part_of_it() {
+    let case = "switch (a) {\n  case 1: return $0;\n}\n";
+    let go = "package p\n\nfunc f() {\n\ts := $0.Trim(1)\n}\n";
+    for (id, fixture, answer, wanted) in [
+        (
+            "python",
+            "def f(xs):\n    mean = $0 / len(xs)\n",
+            "sum(xs)\n    if mean > 3:\n        return mean\n",
+            "sum(xs)",
+        ),
+        (
+            "python",
+            "def f(xs):\n    total = $0  # the sum\n",
+            "sum(xs)\n    if total:\n        go()\n    for x in xs:\n        go(x)\n",
+            "sum(xs)",
+        ),
+        (
+            "python",
+            "while $0:\n    pass\n",
+            "xs\n        if a:\n            go()\n",
+            "xs",
+        ),
+        (
+            "typescript",
+            "const s = $0.trim();\n",
+            "read()\n++n;\nconst t = read()",
+            "read()",
+        ),
+        ("typescript", case, "a;\n  case 2:\n    return b;", "a"),
+        (
+            "java",
+            "class A { int f(int a) {\n  switch (a) {\n    case 1: return $0;\n  }\n} }\n",
+            "a;\n    case 2:\n      return b;",
+            "a",
+        ),
+        ("go", go, "read()\n\t*p = 3\n\tt := read()", "read()"),
+        (
+            "go",
+            "package p\n\ntype C struct {\n\tName $0 // the name\n}\n",
+            "string\n\tValue int\n\tMetal Metal\n",
+            "string",
+        ),
+        (
+            "typescript",
+            "interface C {\n  name: $0 // the name\n}\n",
+            "string;\n  value: number;\n  metal: Metal;\n",
+            "string;",
+        ),
+        (
+            "typescript",
+            "const s = $0;\n",
+            "(x) => {\n  return x;\n};\n",
+            "(x) => {\n  return x;\n}",
+        ),
+        (
+            "typescript",
+            "import {$0} from \"a\";\n",
+            " name\u{a0}",
+            " name",
+        ),
+    ] {
+        assert_eq!(check(id, fixture, answer).0, wanted, "{id}: {fixture}");
+    }
+}
+
 #[test]
 fn repeated_suffix_is_removed() {
     let fixture = "def f(a):\n    $0\n    c = g(a)\n    return c\n";
@@ -1116,6 +1183,12 @@ fn end_detector_stops_model_early() {
     let endings = [
         // The second line shows that it does not continue the first.
         ("python", "x = f($0)\n", "a\nz = 9\n".to_owned()),
+        ("python", "x = f($0)\n", "a\nif z > 9:\n".to_owned()),
+        (
+            "python",
+            "x = f($0)\n",
+            "a\n# One.\n# Two.\n# Three.\n".to_owned(),
+        ),
         (
             "python",
             "def f():\n    $0\n",
@@ -1466,6 +1539,17 @@ fn marks_of_reasoning_in_code_are_code() {
 fn reasoning_with_apostrophes_before_code_with_quotes_is_removed() {
     let completion = "It's the caller's turn.</think>x = 'a'";
     assert_eq!(check("python", "$0\n", completion).0, "x = 'a'");
+}
+
+#[test]
+fn code_that_splits_at_the_end_of_reasoning_is_kept() {
+    for completion in [
+        "\"</think>\\n\")[1].strip()",
+        "\"x </think> y\" in text",
+        "text.indexOf(\"\\n</think>\")",
+    ] {
+        kept("python", "parts = f($0\n", completion);
+    }
 }
 
 #[test]

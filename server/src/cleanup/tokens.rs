@@ -154,21 +154,22 @@ fn foreign_length(text: &str, at: usize, site: &SyntaxSite<'_>) -> Option<usize>
         Some(FOREIGN_TOKENS.iter().find(fits)?.text)
     })?;
     let spelled = site.prefix.contains(token) || site.suffix.contains(token);
-    (!spelled && !is_quoted(before, &rest[token.len()..], site)).then_some(token.len())
+    let quotes = ['"', '\'', '`'];
+    (!spelled && !is_quoted(before, &rest[token.len()..], &quotes, site)).then_some(token.len())
 }
 
-/// True if the position between two texts of a completion is in quotes on its line: a quote is open
+/// True if the position between two texts of a completion is in some quotes on its line: one is open
 /// before it, and the same quote follows. A model that stops in a string closes no quote.
-fn is_quoted(before: &str, after: &str, site: &SyntaxSite<'_>) -> bool {
+pub(super) fn is_quoted(before: &str, after: &str, quotes: &[char], site: &SyntaxSite<'_>) -> bool {
     let own = last_line(before);
     let begun = match own.len() == before.len() {
         true => last_line(site.prefix),
         false => "",
     };
     let rest_of_line = after.split('\n').next().unwrap_or_default();
-    ['"', '\'', '`'].into_iter().any(|quote| {
-        let before = begun.matches(quote).count() + own.matches(quote).count();
-        before % 2 == 1 && rest_of_line.contains(quote)
+    quotes.iter().any(|quote| {
+        let before = begun.matches(*quote).count() + own.matches(*quote).count();
+        before % 2 == 1 && rest_of_line.contains(*quote)
     })
 }
 

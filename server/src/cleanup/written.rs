@@ -1044,16 +1044,14 @@ pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
     }
 }
 
-/// True if a node is listed in braces that hold no statements: a field of a struct or a method of an
-/// interface in Go.
-fn is_member(node: Node<'_>, language: &Language) -> bool {
-    node.is_named()
-        && node.parent().is_some_and(|list| {
-            let mut walk = list.walk();
-            let has_brace = list.children(&mut walk).any(|child| child.kind() == "{");
-            has_brace && !language.is_block(list) && !language.is_switch_body(list)
-        })
-}
+/// Members whose ends need no mark: those of structs and interfaces in Go, and of interfaces in
+/// TypeScript.
+const MEMBERS: [&str; 4] = [
+    "field_declaration",
+    "method_elem",
+    "method_signature",
+    "property_signature",
+];
 
 /// True if a line begins with an operator, and so continues the previous one.
 pub(super) fn begins_with_operator(line: &str, site: &SyntaxSite<'_>) -> bool {
@@ -1061,9 +1059,40 @@ pub(super) fn begins_with_operator(line: &str, site: &SyntaxSite<'_>) -> bool {
         let mark = site.language.map(|language| language.line_comment);
         line.starts_with("/*") || mark.is_some_and(|mark| line.starts_with(mark))
     };
+    let is_step = || line.starts_with("++") || line.starts_with("--");
     line.starts_with([
         '.', '?', ':', '&', '|', '+', '-', '*', '/', '=', '<', '>', '%', '^', ',',
-    ]) && !is_comment()
+    ]) && !is_step()
+        && !is_comment()
+}
+
+/// True if a bracket is open after a completion.
+pub(super) fn is_in_brackets(text: &str, site: &SyntaxSite<'_>) -> bool {
+    Course::of(text, site).is_some_and(|course| !course.open_at(usize::MAX).0.is_empty())
+}
+
+/// The end of the outermost node, apart from blocks, that begins with the cursor's line, as an offset
+/// of a completion; `None` if it ends before the cursor.
+pub(super) fn end_of_line_node(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let parsed = site.with(text)?;
+    let line = last_line(site.prefix);
+    let ink = site.prefix.len() - line.trim_start().len();
+    let first = parsed
+        .tree
+        .root_node()
+        .descendant_for_byte_range(ink, ink + 1);
+    let begins = |node: &Node<'_>| {
+        let is_root = node.parent().is_none();
+        node.start_byte() == ink && !is_root && !parsed.language.is_block(*node)
+    };
+    let outermost = std::iter::successors(first, Node::parent)
+        .take_while(|node| node.start_byte() == ink)
+        .filter(begins)
+        .last()?;
+    outermost
+        .end_byte()
+        .checked_sub(site.prefix.len())
+        .filter(|end| *end > 0)
 }
 
 /// True if a statement begins at an offset of a completion.
@@ -1116,7 +1145,7 @@ fn is_whole(text: &str, end: usize, open: &[Bracket], site: &SyntaxSite<'_>) -> 
         ends_statement |= (language.is_statement(node)
             || language.is_definition(node)
             || language.is_comment(node)
-            || is_member(node, language))
+            || MEMBERS.contains(&node.kind()))
             && node.end_byte() <= at + 1
             // The parser adds the body that a header lacks, or its semicolon.
             && !has_error_from(node, &(site.prefix.len()..at + 1))

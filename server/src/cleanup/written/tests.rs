@@ -497,6 +497,12 @@ fn unfinished_lists_and_texts_keep_their_whole_lines() {
             "Get(id string) error",
         ),
         (
+            "python",
+            "x = {\n    $0\n}\n",
+            "\"a\": 1,\n    \"help\": \"first part \"\n    \"second par",
+            "\"a\": 1,",
+        ),
+        (
             "csharp",
             "enum M\n{\n    $0\n}\n",
             "Gold = 1,\n    Silver,\n    Cop",
