@@ -224,7 +224,14 @@ fn absent(memory: MemoryControl) -> Result<Rules, BackendError> {
     for call in [libc::SYS_preadv2, libc::SYS_pwritev2] {
         rules.insert(call, vec![rule(&[(5, SeccompCmpOp::Ne, 0)])?]);
     }
-    Ok(with_x32(rules))
+    let mut both = with_x32(rules);
+    // Their positions are one argument there, not two.
+    for call in [546 | X32, 547 | X32] {
+        if let Some(rules) = both.get_mut(&call) {
+            *rules = vec![rule(&[(4, SeccompCmpOp::Ne, 0)])?];
+        }
+    }
+    Ok(both)
 }
 
 /// Advice by which pages of the machine's files would leave memory or enter it: it seems taken.
@@ -257,6 +264,9 @@ fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, BackendEr
         .and_then(SeccompRule::new)
 }
 
+/// The bit that x32's numbers have.
+const X32: i64 = 0x4000_0000;
+
 /// Adds the same rules under the numbers of x32, an older convention that shares x86-64's
 /// architecture code but sets bit 30. A few calls have numbers of their own there
 /// (arch/x86/entry/syscalls/syscall_64.tbl).
@@ -264,7 +274,6 @@ fn with_x32(rules: Rules) -> Rules {
     if std::env::consts::ARCH != "x86_64" {
         return rules;
     }
-    const X32: i64 = 0x4000_0000;
     let own = |call: i64| match call {
         libc::SYS_ioctl => 514,
         libc::SYS_ptrace => 521,
