@@ -184,6 +184,8 @@ pub struct SourceEdit {
     pub range: Range<usize>,
     /// The text that replaces them.
     pub(crate) replacement: String,
+    /// The edits that it joins, each of which is made if others lie between them; empty for one.
+    parts: Vec<SourceEdit>,
 }
 
 impl SourceEdit {
@@ -192,6 +194,7 @@ impl SourceEdit {
         Self {
             range,
             replacement: replacement.to_owned(),
+            parts: Vec::new(),
         }
     }
 
@@ -199,8 +202,15 @@ impl SourceEdit {
     pub(super) fn joined(mut parts: Vec<Self>, text: &str) -> Option<Self> {
         parts.sort_by_key(|part| part.range.start);
         let range = parts.first()?.range.start..parts.last()?.range.end;
+        if parts.len() == 1 {
+            return parts.pop();
+        }
         let replacement = apply_within(&parts, text, range.clone());
-        Some(Self { range, replacement })
+        Some(Self {
+            range,
+            replacement,
+            parts,
+        })
     }
 
     /// True if it replaces bytes that another one replaces too.
@@ -211,7 +221,11 @@ impl SourceEdit {
 
 /// The text with these edits made. Of two that overlap, the later one is left out.
 pub fn apply(edits: &[&SourceEdit], text: &str) -> String {
-    let mut sorted: Vec<SourceEdit> = edits.iter().map(|edit| (*edit).clone()).collect();
+    let single = |edit: &&SourceEdit| match edit.parts.is_empty() {
+        true => vec![(*edit).clone()],
+        false => edit.parts.clone(),
+    };
+    let mut sorted: Vec<SourceEdit> = edits.iter().flat_map(single).collect();
     sorted.sort_by_key(|edit| edit.range.start);
     apply_within(&sorted, text, 0..text.len())
 }
@@ -994,6 +1008,22 @@ class SameTest {
         assert!(renamed.contains("{{\"\", 5, \"fine\"}}"), "{renamed}");
     }
 
+    /// An alteration of several rows copies nothing that lies between them.
+    #[test]
+    fn edits_between_joined_ones_are_made() {
+        let text = "(1, one, id=a), (2, one, id=b)";
+        let word = |at: usize, new: &str| SourceEdit::new(at..at + 3, new);
+        let joined = SourceEdit::joined(vec![word(4, "two"), word(20, "six")], text);
+        let joined = joined.expect("two edits");
+        assert_eq!(apply(&[&joined], text), "(1, two, id=a), (2, six, id=b)");
+        let renames = [
+            SourceEdit::new(9..13, "id=x"),
+            SourceEdit::new(25..29, "id=y"),
+        ];
+        let edits = [&renames[0], &joined, &renames[1]];
+        assert_eq!(apply(&edits, text), "(1, two, id=x), (2, six, id=y)");
+    }
+
     #[test]
     fn names_of_rows_lose_their_answers() {
         let renamed = |name, text: &str| {
@@ -1029,6 +1059,54 @@ class SameTest {
         let script = "test.each([[\"five\", 20]])(\"%s\", (word, load) => { \
                       expect(haul(word)).toBe(load); });\n";
         assert!(renamed("f.test.ts", script).contains("[[\"five\", 20]]"));
+    }
+
+    #[test]
+    fn inputs_are_found_through_calls_members_and_filled_values() {
+        let script = r#"
+const rows = [{ run: f, n: 3, want: 31 }];
+test("load", async () => {
+  const title = "axle 5";
+  const got = await load(title);
+  assert.equal(got.items[0].name, title);
+});
+test("make", () => {
+  const word = "hinge";
+  assert.deepEqual(make(word), { word });
+});
+test("rows", () => {
+  for (const row of rows) assert.equal(row.run(row.n), row.want);
+});
+"#;
+        let lines = twins_of("f.test.js", script);
+        assert_lines(
+            &lines,
+            &[
+                "  assert.equal(got.items[0].name, \"…",
+                "  assert.deepEqual(make(word), { word: \"…",
+                "  const rows = [{ run: f, n: 3, want: …",
+            ],
+        );
+        assert_no_lines(&lines, &["const title", "const word"]);
+        let python = "def test_fill():\n    result = []\n    collect(3, result)\n    assert result == [1, \
+                      2, 3]\n";
+        let lines = twins_of("test_f.py", python);
+        assert_lines(&lines, &["  assert result == […"]);
+        assert_no_lines(&lines, &["result ="]);
+    }
+
+    /// Of an argument, a longer number would be none that the function takes.
+    #[test]
+    fn arguments_of_parts_keep_their_length() {
+        let python = "def test_day():\n    assert date(2024, 12, 25) in holidays(2024)\n";
+        let lines = twins_of("test_f.py", python);
+        assert!(lines.iter().any(|line| line.contains("assert date(")));
+        for number in lines
+            .iter()
+            .flat_map(|line| line.split(|c: char| !c.is_ascii_digit()))
+        {
+            assert!(number.len() < 5, "{lines:#?}");
+        }
     }
 
     /// A right message may hold another digit, too.

@@ -63,7 +63,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 15;
+const VERSION: u32 = 16;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -90,9 +90,41 @@ struct TwinnedTest {
 }
 
 impl TwinnedTest {
-    /// Each id among twins, with the test's own.
-    fn pairs(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.inside.iter().zip(&self.ids)
+    /// The test's own id for one among twins; of rows that are numbered, that of the function.
+    fn own_id(&self, inside: &str) -> Option<String> {
+        let at = self.inside.iter().position(|id| id == inside)?;
+        let id = self.ids.get(at)?;
+        if self.has_ordered_ids() {
+            return Some(id.clone());
+        }
+        let function = id
+            .split_once('[')
+            .map_or(id.as_str(), |(function, _)| function);
+        Some(format!("a row of {function}"))
+    }
+
+    /// True if each id among twins stands for the own one at its place. The rows of a table are
+    /// numbered as they are written, and own ids are sorted.
+    fn has_ordered_ids(&self) -> bool {
+        let row = |id: &String| id.split_once('[').map(|(_, row)| row.to_owned());
+        let mut pairs = self.inside.iter().zip(&self.ids);
+        self.ids.len() == 1 || pairs.all(|(inside, id)| inside == id || row(inside) == row(id))
+    }
+
+    /// The tests whose answer was altered if these ids among twins failed: all or none if it is
+    /// unknown which one a row is.
+    fn altered_ids(&self, failing: &BTreeSet<&String>) -> Vec<&str> {
+        let ids = || self.ids.iter().map(String::as_str);
+        let fails: Vec<bool> = self.inside.iter().map(|id| failing.contains(id)).collect();
+        match self.has_ordered_ids() {
+            true => ids()
+                .zip(fails)
+                .filter(|(_, fails)| *fails)
+                .map(|(id, _)| id)
+                .collect(),
+            false if fails.iter().all(|fails| *fails) => ids().collect(),
+            false => Vec::new(),
+        }
     }
 }
 
@@ -253,9 +285,8 @@ impl TwinCheck {
             first => first,
         };
         let outside = |id: &str| {
-            let mut ids = drawn.iter().flat_map(|drawn| drawn.test.pairs());
-            let named = ids.find(|(inside, _)| *inside == id);
-            named.map_or(id, |(_, id)| id.as_str()).to_owned()
+            let own = drawn.iter().find_map(|drawn| drawn.test.own_id(id));
+            own.unwrap_or_else(|| id.to_owned())
         };
         Ok(match decisive {
             TwinResult::AsReference => Ending::AsReference,
@@ -387,13 +418,11 @@ fn note_proof(verdict: &mut Verdict, deciding: &[&str], drawn: &[DrawnTest]) {
         .filter(|twin| twin.way.is_some())
         .flat_map(|twin| &twin.failing)
         .collect();
-    let is_altered = |one: &&DrawnTest| one.test.inside.iter().any(|id| failing.contains(id));
     // Of a table, some rows may have no answer that can be altered.
+    let is_altered = |one: &&DrawnTest| !one.test.altered_ids(&failing).is_empty();
     let altered: BTreeSet<&str> = drawn
         .iter()
-        .flat_map(|drawn| drawn.test.pairs())
-        .filter(|(inside, _)| failing.contains(inside))
-        .map(|(_, id)| id.as_str())
+        .flat_map(|drawn| drawn.test.altered_ids(&failing))
         .collect();
     let without = deciding.iter().copied().filter(|id| !altered.contains(id));
     let enough = drawn.iter().filter(is_altered).count() >= MOST_TWINS;
@@ -1273,8 +1302,8 @@ mod tests {
     fn rows_without_an_altered_answer_are_not_proven() {
         let mut test = twinned(&[(0, Some(Way::Other))]);
         test.ids = vec!["t.py::test[1]".into(), "t.py::test[2]".into()];
-        test.inside = vec!["t.py::t0[0]".into(), "t.py::t0[1]".into()];
-        let proof = |failing: &[usize]| {
+        test.inside = vec!["t.py::t0[1]".into(), "t.py::t0[2]".into()];
+        let proof_of = |test: &TwinnedTest, failing: &[usize]| {
             let mut test = test.clone();
             test.twins[0].failing = failing.iter().map(|at| test.inside[*at].clone()).collect();
             let drawn = [DrawnTest {
@@ -1286,11 +1315,17 @@ mod tests {
             note_proof(&mut verdict, &["t.py::test[1]", "t.py::test[2]"], &drawn);
             (verdict.proof, verdict.unproven)
         };
-        assert_eq!(proof(&[0, 1]), (Some(Proof::Altered), Vec::new()));
+        assert_eq!(proof_of(&test, &[0, 1]), (Some(Proof::Altered), Vec::new()));
         assert_eq!(
-            proof(&[0]),
+            proof_of(&test, &[0]),
             (Some(Proof::Partial), vec!["t.py::test[2]".to_owned()])
         );
+        // Numbered rows have another order than ids.
+        test.inside = vec!["t.py::t0[0]".into(), "t.py::t0[1]".into()];
+        let both = ["t.py::test[1]", "t.py::test[2]"].map(str::to_owned);
+        assert_eq!(proof_of(&test, &[0]), (Some(Proof::Opposite), both.into()));
+        assert_eq!(proof_of(&test, &[0, 1]), (Some(Proof::Altered), Vec::new()));
+        assert_eq!(test.own_id("t.py::t0[0]").unwrap(), "a row of t.py::test");
     }
 
     #[test]

@@ -17,9 +17,19 @@ pub(crate) struct Candidate {
     file: usize,
     range: Range<usize>,
     form: Form,
-    /// If the altered value is written elsewhere: the range of the whole value, which includes
-    /// [`Self::range`], and that of the variable that it replaces.
-    copied: Option<(Range<usize>, Range<usize>)>,
+    /// The place where the altered value is written if it is another one.
+    copy: Option<ValueCopy>,
+}
+
+/// A value that is written in place of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ValueCopy {
+    /// The bytes of the value.
+    pub(super) value: Range<usize>,
+    /// The bytes of the variable.
+    pub(super) place: Range<usize>,
+    /// Texts around the value.
+    pub(super) around: [String; 2],
 }
 
 /// The form of a candidate.
@@ -44,19 +54,26 @@ impl Candidate {
             file,
             range,
             form,
-            copied: None,
+            copy: None,
         }
     }
 
     /// Returns the edit that puts another text in its place.
     fn edit(&self, replacement: &str, files: &[ParsedFile<'_>]) -> SourceEdit {
-        let Some((value, place)) = &self.copied else {
+        let Some(ValueCopy {
+            value,
+            place,
+            around,
+        }) = &self.copy
+        else {
             return SourceEdit::new(self.range.clone(), replacement);
         };
+        let [before, after] = around;
         let text = files[self.file].text;
-        let before = &text[value.start..self.range.start];
-        let after = &text[self.range.end..value.end];
-        SourceEdit::new(place.clone(), &format!("{before}{replacement}{after}"))
+        let start = &text[value.start..self.range.start];
+        let end = &text[self.range.end..value.end];
+        let copy = format!("{before}{start}{replacement}{end}{after}");
+        SourceEdit::new(place.clone(), &copy)
     }
 }
 
@@ -95,6 +112,8 @@ pub(crate) struct Site {
     /// True if the code's value need only contain the text: it may contain other words of the tests
     /// too.
     is_part: bool,
+    /// True if the text or number is all that the assertion looks for, and not part of it.
+    is_sought: bool,
 }
 
 impl Site {
@@ -110,9 +129,11 @@ impl Site {
         self.tolerance = Some(tolerance);
     }
 
-    /// Marks the site as one of an assertion that looks for a part of a text.
-    pub(super) fn find_a_part(&mut self) {
+    /// Marks the site as one of an assertion that looks for a part of a text; `is_sought` if the
+    /// site is all that it looks for.
+    pub(super) fn find_a_part(&mut self, is_sought: bool) {
         self.is_part = true;
+        self.is_sought = is_sought;
     }
 
     /// True if a literal of the site is one of other sites.
@@ -139,9 +160,9 @@ impl Site {
     }
 
     /// Returns the site with the altered value written at another place, so that the value stays.
-    pub(super) fn copied(mut self, value: Range<usize>, place: Range<usize>) -> Self {
+    pub(super) fn copied(mut self, copy: &ValueCopy) -> Self {
         for candidate in self.rows.iter_mut().flatten() {
-            candidate.copied = Some((value.clone(), place.clone()));
+            candidate.copy = Some(copy.clone());
         }
         self
     }
@@ -212,6 +233,8 @@ impl Site {
                             row[one.candidate].form != Form::Text || one.way != Way::Other
                         };
                         altered.retain(is_own);
+                    }
+                    if self.is_sought {
                         for one in &mut altered {
                             one.make_distinct(&row[one.candidate].form, rng);
                         }

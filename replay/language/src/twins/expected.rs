@@ -1,11 +1,12 @@
 //! Finds what a test's assertions compare with: through variables, constants, fixtures, tables and
 //! functions of the tests, in its file and in those that it imports.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::alteration::{Candidate, Form, Site};
+use super::alteration::{Candidate, Form, Site, ValueCopy};
 use super::{AssertionEdits, LiteralKinds, SourceEdit, named_children, unquoted};
 
 /// The most steps from an assertion to where a value is written, and from a test to an assertion.
@@ -82,6 +83,35 @@ const PARTIAL: [&str; 18] = [
     "throws",
     "toThrow",
 ];
+
+/// True if the source of an assertion says that it looks for a part of a text. Messages are no part
+/// of that, nor are words within others.
+fn is_partial(source: &str) -> bool {
+    PARTIAL.iter().any(|word| {
+        let is_begun = word.starts_with(|first: char| first.is_lowercase());
+        source.match_indices(word).any(|(at, _)| {
+            let before = source[..at].chars().next_back();
+            !(is_begun && before.is_some_and(char::is_lowercase))
+        })
+    })
+}
+
+/// True if a value is a list, a dictionary or the like.
+fn is_composite(value: Node<'_>) -> bool {
+    let kinds = [
+        "array",
+        "dictionary",
+        "list",
+        "literal_value",
+        "object",
+        "tuple",
+    ];
+    match value.kind() {
+        "literal_element" => value.named_child(0).is_some_and(is_composite),
+        "composite_literal" => true,
+        kind => kinds.contains(&kind),
+    }
+}
 
 /// One assertion of a test.
 pub(crate) struct Assertion<'t> {
@@ -275,9 +305,16 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 if assertion.is_stored {
                     sites.extend(self.stored());
                 }
-                let source = self.source(child);
-                if PARTIAL.iter().any(|word| source.contains(word)) {
-                    sites.iter_mut().for_each(Site::find_a_part);
+                let condition = child.child_by_field_name("condition");
+                if is_partial(self.source(condition.unwrap_or(child))) {
+                    let is_sought = |site: &Site| {
+                        let mut operands = assertion.compared.iter();
+                        operands.any(|operand| self.is_literal(*operand, site))
+                    };
+                    for site in &mut sites {
+                        let is_sought = is_sought(site);
+                        site.find_a_part(is_sought);
+                    }
                 }
                 // Code that reads what a condition says passes its opposite, too.
                 let is_answer = assertion.is_truth && sites.is_empty();
@@ -297,6 +334,17 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             }
             self.collect(child, calls, found);
         }
+    }
+
+    /// True if an operand is a literal that is a site.
+    fn is_literal(&self, operand: Node<'t>, site: &Site) -> bool {
+        let contents = named_children(operand);
+        let is_plain = contents
+            .iter()
+            .all(|part| part.kind().starts_with("string"));
+        is_plain
+            && site.is_in(self.file, &operand.byte_range())
+            && (self.form(operand).is_some() || operand.kind().contains("string"))
     }
 
     /// True if right code need not reach the assertions in a node: the handler of an exception,
@@ -387,11 +435,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         // Of some calls, only the argument that is the expectation is known.
         let mut pending = vec![assertion];
         while let Some(call) = pending.pop() {
-            let is_call = self.grammar.calls.contains(&call.kind());
-            let Some(call) = self.call(call).filter(|_| is_call) else {
-                continue;
-            };
-            for part in call.receiver.into_iter().chain(call.arguments) {
+            for part in self.parts_of_call(call) {
                 let is_in_part = |operand: &Node<'t>| {
                     part.start_byte() <= operand.start_byte()
                         && operand.end_byte() <= part.end_byte()
@@ -403,9 +447,15 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 }
             }
         }
+        // The code's value may be a variable that it fills.
+        let are_all_own = foreign.is_empty() && own.len() > 1;
+        if are_all_own {
+            self.foreign_calls(self.function, &mut foreign);
+        }
         let mut inputs = Vec::new();
+        let mut seen = BTreeSet::new();
         for value in foreign {
-            self.inputs(value, 0, &mut inputs);
+            self.inputs(value, 0, &mut seen, &mut inputs);
         }
         let mut sites = Vec::new();
         for operand in own {
@@ -416,45 +466,96 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 self.literals(operand, &mut found);
             }
             let apart = found.into_iter().filter_map(|site| match site {
+                site if !site.shares(&inputs) => Some(site),
+                _ if are_all_own => None,
                 // Other code than the reference may be right about another input.
-                site if site.shares(&inputs) => self.written_at_use(site, operand),
-                site => Some(site),
+                site => self.written_at_use(site, operand),
             });
             sites.extend(apart);
         }
         sites
     }
 
-    /// Adds where the values are written from which the code under test computes another.
-    fn inputs(&self, node: Node<'t>, depth: usize, found: &mut Vec<Site>) {
-        if depth > DEPTH {
-            return;
+    /// The value whose method a node calls, and the arguments; empty if it is no call. A function
+    /// that a row of a table has is no value of the row's.
+    fn parts_of_call(&self, node: Node<'t>) -> Vec<Node<'t>> {
+        let is_call = self.grammar.calls.contains(&node.kind());
+        let Some(call) = self.call(node).filter(|_| is_call) else {
+            return Vec::new();
+        };
+        let function = node.child_by_field_name("function");
+        let is_of_row = function.is_some_and(|it| (self.grammar.cells)(it, self).is_some());
+        let receiver = call.receiver.filter(|_| !is_of_row);
+        receiver.into_iter().chain(call.arguments).collect()
+    }
+
+    /// Adds the calls of what may be under test, apart from those of assertions.
+    fn foreign_calls(&self, node: Node<'t>, found: &mut Vec<Node<'t>>) {
+        for child in named_children(node) {
+            if (self.grammar.assertion)(child, self.text()).is_some() {
+                continue;
+            }
+            let is_call = self.grammar.calls.contains(&child.kind());
+            if is_call && self.callee(child).is_none() && self.is_foreign(child, 0) {
+                found.push(child);
+            }
+            self.foreign_calls(child, found);
         }
+    }
+
+    /// Adds where the values are written from which the code under test computes another. `seen` has
+    /// the names that were followed, with their functions.
+    fn inputs(
+        &self,
+        node: Node<'t>,
+        depth: usize,
+        seen: &mut BTreeSet<(usize, &'t str)>,
+        found: &mut Vec<Site>,
+    ) {
         let grammar = self.grammar;
-        if grammar.calls.contains(&node.kind())
-            && let Some(call) = self.call(node)
+        let is_name = grammar.identifiers.contains(&node.kind());
+        let member = grammar.members.iter().find(|(of, ..)| *of == node.kind());
+        if self.form(node).is_some() || self.data(node).is_some() {
+            self.sites(node, 0, found);
+        } else if let Some(cells) =
+            (grammar.cells)(node, self).filter(|_| is_name || member.is_some())
         {
-            if let Some((file, function)) = self.callee(node) {
+            // The code is unlikely to look at all of a row that it gets.
+            let is_row = cells.cells.iter().any(|cell| is_composite(*cell));
+            if !is_row {
+                self.cell_sites(&cells, 0, found);
+            }
+        } else if grammar.calls.contains(&node.kind()) {
+            if let Some((file, function)) = self.callee(node).filter(|_| depth < DEPTH) {
                 let frame = self.called(node, file, function);
                 for value in frame.returned(function) {
-                    frame.inputs(value, depth + 1, found);
+                    frame.inputs(value, depth + 1, seen, found);
                 }
             }
-            for part in call.receiver.into_iter().chain(call.arguments) {
-                self.inputs(part, depth + 1, found);
+            for part in self.parts_of_call(node) {
+                self.inputs(part, depth, seen, found);
             }
-        } else if grammar.identifiers.contains(&node.kind())
-            && (grammar.cells)(node, self).is_none()
-        {
-            for (value, frame) in self.values(node, depth) {
-                frame.frame(self).inputs(value, depth + 1, found);
+        } else if is_name {
+            if depth < DEPTH && seen.insert((self.function.id(), self.source(node))) {
+                for (value, frame) in self.values(node, 0) {
+                    frame.frame(self).inputs(value, depth + 1, seen, found);
+                }
             }
-        } else if self.is_foreign(node, depth) {
-            for child in named_children(node) {
-                self.inputs(child, depth + 1, found);
+        } else if let Some((object, key)) = member.and_then(|(_, object, key)| {
+            let field = |name| node.child_by_field_name(name);
+            field(object).zip(field(key))
+        }) {
+            let members = self.members(object, key, 0);
+            if members.is_empty() {
+                self.inputs(object, depth, seen, found);
+            }
+            for (value, frame) in members.into_iter().filter(|_| depth < DEPTH) {
+                frame.frame(self).inputs(value, depth + 1, seen, found);
             }
         } else {
-            self.sites(node, depth, found);
+            for child in named_children(node) {
+                self.inputs(child, depth, seen, found);
+            }
         }
     }
 
@@ -463,6 +564,10 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     fn written_at_use(&self, site: Site, operand: Node<'t>) -> Option<Site> {
         let mut pending = vec![operand];
         while let Some(node) = pending.pop() {
+            // Quotes within a string may end it.
+            if node.kind().contains("interpolation") || node.kind().contains("substitution") {
+                continue;
+            }
             if !self.grammar.identifiers.contains(&node.kind()) {
                 pending.extend(named_children(node));
                 continue;
@@ -476,9 +581,24 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 Origin::Frame(_) => false,
                 Origin::Top(file, _) => *file == self.file,
             };
+            // Java's lists in braces are no expressions.
+            let is_expression = value.kind() != "array_initializer";
             let range = value.byte_range();
-            if is_here && !self.has_names(*value) && site.is_in(self.file, &range) {
-                return Some(site.copied(range, node.byte_range()));
+            if is_here && is_expression && !self.has_names(*value) && site.is_in(self.file, &range)
+            {
+                let around = match (node.kind(), value.kind()) {
+                    ("shorthand_property_identifier", _) => {
+                        [format!("{}: ", self.source(node)), String::new()]
+                    }
+                    // In Go's conditions, braces begin a block.
+                    (_, "composite_literal") => ["(".to_owned(), ")".to_owned()],
+                    _ => Default::default(),
+                };
+                return Some(site.copied(&ValueCopy {
+                    value: range,
+                    place: node.byte_range(),
+                    around,
+                }));
             }
         }
         None
