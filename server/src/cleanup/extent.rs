@@ -6,7 +6,9 @@ use tree_sitter::Node;
 
 use super::overlap::{closes_line, completes_line};
 use super::syntax_site::SyntaxSite;
-use super::written::{breaks_off, leaves_header, leaves_string, opens_brackets, rest_ends_lines};
+use super::written::{
+    breaks_off, leaves_brackets_open, leaves_header, leaves_string, rest_ends_lines,
+};
 use super::{Change, CompletionExtent, first_line, last_line};
 
 /// Ends a completion at its first line end if the extent is a line. Within a line, with text on
@@ -41,7 +43,7 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
     let end = completing
         // A comma or the next line continues each of these.
         .or_else(|| {
-            let is_whole = |lines: &str| fits(lines, site) && !opens_brackets(lines, site);
+            let is_whole = |lines: &str| fits(lines, site) && !leaves_brackets_open(lines, site);
             ends.clone().rfind(|end| is_whole(&text[..*end]))
         })
         .or_else(|| ends.find(|end| !breaks_off(&text[..*end], site)));

@@ -6,7 +6,7 @@ use super::extent::fits;
 use super::syntax_site::SyntaxSite;
 use super::written::{
     begins_statement_at, begins_with_operator, closes_before_rest, end_of_line_node, ends_alone,
-    is_in_brackets, opens_brackets, rest_ends_lines, unescaped,
+    is_in_brackets, leaves_brackets_open, opens_brackets, rest_ends_lines, unescaped,
 };
 use super::{Change, alphanumerics, first_line, last_line};
 
@@ -215,8 +215,10 @@ pub(super) fn closes_line(lines: &str, site: &SyntaxSite<'_>) -> bool {
 /// string, comment or element that the rest ends.
 pub(super) fn completes_line(text: &str, end: usize, site: &SyntaxSite<'_>) -> bool {
     let lines = text[..end].trim_end_matches(['\n', '\r']);
-    let goes_on = lines.trim_end().ends_with(',');
-    let may_end = !goes_on && !rest_ends_lines(site) && !opens_brackets(lines, site);
+    // A comma that the rest has, too, is the end of an element.
+    let is_repeated = first_line(site.suffix).trim_start().starts_with(',');
+    let goes_on = lines.trim_end().ends_with(',') && !is_repeated;
+    let may_end = !goes_on && !rest_ends_lines(site) && !leaves_brackets_open(lines, site);
     may_end && fits(lines, site) && !is_continued(text, end, site)
 }
 
@@ -265,8 +267,12 @@ fn is_continued(text: &str, end: usize, site: &SyntaxSite<'_>) -> bool {
     // After lines that fit, a closing bracket closes one of the prefix.
     if !line.starts_with([')', ']', '}']) && fits(lines, site) {
         let begun = next.end - text[next].trim_start().len();
+        let is_indented = site.language.is_some_and(|it| it.indented_blocks);
         let reaches = end_of_line_node(lines, site).map_or_else(
-            || begins_with_operator(line, site),
+            || {
+                begins_with_operator(line, site)
+                    || is_indented && is_in_brackets(&text[..end], site)
+            },
             |end_of_node| end_of_node > begun,
         );
         return reaches && !begins_statement_at(begun, lines, site);
@@ -287,7 +293,11 @@ fn is_continued(text: &str, end: usize, site: &SyntaxSite<'_>) -> bool {
                 && is_in_brackets(&text[..end], site)
         }
         // In Go, an operator at the end of a line continues it.
-        false if language.id == "go" => false,
+        false if language.id == "go" => {
+            let before = text[..end].trim_end();
+            let is_step = before.ends_with("++") || before.ends_with("--");
+            !is_step && before.ends_with(['.', '+', '-', '*', '/', '%', '&', '|', '<', '=', '>'])
+        }
         false => line.starts_with('{') || begins_with_operator(line, site),
     }
 }

@@ -383,6 +383,13 @@ fn expressions_over_lines_are_kept_up_to_their_closing_bracket() {
         ),
         ("python", "f($0)\n", "a,\n    b,\n  ", "a,\n    b,\n  "),
         (
+            "python",
+            "x = (\n    session\n    .filter($0)\n)\n",
+            "x\n        for x in xs\n        if x",
+            "x\n        for x in xs\n        if x",
+        ),
+        ("python", "x = go($0))\n", "a,\n    bar(b", "a,\n    bar(b"),
+        (
             "typescript",
             ts,
             "coins\n    .filter(a)\n    .map(b)",
@@ -510,6 +517,12 @@ fn lines_after_a_completed_line_are_no_part_of_it() {
             "import {$0} from \"a\";\n",
             " name\u{a0}",
             " name",
+        ),
+        (
+            "typescript",
+            "const o = {\n  a: 1,\n  b: $0,\n  z: 9,\n};\n",
+            "go(xs),\n  c: 2,\n};\ngo(o);\n",
+            "go(xs)",
         ),
     ] {
         assert_eq!(check(id, fixture, answer).0, wanted, "{id}: {fixture}");

@@ -183,6 +183,20 @@ pub(super) fn opens_brackets(text: &str, site: &SyntaxSite<'_>) -> bool {
     Course::of(text, site).is_some_and(|course| course.open_at(usize::MAX).1 > 0)
 }
 
+/// True if a completion leaves a bracket of its own open that the rest of the cursor's line does not
+/// begin by closing.
+pub(super) fn leaves_brackets_open(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let Some(course) = Course::of(text, site) else {
+        return false;
+    };
+    let (open, own) = course.open_at(usize::MAX);
+    let mut own = open.iter().rev().take(own).map(|bracket| bracket.closer);
+    let mut rest = first_line(site.suffix)
+        .chars()
+        .filter(|letter| !letter.is_whitespace());
+    own.any(|closer| rest.next() != Some(closer))
+}
+
 /// True if a blank, but no line end, follows the innermost bracket that is open after a completion.
 pub(super) fn begins_with_blank(text: &str, site: &SyntaxSite<'_>) -> bool {
     let open = Course::of(text, site).and_then(|course| course.open_at(usize::MAX).0.pop());
@@ -1046,11 +1060,15 @@ pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
 
 /// Members whose ends need no mark: those of structs and interfaces in Go, and of interfaces in
 /// TypeScript.
-const MEMBERS: [&str; 4] = [
+const MEMBERS: [&str; 8] = [
+    "call_signature",
+    "construct_signature",
     "field_declaration",
+    "index_signature",
     "method_elem",
     "method_signature",
     "property_signature",
+    "type_elem",
 ];
 
 /// True if a line begins with an operator, and so continues the previous one.

@@ -497,6 +497,12 @@ fn unfinished_lists_and_texts_keep_their_whole_lines() {
             "Get(id string) error",
         ),
         (
+            "go",
+            "package p\n\ntype RW interface {\n\t$0\n}\n",
+            "Reader\n\tWriter\n\tClose(a in",
+            "Reader\n\tWriter",
+        ),
+        (
             "python",
             "x = {\n    $0\n}\n",
             "\"a\": 1,\n    \"help\": \"first part \"\n    \"second par",
