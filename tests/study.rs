@@ -163,7 +163,10 @@ fn options_of_the_demo_are_refused_without_it() {
         let finished = dir
             .fillrate(&[&arguments[..], &option].concat())
             .exits_with(2);
-        assert!(finished.err.contains("--demo"), "{finished:?}");
+        let refused = format!("the argument '{} <", option[0]);
+        assert!(finished.err.contains(&refused), "{finished:?}");
+        let alone = dir.fillrate(&[&["study"][..], &option].concat());
+        assert!(alone.exits_with(2).err.contains("--demo"));
     }
 }
 

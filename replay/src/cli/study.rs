@@ -60,11 +60,18 @@ pub(super) struct StudyArguments {
         long,
         default_value = "corpora/demo.toml",
         value_name = "MANIFEST",
-        requires = "demo"
+        requires = "demo",
+        conflicts_with_all = ["offline", "online", "simulated"]
     )]
     corpus: PathBuf,
     /// For the demo: the holes of each version
-    #[arg(long, default_value_t = 80, value_name = "N", requires = "demo")]
+    #[arg(
+        long,
+        default_value_t = 80,
+        value_name = "N",
+        requires = "demo",
+        conflicts_with_all = ["offline", "online", "simulated"]
+    )]
     holes: usize,
     /// Equal seeds give equal studies
     #[arg(long, default_value_t = 0)]
