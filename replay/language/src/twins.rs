@@ -213,6 +213,12 @@ impl SourceEdit {
         })
     }
 
+    /// Moves it one byte to the front.
+    fn move_back(&mut self) {
+        self.range = self.range.start - 1..self.range.end - 1;
+        self.parts.iter_mut().for_each(Self::move_back);
+    }
+
     /// True if it replaces bytes that another one replaces too.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.range.start < other.range.end && other.range.start < self.range.end
@@ -318,8 +324,7 @@ pub fn test_functions(files: &[ExpectationFile<'_>], seed: u64) -> Vec<TestFunct
             .iter_mut()
             .filter(|edit| parsed[edit.file].is_data && !parsed[edit.file].is_text)
         {
-            let range = &mut edit.edit.range;
-            *range = range.start - 1..range.end - 1;
+            edit.edit.move_back();
         }
     }
     functions
@@ -1033,7 +1038,10 @@ class SameTest {
                 text,
             };
             let functions = test_functions(&[file], 7);
-            let neutral = functions[0].neutral.clone().expect("a neutral name");
+            let neutral = functions
+                .last()
+                .and_then(|test| test.neutral.clone())
+                .expect("a neutral name");
             apply(&neutral.several.iter().collect::<Vec<_>>(), text)
         };
         let python = "@pytest.mark.parametrize(\n    \"name, carts, load\",\n    [(\"5 make 20\", 5, \
@@ -1055,6 +1063,16 @@ class SameTest {
                       expect(haul(carts)).toBe(load); });\n";
         let changed = renamed("f.test.ts", script);
         assert!(changed.contains("[\"\", 5, \"20\"]"), "{changed}");
+        // What a fixture uses stays.
+        let fixture = "@pytest.fixture\ndef shout(text):\n    return text.upper()\n\n\
+                       @pytest.mark.parametrize(\"text, size\", [(\"ab\", 2)])\ndef test_shout(shout, \
+                       text, size):\n    assert f(shout) == size\n";
+        let changed = renamed("test_f.py", fixture);
+        assert!(changed.contains("(\"ab\", 2)"), "{changed}");
+        let shared = "ROWS = [(\"ab\", 2)]\n\n@pytest.mark.parametrize(\"text, size\", ROWS)\ndef \
+                      test_size(text, size):\n    assert f() == size\n";
+        let changed = renamed("test_f.py", shared);
+        assert!(changed.contains("[(\"ab\", 2)]"), "{changed}");
         // What the test uses stays.
         let script = "test.each([[\"five\", 20]])(\"%s\", (word, load) => { \
                       expect(haul(word)).toBe(load); });\n";
@@ -1093,6 +1111,48 @@ test("rows", () => {
         let lines = twins_of("test_f.py", python);
         assert_lines(&lines, &["  assert result == […"]);
         assert_no_lines(&lines, &["result ="]);
+    }
+
+    #[test]
+    fn edits_of_data_with_several_parts_are_at_their_places() {
+        let test = "LIMITS = json.load(open(\"limits.json\"))\n\ndef test_area():\n    assert \
+                    LIMITS[\"low\"] < area(3) < LIMITS[\"high\"]\n";
+        let data = "{\"low\": 14, \"high\": 18}";
+        let file = |name, text| ExpectationFile {
+            name,
+            language: Language::for_path(Path::new(name)),
+            text,
+        };
+        let functions = test_functions(&[file("test_f.py", test), file("limits.json", data)], 7);
+        let moved = functions[0].altered.iter().filter(|edit| edit.file == 1);
+        let moved: Vec<String> = moved.map(|edit| apply(&[&edit.edit], data)).collect();
+        assert!(!moved.is_empty());
+        for text in moved {
+            let value: serde_json::Value = serde_json::from_str(&text).expect(&text);
+            assert_ne!(value["low"], 14, "{text}");
+        }
+    }
+
+    /// A function among arguments asserts, and what only reports a value does not compute with it.
+    #[test]
+    fn answers_in_callbacks_and_reports_are_altered() {
+        let script = r#"
+test("parse", () => {
+  parse("axle", (err, got) => { assert.equal(got.name, "AXLE"); });
+});
+"#;
+        assert_lines(
+            &twins_of("f.test.js", script),
+            &["  parse(\"axle\", (err, got) => { assert.equal(got.name, \"…"],
+        );
+        let python = "class TestFeed(TestCase):\n    def test_feed(self):\n        for raw, want in \
+                      [(\"a\", 31)]:\n            with self.subTest(raw=raw, want=want):\n                \
+                      self.counter.feed(raw)\n                self.assertEqual(self.counter.total, \
+                      want)\n";
+        assert_lines(
+            &twins_of("test_f.py", python),
+            &["  for raw, want in [(\"a\", …"],
+        );
     }
 
     /// Of an argument, a longer number would be none that the function takes.

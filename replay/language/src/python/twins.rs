@@ -122,7 +122,8 @@ fn neutral(
             }
         }
         own_ids(*arguments.get(1)?, text, &mut edits);
-        edits.extend(frame.unused_names());
+        let around = frame.function.parent().unwrap_or(frame.function);
+        edits.extend(frame.unused_names(around));
     } else if !tables.is_empty() {
         // Stacked tables combine their ids, so no index names a row.
         return None;

@@ -112,7 +112,7 @@ pub(crate) struct Site {
     /// True if the code's value need only contain the text: it may contain other words of the tests
     /// too.
     is_part: bool,
-    /// True if the text or number is all that the assertion looks for, and not part of it.
+    /// True if the text or number is all that the assertion compares with, and not part of it.
     is_sought: bool,
 }
 
@@ -129,11 +129,14 @@ impl Site {
         self.tolerance = Some(tolerance);
     }
 
-    /// Marks the site as one of an assertion that looks for a part of a text; `is_sought` if the
-    /// site is all that it looks for.
-    pub(super) fn find_a_part(&mut self, is_sought: bool) {
+    /// Marks the site as one of an assertion that looks for a part of a text.
+    pub(super) fn find_a_part(&mut self) {
         self.is_part = true;
-        self.is_sought = is_sought;
+    }
+
+    /// Marks the site as all that an assertion looks for.
+    pub(super) fn be_sought(&mut self) {
+        self.is_sought = true;
     }
 
     /// True if a literal of the site is one of other sites.
@@ -234,7 +237,7 @@ impl Site {
                         };
                         altered.retain(is_own);
                     }
-                    if self.is_sought {
+                    if self.is_part && self.is_sought {
                         for one in &mut altered {
                             one.make_distinct(&row[one.candidate].form, rng);
                         }

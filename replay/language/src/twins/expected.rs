@@ -96,20 +96,25 @@ fn is_partial(source: &str) -> bool {
     })
 }
 
-/// True if a value is a list, a dictionary or the like.
+/// True if a value is a list, a dictionary, an object or the like.
 fn is_composite(value: Node<'_>) -> bool {
-    let kinds = [
-        "array",
-        "dictionary",
-        "list",
-        "literal_value",
-        "object",
-        "tuple",
-    ];
     match value.kind() {
-        "literal_element" => value.named_child(0).is_some_and(is_composite),
-        "composite_literal" => true,
-        kind => kinds.contains(&kind),
+        "literal_element"
+        | "unary_expression"
+        | "as_expression"
+        | "satisfies_expression"
+        | "parenthesized_expression" => value.named_child(0).is_some_and(is_composite),
+        "array"
+        | "call"
+        | "composite_literal"
+        | "dictionary"
+        | "list"
+        | "literal_value"
+        | "new_expression"
+        | "object"
+        | "object_creation_expression"
+        | "tuple" => true,
+        _ => false,
     }
 }
 
@@ -242,9 +247,9 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         &self.text()[node.byte_range()]
     }
 
-    /// The edits that empty the texts of a table that the function takes and does not use: they are
-    /// names of its rows.
-    pub(crate) fn unused_names(&self) -> Vec<SourceEdit> {
+    /// The edits that empty the texts of its own table that the function takes and nothing uses: they
+    /// are names of its rows. `around` is the whole test, with its table.
+    pub(crate) fn unused_names(&self, around: Node<'t>) -> Vec<SourceEdit> {
         let field = |name| self.function.child_by_field_name(name);
         let body = field("body").map_or("", |body| self.source(body));
         let mut pending: Vec<Node<'t>> = ["parameters", "parameter"]
@@ -256,25 +261,42 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             pending.extend(named_children(node));
             let is_name = self.grammar.identifiers.contains(&node.kind())
                 || node.kind() == "shorthand_property_identifier_pattern";
+            let name = self.source(node);
             if is_name
-                && !has_word(body, self.source(node))
+                && !name.contains('$')
+                && !has_word(body, name)
+                && !self.is_taken_by_a_fixture(name)
                 && let Some(found) = (self.grammar.cells)(node, self)
             {
-                edits.extend(
-                    found
-                        .cells
-                        .into_iter()
-                        .filter_map(|cell| self.emptied(cell)),
-                );
+                let cells = found.cells.into_iter();
+                edits.extend(cells.filter_map(|cell| self.emptied(cell, around)));
             }
         }
         edits
     }
 
-    /// The edit that empties a text that is written in the function's file.
-    pub(crate) fn emptied(&self, text: Node<'t>) -> Option<SourceEdit> {
-        let root = self.files[self.file].root;
-        let is_own = std::iter::successors(Some(text), Node::parent).last() == Some(root);
+    /// True if a function of the tests that is none has a parameter of this name: a fixture gets the
+    /// value of the test's.
+    fn is_taken_by_a_fixture(&self, name: &str) -> bool {
+        let code = self.files.iter().filter(|file| !file.is_data);
+        code.into_iter().any(|file| {
+            let mut pending = vec![file.root];
+            while let Some(node) = pending.pop() {
+                pending.extend(named_children(node));
+                let own = node.child_by_field_name("name");
+                let is_other = node.kind() == "function_definition"
+                    && own.is_none_or(|own| !file.text[own.byte_range()].starts_with("test"));
+                if is_other && parameters(node, file.text).iter().any(|own| own == name) {
+                    return true;
+                }
+            }
+            false
+        })
+    }
+
+    /// The edit that empties a text that is written within a node of the function's file.
+    pub(crate) fn emptied(&self, text: Node<'t>, around: Node<'t>) -> Option<SourceEdit> {
+        let is_own = std::iter::successors(Some(text), Node::parent).any(|node| node == around);
         let parts = named_children(text);
         let is_plain = parts.iter().all(|part| part.kind().starts_with("string"));
         let mut contents = parts
@@ -307,14 +329,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 }
                 let condition = child.child_by_field_name("condition");
                 if is_partial(self.source(condition.unwrap_or(child))) {
-                    let is_sought = |site: &Site| {
-                        let mut operands = assertion.compared.iter();
-                        operands.any(|operand| self.is_literal(*operand, site))
-                    };
-                    for site in &mut sites {
-                        let is_sought = is_sought(site);
-                        site.find_a_part(is_sought);
-                    }
+                    sites.iter_mut().for_each(Site::find_a_part);
                 }
                 // Code that reads what a condition says passes its opposite, too.
                 let is_answer = assertion.is_truth && sites.is_empty();
@@ -336,15 +351,18 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         }
     }
 
-    /// True if an operand is a literal that is a site.
-    fn is_literal(&self, operand: Node<'t>, site: &Site) -> bool {
-        let contents = named_children(operand);
-        let is_plain = contents
-            .iter()
-            .all(|part| part.kind().starts_with("string"));
-        is_plain
-            && site.is_in(self.file, &operand.byte_range())
-            && (self.form(operand).is_some() || operand.kind().contains("string"))
+    /// True if the literals of an operand are all that an assertion looks for, and not arguments or
+    /// elements of that.
+    fn is_sought(&self, operand: Node<'t>) -> bool {
+        let is_whole = |value: Node<'t>| !is_composite(value) && !self.is_call(value);
+        let values = self.values(operand, 0);
+        let cells = (self.grammar.cells)(operand, self).map_or_else(Vec::new, |found| found.cells);
+        let values = values.into_iter().map(|(value, _)| value);
+        is_whole(operand) && values.chain(cells).all(is_whole)
+    }
+
+    fn is_call(&self, node: Node<'t>) -> bool {
+        self.grammar.calls.contains(&node.kind())
     }
 
     /// True if right code need not reach the assertions in a node: the handler of an exception,
@@ -465,6 +483,9 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             if is_foreign && found.is_empty() {
                 self.literals(operand, &mut found);
             }
+            if self.is_sought(operand) {
+                found.iter_mut().for_each(Site::be_sought);
+            }
             let apart = found.into_iter().filter_map(|site| match site {
                 site if !site.shares(&inputs) => Some(site),
                 _ if are_all_own => None,
@@ -489,14 +510,22 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         receiver.into_iter().chain(call.arguments).collect()
     }
 
-    /// Adds the calls of what may be under test, apart from those of assertions.
+    /// Adds the calls of what may be under test, apart from those of assertions and of what reports.
     fn foreign_calls(&self, node: Node<'t>, found: &mut Vec<Node<'t>>) {
+        const REPORTS: [&str; 12] = [
+            "debug", "error", "info", "log", "Log", "Logf", "print", "Printf", "Println", "Run",
+            "Sprintf", "subTest",
+        ];
         for child in named_children(node) {
             if (self.grammar.assertion)(child, self.text()).is_some() {
                 continue;
             }
-            let is_call = self.grammar.calls.contains(&child.kind());
-            if is_call && self.callee(child).is_none() && self.is_foreign(child, 0) {
+            let call = self.call(child).filter(|_| self.is_call(child));
+            let computes = call.is_some_and(|call| {
+                let name = call.name.rsplit('.').next().unwrap_or(call.name);
+                !REPORTS.contains(&name)
+            });
+            if computes && self.callee(child).is_none() && self.is_foreign(child, 0) {
                 found.push(child);
             }
             self.foreign_calls(child, found);
@@ -515,7 +544,9 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         let grammar = self.grammar;
         let is_name = grammar.identifiers.contains(&node.kind());
         let member = grammar.members.iter().find(|(of, ..)| *of == node.kind());
-        if self.form(node).is_some() || self.data(node).is_some() {
+        if grammar.functions.contains(&node.kind()) {
+            // What a function that the code calls asserts is no input.
+        } else if self.form(node).is_some() || self.data(node).is_some() {
             self.sites(node, 0, found);
         } else if let Some(cells) =
             (grammar.cells)(node, self).filter(|_| is_name || member.is_some())

@@ -338,7 +338,22 @@ fn neutral(
 /// The edits that empty the names of a table's rows: texts that only titles use, such as those of
 /// `$name`.
 fn names_of_rows(test: &Titled<'_>, frame: &CallFrame<'_, '_>) -> Vec<SourceEdit> {
-    let mut edits = frame.unused_names();
+    let arguments = frame.function.parent();
+    let Some(around) = arguments.and_then(|arguments| arguments.parent()) else {
+        return Vec::new();
+    };
+    let mut edits = frame.unused_names(around);
+    // A row that is taken whole may be used whole.
+    let pattern = frame.function.child_by_field_name("parameters");
+    let pattern = pattern.map_or("", |parameters| frame.source(parameters));
+    if !pattern
+        .trim_start_matches('(')
+        .trim_start()
+        .starts_with('{')
+        || pattern.contains("...")
+    {
+        return edits;
+    }
     let title = frame.source(test.title);
     let is_name = |pair: &Node<'_>| {
         let key = pair.child_by_field_name("key");
@@ -349,7 +364,7 @@ fn names_of_rows(test: &Titled<'_>, frame: &CallFrame<'_, '_>) -> Vec<SourceEdit
     };
     let rows = table_rows(frame).unwrap_or_default();
     let pairs = rows.into_iter().flat_map(named_children).filter(is_name);
-    let names = pairs.filter_map(|pair| frame.emptied(pair.child_by_field_name("value")?));
+    let names = pairs.filter_map(|pair| frame.emptied(pair.child_by_field_name("value")?, around));
     for edit in names {
         if !edits.contains(&edit) {
             edits.push(edit);
