@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_language::twins::{
-    self, ExpectationFile, RowNames, SourceEdit, TestEdit, TestFunction, Way,
+    self, ExpectationFile, RowNames, SourceEdit, TestEdit, TestFunction, Way, has_word,
 };
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
@@ -1040,14 +1040,6 @@ fn other_files(
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-/// True if a text contains this word, not only as a part of a longer one.
-fn has_word(text: &str, word: &str) -> bool {
-    let is_part = |letter: Option<char>| letter.is_some_and(|it| it.is_alphanumeric() || it == '_');
-    text.match_indices(word).any(|(at, _)| {
-        !is_part(text[..at].chars().next_back()) && !is_part(text[at + word.len()..].chars().next())
-    })
 }
 
 /// The functions that are tests of the baseline, each with the ids of its tests. An ambiguous id is

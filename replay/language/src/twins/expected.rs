@@ -7,7 +7,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::alteration::{Candidate, Form, Site, ValueCopy};
-use super::{AssertionEdits, LiteralKinds, SourceEdit, named_children, unquoted};
+use super::{AssertionEdits, LiteralKinds, SourceEdit, has_word, named_children, unquoted};
 
 /// The most steps from an assertion to where a value is written, and from a test to an assertion.
 const DEPTH: usize = 6;
@@ -1435,12 +1435,6 @@ fn elements_of(value: Node<'_>) -> Vec<Node<'_>> {
         _ => None,
     };
     inner.map_or_else(|| named_children(value), elements_of)
-}
-
-/// True if a text has a word of letters, digits and underscores.
-pub(crate) fn has_word(text: &str, word: &str) -> bool {
-    let mut words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-    words.any(|own| own == word)
 }
 
 /// The names of a function's parameters.
