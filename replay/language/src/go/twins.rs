@@ -168,11 +168,8 @@ fn neutral<'t>(
         if let Some(title) = subtest {
             let source = &text[title.byte_range()];
             // What its name is computed from stays in use.
-            let blank = match is_string(title) {
-                true => "\"\"".to_owned(),
-                false => format!("({source})[:0]"),
-            };
-            edits.push(SourceEdit::new(title.byte_range(), &blank));
+            let blank = || SourceEdit::new(title.byte_range(), &format!("({source})[:0]"));
+            edits.push(frame.emptied(title, body).unwrap_or_else(blank));
             edits.extend(names_of_rows(title, body, &frame));
         }
     }
@@ -195,25 +192,7 @@ fn names_of_rows<'t>(
     let is_member = title.kind() == "selector_expression" && is_used_once;
     let cells = table_cells(title, frame).filter(|_| is_member);
     let cells = cells.map_or_else(Vec::new, |found| found.cells).into_iter();
-    cells
-        .filter_map(|cell| match cell.kind() {
-            "literal_element" => cell.named_child(0),
-            _ => Some(cell),
-        })
-        .filter(|cell| is_string(*cell) && is_within(*cell, body))
-        .map(|cell| SourceEdit::new(cell.byte_range(), "\"\""))
-        .collect()
-}
-
-fn is_string(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "interpreted_string_literal" | "raw_string_literal"
-    )
-}
-
-fn is_within(node: Node<'_>, outer: Node<'_>) -> bool {
-    std::iter::successors(Some(node), Node::parent).any(|node| node.id() == outer.id())
+    cells.filter_map(|cell| frame.emptied(cell, body)).collect()
 }
 
 /// True if a function of this name is a test: `Test`, followed by nothing or by a character that is

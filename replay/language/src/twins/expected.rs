@@ -296,14 +296,20 @@ impl<'t, 'f> CallFrame<'t, 'f> {
 
     /// The edit that empties a text that is written within a node of the function's file.
     pub(crate) fn emptied(&self, text: Node<'t>, around: Node<'t>) -> Option<SourceEdit> {
+        if text.kind() == "literal_element" {
+            return self.emptied(text.named_child(0)?, around);
+        }
         let is_own = std::iter::successors(Some(text), Node::parent).any(|node| node == around);
         let parts = named_children(text);
-        let is_plain = parts.iter().all(|part| part.kind().starts_with("string"));
-        let mut contents = parts
-            .into_iter()
-            .filter(|part| self.form(*part) == Some(Form::Text));
-        let content = contents.next().filter(|_| is_own && is_plain)?;
-        Some(SourceEdit::new(content.byte_range(), ""))
+        let is_escape = |part: &Node<'_>| part.kind() == "escape_sequence";
+        let is_plain = |part: &Node<'_>| part.kind().contains("string") || is_escape(part);
+        if !is_own || !parts.iter().all(is_plain) {
+            return None;
+        }
+        let is_content = |part: &Node<'t>| self.form(*part) == Some(Form::Text) || is_escape(part);
+        let contents: Vec<Node<'t>> = parts.into_iter().filter(is_content).collect();
+        let range = contents.first()?.start_byte()..contents.last()?.end_byte();
+        Some(SourceEdit::new(range, ""))
     }
 
     /// The edits of each assertion that the function makes, itself or by functions of the tests.
