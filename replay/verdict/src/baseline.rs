@@ -155,6 +155,11 @@ impl TestInfo {
     fn is_set_aside(&self) -> bool {
         self.outcome().is_some_and(TestOutcome::is_failure)
     }
+
+    /// Returns true if it is flaky or fails in every run.
+    fn is_left_out(&self) -> bool {
+        self.outcome().is_none_or(TestOutcome::is_failure)
+    }
 }
 
 /// Reason why warm workers are not used before they were tried.
@@ -312,7 +317,7 @@ impl Baseline {
     pub fn stable(&self) -> Vec<&str> {
         self.tests
             .iter()
-            .filter(|(_, info)| info.outcome().is_some() && !info.is_set_aside())
+            .filter(|(_, info)| !info.is_left_out())
             .map(|(id, _)| id.as_str())
             .collect()
     }
@@ -418,9 +423,13 @@ impl Baseline {
 
     /// Returns true if a test is excluded because it is flaky or always fails.
     pub fn leaves_out(&self, id: &str) -> bool {
-        self.tests
-            .get(id)
-            .is_some_and(|test| test.outcome().is_none() || test.is_set_aside())
+        self.tests.get(id).is_some_and(TestInfo::is_left_out)
+    }
+
+    /// The ids of the tests that [`Self::leaves_out`], sorted.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = &str> {
+        let left_out = self.tests.iter().filter(|(_, test)| test.is_left_out());
+        left_out.map(|(id, _)| id.as_str())
     }
 
     /// Returns true if the project's own tests leave this mark on their process.

@@ -948,9 +948,7 @@ fn renamed_ids(
         .into_iter()
         .nth(index)?;
     // Rows are counted, and one that is left out would be counted, too.
-    let tests = executor.baseline.quarantined().into_iter();
-    let set_aside = executor.baseline.set_aside();
-    let mut left_out = tests.chain(set_aside.iter().map(|(id, _)| id.as_str()));
+    let mut left_out = executor.baseline.left_out();
     if neutral.rows != RowNames::Kept && left_out.any(|id| matches_id(&own[index], id)) {
         return None;
     }
