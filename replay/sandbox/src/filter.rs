@@ -225,11 +225,9 @@ fn absent(memory: MemoryControl) -> Result<Rules, BackendError> {
         rules.insert(call, vec![rule(&[(5, SeccompCmpOp::Ne, 0)])?]);
     }
     let mut both = with_x32(rules);
-    // Their positions are one argument there, not two.
+    // In x32, their numbers are others, and their positions are one argument, not two.
     for call in [546 | X32, 547 | X32] {
-        if let Some(rules) = both.get_mut(&call) {
-            *rules = vec![rule(&[(4, SeccompCmpOp::Ne, 0)])?];
-        }
+        both.insert(call, vec![rule(&[(4, SeccompCmpOp::Ne, 0)])?]);
     }
     Ok(both)
 }
@@ -281,8 +279,6 @@ fn with_x32(rules: Rules) -> Rules {
         libc::SYS_move_pages => 533,
         libc::SYS_process_vm_readv => 539,
         libc::SYS_process_vm_writev => 540,
-        libc::SYS_preadv2 => 546,
-        libc::SYS_pwritev2 => 547,
         other => other,
     };
     let mut both = rules.clone();
