@@ -1089,23 +1089,21 @@ pub(super) fn is_in_brackets(text: &str, site: &SyntaxSite<'_>) -> bool {
     Course::of(text, site).is_some_and(|course| !course.open_at(usize::MAX).0.is_empty())
 }
 
+/// Returns the nodes that begin at an offset of a file, from the inside out.
+fn nodes_beginning_at(root: Node<'_>, at: usize) -> impl Iterator<Item = Node<'_>> {
+    let first = root.descendant_for_byte_range(at, at + 1);
+    std::iter::successors(first, Node::parent).take_while(move |node| node.start_byte() == at)
+}
+
 /// The end of the outermost node, apart from blocks, that begins with the cursor's line, as an offset
 /// of a completion; `None` if it ends before the cursor.
 pub(super) fn end_of_line_node(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let parsed = site.with(text)?;
     let line = last_line(site.prefix);
     let ink = site.prefix.len() - line.trim_start().len();
-    let first = parsed
-        .tree
-        .root_node()
-        .descendant_for_byte_range(ink, ink + 1);
-    let begins = |node: &Node<'_>| {
-        let is_root = node.parent().is_none();
-        node.start_byte() == ink && !is_root && !parsed.language.is_block(*node)
-    };
-    let outermost = std::iter::successors(first, Node::parent)
-        .take_while(|node| node.start_byte() == ink)
-        .filter(begins)
+    let is_part = |node: &Node<'_>| node.parent().is_some() && !parsed.language.is_block(*node);
+    let outermost = nodes_beginning_at(parsed.tree.root_node(), ink)
+        .filter(is_part)
         .last()?;
     outermost
         .end_byte()
@@ -1118,13 +1116,7 @@ pub(super) fn begins_statement_at(at: usize, text: &str, site: &SyntaxSite<'_>) 
     let Some(parsed) = site.with(text) else {
         return false;
     };
-    let at = site.prefix.len() + at;
-    let first = parsed
-        .tree
-        .root_node()
-        .descendant_for_byte_range(at, at + 1);
-    std::iter::successors(first, Node::parent)
-        .take_while(|node| node.start_byte() == at)
+    nodes_beginning_at(parsed.tree.root_node(), site.prefix.len() + at)
         .any(|node| parsed.language.is_statement(node))
 }
 
