@@ -185,7 +185,7 @@ fn javascript(runner: &'static str) -> Project {
     let (import, equal): (String, fn(&str, &str) -> String) = match runner {
         "vitest" => (
             format!(
-                "import {{ readFileSync }} from \"node:fs\";\nimport {{ expect, it }} from \"vitest\";\nimport {{ {names} }} from \"../src/answers\";\n"
+                "import {{ readFileSync }} from \"node:fs\";\nimport {{ describe, expect, it }} from \"vitest\";\nimport {{ {names} }} from \"../src/answers\";\n"
             ),
             |got, wanted| format!("expect({got}).toBe({wanted});"),
         ),
@@ -203,7 +203,7 @@ fn javascript(runner: &'static str) -> Project {
         ),
         _ => (
             format!(
-                "import {{ readFileSync }} from \"node:fs\";\nimport {{ strict as assert }} from \"node:assert\";\nimport {{ it }} from \"node:test\";\nimport {{ {names} }} from \"../src/answers.js\";\n"
+                "import {{ readFileSync }} from \"node:fs\";\nimport {{ strict as assert }} from \"node:assert\";\nimport {{ describe, it }} from \"node:test\";\nimport {{ {names} }} from \"../src/answers.js\";\n"
             ),
             |got, wanted| format!("assert.equal({got}, {wanted});"),
         ),
@@ -227,7 +227,7 @@ fn javascript(runner: &'static str) -> Project {
          it(\"helper\", () => {{ check(helper(1), {helper}); }});\n\
          for (const [n, total] of [[1, {table}], [2, {table}]]) {{\n  it(`table of ${{n}} is ${{total}}`, () => {{ {} }});\n}}\n\
          it(\"data\", () => {{ check(data(1), WANTED[\"data\"]); }});\n\
-         it(\"titled is {titled}\", () => {{ {} }});\n\
+         describe(\"titled is {titled}\", () => {{\n  it(\"titled is {titled}\", () => {{ {} }});\n}});\n\
          it(\"computed\", () => {{ {snapshot} }});\n",
         equal("got", "wanted"),
         equal("constant(1)", "CONSTANT"),
@@ -325,7 +325,7 @@ fn go() -> Project {
         test("Helper", format!("\tcheck(t, Helper(1), {helper})\n")),
         test("Table", format!("\tfor _, row := range rows {{\n{}\t}}\n", equal("Table(row.n)", "row.total"))),
         test("Data", "\tcheck(t, Data(1), listed[0])\n".to_owned()),
-        test("Titled", equal("Titled(1)", &titled.to_string())),
+        test("Titled", format!("\tt.Run(\"titled is {titled}\", func(t *testing.T) {{\n{}\t}})\n", equal("Titled(1)", &titled.to_string()))),
         test("Computed", format!("\twanted := {computed}\n{}", equal("Computed(1)", "wanted"))),
     ];
     let patterns = [
@@ -334,7 +334,7 @@ fn go() -> Project {
         r"Helper\(1\), (\d+)",
         r"\{1, (\d+)\}",
         r"listed = \[\]int\{(\d+)",
-        r"Titled\(1\); got != (\d+)",
+        r"(?:titled is |Titled\(1\); got != )(\d+)",
         r"wanted := (\d+)",
     ];
     let attacks = marks(patterns).map(|(name, pattern)| {

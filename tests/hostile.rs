@@ -337,7 +337,7 @@ fn completions_reach_neither_secrets_nor_network_nor_files() {
     {right}"
             ),
             failed,
-            "",
+            "Operation not supported",
         ),
         attack(
             "the repository and what lies around it",
