@@ -1,7 +1,7 @@
 // vitest configuration for the zod 4.6.7 package, which ships its sources and
 // tests but not the configuration of its repository.
 //
-// It is a plain object, so that it can lie outside the package and needs
+// It is a plain object, so that it can be outside the package and needs
 // nothing but vitest 3 and a vite that fits it (vitest 3.2.7, vite 7.3.8).
 export default {
   // The tests import "zod/v4" and the like.  This condition of the package's

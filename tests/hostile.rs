@@ -340,7 +340,7 @@ fn completions_reach_neither_secrets_nor_network_nor_files() {
             "Operation not supported",
         ),
         attack(
-            "the repository and what lies around it",
+            "the repository and what is around it",
             &format!(
                 "import os, pathlib, shutil
     for path in pathlib.Path('.').rglob('test_*.py'):
@@ -794,7 +794,7 @@ fn forged_reports_do_not_pass() {
             "",
         ),
         attack(
-            "a report where reports used to lie",
+            "a report where reports used to be",
             "import os
     with open('/tmp/fillrate-report.jsonl', 'w') as file:
         file.write('{\"event\":\"end\",\"status\":0,\"tests\":0}\\n')
@@ -1253,14 +1253,14 @@ fn withstand_listed(runner: &str, tools: &[&str]) {
     for (listed, verdict) in listed.iter().zip(&verdicts) {
         let name = &listed.name;
         let has_failed = verdict["failed"] != json!([]);
-        let beside = missing_except_twins(verdict);
+        let others = missing_except_twins(verdict);
         let missing = verdict["missing"].to_string();
         println!(
             "{runner}: {name}: {}, missing {missing}",
             verdict["outcome"]
         );
         // Without a result of every test there is nothing that could pass.
-        let reports_all = !beside.contains(&"report") && !beside.contains(&"executed");
+        let reports_all = !others.contains(&"report") && !others.contains(&"executed");
         if !has_failed && reports_all && !listed.right {
             forgeries += 1;
             stopped_by_twins += usize::from(missing.contains("twins"));
@@ -1270,8 +1270,8 @@ fn withstand_listed(runner: &str, tools: &[&str]) {
         match listed.stopped_by.as_str() {
             "failure" => assert!(has_failed, "{name}: {verdict:#}"),
             // Without twins it passes.
-            "twins" => assert!(!has_failed && beside.is_empty(), "{name}: {verdict:#}"),
-            evidence => assert!(beside.contains(&evidence), "{name}: {verdict:#}"),
+            "twins" => assert!(!has_failed && others.is_empty(), "{name}: {verdict:#}"),
+            evidence => assert!(others.contains(&evidence), "{name}: {verdict:#}"),
         }
         // A run with a failed test asks no twins. Where an attack has its effect only after
         // some test, the order that was drawn decides whether a twin passes or a test fails.

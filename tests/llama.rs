@@ -374,7 +374,7 @@ fn left_to_right_models_get_the_prompts_of_papers() {
     let dir = TestDir::new();
     dir.write(
         "shop/shop.py",
-        "RATE = 3\n\n\ndef price(count):\n    \"\"\"What so many cost.\"\"\"\n    total = count * RATE\n    return total\n",
+        "RATE = 3\n\n\ndef price(count):\n    \"\"\"The price of a count.\"\"\"\n    total = count * RATE\n    return total\n",
     );
     dir.write(
         "shop/test_shop.py",
@@ -402,11 +402,11 @@ fn left_to_right_models_get_the_prompts_of_papers() {
 RATE = 3
 
 The provided code snippet includes necessary dependencies for implementing the `price` function. Write a Python function `price(count)` to solve the following problem:
-"""What so many cost."""
+"""The price of a count."""
 
 ### Response:
 def price(count):
-    """What so many cost."""
+    """The price of a count."""
 "#);
 }
 

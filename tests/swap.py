@@ -69,7 +69,7 @@ CASES = [
         ("return 1", "return 2"),
     ),
     (
-        "a function that stands under two names",
+        "a function that has two names",
         True,
         ONLY.replace("def observe", "import types\nh = types.FunctionType(f.__code__, {})\ndef observe")
         .replace("f()]", "f(), h()]"),

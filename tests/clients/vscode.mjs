@@ -23,11 +23,11 @@ import { join } from "node:path";
  * @property {string} tools The folder of code-server and playwright-core.
  * @property {string} chromium The browser.
  * @property {string} fillrate The program under test.
- * @property {string} folder A folder of this run's own, in which the extension lies unpacked.
+ * @property {string} folder A folder of this run's own, in which the extension is unpacked.
  * @property {string} pictures Where pictures go.
  * @property {string} pairs The file of lines whose brackets and quotes the editor closes.
  * @property {string} idioms The file of everyday idioms.
- * @property {string} [vsix] The package to install. Without it, the extension lies there unpacked.
+ * @property {string} [vsix] The package to install. Without it, the extension is there, unpacked.
  */
 
 /** @type {Input} */
@@ -35,7 +35,7 @@ const input = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const { chromium } = createRequire(join(input.tools, "package.json"))("playwright-core");
 
 /** How long anything that should come may take on a busy machine, in milliseconds. */
-const PATIENCE = 30_000;
+const TIMEOUT = 30_000;
 
 /** What the model goes on from, when a line begins so. With several, all are candidates. */
 const LINES = [
@@ -100,8 +100,8 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const say = (text) => process.stderr.write(`${((Date.now() - began) / 1000).toFixed(1)} s: ${text}\n`);
 
 /** Waits until a function gives something; then gives that. */
-async function until(what, ask, patience = PATIENCE) {
-  const end = Date.now() + patience;
+async function until(what, ask, timeout = TIMEOUT) {
+  const end = Date.now() + timeout;
   for (;;) {
     const got = await ask();
     if (got) {
@@ -175,7 +175,7 @@ async function model() {
   return { server, url: `http://127.0.0.1:${server.address().port}` };
 }
 
-/** The settings of the editor, which leave out what would move or stand beside ghost text. */
+/** The settings of the editor, which leave out what would move or appear beside ghost text. */
 const SETTINGS = {
   "workbench.colorTheme": "Light Modern",
   "workbench.reduceMotion": "on",
@@ -352,7 +352,7 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
 });
 const page = await browser.newPage({ viewport: { width: 1100, height: 640 } });
-page.setDefaultTimeout(PATIENCE);
+page.setDefaultTimeout(TIMEOUT);
 const errors = [];
 page.on("console", (message) => {
   if (message.type() === "error") {
@@ -1205,7 +1205,7 @@ try {
   await picture("failed").catch(() => {});
   say(`failed at “${step}”: ${error.stack}\nThe bar says: ${await bar.innerText({ timeout: 500 }).catch(() => "nothing")}`);
 } finally {
-  // Those of the editor itself, which lies in a folder of our name, are not ours.
+  // Those of the editor itself, which is in a folder of our name, are not ours.
   seen.errors = [...errors, ...logged(at("user/logs"))]
     .map((text) => text.replaceAll(input.tools, "…").replaceAll(input.folder, "…"))
     .filter((text) => /fillrate/i.test(text))

@@ -62,7 +62,7 @@ function shape(node) {
   });
 }
 
-/** The smallest part in which two trees differ, with what stands around it, outermost first. */
+/** The smallest part in which two trees differ, with what is around it, outermost first. */
 function change(before, after, around = []) {
   const isNode = (value) => value !== null && typeof value === "object";
   if (!isNode(before) || !isNode(after) || before.type !== after.type) {

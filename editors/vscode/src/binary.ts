@@ -10,7 +10,7 @@ import { delimiter, isAbsolute, join } from "node:path";
 export const OLDEST = "0.1.0";
 
 /** How long `fillrate --version` may take, in milliseconds. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** A program that can be started, or the reason why there is none, as a sentence. */
 export type Found =
@@ -56,7 +56,7 @@ export async function find(
 /** Asks a program for its version. */
 async function check(path: string): Promise<Found> {
   const said = await new Promise<{ output: string } | { error: string }>((resolve) => {
-    execFile(path, ["--version"], { timeout: PATIENCE_MS }, (error, output) => {
+    execFile(path, ["--version"], { timeout: TIMEOUT_MS }, (error, output) => {
       resolve(error === null ? { output } : { error: error.message.trim() });
     });
   });
@@ -76,7 +76,7 @@ export function refusal(
   environment: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const options = { timeout: PATIENCE_MS, env: environment };
+    const options = { timeout: TIMEOUT_MS, env: environment };
     const child = execFile(path, ["serve", ...args], options, (error, _, said) => {
       const isRefused = error !== null && error.killed !== true && typeof error.code === "number";
       const last = said.trim().split("\n").at(-1) ?? "";

@@ -9,7 +9,7 @@ import { type Session, sentence } from "./session";
 import { figures, page, readStatistics } from "./statistics";
 
 /** How long the figures may take, in milliseconds. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** The most that the program may print, in bytes. */
 const LARGEST = 64 * 1024 * 1024;
@@ -109,7 +109,7 @@ async function computed(program: string, store: string | undefined, days: number
     execFile(
       program,
       ["telemetry", "stats", "--json", ...place, ...span],
-      { timeout: PATIENCE_MS, maxBuffer: LARGEST },
+      { timeout: TIMEOUT_MS, maxBuffer: LARGEST },
       (error, stdout, stderr) => {
         if (error === null) {
           resolve(stdout);

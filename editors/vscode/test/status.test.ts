@@ -12,7 +12,7 @@ test("the model is in the bar, and the files in its tooltip", () => {
 });
 
 test("the bar keeps its text while only the icon changes", () => {
-  const message = "the model answered with what stands after the cursor already";
+  const message = "the model answered with what is after the cursor already";
   const edited = { uri: "file:///a.py" };
   const states = ["ready", "asking", "silent", "fault", "indexing"] as const;
   const items = states.map((state) =>

@@ -184,7 +184,7 @@ pub struct SourceEdit {
     pub range: Range<usize>,
     /// The text that replaces them.
     pub(crate) replacement: String,
-    /// The edits that it joins, each of which is made if others lie between them; empty for one.
+    /// The edits that it joins, each of which is made if others are between them; empty for one.
     parts: Vec<SourceEdit>,
 }
 
@@ -1021,7 +1021,7 @@ class SameTest {
         assert!(renamed.contains("{{\"\", 5, \"fine\"}}"), "{renamed}");
     }
 
-    /// An alteration of several rows copies nothing that lies between them.
+    /// An alteration of several rows copies nothing that is between them.
     #[test]
     fn edits_between_joined_ones_are_made() {
         let text = "(1, one, id=a), (2, one, id=b)";

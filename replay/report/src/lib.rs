@@ -568,14 +568,14 @@ mod tests {
         let broken = score(91, &["pass"], Outcome::Infrastructure);
         let flaky = score(92, &["pass"], Outcome::Flaky);
         let alone = report_row("*", "*", &[&right, &wrong, &untested]);
-        let beside = report_row(
+        let with_left_out = report_row(
             "*",
             "*",
             &[&right, &refused, &wrong, &broken, &untested, &flaky],
         );
-        assert_eq!(beside.metrics, alone.metrics);
-        assert_eq!(beside.completions, 3);
-        assert_eq!((alone.left_out, beside.left_out), (0, 3));
+        assert_eq!(with_left_out.metrics, alone.metrics);
+        assert_eq!(with_left_out.completions, 3);
+        assert_eq!((alone.left_out, with_left_out.left_out), (0, 3));
         assert_eq!(alone.metrics["em/cceval"].n, 3, "no tests, but a text");
         let settings = accepts_all();
         let figures = |scored: &[&ScoredAttempt]| {

@@ -200,7 +200,7 @@ fn forbidden() -> Result<Rules, BackendError> {
 
 fn absent(memory: MemoryControl) -> Result<Rules, BackendError> {
     let mut calls = vec![
-        // Its flags lie in memory, where a filter cannot look; the C library falls back to clone.
+        // Its flags are in memory, where a filter cannot look; the C library falls back to clone.
         libc::SYS_clone3,
         libc::SYS_io_uring_setup,
         libc::SYS_io_uring_enter,

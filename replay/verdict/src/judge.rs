@@ -487,13 +487,13 @@ impl Judge {
         let waits = origin == CodeOrigin::Own && is_changed;
         let mut unsettled: BTreeSet<&str> = BTreeSet::new();
         // Returns true if a test that the verdict relies on proves flaky.
-        let mut rely_on = |relied: &[&'s str], beside: &[&str]| -> Result<bool, VerdictError> {
+        let mut rely_on = |relied: &[&'s str], batch: &[&str]| -> Result<bool, VerdictError> {
             if waits {
                 unsettled.extend(executor.baseline.unsettled(relied));
                 return Ok(false);
             }
             self.confirmation
-                .finds_flaky(executor, engine, relied, beside)
+                .finds_flaky(executor, engine, relied, batch)
         };
         for batch in &batches {
             let changed = [code.file()];

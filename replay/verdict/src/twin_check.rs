@@ -103,7 +103,7 @@ impl TwinnedTest {
         Some(format!("a row of {function}"))
     }
 
-    /// True if each id among twins stands for the own one at its place. The rows of a table are
+    /// True if each id among twins belongs to the own one at its place. The rows of a table are
     /// numbered as they are written, and own ids are sorted.
     fn has_ordered_ids(&self) -> bool {
         let row = |id: &String| id.split_once('[').map(|(_, row)| row.to_owned());

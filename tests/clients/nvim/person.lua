@@ -9,7 +9,7 @@ local here = vim.fs.dirname(vim.fs.abspath(debug.getinfo(1, "S").source:sub(2)))
 local plugin = vim.fs.normalize(here .. "/../../../editors/nvim")
 
 --- How long anything that should come may take on a busy machine, in milliseconds.
-local PATIENCE = 20000
+local TIMEOUT = 20000
 
 --- Starts Neovim with the plugin on its path and nothing else, and looks at its screen.
 ---
@@ -66,7 +66,7 @@ end
 function M:wait(what, code, ...)
   local arguments = { ... }
   local value
-  local yes = vim.wait(PATIENCE, function()
+  local yes = vim.wait(TIMEOUT, function()
     value = self:lua(code, unpack(arguments))
     return value ~= nil and value ~= vim.NIL and value ~= false
   end, 5)
@@ -160,7 +160,7 @@ end
 --- Waits for ghost text, which may have to be a certain one.
 function M:wait_for_ghost(text)
   local seen
-  local yes = vim.wait(PATIENCE, function()
+  local yes = vim.wait(TIMEOUT, function()
     seen = self:ghost()
     return seen ~= nil and (text == nil or seen == text)
   end, 5)
@@ -179,7 +179,7 @@ end
 --- Waits for ghost text that begins so.
 function M:wait_for_ghost_of(beginning)
   local seen
-  local yes = vim.wait(PATIENCE, function()
+  local yes = vim.wait(TIMEOUT, function()
     seen = self:ghost()
     return seen ~= nil and vim.startswith(seen, beginning)
   end, 5)
@@ -189,7 +189,7 @@ end
 --- Waits until there is no ghost text.
 function M:wait_for_no_ghost()
   assert(
-    vim.wait(PATIENCE, function()
+    vim.wait(TIMEOUT, function()
       return self:ghost() == nil
     end, 5),
     "the ghost text stays"
@@ -211,7 +211,7 @@ end
 --- Ends Neovim, and with it the server, as `:qall!` does.
 function M:leave()
   vim.rpcnotify(self.channel, "nvim_command", "qall!")
-  assert(vim.fn.jobwait({ self.channel }, PATIENCE)[1] ~= -1, "Neovim does not end")
+  assert(vim.fn.jobwait({ self.channel }, TIMEOUT)[1] ~= -1, "Neovim does not end")
 end
 
 return M

@@ -14,7 +14,7 @@ local HOLES = 30
 local PLACES = 12
 local LEAST = 8
 
---- Where a person may have come to in a line: behind each of its tokens that another follows.
+--- Where a person may be in a line: behind each of its tokens that another follows.
 ---
 --- @param line string
 --- @return integer[] # bytes
@@ -34,7 +34,7 @@ end
 --- @generic T
 --- @param list T[]
 --- @param count integer
---- @return T[] # so many of them, evenly spread
+--- @return T[] # this many of them, evenly spread
 local function spread(list, count)
   local chosen = {}
   for number = 1, math.min(count, #list) do

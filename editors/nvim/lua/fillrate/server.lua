@@ -58,7 +58,7 @@ end
 --- What is wrong with a program, by what it says of its version.
 ---
 --- @param path string
---- @param said vim.SystemCompleted what `fillrate --version` came to
+--- @param said vim.SystemCompleted the result of `fillrate --version`
 --- @return string? fault nothing if it will do
 --- @return string version as the program says it
 function M.judge(path, said)

@@ -71,7 +71,7 @@ pub enum FitError {
     /// One feature follows from others.
     #[error(
         "no policy can be fitted: in these {shown} completions {feature} follows from {from}, so \
-         their effects can't be told apart; add telemetry in which they vary independently"
+         their effects can't be separated; add telemetry in which they vary independently"
     )]
     Collinear {
         /// Completions that were shown.
@@ -205,7 +205,7 @@ fn names(names: impl Iterator<Item = &'static str>) -> String {
     }
 }
 
-/// True if not all values of a feature are equal: otherwise it can't be told apart from the
+/// True if not all values of a feature are equal: otherwise it can't be separated from the
 /// intercept.
 fn varies(mut values: impl Iterator<Item = f64>) -> bool {
     let first = values.next();
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "no policy can be fitted: in these 2000 completions log_latency follows from \
-             log_characters, so their effects can't be told apart; add telemetry in which they \
+             log_characters, so their effects can't be separated; add telemetry in which they \
              vary independently"
         );
     }

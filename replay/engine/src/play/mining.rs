@@ -167,7 +167,7 @@ pub(super) fn mine_project(
         version,
         RULES,
         name,
-        // Without a judge, the digest of the files stands for the state of the project.
+        // Without a judge, the digest of the files identifies the state of the project.
         match &project.judge {
             Some(judge) => judge.key(),
             None => project.prepared.digest.clone(),

@@ -148,7 +148,7 @@ fn tests(
             .replace("SECONDS", &TIMEOUT.to_string())
             // JSON's texts are Python's and JavaScript's, too.
             .replace("ASSERTED", &Value::from(assertions).to_string()),
-        beside: Vec::new(),
+        more_files: Vec::new(),
         packages: own
             .iter()
             .map(ToString::to_string)

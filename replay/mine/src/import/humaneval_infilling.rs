@@ -61,7 +61,7 @@ fn read(
             runner: TaskRunner::Pytest,
             path: format!("tests/test_{module}.py"),
             text: tests(test, &module, entry_point),
-            beside: Vec::new(),
+            more_files: Vec::new(),
             packages: options.packages.clone(),
             timeout: Some(TIMEOUT),
         }),

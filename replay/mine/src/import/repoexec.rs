@@ -94,7 +94,7 @@ fn read(
         }
         None => None,
     };
-    let (text, beside) = tests(test, &package, options)?;
+    let (text, more_files) = tests(test, &package, options)?;
     let plain = record.file_name(&id);
     let loaded = LOADED.map(str::to_owned).into_iter();
     let hole = LocatedHole::in_repository(repository, contents, start..whole.end);
@@ -104,7 +104,7 @@ fn read(
             runner: TaskRunner::Pytest,
             path: format!("{TESTS}/test_{plain}.py"),
             text,
-            beside,
+            more_files,
             packages: loaded.chain(options.packages.iter().cloned()).collect(),
             timeout: None,
         }),
@@ -229,7 +229,7 @@ fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, Re
         }
         text.push('\n');
     }
-    let mut beside = Vec::new();
+    let mut more_files = Vec::new();
     let parts: Vec<String> = text.split("/output/").map(str::to_owned).collect();
     let mut moved = String::with_capacity(text.len());
     for (index, part) in parts.iter().enumerate() {
@@ -259,12 +259,12 @@ fn tests(test: &str, package: &str, options: &ImportOptions) -> Result<Moved, Re
                     format!("reads `/output/{name}`, and {} is no file", from.display()),
                 ));
             }
-            beside.push((from, format!("output/{name}")));
+            more_files.push((from, format!("output/{name}")));
             moved.push_str("output/");
         }
         moved.push_str(part);
     }
-    Ok((moved, beside))
+    Ok((moved, more_files))
 }
 
 /// A relative import from a package's module as an absolute one; `rest` follows `from .`.

@@ -83,7 +83,7 @@ fn read(
         runner: TaskRunner::Pytest,
         path: format!("tests/test_{name}.py"),
         text: tests(&name, &cases),
-        beside: Vec::new(),
+        more_files: Vec::new(),
         packages: options.packages.clone(),
         timeout: None,
     });

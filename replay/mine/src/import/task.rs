@@ -102,7 +102,7 @@ pub(super) struct TaskTests {
     pub(super) path: String,
     pub(super) text: String,
     /// Further files that it needs: the file to copy, and its path in the project.
-    pub(super) beside: Vec<(PathBuf, String)>,
+    pub(super) more_files: Vec<(PathBuf, String)>,
     /// Exact pins of packages that they need in addition to the runner.
     pub(super) packages: Vec<String>,
     /// Timeout in seconds, if the benchmark has one.

@@ -305,7 +305,7 @@ impl WrittenProject {
             // So that tests are named from the project's top.
             self.write(root, "pytest.ini", "[pytest]\n")?;
         }
-        for (from, to) in &tests.beside {
+        for (from, to) in &tests.more_files {
             let bytes = fs::read(from).map_err(ImportError::file(from))?;
             put(&root.join(to), &bytes)?;
         }

@@ -135,7 +135,7 @@ class LongTable {
     }
   }
 
-  /** Makes the rows in sight. @param {number} [atLeast] so many from the top, whatever is in sight */
+  /** Makes the rows in sight. @param {number} [atLeast] the least number of rows, from the top */
   draw(atLeast = 0) {
     const { el } = fillrate;
     const height = this.element.clientHeight || 600;

@@ -120,7 +120,7 @@ impl TypingArguments {
             let read = |file: &str| std::fs::read_to_string(file).map_err(|e| e.to_string());
             let policy =
                 Policy::parse(name, read).map_err(|error| CliError::Refused(error.to_string()))?;
-            // Figures are named after their policy, so two of one name can't be told apart.
+            // Figures are named after their policy, so two of one name can't be distinguished.
             if policies.iter().any(|other| other.name() == policy.name()) {
                 return refused(format!("--policy names `{policy}` twice"));
             }

@@ -108,7 +108,7 @@ function escaped(file) {
   return file.replace(/[\\()[\]{}!*?+@|]/g, "\\$&");
 }
 
-/** Return what one project's tests are run with beside its own settings. */
+/** Return what one project's tests are run with in addition to its own settings. */
 function wrapped(project, several) {
   const { token, select, coverage } = instructions;
   const config = {

@@ -115,7 +115,7 @@ class Waiting {
     this.#options = options;
   }
 
-  /** Start processes until so many wait. */
+  /** Start processes until this many wait. */
   keep(number) {
     while (this.#ready.length < number) this.#ready.push(this.#start());
   }

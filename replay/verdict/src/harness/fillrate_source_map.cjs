@@ -131,7 +131,7 @@ function mappedOffsets(text, map, source = 0, start = 0) {
     }
   });
   offsets.sort((a, b) => a[0] - b[0]);
-  // A piece of white space is mapped to the line before it, yet it may lie behind the end of that
+  // A piece of white space is mapped to the line before it, yet it may be behind the end of that
   // line's block: it would count as run when it isn't.
   return offsets.filter(([offset], index) => text.slice(offset, offsets[index + 1]?.[0]).trim());
 }

@@ -345,7 +345,7 @@ export class FillrateReporter {
     this.onTestRunEnd = guarded(writer, (modules, unhandled) => end(modules.map(({ task }) => task), unhandled));
   }
 
-  /** Use the events of vitest 1 and 2, which later versions have beside their own. */
+  /** Use the events of vitest 1 and 2, which later versions have as well. */
   reportLikeVitest2(writer, end) {
     const cancel = () => this.vitest.cancelCurrentRun("test-failure");
     this.onCollected = guarded(writer, (files) => {

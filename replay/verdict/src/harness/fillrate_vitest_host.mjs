@@ -209,7 +209,7 @@ async function prepareTinypool({ settings, folder }) {
       maxThreads: 1,
       env: { ...settings.env, FILLRATE_ROOT: repositoryRoot() },
       execArgv: settings.execArgv,
-      terminateTimeout: settings.patience,
+      terminateTimeout: settings.teardownTimeout,
       concurrentTasksPerWorker: 1,
       isolateWorkers: true,
     });
@@ -234,10 +234,10 @@ const STARTS = {
     const child = fork(file, [], { env, execArgv, stdio, serialization: "advanced" });
     const stop = async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
-      const patience = setTimeout(() => child.kill("SIGKILL"), 500);
+      const killing = setTimeout(() => child.kill("SIGKILL"), 500);
       child.kill();
       await once(child, "exit");
-      clearTimeout(patience);
+      clearTimeout(killing);
     };
     return { channel: child, send: (message) => child.connected && child.send(message, () => {}), stop };
   },
@@ -279,7 +279,7 @@ async function prepareWorkers({ settings, folder }) {
 }
 
 /** Run one task in a worker of vitest 4, as its PoolRunner does. */
-async function runTask(worker, run, { start, run: request }, { config, provided, patience: most }, answers) {
+async function runTask(worker, run, { start, run: request }, { config, provided, teardownTimeout }, answers) {
   const answer = answering(run, worker.send, answers);
   const responses = new EventEmitter();
   worker.channel.on("message", (message) => {
@@ -301,8 +301,8 @@ async function runTask(worker, run, { start, run: request }, { config, provided,
     await ask({ ...start, context: { ...start.context, config } }, "started");
     const providedContext = { ...request.context.providedContext, fillrate: provided };
     await ask({ ...request, context: { ...request.context, providedContext } }, "testfileFinished");
-    const patience = new Promise((resolve) => setTimeout(resolve, most).unref());
-    await Promise.race([patience, ask({ type: "stop", __vitest_worker_request__: true }, "stopped")]);
+    const late = new Promise((resolve) => setTimeout(resolve, teardownTimeout).unref());
+    await Promise.race([late, ask({ type: "stop", __vitest_worker_request__: true }, "stopped")]);
   } catch (error) {
     run.catch(error, "Unhandled Error");
   }
@@ -349,7 +349,7 @@ async function main() {
     config,
     provided: { token, select, coverage },
     workers: settings.workers,
-    patience: settings.patience,
+    teardownTimeout: settings.teardownTimeout,
   });
   const status = run.status();
   guarded(run.writer, () => run.writer.end(run.files.values(), [...run.errors]))();

@@ -1,6 +1,6 @@
 // Opens a project's vitest, from version 1 on, with what the harness adds to it.
 //
-// vitest finds and loads the project's configuration by itself.  One that lies
+// vitest finds and loads the project's configuration by itself.  One that is
 // outside of the repository is in FILLRATE_VITEST_CONFIG, an absolute path.
 // What the harness needs is set for each vitest project once vitest has read
 // all configurations, so that none can override it.
@@ -21,7 +21,7 @@ async function importFromVitest(name) {
   return import(pathToFileURL(createRequire(vitest).resolve(name)));
 }
 
-/** Load a configuration that lies outside of the repository, without writing anything. */
+/** Load a configuration that is outside of the repository, without writing anything. */
 async function configBeside(file, root) {
   if (/\.m?js$/.test(file)) {
     const { default: config } = await import(pathToFileURL(file));

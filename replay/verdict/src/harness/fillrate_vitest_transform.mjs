@@ -270,7 +270,7 @@ class ModuleRunnerTransformer extends Transformer {
 }
 
 /**
- * A worker of vitest 4 that records what it is told and runs nothing.
+ * A worker of vitest 4 that records what it is sent and runs nothing.
  *
  * The last one of a run never ends, and sends requests to vitest's main process.
  */
@@ -371,7 +371,7 @@ async function main() {
     ...(await transformer.settings(vitest, specifications)),
     version,
     select: SELECT,
-    patience: vitest.config.teardownTimeout,
+    teardownTimeout: vitest.config.teardownTimeout,
     vitest: path.dirname(requireFromVitest().resolve("./package.json")),
   };
   writeLine("ready");

@@ -90,7 +90,7 @@ async function runVersion(pool, writer, files, seconds, instructions, host) {
   const started = performance.now();
   const run = new host.Run(writer);
   const end = (status) => writer.write({ event: "exited", status, seconds: (performance.now() - started) / 1000 });
-  const patience = setTimeout(() => {
+  const timer = setTimeout(() => {
     end(null);
     process.exit(0);
   }, seconds * 1000);
@@ -102,7 +102,7 @@ async function runVersion(pool, writer, files, seconds, instructions, host) {
     if (index > 0 || fault !== CHANGED) end(null);
     return false;
   }
-  clearTimeout(patience);
+  clearTimeout(timer);
   writer.end(run.files.values(), [...run.errors]);
   end(run.status());
   return true;
@@ -113,7 +113,7 @@ class SilentWriter extends ReportWriter {
   write() {}
 }
 
-/** Run a test file in the worker; return what happened beside the tests' results, if anything. */
+/** Run a test file in the worker; return what happened apart from the tests' results, if anything. */
 async function runFile(pool, run, file, { token, select }, host) {
   const provided = { token, select: select.filter((id) => fileOf(id) === file), coverage: null };
   const filepath = path.join(repositoryRoot(), file);

@@ -85,7 +85,7 @@ final class ClassFace {
             }
         }
         String attributes = attributes(input);
-        // No other class names one that stands in a method.
+        // No other class names one that is declared in a method.
         return attributes.contains("\nlocal") ? "local" : face + "\n" + members + attributes;
     }
 

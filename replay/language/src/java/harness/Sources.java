@@ -363,7 +363,7 @@ final class Sources {
                 "-d", output.toString());
     }
 
-    /** A source that stands in no file. */
+    /** A source that is in no file. */
     private static final class Text extends SimpleJavaFileObject {
         private final String text;
 
