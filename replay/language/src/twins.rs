@@ -1618,7 +1618,7 @@ func TestRows(t *testing.T) {
                 "t.py",
                 "\"\"\"It is 4127.\"\"\"\nclass TestA:\n    \"\"\"4127 stones.\"\"\"\n    def test_a(self):\n        \
                  assert f(3) == 98, f\"4127, not {got}\"\n        self.assertEqual(f(3), 98, \"is 4127\")\n        \
-                 self.assertTrue(f(3), msg=\"is 4127\")\n        self.fail(\"4127\")\n        if f(3) != 98:\n            raise KeyError(\"4127\", 4127)\n",
+                 self.assertTrue(f(3), msg=\"is 4127\")\n        self.fail(\"4127\")\n        with self.subTest(\"is 4127\", stones=4127):\n            pass\n        if f(3) != 98:\n            raise KeyError(\"4127\", 4127)\n",
             ),
             (
                 "f_test.go",
@@ -1634,7 +1634,7 @@ func TestRows(t *testing.T) {
                 "FTest.java",
                 "class FTest {\n    @Test @DisplayName(\"gives 4127\") void a() {\n        \
                  assertEquals(98, f(3), \"is 4127\");\n        assertEquals(98, f(3), () -> \"is 4127\");\n        \
-                 fail(\"4127\");\n    }\n}\n",
+                 fail(\"4127\");\n    }\n    @ParameterizedTest(name = \"{0} gives 4127\") void b() {\n    }\n}\n",
             ),
         ] {
             let blanked = blank(path, text);

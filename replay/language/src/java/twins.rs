@@ -237,6 +237,18 @@ pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
     match node.kind() {
         "throw_statement" => raised_in_branch(node),
         "annotation" if word.ends_with("DisplayName") => arguments,
+        "annotation" if word.ends_with("ParameterizedTest") || word.ends_with("RepeatedTest") => {
+            let is_name = |argument: &Node<'t>| {
+                let key = argument.child_by_field_name("key");
+                key.is_some_and(|key| &text[key.byte_range()] == "name")
+            };
+            let names = arguments.into_iter().filter(is_name);
+            let names = names.filter_map(|pair| pair.child_by_field_name("value"));
+            // JUnit refuses a blank name, and placeholders stay.
+            names
+                .filter(|name| text[name.byte_range()].contains('{'))
+                .collect()
+        }
         "method_invocation" if word == "fail" => arguments,
         "method_invocation" if word.starts_with("assert") => {
             let values = match word {

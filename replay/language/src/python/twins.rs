@@ -569,7 +569,7 @@ fn compared<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     found
 }
 
-/// Messages of assertions and of failures.
+/// Messages of assertions and of failures, and what describes a subtest.
 pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let children = || named_children(node).into_iter();
     match node.kind() {
@@ -598,6 +598,17 @@ pub(super) fn messages<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
                 _ if is_method && !calls.iter().any(|call| word.starts_with(call)) => 2,
                 _ => usize::MAX,
             };
+            if word == "subTest" {
+                let value = |argument: &Node<'t>| {
+                    argument
+                        .child_by_field_name("value")
+                        .unwrap_or(*argument)
+                        .kind()
+                };
+                let written = ["string", "concatenated_string", "integer", "float"];
+                let is_written = |argument: &Node<'t>| written.contains(&value(argument));
+                return arguments.into_iter().filter(is_written).collect();
+            }
             let is_text = |argument: &Node<'t>| {
                 let kinds = ["string", "concatenated_string", "binary_operator", "call"];
                 kinds.contains(&argument.kind())
