@@ -148,7 +148,7 @@ pub(crate) fn main() -> ExitCode {
             let advice = advice(&error);
             let text = plain_message(&format!("fillrate: {error}{advice}"));
             let rest = text.strip_prefix("fillrate:").unwrap_or(&text);
-            anstream::eprintln!("{red}fillrate:{red:#}{rest}");
+            write_error(format_args!("{red}fillrate:{red:#}{rest}\n"));
             match error {
                 CliError::Play(PlayError::Empty(_)) => ExitCode::from(3),
                 _ => ExitCode::FAILURE,
@@ -363,7 +363,12 @@ fn write_out(text: std::fmt::Arguments<'_>) {
 
 /// Writes the text of `note!`.
 fn write_note(text: &str) {
-    eprintln!("{}", plain_message(text));
+    write_error(format_args!("{}\n", plain_message(text)));
+}
+
+/// Writes to standard error. A reader that went away must not stop a command.
+fn write_error(text: std::fmt::Arguments<'_>) {
+    let _ = anstream::stderr().lock().write_fmt(text);
 }
 
 /// A message as a person reads it: in lines that fit the terminal, without error numbers.

@@ -1,5 +1,8 @@
 //! The one binary of Fillrate.
 
+// These panic once the reader of an output has gone away.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
 mod cli;
 
 fn main() -> std::process::ExitCode {

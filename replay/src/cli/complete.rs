@@ -12,7 +12,7 @@ use fillrate_syntax::text::ByteOffset;
 use super::location::{FileLocation, decode, workspace_for};
 use super::serve::ServerFlags;
 use super::show::{section, show_trace};
-use super::{CliError, Success};
+use super::{CliError, Success, write_error};
 
 /// Complete at one location of a file, as an editor would, and show how it came about
 ///
@@ -112,10 +112,11 @@ fn print_result(
         if arguments.trace
             && let Some(trace) = &reply.trace
         {
-            anstream::eprint!("{}", show_trace(trace, None));
+            write_error(format_args!("{}", show_trace(trace, None)));
         }
         for (rank, candidate) in reply.candidates.iter().enumerate().skip(1) {
-            anstream::eprint!("{}", section(&format!("candidate {}", rank + 1), candidate));
+            let section = section(&format!("candidate {}", rank + 1), candidate);
+            write_error(format_args!("{section}"));
         }
         if let Some(best) = reply.candidates.first() {
             outln!("{best}");

@@ -176,8 +176,8 @@ impl Listener for JsonLinesListener {
             .and_then(|line| writer.write_all((line + "\n").as_bytes()))
             .and_then(|()| writer.flush());
         if let Err(error) = written {
-            note!("fillrate: events can't be written: {error}; no more are");
             *output = None;
+            note!("fillrate: events can't be written: {error}; no more are");
         }
     }
 }

@@ -76,7 +76,8 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
         .file_name()
         .map_or_else(|| "report".into(), |name| name.to_string_lossy());
     let archive = super::shell_word(Path::new(&format!("{name}.tgz")));
-    eprintln!("  tar -czf {archive} {}", super::shell_word(out));
+    let out = super::shell_word(out);
+    super::write_error(format_args!("  tar -czf {archive} {out}\n"));
     Ok(Success::Whole)
 }
 
