@@ -248,12 +248,7 @@ fn start_log() {
 
 /// A path as a word of a command that a shell reads.
 fn shell_word(path: &std::path::Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./@:+,=%".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
+    fillrate_verdict::corpus::shell_word(&path.display().to_string())
 }
 
 /// Measures code-completion models where they are used, in the editor.

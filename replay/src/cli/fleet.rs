@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use fillrate_engine::play::events::Listener;
+use fillrate_engine::play::fleet::FleetPlan;
 use fillrate_engine::play::fleet::hyperqueue;
 use fillrate_engine::play::fleet::kubernetes::{self, KubernetesCluster};
 use fillrate_engine::play::fleet::slurm::{self, SlurmScripts};
-use fillrate_engine::play::fleet::{FleetPlan, shell_word};
 use fillrate_engine::store::{MergedParts, Run, StoreError, is_object_address};
 use fillrate_verdict::corpus::cache::Cache;
 
@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &FleetArguments) -> Result<Success, CliError> {
         Scheduler::Slurm(arguments) => run_slurm(arguments),
         Scheduler::Hyperqueue(arguments) => {
             let program = hyperqueue::write_program(&arguments.local_plan()?)?;
-            outln!("python3 {}", path_word(&program));
+            outln!("python3 {}", super::shell_word(&program));
             Ok(Success::Whole)
         }
         Scheduler::Kubernetes(arguments) => {
@@ -270,14 +270,9 @@ fn run_slurm(arguments: &SlurmArguments) -> Result<Success, CliError> {
 fn print_commands(SlurmScripts { parts, merge }: &SlurmScripts) {
     outln!(
         "job=$(sbatch --parsable {})\nsbatch --dependency=afterany:\"$job\" {}",
-        path_word(parts),
-        path_word(merge)
+        super::shell_word(parts),
+        super::shell_word(merge)
     );
-}
-
-/// A path as a word of a shell.
-fn path_word(path: &Path) -> String {
-    shell_word(&path.display().to_string())
 }
 
 fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, CliError> {
@@ -288,7 +283,7 @@ fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, Cl
     let merging = format!(
         "read merge.log in {}, and merge by sbatch {}",
         folder.display(),
-        path_word(&folder.join("merge.sh"))
+        super::shell_word(&folder.join("merge.sh"))
     );
     if missing.is_empty() {
         return match Run::open(&plan.run) {
@@ -317,6 +312,6 @@ fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, Cl
         plan.parts,
         folder.display(),
         numbers.join(","),
-        path_word(&folder.join("parts.sh"))
+        super::shell_word(&folder.join("parts.sh"))
     )))
 }

@@ -369,7 +369,7 @@ fn the_one<'a>(
         [hole] => Ok(hole),
         [] => Err(CliError::Refused(format!(
             "the run has no hole `{wanted}`; `fillrate show {} --holes` lists them",
-            arguments.run.display()
+            super::shell_word(&arguments.run)
         ))),
         several => Err(CliError::Refused(format!(
             "`{wanted}` names {} holes, first {} and {}",

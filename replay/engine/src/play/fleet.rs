@@ -10,6 +10,8 @@ pub mod slurm;
 
 use std::path::{Path, PathBuf};
 
+pub use fillrate_verdict::corpus::shell_word;
+
 use super::PlayError;
 
 /// A replay by a fleet, and the resources of each part.
@@ -109,15 +111,6 @@ impl FleetPlan {
         std::fs::write(&path, text).map_err(PlayError::file(&path))?;
         Ok(path)
     }
-}
-
-/// A word of a POSIX shell, quoted if that is needed.
-pub fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

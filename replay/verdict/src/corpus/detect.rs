@@ -21,7 +21,7 @@ use fillrate_syntax::spelling::nearest_name;
 
 use super::manifest::{Globs, Manifest, Project, SourcePin, plain_project_name};
 use super::step::CorpusStep;
-use super::{Corpus, CorpusError, environment, source, tree};
+use super::{Corpus, CorpusError, environment, shell_word, source, tree};
 
 /// See [`Corpus::load_manifest`].
 pub(super) fn load_manifest(corpus: &Corpus, location: &Path) -> Result<Manifest, CorpusError> {
@@ -301,7 +301,9 @@ fn address_of(location: &Path) -> Option<String> {
     let (folder, revision) = text.rsplit_once('@')?;
     let folder = Path::new(folder).canonicalize().ok()?;
     let is_repository = !revision.is_empty() && folder.join(".git").exists();
-    is_repository.then(|| format!("file://{}@{revision}", folder.display()))
+    // git decodes what follows the scheme.
+    let path = folder.display().to_string().replace('%', "%25");
+    is_repository.then(|| format!("file://{path}@{revision}"))
 }
 
 /// Returns the address of the repository of a GitHub or GitLab page: `…/tree/REVISION`.
@@ -336,6 +338,14 @@ fn fetch_address(
     address: &str,
 ) -> Result<(PathBuf, String, SourcePin), CorpusError> {
     let (url, wanted) = split_revision(address);
+    if let Some(plain) = without_password(url) {
+        return Err(CorpusError::unusable(
+            &plain,
+            "its address holds a password, which records and messages would show; leave it out, \
+             and let git's credential helper supply it"
+                .to_owned(),
+        ));
+    }
     let name = url
         .trim_end_matches('/')
         .rsplit('/')
@@ -357,6 +367,15 @@ fn fetch_address(
     )?;
     let fetched = source::fetch(&corpus.cache, &corpus.toolchain, &bare, &|_: CorpusStep| {})?;
     Ok((fetched.root, name.to_owned(), pin))
+}
+
+/// The address without the user's name and password; `None` if it holds no password.
+fn without_password(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (user, host) = host.rsplit_once('@')?;
+    user.contains(':')
+        .then(|| format!("{scheme}://{host}/{path}"))
 }
 
 /// The address and the revision after its last `@`; the user's name of `ssh://git@…` is none.
@@ -574,8 +593,9 @@ fn own_commands(location: &Path, packages: &[String]) -> String {
         .take(LISTED)
         .map(|folder| {
             format!(
-                "`fillrate replay {} --package {folder}`",
-                location.display()
+                "`fillrate replay {} --package {}`",
+                shell_word(&location.display().to_string()),
+                shell_word(folder)
             )
         })
         .collect();
@@ -716,6 +736,18 @@ mod tests {
         );
         std::fs::create_dir_all(real.join("here@v1")).expect("a folder");
         assert_eq!(address_of(Path::new(&named)), None);
+        std::fs::create_dir_all(real.join("a%20b/.git")).expect("a folder");
+        let encoded = format!("{}@v1", real.join("a%20b").display());
+        assert_eq!(
+            address_of(Path::new(&encoded)),
+            Some(format!("file://{}/a%2520b@v1", real.display()))
+        );
+        // The message must not repeat what it refuses.
+        assert_eq!(
+            without_password("https://me:secret@host/o/n").as_deref(),
+            Some("https://host/o/n")
+        );
+        assert_eq!(without_password("ssh://git@host/o/n"), None);
     }
 
     #[test]
@@ -746,6 +778,7 @@ mod tests {
             ["libs/d", "packages/a", "packages/b", "tools/gen"]
         );
         insta::assert_snapshot!(own_commands(Path::new("mono"), &packages[..1]), @"1 package below the top has an environment of its own; to replay it: `fillrate replay mono --package libs/d`");
+        insta::assert_snapshot!(own_commands(Path::new("a b"), &["c d".to_owned()]), @"1 package below the top has an environment of its own; to replay it: `fillrate replay 'a b' --package 'c d'`");
         insta::assert_snapshot!(own_commands(Path::new("mono"), &packages[..2]), @"2 packages below the top have environments of their own; to replay one of them: `fillrate replay mono --package libs/d`, `fillrate replay mono --package packages/a`");
     }
 
