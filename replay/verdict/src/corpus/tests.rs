@@ -174,6 +174,8 @@ fn a_key_that_is_wrong_is_named_with_its_line() {
     assert_snapshot!(error_after("packages = [\"pytest==8.4.2\"]\n", ""), @"corpora/some.toml:7: `project.environment` needs at least one of `packages`, `requires`, `install` and `requirements`");
     assert_snapshot!(error_after("pytest==8.4.2", "pytest>=8"), @"corpora/some.toml:8: `project.environment.packages` holds `pytest>=8`, which is no exact pin; write `NAME==VERSION`, or name it in `requires`");
     assert_snapshot!(error_after("pytest==8.4.2", "--index-url=http://a"), @"corpora/some.toml:8: `project.environment.packages` holds `--index-url=http://a`, which is no exact pin; write `NAME==VERSION`, or name it in `requires`");
+    assert_snapshot!(error_after("packages = [\"pytest==8.4.2\"]\n", "packages = [\"pytest==8.4.2\"]\nextras = [\"a\"]\n"), @"corpora/some.toml:9: `project.environment.extras` are of the project itself, which is not installed; add `install`");
+    assert_snapshot!(error_after("language = \"python\"", "language = \"csharp\""), @"corpora/some.toml:9: `project.test` is not for csharp projects, whose tests are not run; remove it");
     assert_snapshot!(error_after("[[project]]", "[project]"), @"corpora/some.toml:2: `project` must be an array of tables, so write `[[project]]`");
     assert_snapshot!(error_after("runner = \"pytest\"", "runner = "), @"corpora/some.toml:10: this is not TOML: string values must be quoted, expected literal string");
     assert_snapshot!(parse("schema = 1").unwrap_err().to_string(), @"corpora/some.toml:1: `project` is missing");

@@ -172,6 +172,15 @@ impl Section<'_> {
         }
     }
 
+    /// Refuses a table about tests in a language whose tests are not run.
+    fn has_runners(&self, language: &LanguageSupport) -> Result<(), ManifestError> {
+        if language.runners.is_empty() {
+            let message = format!("is not for {language} projects, whose tests are not run");
+            return Err(self.wrong("", format!("{message}; remove it")));
+        }
+        Ok(())
+    }
+
     fn packages(&self, language: &LanguageSupport) -> Result<Packages, ManifestError> {
         let manager = language.packages;
         // The keys of other languages count as known here: below, their message names the right
@@ -192,6 +201,7 @@ impl Section<'_> {
         known.sort_unstable();
         known.dedup();
         self.only(&known)?;
+        self.has_runners(language)?;
         let file_key = manager.rules().file_key;
         for key in every.filter(|key| !manager.rules().own_keys.contains(key)) {
             if self.has(key) {
@@ -205,6 +215,11 @@ impl Section<'_> {
         let install = self.string("install")?;
         let requires = self.strings("requires")?;
         let groups = self.strings("groups")?;
+        let extras = self.strings("extras")?;
+        if !extras.is_empty() && install.is_none() {
+            let message = "are of the project itself, which is not installed; add `install`";
+            return Err(self.wrong("extras", message));
+        }
         let is_given = ["packages", file_key, "install"].map(|key| self.has(key));
         if is_given == [false; 3] && requires.is_empty() && groups.is_empty() {
             let message =
@@ -233,7 +248,7 @@ impl Section<'_> {
             before_may_fail: self.flag("before_may_fail")?,
             file,
             install,
-            extras: self.strings("extras")?,
+            extras,
             groups,
             interpreter: self.string(manager.rules().interpreter_key)?,
             env: self.variables()?,
@@ -272,6 +287,7 @@ impl Section<'_> {
             .iter()
             .map(|runner| (runner.into(), *runner))
             .collect();
+        self.has_runners(language)?;
         let runner = self.choice("runner", &known)?;
         if !language.runners.contains(&runner) {
             let expected: Vec<&str> = language.runners.iter().map(Into::into).collect();
