@@ -644,6 +644,54 @@ fn a_closed_pipe_does_not_panic() {
 }
 
 #[test]
+fn a_full_standard_error_does_not_panic() {
+    let dir = TestDir::new();
+    for arguments in [
+        &["show", "nowhere"] as &[&str],
+        &["check", &kitchen(), "--events", "jsonl"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let mut command = dir.command(arguments);
+        let status = command.stderr(full.unwrap()).output().unwrap().status;
+        assert!(
+            matches!(status.code(), Some(0 | 1)),
+            "{arguments:?}: {status}"
+        );
+    }
+}
+
+#[test]
+fn a_telemetry_store_that_cannot_be_written_is_reported_before_work() {
+    let dir = TestDir::new();
+    let file = text(&dir.write("notes.txt", "no database, but a long text\n"));
+    for path in [&text(&dir.path("")), &file] {
+        let telemetry = ["--mode", "type", "--telemetry", path];
+        let finished = replay(&dir, &kitchen(), &telemetry).exits_with(1);
+        let error_message = finished.error_message();
+        assert!(
+            error_message.contains(path.trim_end_matches('/')),
+            "{error_message}"
+        );
+        assert!(!dir.path("run").exists());
+    }
+}
+
+#[test]
+fn a_manifest_that_exists_is_never_replaced() {
+    let dir = TestDir::new();
+    let manifest = dir.write("m.toml", "# mine\n");
+    let garden = text(&repository("tests/corpora/garden"));
+    let finished = dir
+        .fillrate(&["init", &garden, "-o", "m.toml"])
+        .exits_with(1);
+    insta::assert_snapshot!(finished.error_message(), @"m.toml exists, and may have been corrected by hand; remove it, or name another file with -o");
+    assert_eq!(fs::read_to_string(manifest).unwrap(), "# mine\n");
+    dir.fillrate(&["init", &garden, "-o", "other.toml"])
+        .exits_with(0);
+    assert!(dir.path("other.toml").is_file());
+}
+
+#[test]
 fn unwritable_standard_output_is_reported() {
     let dir = TestDir::new();
     let tasks = dir.write("tasks.jsonl", "");

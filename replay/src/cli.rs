@@ -692,6 +692,13 @@ fn check_run_folder(path: &Path) -> Result<(), CliError> {
     check_writable_folder(path)
 }
 
+/// As [`check_run_folder`] for the folder of runs that no option names.
+fn check_default_folder() -> Result<(), CliError> {
+    check_writable_folder(Path::new("runs")).map_err(|error| {
+        CliError::Refused(format!("{error}; name a folder for the run with --out"))
+    })
+}
+
 /// As [`check_writable`] for a file: its folder must exist.
 fn check_writable_file(path: &Path) -> Result<(), CliError> {
     let folder = match path.parent() {

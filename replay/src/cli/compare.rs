@@ -116,8 +116,9 @@ fn compare(
     let within_ms = arguments.within.map(|time| time.as_secs_f64() * 1000.0);
     // The arguments are checked before models are asked, which takes long and may cost money.
     check_rules(arguments)?;
-    if let Some(out) = &arguments.out {
-        super::check_run_folder(out)?;
+    match &arguments.out {
+        Some(out) => super::check_run_folder(out)?,
+        None => super::check_default_folder()?,
     }
     let plan = ComparisonPlan {
         replay: ReplayPlan {

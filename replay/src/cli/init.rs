@@ -7,7 +7,7 @@ use clap::Args;
 use fillrate_verdict::corpus::Corpus;
 use fillrate_verdict::corpus::manifest::manifest_text;
 
-use super::{CliError, Success, shell_word};
+use super::{CliError, Success, check_writable_file, shell_word};
 
 /// Write the manifest of a repository as it is detected, for changes by hand.
 ///
@@ -31,12 +31,15 @@ pub(super) struct InitArguments {
 }
 
 pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
+    let is_standard_output = arguments.output == Path::new("-");
+    if !is_standard_output {
+        check_new(&arguments.output)?;
+    }
     let corpus = Corpus::from_environment()?;
     let manifest = match &arguments.package {
         Some(name) => corpus.load_manifest(&corpus.locate_package(&arguments.repository, name)?)?,
         None => corpus.load_manifest(&arguments.repository)?,
     };
-    let is_standard_output = arguments.output == Path::new("-");
     // Paths in the manifest are relative to its own folder.
     let folder = match arguments.output.parent() {
         Some(folder) if !is_standard_output && !folder.as_os_str().is_empty() => folder,
@@ -47,10 +50,13 @@ pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
         out!("{text}");
         return Ok(Success::Whole);
     }
-    // An existing manifest may have been corrected by hand, so it is never replaced.
-    let file = std::fs::File::create_new(&arguments.output);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(CliError::file(&arguments.output))?;
+    // What is written in part is no manifest, so it appears whole.
+    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.persist_noclobber(&arguments.output)
+            .map_err(|error| error.error)
+    });
+    written.map_err(CliError::file(&arguments.output))?;
     for (project, findings) in &manifest.findings {
         outln!("detected {project}");
         for finding in findings {
@@ -61,4 +67,16 @@ pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
     let word = shell_word(&arguments.output);
     outln!("{path} is written; correct it as needed, then run `fillrate replay {word}`");
     Ok(Success::Whole)
+}
+
+/// Refuses a manifest that exists, which may have been corrected by hand, and one that can't be
+/// written, before a repository is fetched.
+fn check_new(output: &Path) -> Result<(), CliError> {
+    if output.is_file() {
+        return Err(CliError::Refused(format!(
+            "{} exists, and may have been corrected by hand; remove it, or name another file with -o",
+            output.display()
+        )));
+    }
+    check_writable_file(output)
 }

@@ -13,6 +13,7 @@ use fillrate_mine::written::{CodeView, ViewExtent};
 use fillrate_report::table::TextWidth;
 use fillrate_report::{Comparison, NamedRun, RunReport};
 use fillrate_server::configuration::Profile;
+use fillrate_server::telemetry::TelemetryStore;
 
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, HOLES, ReplayedHoles, Success, color, success};
@@ -205,10 +206,12 @@ fn replay(
         // A part begins by asking it what it has.
         Some(out) if is_object_address(out) && arguments.partition.is_some() => {}
         Some(out) => super::check_run_folder(out)?,
-        None => {}
+        None => super::check_default_folder()?,
     }
     if let Some(telemetry) = &arguments.telemetry {
         super::check_writable(telemetry)?;
+        // Servers would only log that they can't record.
+        TelemetryStore::open(telemetry)?;
     }
     let plan = ReplayPlan {
         samples: arguments.samples,
