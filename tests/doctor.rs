@@ -118,6 +118,24 @@ fn a_probe_with_unusable_settings_speaks_of_them_alone() {
 }
 
 #[test]
+fn a_probe_asks_one_model_that_was_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = folder.path().join("model.toml");
+    let models = "[models.a]\nprotocol = \"empty\"\n[models.b]\nprotocol = \"empty\"\n";
+    let trial = format!("[trial]\nmodels = [\"a\", \"b\"]\n{models}");
+    for (text, fault) in [
+        (models, "none of them is in use"),
+        (trial.as_str(), "`trial` has several models"),
+    ] {
+        std::fs::write(&settings, text).unwrap();
+        let output = fillrate(&["doctor", "--model", settings.to_str().unwrap()]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.replace('\n', " ").contains(fault), "{said}");
+    }
+}
+
+#[test]
 fn completions_and_manual_pages_know_every_subcommand() {
     let help = String::from_utf8(fillrate(&["--help"]).stdout).unwrap();
     let (_, commands) = help.split_once("Serve:").unwrap();

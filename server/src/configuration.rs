@@ -18,6 +18,7 @@ use crate::cleanup::CompletionExtent;
 use crate::context::GivenContext;
 use crate::context::WindowLayout;
 use crate::digest::hex;
+use crate::folders::base_folder;
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 use crate::text::LineIndex;
@@ -305,9 +306,10 @@ pub enum ConfigurationError {
         /// The setting.
         key: String,
     },
-    /// A model's name is unknown or used twice.
+    /// A setting is invalid, alone or with others: a model's name that is unknown or used twice, an
+    /// address without a protocol, a relative path.
     #[error("`{setting}` {reason}")]
-    Models {
+    Setting {
         /// The setting.
         setting: String,
         /// Description of the error, and its remedy.
@@ -414,14 +416,70 @@ impl Layers {
             }
             merge(&mut whole, layer);
         }
-        let merged =
+        let mut merged =
             Configuration::deserialize(&whole).map_err(|error| ConfigurationError::Options {
                 origin: "the settings together",
                 reason: error.to_string(),
             })?;
         merged.check_names()?;
+        check_protocols(&whole)?;
+        if let Some(path) = &mut merged.telemetry.path {
+            *path = absolute("telemetry.path", path)?;
+        }
+        // A `null` of a client or of the command line chooses `[model]`.
+        if ["model", "use", "trial"]
+            .iter()
+            .all(|key| whole.get(key).is_none())
+        {
+            merged.use_only_model();
+        }
         Ok(merged)
     }
+}
+
+/// Checks that a model that has an address or a name has a protocol too: without one, the embedded
+/// model would answer in its place.
+fn check_protocols(whole: &Value) -> Result<(), ConfigurationError> {
+    let named = whole.get("models").and_then(Value::as_object);
+    let named = named.into_iter().flatten();
+    let named = named.map(|(name, model)| (format!("models.{name}"), model));
+    let model = whole.get("model").map(|model| ("model".to_owned(), model));
+    for (table, model) in model.into_iter().chain(named) {
+        let sets = |key: &&str| model.get(key).is_some_and(|value| !value.is_null());
+        let unused = ["url", "name", "key_env", "key_command"]
+            .into_iter()
+            .find(sets);
+        if let (Some(key), false) = (unused, sets(&"protocol")) {
+            return Err(ConfigurationError::Setting {
+                setting: format!("{table}.{key}"),
+                reason: format!(
+                    "has no effect without `{table}.protocol`, since the embedded model would answer; \
+                     add the protocol of the model's server"
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Returns a path below the home folder where it begins with `~/`; another relative path would
+/// depend on the folder that a server is started in.
+fn absolute(setting: &str, path: &Path) -> Result<PathBuf, ConfigurationError> {
+    let home = || std::env::var_os("HOME").map(PathBuf::from);
+    let whole = match path.strip_prefix("~") {
+        Ok(inner) => home().map(|home| home.join(inner)),
+        Err(_) => Some(path.to_owned()),
+    };
+    whole
+        .filter(|path| path.is_absolute())
+        .ok_or_else(|| ConfigurationError::Setting {
+            setting: setting.to_owned(),
+            reason: format!(
+                "is the relative path {}, which depends on where a server is started; write the \
+                 whole path, or one that begins with `~/`",
+                path.display()
+            ),
+        })
 }
 
 /// Describes an error with its line number. Omits the line itself, as it may contain a key.
@@ -649,9 +707,7 @@ pub const FILE_NAME: &str = "fillrate.toml";
 
 /// Path of the user's own settings file, even if it does not exist.
 pub fn user_file() -> Option<PathBuf> {
-    let base = std::env::var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")))?;
+    let base = base_folder("XDG_CONFIG_HOME", ".config")?;
     Some(base.join("fillrate").join(FILE_NAME))
 }
 
@@ -731,6 +787,24 @@ mod tests {
         assert_eq!(merged.context.windows, 3);
         assert_eq!(merged.context.profile, Profile::None);
         assert_eq!(merged.model.seed, 7);
+    }
+
+    #[test]
+    fn settings_without_effect_are_refused() {
+        let merged = |options: serde_json::Value| {
+            let mut layers = Layers::default();
+            layers.options("a test", &options).expect("each is known");
+            layers.merged()
+        };
+        let refused = |options| merged(options).expect_err("it has no effect").to_string();
+        insta::assert_snapshot!(refused(json!({"model": {"name": "qwen"}})), @"`model.name` has no effect without `model.protocol`, since the embedded model would answer; add the protocol of the model's server");
+        insta::assert_snapshot!(refused(json!({"models": {"a": {"url": "http://a"}}})), @"`models.a.url` has no effect without `models.a.protocol`, since the embedded model would answer; add the protocol of the model's server");
+        // A workspace may choose a protocol that stays here.
+        merged(json!({"model": {"url": "http://a", "protocol": "empty"}})).expect("it is chosen");
+        insta::assert_snapshot!(refused(json!({"telemetry": {"path": "a.db"}})), @"`telemetry.path` is the relative path a.db, which depends on where a server is started; write the whole path, or one that begins with `~/`");
+        let home = merged(json!({"telemetry": {"path": "~/a.db"}})).expect("it is below the home");
+        let path = home.telemetry.path.expect("it is set");
+        assert!(path.is_absolute() && path.ends_with("a.db"), "{path:?}");
     }
 
     #[test]
@@ -877,8 +951,9 @@ mod tests {
         assert_eq!(plain, Configuration::default().fingerprint());
         assert_eq!(plain.len(), 16);
         let alike = [
-            json!({"model": {"url": "http://a.example", "key_env": "K", "proxy": "http://p"}}),
-            json!({"model": {"key_command": ["k"], "ca_file": "c", "timeout_ms": 9}}),
+            json!({"model": {"protocol": "embedded", "url": "http://a.example", "key_env": "K"}}),
+            json!({"model": {"proxy": "http://p", "ca_file": "c", "timeout_ms": 9}}),
+            json!({"model": {"protocol": "embedded", "key_command": ["k"]}}),
             json!({"model": {"headers": {"x": "y"}, "load_timeout_ms": 9}}),
             json!({"model": {"price": {"input": 0.5, "output": 1}}}),
             json!({"model": {"stream": false, "retries": 0, "recording": "r.jsonl"}}),
@@ -892,7 +967,7 @@ mod tests {
         }
         let others = [
             json!({"model": {"protocol": "empty"}}),
-            json!({"model": {"name": "m"}}),
+            json!({"model": {"protocol": "embedded", "name": "m"}}),
             json!({"model": {"temperature": 0.5}}),
             json!({"model": {"max_tokens": 9}}),
             json!({"model": {"omit": ["temperature"]}}),

@@ -13,6 +13,18 @@ pub(crate) fn cache_folder(environment: &dyn Fn(&str) -> Option<String>) -> Opti
         .or_else(|| Some(Path::new(&set("HOME")?).join(".cache/fillrate")))
 }
 
+/// Returns the folder of a user's files that this variable names, or else the one below the home
+/// folder: <https://specifications.freedesktop.org/basedir-spec/latest/>. A relative path is ignored,
+/// since a repository that is opened would then supply these files.
+pub(crate) fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))
+}
+
 /// Creates a folder, and its missing parents, readable by its owner only.
 pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();

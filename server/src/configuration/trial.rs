@@ -89,6 +89,47 @@ impl Configuration {
         answering.collect()
     }
 
+    /// Returns the model that answers every request.
+    ///
+    /// # Errors
+    /// There is a trial, or several models are named, of which none is in use: a server then answers
+    /// by the embedded model until a person chooses one.
+    pub fn chosen_model(&self) -> Result<AnsweringModel, ConfigurationError> {
+        let fault = |setting: &str, reason| ConfigurationError::Setting {
+            setting: setting.to_owned(),
+            reason,
+        };
+        if self.trial().is_some() {
+            let reason = "has several models, and one is asked here; leave the table out, and name \
+                          the model by `use`";
+            return Err(fault("trial", reason.to_owned()));
+        }
+        let is_chosen = self.used.is_some() || self.model != model::ModelSettings::default();
+        if let (Some(first), false) = (self.models.keys().next(), is_chosen) {
+            let names: Vec<_> = self.models.keys().map(|name| format!("`{name}`")).collect();
+            let reason = format!(
+                "names {}, and none of them is in use; add a line such as `use = \"{first}\"` at the \
+                 top of the file",
+                names.join(" and ")
+            );
+            return Err(fault("models", reason));
+        }
+        let name = self.used.clone().unwrap_or_else(|| DEFAULT.to_owned());
+        let configuration = self.with_only(&name);
+        Ok(AnsweringModel {
+            name,
+            configuration,
+        })
+    }
+
+    /// Puts the named model in use if it is the only one.
+    pub(super) fn use_only_model(&mut self) {
+        let mut names = self.models.keys();
+        if let (Some(name), None) = (names.next(), names.next()) {
+            self.used = Some(name.clone());
+        }
+    }
+
     /// Returns the trial, if there is one.
     pub fn trial(&self) -> Option<&TrialSettings> {
         (!self.trial.models.is_empty()).then_some(&self.trial)
@@ -130,7 +171,7 @@ impl Configuration {
 
     /// Checks that every name refers to a model and that the trial has at least two.
     pub(super) fn check_names(&self) -> Result<(), ConfigurationError> {
-        let fault = |setting: &str, reason: String| ConfigurationError::Models {
+        let fault = |setting: &str, reason: String| ConfigurationError::Setting {
             setting: setting.to_owned(),
             reason,
         };
@@ -212,6 +253,14 @@ mod tests {
         let models = json!({"a": {"seed": 1}, "b": {"seed": 2}});
         let plain = merged(&json!({"models": models})).expect("they are settings");
         assert_eq!(names(&plain), ["default"]);
+        let unchosen = plain.chosen_model().expect_err("two are named");
+        insta::assert_snapshot!(unchosen, @r#"`models` names `a` and `b`, and none of them is in use; add a line such as `use = "a"` at the top of the file"#);
+        let only = merged(&json!({"models": {"a": {"seed": 1}}})).expect("they are settings");
+        assert_eq!(names(&only), ["a"]);
+        let with_own = json!({"models": {"a": {"seed": 1}}, "model": {"seed": 2}});
+        let with_own = merged(&with_own).expect("they are settings");
+        assert_eq!(names(&with_own), ["default"]);
+        with_own.chosen_model().expect("`[model]` is there");
         let used = merged(&json!({"models": models, "use": "b"})).expect("they are settings");
         assert_eq!(names(&used), ["b"]);
         assert_eq!(used.answering_models()[0].configuration.model.seed, 2);

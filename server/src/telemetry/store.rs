@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 
 use super::event::{CompletionEvent, CompletionRow, EnteredCharacters, RecordedCompletion};
 use crate::digest::hex;
-use crate::folders::create_private_folder;
+use crate::folders::{base_folder, create_private_folder};
 
 /// Format version of the store and of its export.
 pub const SCHEMA: u32 = 1;
@@ -392,20 +392,12 @@ impl ExportLine {
     }
 }
 
-/// Returns the default path of the store: `fillrate/telemetry.db` in the user's data folder,
-/// <https://specifications.freedesktop.org/basedir-spec/latest/>.
+/// Returns the default path of the store: `fillrate/telemetry.db` in the user's data folder.
 ///
 /// # Errors
 /// [`TelemetryError::NoFolder`].
 pub fn default_path() -> Result<PathBuf, TelemetryError> {
-    let absolute = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let base = absolute("XDG_DATA_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
-        .ok_or(TelemetryError::NoFolder)?;
+    let base = base_folder("XDG_DATA_HOME", ".local/share").ok_or(TelemetryError::NoFolder)?;
     Ok(base.join("fillrate").join("telemetry.db"))
 }
 

@@ -447,17 +447,12 @@ fn label(model: &str) -> String {
 fn read_settings(file: &str) -> Result<Configuration, PlayError> {
     let mut layers = Layers::default();
     layers.file(Path::new(file))?;
-    let mut models = layers.merged()?.answering_models();
-    let (Some(one), true) = (models.pop(), models.is_empty()) else {
-        return Err(PlayError::Refused(format!(
-            "{file} sets a trial of several models, and a replay plays one: leave `[trial]` out of \
-             the file, and name the model by `use`"
-        )));
-    };
+    let chosen = layers.merged().and_then(|merged| merged.chosen_model());
+    let chosen = chosen.map_err(|error| PlayError::Refused(format!("{file}: {error}")))?;
     Ok(Configuration {
         // Telemetry has no effect on completions or verdicts.
         telemetry: TelemetrySettings::default(),
-        ..one.configuration
+        ..chosen.configuration
     })
 }
 

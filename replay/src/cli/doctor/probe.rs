@@ -97,24 +97,35 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
 
 /// Prints where a settings file leads requests, and with which parameters.
 fn print_request(settings: &Path) -> Result<(), CliError> {
-    let refused = |error: &dyn std::error::Error| CliError::Refused(error.to_string());
+    let named = |error: &dyn std::error::Error| {
+        CliError::Refused(format!("{}: {error}", settings.display()))
+    };
     let mut layers = Layers::default();
-    layers.file(settings).map_err(|error| refused(&error))?;
-    let configuration = layers.merged().map_err(|error| refused(&error))?;
-    for answering in configuration.answering_models() {
-        let model = &answering.configuration.model;
-        let named = |error| CliError::Refused(format!("{}: {error}", settings.display()));
-        let Some(outline) = outline(model).map_err(named)? else {
-            continue;
-        };
-        sayln!("  requests {:16} POST {}", answering.name, outline.address);
-        let parameters = outline.parameters.iter();
-        let parameters: Vec<String> = parameters
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        sayln!("  with     {:16} {}", "", parameters.join(", "));
-    }
+    layers.file(settings)?;
+    let chosen = layers.merged().and_then(|merged| merged.chosen_model());
+    let chosen = chosen.map_err(|error| named(&error))?;
+    let outline = outline(&chosen.configuration.model).map_err(|error| named(&error))?;
+    let Some(outline) = outline else {
+        return Ok(());
+    };
+    sayln!("  requests {:16} POST {}", chosen.name, outline.address);
+    let parameters = outline.parameters.iter();
+    let parameters: Vec<String> = parameters
+        .map(|(name, value)| match is_secret(name) {
+            true => format!("{name} = …"),
+            false => format!("{name} = {value}"),
+        })
+        .collect();
+    sayln!("  with     {:16} {}", "", parameters.join(", "));
     Ok(())
+}
+
+/// True if a parameter's name says that its value is a secret.
+fn is_secret(name: &str) -> bool {
+    let last = name.rsplit(['.', '_', '-']).next().unwrap_or(name);
+    ["key", "token", "secret", "password", "authorization"]
+        .iter()
+        .any(|word| last.eq_ignore_ascii_case(word))
 }
 
 /// The completion of a hole, or what shows that the model is asked in another way than it was
