@@ -47,6 +47,41 @@ fn the_embedded_model_completes_without_settings() {
 }
 
 #[test]
+fn a_repository_supplies_no_settings_of_the_user() {
+    let folder = workspace();
+    let settings = folder.path().join("fillrate");
+    std::fs::create_dir(&settings).unwrap();
+    std::fs::write(
+        settings.join("fillrate.toml"),
+        "[languages]\npython = false\n",
+    )
+    .unwrap();
+    // The specification calls a relative path invalid.
+    for relative in ["", "."] {
+        let output = Command::new(env!("CARGO_BIN_EXE_fillrate"))
+            .args(["complete", "cart.py:5:5"])
+            .current_dir(folder.path())
+            .env("XDG_CONFIG_HOME", relative)
+            .env("HOME", folder.path().join("home"))
+            .output()
+            .unwrap();
+        assert_eq!(
+            text(&output.stdout),
+            "compute_total([1, 2])\n",
+            "{relative:?}"
+        );
+    }
+}
+
+#[test]
+fn an_address_without_a_protocol_is_refused() {
+    let folder = workspace();
+    let output = complete(folder.path(), &["cart.py:5:5", "--url=http://127.0.0.1:9"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(text(&output.stderr), @"fillrate: `model.url` has no effect without `model.protocol`, since the embedded model would answer; add the protocol of the model's server");
+}
+
+#[test]
 fn json_output_has_the_whole_trace() {
     let scripted = ScriptedModel::new(Duration::ZERO, |_| "1)\ny = 2".to_owned());
     let folder = workspace();

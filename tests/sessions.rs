@@ -25,7 +25,7 @@ const KILLS: usize = 120;
 fn server(profile: &str) -> ServerCommand {
     ServerCommand {
         program: env!("CARGO_BIN_EXE_fillrate").into(),
-        arguments: ["serve", "--context", profile].map(str::to_owned).into(),
+        arguments: ["serve", "--context", profile].map(Into::into).into(),
         start_timeout: Duration::from_secs(60),
         telemetry: None,
         keeps_index: false,
@@ -175,7 +175,7 @@ fn keeping_server(cache: &Path) -> ServerCommand {
     ServerCommand {
         program: "/usr/bin/env".into(),
         arguments: [&variable, env!("CARGO_BIN_EXE_fillrate"), "serve"]
-            .map(str::to_owned)
+            .map(Into::into)
             .into(),
         keeps_index: true,
         ..server("editor")

@@ -11,6 +11,7 @@ pub mod typing;
 pub mod typist;
 mod wire;
 
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -48,7 +49,7 @@ pub struct ServerCommand {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
-    pub arguments: Vec<String>,
+    pub arguments: Vec<OsString>,
     /// Timeout for the server to start and to index the workspace.
     pub start_timeout: Duration,
     /// The telemetry store of its completions; `None` disables recording.

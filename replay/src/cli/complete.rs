@@ -1,5 +1,6 @@
 //! `fillrate complete`: one completion on the command line, made the way an editor gets it.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -69,14 +70,14 @@ pub(super) fn run(arguments: &CompleteArguments) -> Result<Success, CliError> {
 /// Starts a server with these flags in a workspace, and asks it at a cursor in a file, which has
 /// these contents, for a completion.
 pub(super) async fn complete_once(
-    flags: Vec<String>,
+    flags: Vec<OsString>,
     timeout: Duration,
     workspace: &Path,
     (file, contents, cursor): (&Path, &str, ByteOffset),
 ) -> Result<CompletionReply, CliError> {
     let server = ServerCommand {
         program: PathBuf::from("/proc/self/exe"),
-        arguments: [vec!["serve".to_owned()], flags].concat(),
+        arguments: [vec!["serve".into()], flags].concat(),
         start_timeout: timeout,
         telemetry: None,
         keeps_index: true,

@@ -68,7 +68,7 @@ async fn ask(
 ) -> Result<RetrievedWindows, CliError> {
     let server = ServerCommand {
         program: PathBuf::from("/proc/self/exe"),
-        arguments: [vec!["serve".to_owned()], arguments.server.for_child()?].concat(),
+        arguments: [vec!["serve".into()], arguments.server.for_child()?].concat(),
         start_timeout: Duration::from_secs(arguments.request_timeout),
         telemetry: None,
         keeps_index: true,

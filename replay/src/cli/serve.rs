@@ -1,9 +1,10 @@
 //! `fillrate serve`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use fillrate_server::configuration::{Layers, Profile};
+use fillrate_server::configuration::{Layers, Profile, user_file};
 use fillrate_server::lsp;
 use serde_json::{Map, Value, json};
 
@@ -92,31 +93,39 @@ impl ServerFlags {
         }
     }
 
-    /// The same flags for a server in another folder. The settings file is read, so that an error
-    /// in it is reported as such and not as a server that ended.
+    /// The same flags for a server in another folder. The settings are read, so that an error in
+    /// them is reported as such and not as a server that ended.
     ///
     /// # Errors
-    /// The settings file can't be read, or holds an unknown or invalid setting.
-    pub(super) fn for_child(&self) -> Result<Vec<String>, CliError> {
-        let config = match &self.config {
-            Some(path) => {
-                // The child reports a faulty file in its log; this process reports it at once.
-                Layers::default().file(path)?;
-                Some(std::path::absolute(path).map_err(CliError::file(path))?)
-            }
-            None => None,
-        };
+    /// A settings file can't be read, or a setting is unknown or invalid.
+    pub(super) fn for_child(&self) -> Result<Vec<OsString>, CliError> {
+        // The child reports a faulty file in its log; this process reports it at once.
+        let mut layers = Layers::default();
+        let user = || user_file().filter(|path| path.is_file());
+        if let Some(path) = self.config.clone().or_else(user) {
+            layers.file(&path)?;
+        }
+        layers.options("the command line", &self.settings())?;
+        layers.merged()?;
+        let config = self.config.as_ref().map(|path| {
+            let path = std::path::absolute(path).map_err(CliError::file(path))?;
+            Ok::<_, CliError>(path.into())
+        });
         let flags = [
-            ("--config", config.map(|path| path.display().to_string())),
-            ("--context", self.context.map(|profile| profile.to_string())),
-            ("--protocol", self.protocol.clone()),
-            ("--url", self.url.clone()),
-            ("--model", self.model.clone()),
+            ("--config=", config.transpose()?),
+            ("--context=", self.context.map(|it| it.to_string().into())),
+            ("--protocol=", self.protocol.as_ref().map(OsString::from)),
+            ("--url=", self.url.as_ref().map(OsString::from)),
+            ("--model=", self.model.as_ref().map(OsString::from)),
         ];
-        Ok(flags
+        let words = flags
             .into_iter()
-            // A flag and its value are one word, so a value that begins with `-` is no other flag.
-            .filter_map(|(flag, value)| Some(format!("{flag}={}", value?)))
-            .collect())
+            .filter_map(|(flag, value): (_, Option<OsString>)| {
+                // A flag and its value are one word, so a value that begins with `-` is no other flag.
+                let mut word = OsString::from(flag);
+                word.push(value?);
+                Some(word)
+            });
+        Ok(words.collect())
     }
 }

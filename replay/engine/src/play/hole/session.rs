@@ -267,11 +267,7 @@ pub(super) fn server_command(
     Ok(ServerCommand {
         // This very program, even if its file was replaced since it started.
         program: PathBuf::from("/proc/self/exe"),
-        arguments: vec![
-            "serve".to_owned(),
-            "--config".to_owned(),
-            settings.display().to_string(),
-        ],
+        arguments: vec!["serve".into(), "--config".into(), settings.into()],
         start_timeout: SERVER_START_TIMEOUT,
         telemetry,
         // Its workspace is a copy that is removed afterwards.
