@@ -2,7 +2,7 @@
 //! the repository, over the Language Server Protocol.
 //!
 //! The rooms, from the ground up; a room imports only rooms below it:
-//! `digest`, `folders` → [`documents`] → [`workspace`] → [`context`] → [`prompt`] → [`model`] →
+//! `digest`, `folders`, `json` → [`documents`] → [`workspace`] → [`context`] → [`prompt`] → [`model`] →
 //! [`cleanup`] → [`configuration`] → [`completion`] → [`telemetry`] → [`lsp`]. Below all of them is
 //! the crate `fillrate-syntax`.
 //!
@@ -16,6 +16,7 @@ pub mod context;
 mod digest;
 pub mod documents;
 mod folders;
+mod json;
 pub mod lsp;
 pub mod model;
 pub mod prompt;

@@ -4,7 +4,7 @@
 //! request and notification has its own file in `requests` and `notifications`; `backend` routes to
 //! them. Slow work is queued in `background` as jobs.
 //!
-//! tower-lsp polls handlers in order of arrival but runs them concurrently. `service` therefore
+//! `transport` polls handlers in order of arrival but runs them concurrently. `service` therefore
 //! polls each handler once before it reads the next message: up to its first await, a handler runs
 //! in order. Notification handlers change the state before any await; request handlers take an
 //! [`Arc`] of the document before any await.
@@ -30,6 +30,7 @@ mod session;
 mod status;
 mod stdio;
 mod task;
+mod transport;
 
 #[cfg(test)]
 mod tests;
@@ -55,10 +56,6 @@ pub use requests::inline_completion::{
 pub use requests::new_session::NEW_SESSION;
 pub use requests::retrieve::{RETRIEVE, RetrieveParams};
 pub use status::{ServerState, ServerStatus};
-
-/// Maximum number of handlers that run concurrently. With tower-lsp's default of 4, four slow
-/// completions would delay every edit.
-const CONCURRENCY: usize = 1024;
 
 /// Timeout for the last telemetry writes after the client disconnected.
 const LAST_WRITES: Duration = Duration::from_secs(1);
@@ -91,9 +88,8 @@ where
     let ended = Arc::new(Notify::new());
     let input = input::EndNotifyingReader::new(input, Arc::clone(&ended));
     let output = output::EndNotifyingWriter::new(output, Arc::clone(&ended));
-    let served = tower_lsp::Server::new(input, output, socket)
-        .concurrency_level(CONCURRENCY)
-        .serve(service::OrderedService::new(service, Arc::clone(&exit)));
+    let service = service::OrderedService::new(service, Arc::clone(&exit));
+    let served = transport::serve(input, output, socket, service);
     let client_gone = async {
         ended.notified().await;
         tokio::time::sleep(LAST_RESPONSES).await;

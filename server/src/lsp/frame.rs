@@ -1,14 +1,16 @@
 //! Framing of the base protocol: each JSON-RPC message follows a `Content-Length` header.
 //! <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/#baseProtocol>
-//!
-//! For clients: the server itself uses tower-lsp's codec.
 
+use serde::Serialize;
 use serde_json::Value;
+
+use crate::json::replace_lone_surrogates;
 
 /// Separator between a header and its body.
 const HEADER_END: &[u8] = b"\r\n\r\n";
 
-/// Decodes messages from a byte stream that arrives in pieces.
+/// Decodes messages from a byte stream that arrives in pieces. Bytes that are not UTF-8 and lone
+/// surrogates become replacement characters.
 ///
 /// Read some bytes, [`push`](Self::push) them, and take messages with
 /// [`next_message`](Self::next_message) until it returns `None`. It does no I/O, so it serves
@@ -56,15 +58,17 @@ impl FrameDecoder {
         let Some(bytes) = self.buffer.get(body..body.saturating_add(length)) else {
             return Ok(None);
         };
-        let message = serde_json::from_slice(bytes);
+        let text = String::from_utf8_lossy(bytes);
+        let message = serde_json::from_str(&replace_lone_surrogates(&text));
         self.buffer.drain(..body + length);
         Ok(Some(message?))
     }
 }
 
 /// Encodes a message with its header.
-pub fn encode(message: &Value) -> Vec<u8> {
-    let body = message.to_string();
+pub fn encode(message: &impl Serialize) -> Vec<u8> {
+    let body =
+        serde_json::to_string(message).expect("a message is JSON values under keys that are texts");
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 

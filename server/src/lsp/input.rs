@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Notify;
 
-/// Notifies when the wrapped reader ends. At the end of its input, tower-lsp itself waits for every
+/// Notifies when the wrapped reader ends. At the end of its input, `transport` itself waits for every
 /// pending response, although the client has disconnected and a model may take long.
 pub(super) struct EndNotifyingReader<R> {
     inner: R,

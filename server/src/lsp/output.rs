@@ -8,8 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 
-/// Notifies when the wrapped writer fails, and discards everything from then on. tower-lsp panics
-/// if a response is ready after a failed write.
+/// Notifies when the wrapped writer fails, and discards everything from then on.
 pub(super) struct EndNotifyingWriter<W> {
     /// `None` once it has failed.
     inner: Option<W>,

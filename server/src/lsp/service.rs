@@ -30,7 +30,7 @@ pub(super) struct OrderedService<S> {
 }
 
 impl<S> OrderedService<S> {
-    /// Notifies `exit` when the client sends `exit`: tower-lsp itself continues until its input
+    /// Notifies `exit` when the client sends `exit`: `transport` itself continues until its input
     /// ends.
     pub(super) fn new(inner: S, exit: Arc<Notify>) -> Self {
         Self { inner, exit }

@@ -79,6 +79,13 @@ impl TestClient {
         sent.expect("the server reads");
     }
 
+    /// Sends a message as it is written.
+    async fn send_text(&mut self, text: &str) {
+        let message = format!("Content-Length: {}\r\n\r\n{text}", text.len());
+        let sent = self.stream.write_all(message.as_bytes()).await;
+        sent.expect("the server reads");
+    }
+
     async fn initialize(&mut self, params: Value) -> Value {
         self.request("initialize", params).await
     }
@@ -149,6 +156,44 @@ async fn panics_are_logged_and_shown_once() {
     let shown = client.of_method("window/showMessage");
     assert_eq!(shown.len(), 1, "{shown:?}");
     assert!(shown[0].contains("a fault in a handler"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn undecodable_message_does_not_end_the_session() {
+    let mut client = TestClient::start(|builder| builder);
+    client.initialize(json!({"capabilities": {}})).await;
+    let nested = "[".repeat(200) + &"]".repeat(200);
+    for (params, code) in [("1e999", -32700), (nested.as_str(), -32700), ("?", -32700)] {
+        client
+            .send_text(&format!(
+                r#"{{"jsonrpc":"2.0","method":"$/a","params":{params}}}"#
+            ))
+            .await;
+        let answer = client.receive().await;
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&Value::Null, &json!(code))
+        );
+    }
+    for text in ["[]", "7", r#"{"id":1}"#, r#"{"jsonrpc":"2.0","method":1}"#] {
+        client.send_text(text).await;
+        let answer = client.receive().await;
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&Value::Null, &json!(-32600))
+        );
+    }
+    client
+        .send_text(
+            r#"{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{
+            "uri":"file:///a.py","languageId":"python","version":1,"text":"s = '\ud83d'"}}}"#,
+        )
+        .await;
+    let position = json!({"line": 0, "character": 7});
+    let params = json!({"textDocument": {"uri": "file:///a.py"}, "position": position});
+    let answer = client.request(EXPLAIN, params).await;
+    assert!(answer.get("result").is_some(), "{answer}");
+    assert!(client.messages.is_empty(), "{:?}", client.messages);
 }
 
 /// Regression: a failed `initialize` left its session behind. The retry was rejected because of the

@@ -4,6 +4,8 @@
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value};
 
+use crate::json::replace_lone_surrogates;
+
 /// Framing of a response that a protocol streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::model) enum Framing {
@@ -30,8 +32,8 @@ pub(super) enum Frame {
     },
 }
 
-/// Reads a response piece by piece. Bytes that are not UTF-8 become replacement characters. A piece
-/// may end within a character, as only whole lines are decoded.
+/// Reads a response piece by piece. Bytes that are not UTF-8 and lone surrogates become replacement
+/// characters. A piece may end within a character, as only whole lines are decoded.
 #[derive(Debug)]
 pub(super) struct Frames {
     framing: Framing,
@@ -113,13 +115,15 @@ impl Frames {
         }
         if self.form == BodyForm::Whole {
             let text = String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned();
-            frames.push(match serde_json::from_str(&text) {
-                Ok(value) => Frame::Value(value),
-                Err(error) => Frame::Unreadable {
-                    reason: error.to_string(),
-                    text,
+            frames.push(
+                match serde_json::from_str(&replace_lone_surrogates(&text)) {
+                    Ok(value) => Frame::Value(value),
+                    Err(error) => Frame::Unreadable {
+                        reason: error.to_string(),
+                        text,
+                    },
                 },
-            });
+            );
             return frames;
         }
         // The last event may lack the blank line that ends it.
@@ -181,9 +185,10 @@ impl Frames {
     /// Returns the values in the data.
     fn end_data(&mut self, frames: &mut Vec<Frame>) {
         let data = std::mem::take(&mut self.data);
+        let data = replace_lone_surrogates(&data);
         let (text, done) = match data.trim_end().strip_suffix(DONE) {
             Some(text) => (text, true),
-            None => (data.as_str(), false),
+            None => (&*data, false),
         };
         let mut values = Deserializer::from_str(text).into_iter::<Value>();
         let mut read = 0;
@@ -341,6 +346,15 @@ mod tests {
     fn invalid_utf8_is_replaced() {
         let read = read(Framing::Events, &[b"data: \"a\xf0\x9f", b"b\"\n\n"]);
         assert_eq!(read, [Frame::Value(json!("a\u{fffd}b"))]);
+    }
+
+    #[test]
+    fn emoji_that_is_split_over_events_fails_no_response() {
+        let stream = b"data: \"a\\ud83d\"\n\ndata: \"\\ude00b\"\n\n";
+        let expected = ["a\u{fffd}", "\u{fffd}b"].map(|text| Frame::Value(json!(text)));
+        assert_eq!(read(Framing::Events, &[stream]), expected);
+        let read = read(Framing::Events, &[b"{\"a\": \"\\ud83d\"}"]);
+        assert_eq!(read, [Frame::Value(json!({"a": "\u{fffd}"}))]);
     }
 
     proptest! {
