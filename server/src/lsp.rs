@@ -39,12 +39,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tower_lsp::LspServiceBuilder;
 
 use crate::configuration::ConfigurationError;
 
 use backend::Backend;
+use service::SessionPhase;
 
 pub use notifications::event::EVENT;
 pub use options::ServerOptions;
@@ -64,19 +65,27 @@ const LAST_WRITES: Duration = Duration::from_secs(1);
 /// without waiting for a model.
 const LAST_RESPONSES: Duration = Duration::from_millis(500);
 
+/// End of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The client shut the server down, or closed its end.
+    Orderly,
+    /// The client sent `exit` without `shutdown`, for which the protocol requires exit code 1.
+    WithoutShutdown,
+}
+
 /// Serves one client over standard input and output until it sends `exit` or closes its end.
 ///
 /// # Errors
 /// The settings on the command line are invalid.
-pub async fn serve(options: ServerOptions) -> Result<(), ConfigurationError> {
+pub async fn serve(options: ServerOptions) -> Result<SessionEnd, ConfigurationError> {
     // Errors in command-line settings are reported before a client waits for a response.
     options.load(&[], &[])?;
-    run(backend::build(options), stdio::input(), stdio::output()).await;
-    Ok(())
+    Ok(run(backend::build(options), stdio::input(), stdio::output()).await)
 }
 
 /// Serves one client over a pair of streams.
-async fn run<I, O>(builder: LspServiceBuilder<Backend>, input: I, output: O)
+async fn run<I, O>(builder: LspServiceBuilder<Backend>, input: I, output: O) -> SessionEnd
 where
     I: AsyncRead + Unpin,
     O: AsyncWrite + Unpin,
@@ -84,19 +93,23 @@ where
     let (service, socket) = builder.finish();
     let session = Arc::clone(service.inner().session());
     panics::report_to(session.client.clone());
-    let exit = Arc::new(Notify::new());
+    let (phase, mut phases) = watch::channel(SessionPhase::Running);
     let ended = Arc::new(Notify::new());
     let input = input::EndNotifyingReader::new(input, Arc::clone(&ended));
     let output = output::EndNotifyingWriter::new(output, Arc::clone(&ended));
-    let service = service::OrderedService::new(service, Arc::clone(&exit));
+    let service = service::OrderedService::new(service, phase);
     let served = transport::serve(input, output, socket, service);
+    let exited = async {
+        let is_exit = |phase: &SessionPhase| matches!(phase, SessionPhase::Exited(_));
+        let _ = phases.wait_for(is_exit).await;
+    };
     let client_gone = async {
         ended.notified().await;
         tokio::time::sleep(LAST_RESPONSES).await;
     };
     tokio::select! {
         () = served => {}
-        () = exit.notified() => {}
+        () = exited => {}
         () = client_gone => {}
     }
     // A client that exits without `shutdown` may have recorded events, too.
@@ -104,4 +117,8 @@ where
         let _ = tokio::time::timeout(LAST_WRITES, recorder.finish()).await;
     }
     session.end();
+    match *phases.borrow() {
+        SessionPhase::Exited(end) => end,
+        SessionPhase::Running | SessionPhase::ShutDown => SessionEnd::Orderly,
+    }
 }

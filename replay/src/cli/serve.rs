@@ -51,8 +51,13 @@ pub(super) fn run(arguments: ServeArguments) -> Result<Success, CliError> {
     let served = runtime.block_on(runtime.spawn(lsp::serve(options)));
     // A read of standard input can't be interrupted; its thread is not joined.
     runtime.shutdown_background();
-    served.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
-    Ok(Success::Whole)
+    let end = served.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
+    match end {
+        lsp::SessionEnd::Orderly => Ok(Success::Whole),
+        lsp::SessionEnd::WithoutShutdown => Err(CliError::Refused(
+            "the client sent `exit` without `shutdown`".to_owned(),
+        )),
+    }
 }
 
 impl ServerFlags {

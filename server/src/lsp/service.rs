@@ -4,16 +4,16 @@
 use std::future::{Future, Ready, ready};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::{Either, FutureExt};
 use futures::task::noop_waker_ref;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Request, Response};
 use tower_service::Service;
 
+use super::SessionEnd;
 use super::notifications::notebook;
 
 /// Version of a change if the client sends none: the document's version is incremented.
@@ -26,14 +26,41 @@ pub(super) const NO_VERSION: i32 = i32::MIN;
 /// A request whose handler panics gets an internal error; [`panics`](super::panics) reports it.
 pub(super) struct OrderedService<S> {
     inner: S,
-    exit: Arc<Notify>,
+    phase: watch::Sender<SessionPhase>,
+}
+
+/// Phase of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionPhase {
+    /// The client sent neither `shutdown` nor `exit`.
+    Running,
+    /// The client sent `shutdown`.
+    ShutDown,
+    /// The client sent `exit`.
+    Exited(SessionEnd),
 }
 
 impl<S> OrderedService<S> {
-    /// Notifies `exit` when the client sends `exit`: `transport` itself continues until its input
+    /// Reports to `phase` when the client sends `exit`: `transport` itself continues until its input
     /// ends.
-    pub(super) fn new(inner: S, exit: Arc<Notify>) -> Self {
-        Self { inner, exit }
+    pub(super) fn new(inner: S, phase: watch::Sender<SessionPhase>) -> Self {
+        Self { inner, phase }
+    }
+
+    /// Notes a method that ends the session.
+    fn note(&self, method: &str) {
+        self.phase.send_if_modified(|phase| {
+            let next = match (method, *phase) {
+                ("shutdown", SessionPhase::Running) => SessionPhase::ShutDown,
+                ("exit", SessionPhase::Running) => {
+                    SessionPhase::Exited(SessionEnd::WithoutShutdown)
+                }
+                ("exit", SessionPhase::ShutDown) => SessionPhase::Exited(SessionEnd::Orderly),
+                _ => return false,
+            };
+            *phase = next;
+            true
+        });
     }
 }
 
@@ -60,10 +87,8 @@ where
         let method = request.method().to_owned();
         let id = request.id().cloned();
         let shows_inline = shows_inline_completion(&request);
-        if method == "exit" {
-            self.exit.notify_one();
-        }
-        let request = with_version(without_null_params(request));
+        self.note(&method);
+        let request = with_version(without_needless_params(request));
         let handler = AssertUnwindSafe(self.inner.call(request));
         let mut future: Pin<Box<dyn Future<Output = Handled<S::Error>> + Send>> =
             Box::pin(async move {
@@ -85,9 +110,11 @@ where
     }
 }
 
-/// Removes `"params": null`, which some clients send and tower-lsp rejects.
-fn without_null_params(request: Request) -> Request {
-    if request.params() != Some(&Value::Null) {
+/// Removes `"params": null`, and any parameters of methods that have none. Some clients send them,
+/// and tower-lsp rejects them.
+fn without_needless_params(request: Request) -> Request {
+    let has_none = matches!(request.method(), "shutdown" | "exit");
+    if request.params() != Some(&Value::Null) && !has_none {
         return request;
     }
     let (method, id, _) = request.into_parts();

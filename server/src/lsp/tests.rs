@@ -4,6 +4,7 @@ mod sending;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::InitializeParams;
 
@@ -16,6 +17,7 @@ use crate::completion::Engines;
 /// A client of a server in this process.
 struct TestClient {
     stream: DuplexStream,
+    server: JoinHandle<SessionEnd>,
     decoder: FrameDecoder,
     /// Messages of the server other than responses.
     messages: Vec<Value>,
@@ -46,9 +48,10 @@ impl TestClient {
         let builder = add_methods(build(options));
         let (stream, server) = tokio::io::duplex(1 << 16);
         let (input, output) = tokio::io::split(server);
-        tokio::spawn(run(builder, input, output));
+        let server = tokio::spawn(run(builder, input, output));
         Self {
             stream,
+            server,
             decoder: FrameDecoder::default(),
             messages: Vec::new(),
             next_id: 1,
@@ -77,6 +80,11 @@ impl TestClient {
         let notification = json!({"jsonrpc": "2.0", "method": method, "params": params});
         let sent = self.stream.write_all(&encode(&notification)).await;
         sent.expect("the server reads");
+    }
+
+    /// Waits for the end of the session.
+    async fn ended(self) -> SessionEnd {
+        self.server.await.expect("the server does not panic")
     }
 
     /// Sends a message as it is written.
@@ -194,6 +202,21 @@ async fn undecodable_message_does_not_end_the_session() {
     let answer = client.request(EXPLAIN, params).await;
     assert!(answer.get("result").is_some(), "{answer}");
     assert!(client.messages.is_empty(), "{:?}", client.messages);
+}
+
+#[tokio::test]
+async fn exit_without_shutdown_is_an_error() {
+    let mut client = TestClient::start(|builder| builder);
+    client.initialize(json!({"capabilities": {}})).await;
+    client.notify("exit", json!({})).await;
+    assert_eq!(client.ended().await, SessionEnd::WithoutShutdown);
+    let mut client = TestClient::start(|builder| builder);
+    client.initialize(json!({"capabilities": {}})).await;
+    // Some clients send parameters, which the method does not have.
+    let answer = client.request("shutdown", json!({})).await;
+    assert_eq!(answer.get("result"), Some(&Value::Null), "{answer}");
+    client.notify("exit", Value::Null).await;
+    assert_eq!(client.ended().await, SessionEnd::Orderly);
 }
 
 /// Regression: a failed `initialize` left its session behind. The retry was rejected because of the
