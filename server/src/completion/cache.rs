@@ -20,6 +20,8 @@ pub(super) struct CompletionCache {
 pub(super) struct RequestKey {
     /// The document.
     pub(super) uri: String,
+    /// The protocol identifier of its language, which a client may change.
+    pub(super) language_id: String,
     /// The document up to the cursor; of a large document, its end.
     pub(super) prefix: Arc<str>,
     /// The document from the cursor on; of a large document, its beginning.
@@ -65,7 +67,8 @@ impl RequestKey {
     /// Returns the text typed between this request and a later one, without characters inserted by
     /// the editor, and then these; `None` if the later one does not continue this one.
     pub(super) fn leads_to<'a>(&self, now: &'a Self) -> Option<(&'a str, &'a str)> {
-        if self.uri != now.uri || self.settings != now.settings {
+        let is_same_document = self.uri == now.uri && self.language_id == now.language_id;
+        if !is_same_document || self.settings != now.settings {
             return None;
         }
         let typed = now.cursor().checked_sub(self.cursor())?;
@@ -200,6 +203,7 @@ mod tests {
         let (prefix, suffix) = fixture.split_once("$0").expect("a cursor");
         RequestKey {
             uri: "file:///a.py".to_owned(),
+            language_id: "python".to_owned(),
             prefix: prefix.into(),
             suffix: suffix.into(),
             before: 0,
@@ -275,6 +279,18 @@ mod tests {
             ..request
         };
         assert!(cache.same(&otherwise, &[]).is_none());
+    }
+
+    #[test]
+    fn another_language_gets_no_cached_completion() {
+        let mut cache = CompletionCache::default();
+        cache.keep(cached("x = $0\n", &["foo"]));
+        let in_ruby = |fixture| RequestKey {
+            language_id: "ruby".to_owned(),
+            ..key(fixture)
+        };
+        assert!(cache.same(&in_ruby("x = $0\n"), &[]).is_none());
+        assert!(cache.typed_through(&in_ruby("x = f$0\n")).is_none());
     }
 
     #[test]

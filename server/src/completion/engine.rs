@@ -646,6 +646,7 @@ impl ModelEngine {
         let Range { start, end } = self.sent_range(text, cursor);
         RequestKey {
             uri: document.uri.clone(),
+            language_id: document.language_id.clone(),
             prefix: text.slice(start..cursor).into(),
             suffix: text.slice(cursor..end).into(),
             before: start.0,
