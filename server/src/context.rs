@@ -20,6 +20,7 @@ pub use query::{
     IMPORT_BOOST, LINE_DECAY, PREFIX_LINES, Query, RECENT_BOOST, RECENT_FILES, SAME_FOLDER_BOOST,
     SIGNATURE_WEIGHT, SUFFIX_LINES,
 };
+pub(crate) use windows::with_line_feeds;
 pub use windows::{LARGEST_DEFINITION, SMALLEST_DEFINITION, STEP, windows};
 
 /// A piece of another file that may help at the cursor.

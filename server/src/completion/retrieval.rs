@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use tree_sitter::Tree;
 
 use super::cache::RequestKey;
 use super::generation::{DocumentName, SiteText, build_request, generate};
@@ -13,7 +14,9 @@ use super::repository::RepositoryState;
 use super::trace::milliseconds;
 use crate::configuration::{Configuration, Profile};
 use crate::context::lines::{self, HitTarget, cceval_query, repocoder_query};
-use crate::context::{self, GivenContext, IndexError, Query, Window, WindowLayout};
+use crate::context::{
+    self, GivenContext, IndexError, Query, Window, WindowLayout, with_line_feeds,
+};
 use crate::documents::Snapshot;
 use crate::model::embeddings::{Embeddings, Vector};
 use crate::model::{Model, TokenUsage};
@@ -227,18 +230,14 @@ impl Retriever<'_> {
         let recent = self.repository.recent(path);
         let cursor = ByteOffset(key.cursor());
         let site = SiteText::near(document, cursor);
-        let head = document.head(cursor);
-        let head = head.as_deref().and_then(|head| {
-            let tree = head.tree()?;
-            Some((head.text.to_string(), tree))
-        });
+        let head = parsed_head(document, cursor, language);
         let query = Query {
             path,
             prefix: &site.prefix,
             suffix: &site.suffix,
             language,
             tree: site.tree.as_ref(),
-            head: head.as_ref().map(|(text, tree)| (text.as_str(), *tree)),
+            head: head.as_ref().map(|(text, tree)| (text.as_str(), tree)),
             recent: &recent,
         };
         let limit = self.configuration.context.windows;
@@ -375,6 +374,42 @@ impl Retriever<'_> {
                     prompt::approximate_tokens(&prompt::render_comments(windows, mark))
                 })
             }
+        }
+    }
+}
+
+/// Returns the beginning of a large document with its syntax tree: see [`Query::head`].
+fn parsed_head(
+    document: &Snapshot,
+    cursor: ByteOffset,
+    language: &Language,
+) -> Option<(String, Tree)> {
+    let head = document.head(cursor)?;
+    let text = with_line_feeds(&head.text.to_string()).into_owned();
+    // A document with carriage returns has no tree.
+    let tree = head.tree().cloned();
+    let tree = tree.unwrap_or_else(|| language.parse(&text));
+    Some((text, tree))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_of_a_large_file_do_not_depend_on_line_ends() {
+        let text = "import a.b\n\n".to_owned() + &"def f():\n    pass\n\n\n".repeat(2000);
+        let language = Language::by_id("python").expect("it is known");
+        for end in ["\n", "\r\n", "\r"] {
+            let text = text.replace('\n', end);
+            let document = Snapshot::new("file:///a.py", "python", 1, &text);
+            let cursor = ByteOffset(text.len());
+            let (head, tree) = parsed_head(&document, cursor, language).expect("it is large");
+            let imports = language.imported_modules(tree.root_node(), &head, "");
+            assert!(
+                imports.iter().any(|module| module.matches("a/b")),
+                "{end:?}"
+            );
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn windows(path: &str, contents: &str, language: &Language) -> Vec<Window> {
 
 /// Replaces CR and CRLF by LF, so that `text`, tree-sitter (which knows only LF) and windows count
 /// the same lines.
-pub(super) fn with_line_feeds(contents: &str) -> Cow<'_, str> {
+pub(crate) fn with_line_feeds(contents: &str) -> Cow<'_, str> {
     if contents.contains('\r') {
         Cow::Owned(contents.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
