@@ -332,6 +332,10 @@ pub struct ModelOutput {
     /// Tokens of the requests; `None` if nothing was sent to a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
+    /// True if the first text may have waited for something else than the model: a load, a pause
+    /// or another request. It is not recorded.
+    #[serde(skip)]
+    pub is_delayed: bool,
 }
 
 /// One raw completion.

@@ -529,8 +529,9 @@ impl ModelEngine {
                 completion.trace.usage = usage.reduce(TokenUsage::with);
                 completion.trace.budget = budget;
                 if let Some(first_text_ms) = completion.trace.first_text_ms {
+                    let read_ms = (!completion.trace.is_delayed).then_some(first_text_ms);
                     let mut reading = typing.reading.lock();
-                    reading.read(&completion.trace.prompt, first_text_ms);
+                    reading.read(&completion.trace.prompt, read_ms);
                 }
                 typing.model_time.lock().took(completion.trace.model_ms);
                 if completion.trace.fault.is_none() {

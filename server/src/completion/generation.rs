@@ -127,6 +127,7 @@ pub(super) async fn generate(
     trace.prompt = output.prompt;
     trace.notice = output.notice;
     trace.usage = output.usage;
+    trace.is_delayed = output.is_delayed;
 
     let started = Instant::now();
     let mut candidates: Vec<String> = Vec::new();

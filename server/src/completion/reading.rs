@@ -51,9 +51,12 @@ pub(super) struct ReadingSpeed {
 /// outweigh the reading.
 const MIN_NEW_TOKENS: usize = 128;
 
-/// Number of prompts whose median is the speed. A median, as a model that was being loaded, or a
-/// busy server, makes single prompts slow.
+/// Number of prompts whose median is the speed. A median, as a busy server makes single prompts
+/// slow.
 const SAMPLES: usize = 7;
+
+/// Minimum number of prompts whose median is the speed: the median of fewer may be one slow prompt.
+const LEAST_SAMPLES: usize = 3;
 
 /// Number of the file's own lines that a prompt contains at any speed: before the cursor, and after
 /// it.
@@ -69,8 +72,9 @@ const LEAST_TOKENS: f64 = 64.0;
 const STAYS: std::ops::Range<f64> = 0.8..1.75;
 
 impl ReadingSpeed {
-    /// Records a prompt and the time to its first text.
-    pub(super) fn read(&mut self, prompt: &str, first_text_ms: f64) {
+    /// Records a prompt and the time of reading it, which ends with the first text; `None` if
+    /// something else delayed that text.
+    pub(super) fn read(&mut self, prompt: &str, read_ms: Option<f64>) {
         let same = prompt
             .bytes()
             .zip(self.last.bytes())
@@ -79,17 +83,21 @@ impl ReadingSpeed {
         // The common bytes may end within a character.
         let new = approximate_tokens(&prompt[prompt.floor_char_boundary(same)..]);
         prompt.clone_into(&mut self.last);
-        if new < MIN_NEW_TOKENS || first_text_ms <= 0.0 {
+        let Some(read_ms) = read_ms.filter(|ms| new >= MIN_NEW_TOKENS && *ms > 0.0) else {
             return;
-        }
+        };
         if self.samples.len() == SAMPLES {
             self.samples.pop_front();
         }
-        self.samples.push_back(new as f64 / first_text_ms * 1000.0);
+        self.samples.push_back(new as f64 / read_ms * 1000.0);
     }
 
-    /// Returns the median speed; of an even number, the faster of the two in the middle.
+    /// Returns the median speed; of an even number, the faster of the two in the middle. `None`
+    /// before [`LEAST_SAMPLES`] prompts.
     fn tokens_per_second(&self) -> Option<f64> {
+        if self.samples.len() < LEAST_SAMPLES {
+            return None;
+        }
         let mut sorted: Vec<f64> = self.samples.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied()
@@ -147,10 +155,17 @@ mod tests {
 
     fn speed(tokens_per_second: f64) -> ReadingSpeed {
         let mut speed = ReadingSpeed::default();
-        let prompt = LINE.repeat(100);
-        let tokens = approximate_tokens(&prompt) as f64;
-        speed.read(&prompt, tokens / tokens_per_second * 1000.0);
+        for start in ["a", "b", "c"] {
+            read(&mut speed, start, tokens_per_second);
+        }
         speed
+    }
+
+    /// Reads a prompt that differs from the last one from its start.
+    fn read(speed: &mut ReadingSpeed, start: &str, tokens_per_second: f64) {
+        let prompt = start.to_owned() + &LINE.repeat(100);
+        let tokens = approximate_tokens(&prompt) as f64;
+        speed.read(&prompt, Some(tokens / tokens_per_second * 1000.0));
     }
 
     #[test]
@@ -195,19 +210,34 @@ mod tests {
     fn cached_beginning_does_not_count_as_read() {
         let mut speed = speed(100.0);
         let before = speed.tokens_per_second();
-        speed.read(&(LINE.repeat(100) + "x"), 5.0);
+        let before_last = speed.samples.len();
+        speed.read(&("c".to_owned() + &LINE.repeat(100) + "x"), Some(5.0));
         assert_eq!(speed.tokens_per_second(), before);
+        assert_eq!(speed.samples.len(), before_last);
     }
 
     #[test]
     fn one_slow_answer_does_not_decide() {
-        let mut speed = speed(10.0);
-        for start in ["a", "b"] {
-            let prompt = start.to_owned() + &LINE.repeat(100);
-            speed.read(&prompt, approximate_tokens(&prompt) as f64);
-        }
+        let mut speed = ReadingSpeed::default();
+        read(&mut speed, "a", 10.0);
+        assert_eq!(speed.budget(1000, 2048, "x = 1\n", ""), None);
+        read(&mut speed, "b", 1000.0);
+        assert_eq!(speed.budget(1000, 2048, "x = 1\n", ""), None);
+        read(&mut speed, "c", 1000.0);
         let tokens = speed.tokens_per_second().expect("three prompts were read");
         assert!((tokens - 1000.0).abs() < 1.0, "{tokens}");
+    }
+
+    #[test]
+    fn delayed_answer_is_no_sample() {
+        let mut speed = ReadingSpeed::default();
+        for start in ["a", "b", "c"] {
+            speed.read(&(start.to_owned() + &LINE.repeat(100)), None);
+        }
+        assert_eq!(speed.tokens_per_second(), None);
+        // The server has cached its prompt nevertheless.
+        speed.read(&("c".to_owned() + &LINE.repeat(100) + "x"), Some(5.0));
+        assert!(speed.samples.is_empty());
     }
 
     proptest! {
@@ -218,7 +248,7 @@ mod tests {
         ) {
             let mut speed = speed(tokens_per_second);
             let first = speed.budget(1000, 4096, "", "").map(|budget| budget.tokens);
-            speed.samples = [tokens_per_second * share].into();
+            speed.samples = [tokens_per_second * share; LEAST_SAMPLES].into();
             let second = speed.budget(1000, 4096, "", "").map(|budget| budget.tokens);
             prop_assert_eq!(first, second);
         }

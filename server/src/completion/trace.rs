@@ -82,6 +82,9 @@ pub struct Trace {
     /// Milliseconds until the model's first text, if it streams.
     #[serde(default)]
     pub first_text_ms: Option<f64>,
+    /// See [`crate::model::ModelOutput::is_delayed`].
+    #[serde(skip)]
+    pub is_delayed: bool,
     /// Duration of the model call in milliseconds.
     pub model_ms: f64,
     /// Duration of clean-up in milliseconds.

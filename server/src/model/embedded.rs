@@ -156,6 +156,7 @@ impl Learnt {
             prompt: String::new(),
             notice: None,
             usage: None,
+            is_delayed: false,
         }
     }
 }

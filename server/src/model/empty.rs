@@ -32,6 +32,7 @@ impl Model for EmptyModel {
             prompt: String::new(),
             notice: None,
             usage: None,
+            is_delayed: false,
         })
     }
 }

@@ -102,7 +102,7 @@ impl JsonExchange {
     ) -> Result<T, ModelError> {
         let deadline = Instant::now() + self.timeout;
         let exchange = async {
-            let mut response = self.endpoint.send(body, false, deadline, None).await?;
+            let (mut response, _) = self.endpoint.send(body, false, deadline, None).await?;
             let mut bytes = Vec::new();
             loop {
                 match response.chunk().await {
@@ -152,6 +152,8 @@ struct CandidateRun<'a> {
     prompt: Mutex<Option<String>>,
     /// Tokens of each exchange that got a response.
     counted: Mutex<Vec<CountedTokens>>,
+    /// See [`ModelOutput::is_delayed`].
+    is_delayed: AtomicBool,
     /// The end of `timeout`.
     deadline: Instant,
     timeout: Duration,
@@ -225,6 +227,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
             drafts: Mutex::new(Drafts::new(wanted)),
             prompt: Mutex::default(),
             counted: Mutex::default(),
+            is_delayed: loading.is_some().into(),
             deadline: Instant::now() + timeout,
             timeout,
         };
@@ -236,6 +239,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
             drafts,
             prompt,
             counted,
+            is_delayed,
             ..
         } = run;
         let drafts = drafts.into_inner();
@@ -252,6 +256,7 @@ impl<P: HttpProtocol> Model for HttpModel<P> {
             usage: Some(usage),
             prompt,
             notice: self.parameters.report(self.protocol.name()),
+            is_delayed: is_delayed.into_inner(),
         })
     }
 }
@@ -275,6 +280,7 @@ impl<P: HttpProtocol> HttpModel<P> {
                         // Some servers return only one candidate; llama.cpp's returns at most one
                         // per slot.
                         several = CandidateBatching::AtOnce;
+                        run.is_delayed.store(true, Ordering::Relaxed);
                         continue;
                     }
                     outcome?;
@@ -343,7 +349,10 @@ impl<P: HttpProtocol> HttpModel<P> {
                 .endpoint
                 .send(&json, self.stream, deadline, lead.take());
             let failure = match sent.await {
-                Ok(response) => return Ok((response, stops)),
+                Ok((response, is_delayed)) => {
+                    run.is_delayed.fetch_or(is_delayed, Ordering::Relaxed);
+                    return Ok((response, stops));
+                }
                 Err(failure) => failure,
             };
             // If a server accepts one candidate per request, each is requested separately, so only
@@ -355,6 +364,7 @@ impl<P: HttpProtocol> HttpModel<P> {
             if !retries {
                 return Err(failure.error);
             }
+            run.is_delayed.store(true, Ordering::Relaxed);
             tracing::debug!(error = %failure.error, "a parameter is left out");
         }
     }

@@ -155,6 +155,7 @@ impl Model for RecordedModel {
             prompt: key,
             notice: None,
             usage: None,
+            is_delayed: false,
         })
     }
 }

@@ -177,9 +177,10 @@ impl Endpoint {
         self.pacing.is_refused()
     }
 
-    /// Sends a body and returns the response as soon as its head reports success. Temporary faults
-    /// are retried: see [`Retries`]. A pause that the server requested is respected: see
-    /// [`Pacing`]. With a `lead`, the first response is awaited even if the caller is cancelled.
+    /// Sends a body and returns the response as soon as its head reports success, and true if a
+    /// pause or another request preceded it. Temporary faults are retried: see [`Retries`]. A pause
+    /// that the server requested is respected: see [`Pacing`]. With a `lead`, the first response is
+    /// awaited even if the caller is cancelled.
     ///
     /// # Errors
     /// [`ModelError::Unreachable`] and [`ModelError::Status`].
@@ -189,13 +190,15 @@ impl Endpoint {
         stream: bool,
         deadline: Instant,
         mut lead: Option<LoadLead>,
-    ) -> Result<Body, SendFailure> {
+    ) -> Result<(Body, bool), SendFailure> {
         let mut retries = Retries::new(self.retries, ChaCha8Rng::from_rng(&mut rand::rng()));
+        let mut is_delayed = false;
         loop {
             let remaining = deadline.saturating_duration_since(Instant::now());
             if let Some(Blocked { error, rest }) = self.pacing.blocked(Instant::now()) {
                 match rest {
                     Some(rest) if rest < remaining => {
+                        is_delayed = true;
                         tokio::time::sleep(rest).await;
                         continue;
                     }
@@ -221,9 +224,10 @@ impl Endpoint {
             let (fault, failure) = match answer {
                 Ok(Answer::Success(body)) => {
                     self.pacing.succeeded();
-                    return Ok(*body);
+                    return Ok((*body, is_delayed));
                 }
                 Ok(Answer::Refused(response)) => {
+                    is_delayed = true;
                     let (fault, failure) = self.refused(response, stream).await;
                     let text = failure.error.to_string().to_lowercase();
                     let loads = lead.is_some() && text.contains("loading");
@@ -239,6 +243,7 @@ impl Endpoint {
                     (Some(fault), failure)
                 }
                 Err(error) => {
+                    is_delayed = true;
                     let fault = passing(&error);
                     let error = error.without_url();
                     let reason = causes(&error);

@@ -193,6 +193,7 @@ async fn temporary_fault_is_retried() {
         let bodies = server.bodies();
         assert_eq!(bodies.len(), 4);
         assert_eq!(bodies[0], bodies[3], "the retry is the same request");
+        assert!(answer.is_delayed, "{protocol} {stream}");
     }))
     .await;
 }

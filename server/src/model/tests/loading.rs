@@ -81,6 +81,18 @@ async fn loaded_server_has_the_default_timeout() {
 }
 
 #[tokio::test]
+async fn only_the_first_answer_of_a_loading_server_is_delayed() {
+    let server = Server::start(vec![good(), good()]).await;
+    let settings = loading(&server.url);
+    let model = open(&settings, &environment).expect("the settings are sound");
+    let request = request(&settings);
+    for is_delayed in [true, false] {
+        let answer = model.complete(&request, &UnlimitedListener).await;
+        assert_eq!(answer.expect("an answer").is_delayed, is_delayed);
+    }
+}
+
+#[tokio::test]
 async fn pause_applies_to_every_request() {
     let pause = "retry-after: 3600\r\n";
     let server = Server::start(vec![
