@@ -79,10 +79,13 @@ pub struct CompletionRequest<'a> {
     pub kind: RequestKind,
     /// Trigger of the request.
     pub trigger: Trigger,
-    /// The document.
+    /// The document, with the selected suggestion if the completion follows one.
     pub document: &'a Arc<Snapshot>,
     /// The cursor in it.
     pub cursor: ByteOffset,
+    /// The text of the selected suggestion, right before the cursor; empty without one. The
+    /// editor's document has it only once the completion is accepted.
+    pub selected: &'a str,
     /// Time from the request to the response.
     pub latency: Duration,
     /// The settings in force, with the model that answered as `model`.
@@ -165,8 +168,10 @@ struct DocumentActivity {
 struct Offer {
     id: String,
     kind: RequestKind,
-    /// The cursor of the request, in bytes.
+    /// The start in bytes of the selected suggestion in the editor's document, or else the cursor.
     place: usize,
+    /// The selected suggestion, which an accept inserts before the candidate; empty without one.
+    selected: String,
     candidates: Vec<String>,
     /// True if it was accepted, dismissed or superseded.
     ended: bool,
@@ -189,8 +194,10 @@ struct TrackedText {
     candidate: usize,
     /// The accepted text.
     text: String,
-    /// The cursor in bytes at which it was offered.
+    /// As in [`Offer`], for the text's search.
     place: usize,
+    /// Number of bytes between the place and the text: those of the selected suggestion.
+    selected: usize,
     /// Its range in the document; `None` until it is found.
     span: Option<TrackedSpan>,
     /// Remaining horizons, in seconds.
@@ -397,8 +404,10 @@ impl Recorder {
             .iter()
             .rev()
             .find(|offer| offer.kind == request.kind);
+        let place = request.cursor.0 - request.selected.len();
         if let Some(last) = last
-            && last.place == request.cursor.0
+            && last.place == place
+            && last.selected == request.selected
             && last.candidates == completion.candidates
             && !last.accepted
         {
@@ -426,7 +435,8 @@ impl Recorder {
             activity.offers.push_back(Offer {
                 id: id.clone(),
                 kind: request.kind,
-                place: request.cursor.0,
+                place,
+                selected: request.selected.to_owned(),
                 candidates: completion.candidates.clone(),
                 ended: false,
                 accepted: false,
@@ -695,6 +705,7 @@ impl Recorder {
             candidate,
             text,
             place: offer.place,
+            selected: offer.selected.len(),
             span,
             horizons: horizons.clone(),
             timer: None,
@@ -834,18 +845,17 @@ impl DocumentActivity {
         let open = self.offers.iter().rev().filter(|offer| !offer.ended);
         open.filter_map(|offer| {
             let inserted_range = |candidate: &&String| {
-                let range = offer.place..offer.place + candidate.len();
-                let typed = candidate.len().checked_sub(grown)?;
-                let rest = candidate.get(typed..)?;
+                let inserted = [offer.selected.as_str(), candidate.as_str()].concat();
+                let end = offer.place + inserted.len();
+                let typed = inserted.len().checked_sub(grown)?;
+                let rest = inserted.get(typed..)?;
                 // A single character is typed, and so is a pair that the editor closes.
                 let is_key = rest.chars().count() < 2 || matches!(rest, "()" | "[]" | "{}");
                 let slice =
                     |text: &Text, end: usize| text.slice(ByteOffset(offer.place)..ByteOffset(end));
                 let begun = slice(&self.document.text, offer.place + typed);
-                (!is_key
-                    && begun == candidate[..typed]
-                    && slice(&after.text, range.end) == **candidate)
-                    .then_some(range)
+                (!is_key && begun == inserted[..typed] && slice(&after.text, end) == inserted)
+                    .then_some(end - candidate.len()..end)
             };
             let mut candidates = offer.candidates.iter().enumerate();
             let (candidate, range) =
@@ -864,7 +874,7 @@ impl TrackedText {
     /// Searches for the text near the cursor where it was offered, unless it is found already.
     fn find(&mut self, text: &Text) {
         if self.span.is_none() {
-            let found = find_near(text, self.place, &self.text);
+            let found = find_near(text, self.place + self.selected, &self.text);
             self.span = found.map(TrackedSpan::new);
         }
     }
@@ -950,7 +960,7 @@ fn accepted_part(
 ) -> Option<(String, Range<usize>)> {
     let offer = &activity.offers[offer];
     let text = offer.candidates.get(candidate)?;
-    let place = offer.place;
+    let place = offer.place + offer.selected.len();
     let present = activity
         .document
         .text

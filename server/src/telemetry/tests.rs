@@ -64,16 +64,35 @@ impl RecordedSession {
 
     /// Offers texts at a byte offset and returns the completion's id.
     fn offer(&self, kind: RequestKind, cursor: usize, candidates: &[&str]) -> String {
+        self.offer_in(&self.document(), kind, ByteOffset(cursor), "", candidates)
+    }
+
+    /// Offers texts while a suggestion that replaces bytes of the document is selected.
+    fn offer_after(&self, replaced: Range<usize>, selected: &str, candidates: &[&str]) -> String {
+        let replaced = ByteOffset(replaced.start)..ByteOffset(replaced.end);
+        let (document, cursor) = self.document().with_replaced(replaced, selected);
+        let document = Arc::new(document);
+        self.offer_in(&document, RequestKind::Inline, cursor, selected, candidates)
+    }
+
+    fn offer_in(
+        &self,
+        document: &Arc<Snapshot>,
+        kind: RequestKind,
+        cursor: ByteOffset,
+        selected: &str,
+        candidates: &[&str],
+    ) -> String {
         let completion = Completion {
             candidates: candidates.iter().map(|&text| text.to_owned()).collect(),
             trace: Trace::default(),
         };
-        let document = self.document();
         let request = CompletionRequest {
             kind,
             trigger: Trigger::Typing,
-            document: &document,
-            cursor: ByteOffset(cursor),
+            document,
+            cursor,
+            selected,
             latency: Duration::from_millis(3),
             configuration: &self.configuration,
         };
@@ -141,6 +160,30 @@ async fn list_item_replaces_word_before_cursor() {
     // `ce * rate` is now `ce * tax`: `r` and `te` were removed, and `t` and `x` inserted around the
     // `a`.
     assert!((left.distance - 3.0 / 9.0).abs() < 1e-9, "{left:?}");
+}
+
+#[tokio::test]
+async fn text_after_a_selected_suggestion_is_tracked_where_it_is() {
+    // The same text follows near by.
+    let mut session = RecordedSession::new("import x\npr\ny = 1\nprint(a, b)\n");
+    let id = session.offer_after(9..11, "print_table", &["(a, b)"]);
+    session.edit(1, 0..2, "print_table(a, b)");
+    session.recorder.record_acceptance(&id, 0, None).await;
+    session.edit(1, 0..17, "");
+    horizon().await;
+    let completions = session.finish().await;
+    let left = completions[0].retention[&1].expect("it was found");
+    assert!(left.removed, "{left:?}");
+}
+
+#[tokio::test]
+async fn insertion_after_a_selected_suggestion_is_an_accept() {
+    let mut session = RecordedSession::new("pr\n");
+    session.offer_after(0..2, "print_table", &["(a, b)"]);
+    session.edit(0, 0..2, "print_table(a, b)");
+    let completions = session.finish().await;
+    let accepted = completions[0].accepted.as_ref().expect("it was inserted");
+    assert_eq!(accepted.characters, 6);
 }
 
 #[tokio::test]

@@ -66,6 +66,7 @@ pub(super) async fn complete(
     let mut model_cursor = view.offset(cursor);
     let mut model_document = Arc::clone(&view.document);
     let mut document = document;
+    let mut selected = String::new();
     // The text that the list would insert is completed, both in the document and in the models'
     // view.
     if let Some((range, text)) = selection {
@@ -76,6 +77,7 @@ pub(super) async fn complete(
         (model_document, model_cursor) = (Arc::new(replaced), end_in_view);
         let (replaced, own_end) = document.with_replaced(start..end, &text);
         (document, cursor) = (Arc::new(replaced), own_end);
+        selected = text;
     }
     let _busy = BusyGuard::new(session);
     let task = {
@@ -103,6 +105,7 @@ pub(super) async fn complete(
         trigger,
         document: &document,
         cursor,
+        selected: &selected,
         latency: started.elapsed(),
         configuration: engines.configuration_for(&completion),
     };
