@@ -192,8 +192,8 @@ impl Workspace {
             if folder.secret().is_some() {
                 continue;
             }
-            let mut rules = IgnoreRules::above(&folder.root);
-            self.walk(folder, &folder.root, &mut rules, &mut files);
+            let mut rules = IgnoreRules::above(&folder.resolved);
+            self.walk(folder, Path::new(""), &mut rules, &mut files);
         }
         files.sort();
         files
@@ -220,8 +220,8 @@ impl Workspace {
         if let Some(pattern) = folder.secret() {
             return Visibility::Hidden(HiddenReason::Secret(pattern));
         }
-        let mut rules = IgnoreRules::above(&folder.root);
-        let mut current = folder.root.clone();
+        let mut rules = IgnoreRules::above(&folder.resolved);
+        let mut current = folder.resolved.clone();
         let mut components = inner.components().peekable();
         while let Some(component) = components.next() {
             rules.enter(&current);
@@ -360,36 +360,40 @@ impl Workspace {
             .filter(|(_, inner)| inner.components().next().is_some())
     }
 
+    /// Adds the visible files below a path in a folder, which has no symbolic links.
     fn walk(
         &self,
         folder: &Folder,
-        current: &Path,
+        inner: &Path,
         rules: &mut IgnoreRules,
         files: &mut Vec<WorkspaceFile>,
     ) {
-        let entries = match fs::read_dir(current) {
+        // Joining an empty path would add a slash.
+        let current: PathBuf = folder.resolved.join(inner).components().collect();
+        let entries = match fs::read_dir(&current) {
             Ok(entries) => entries,
             Err(error) => {
                 tracing::warn!(folder = %current.display(), %error, "a folder can't be listed");
                 return;
             }
         };
-        rules.enter(current);
+        rules.enter(&current);
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
-            let absolute = entry.path();
+            let inner = inner.join(entry.file_name());
+            let absolute = folder.root.join(&inner);
             // A nested workspace folder is walked by itself.
             let elsewhere = |other: &Folder| other.root == absolute && other.root != folder.root;
             if self.folders.iter().any(elsewhere) {
                 continue;
             }
-            let reason = rules.reason(&absolute, kind.is_dir(), kind.is_symlink());
+            let reason = rules.reason(&entry.path(), kind.is_dir(), kind.is_symlink());
             if let Some(reason) = reason {
                 tracing::debug!(path = %absolute.display(), %reason, "left out");
             } else if kind.is_dir() {
-                self.walk(folder, &absolute, rules, files);
+                self.walk(folder, &inner, rules, files);
             } else if let Some(path) = self.relative(&absolute) {
                 files.push(WorkspaceFile { path, absolute });
             }
@@ -607,6 +611,26 @@ mod tests {
             let app = folder.path().join("app");
             let workspace = Workspace::new(vec![app.clone()]);
             let found = workspace.document_name(&app.join("private.py"));
+            assert_eq!(found, Err(HiddenReason::Ignored), "{name}");
+        }
+    }
+
+    #[test]
+    fn ignore_files_above_the_target_of_a_linked_folder_apply() {
+        let folder = tree(&[
+            ("repository/.git/HEAD", ""),
+            ("repository/.gitignore", "private.py\n/sub/one.py\n"),
+            ("repository/sub/private.py", "a = 1\n"),
+            ("repository/sub/one.py", "a = 1\n"),
+            ("repository/sub/inner/ok.py", "a = 1\n"),
+        ]);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("repository/sub"), &link)
+            .expect("it can be made");
+        let workspace = Workspace::new(vec![link.clone()]);
+        assert_eq!(paths(&workspace), ["inner/ok.py"]);
+        for name in ["private.py", "one.py"] {
+            let found = workspace.document_name(&link.join(name));
             assert_eq!(found, Err(HiddenReason::Ignored), "{name}");
         }
     }
