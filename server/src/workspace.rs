@@ -14,9 +14,9 @@ use std::path::{Component, Path, PathBuf};
 use crate::syntax::Language;
 use crate::text::LineIndex;
 
-use rules::{IgnoreRules, git_top, secret, secret_folder};
+use rules::{IgnoreRules, LayerCache, git_top, secret, secret_folder};
 
-pub use rules::{SECRET_PATTERNS, is_ignore_file};
+pub use rules::{SECRET_PATTERNS, folder_of_ignore_file};
 
 /// The folders an editor has open, as one tree of files. It holds only their paths and reads the
 /// disk on every call.
@@ -192,7 +192,7 @@ impl Workspace {
             if folder.secret().is_some() {
                 continue;
             }
-            let mut rules = IgnoreRules::above(&folder.resolved);
+            let mut rules = IgnoreRules::above(&folder.resolved, &mut LayerCache::default());
             self.walk(folder, Path::new(""), &mut rules, &mut files);
         }
         files.sort();
@@ -214,17 +214,21 @@ impl Workspace {
     /// As [`Workspace::visibility`], without the file's contents: for a buffer of the editor, which
     /// may be unsaved.
     pub fn visibility_of_path(&self, absolute: &Path) -> Visibility {
+        self.visibility_by_rules(absolute, &mut LayerCache::default())
+    }
+
+    fn visibility_by_rules(&self, absolute: &Path, layers: &mut LayerCache) -> Visibility {
         let Some((folder, inner)) = self.folder_of(absolute) else {
             return Visibility::Hidden(HiddenReason::Outside);
         };
         if let Some(pattern) = folder.secret() {
             return Visibility::Hidden(HiddenReason::Secret(pattern));
         }
-        let mut rules = IgnoreRules::above(&folder.resolved);
+        let mut rules = IgnoreRules::above(&folder.resolved, layers);
         let mut current = folder.resolved.clone();
         let mut components = inner.components().peekable();
         while let Some(component) = components.next() {
-            rules.enter(&current);
+            rules.enter(&current, layers);
             let Component::Normal(name) = component else {
                 return Visibility::Hidden(HiddenReason::Outside);
             };
@@ -319,8 +323,22 @@ impl Workspace {
     /// True if the file with this relative path may be indexed and sent by its path and the ignore
     /// rules.
     pub fn shows(&self, relative: &str) -> bool {
+        self.shows_by_rules(relative, &mut LayerCache::default())
+    }
+
+    /// Returns those of some relative paths that it [`shows`](Workspace::shows). Each ignore file is
+    /// read once.
+    pub fn shown<'a>(&self, relative: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
+        let mut layers = LayerCache::default();
+        let mut paths: BTreeSet<&str> = relative.into_iter().collect();
+        paths.retain(|path| self.shows_by_rules(path, &mut layers));
+        paths
+    }
+
+    fn shows_by_rules(&self, relative: &str, layers: &mut LayerCache) -> bool {
         self.absolute(relative).is_some_and(|absolute| {
-            self.visibility_of_path(&absolute) == Visibility::Visible(relative.to_owned())
+            let visibility = self.visibility_by_rules(&absolute, layers);
+            visibility == Visibility::Visible(relative.to_owned())
         })
     }
 
@@ -377,7 +395,7 @@ impl Workspace {
                 return;
             }
         };
-        rules.enter(&current);
+        rules.enter(&current, &mut LayerCache::default());
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else {
                 continue;
@@ -495,7 +513,7 @@ fn hidden_outside(absolute: &Path) -> Option<HiddenReason> {
             }
             continue;
         }
-        rules.enter(parent);
+        rules.enter(parent, &mut LayerCache::default());
         if let Some(pattern) = secret(name, is_folder) {
             return Some(HiddenReason::Secret(pattern));
         }

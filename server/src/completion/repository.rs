@@ -116,7 +116,7 @@ impl PendingChanges {
             || self
                 .reported
                 .keys()
-                .any(|path| workspace::is_ignore_file(path))
+                .any(|path| workspace::folder_of_ignore_file(path).is_some())
     }
 
     /// Takes the changes that a condition holds for.
@@ -447,9 +447,30 @@ impl RepositoryState {
         Ok(self.visible_only(index.retrieve(query, limit)?))
     }
 
-    /// Returns the choice of `choose` from the windows of lines for a file; the default if the
-    /// profile has none.
-    pub(super) fn lines<T: Default>(
+    /// Returns the choice of `choose` from the windows of lines for a file; none if the profile has
+    /// no windows of lines.
+    pub(super) fn lines(
+        &self,
+        path: &str,
+        choose: impl FnOnce(&CandidateWindows<'_>) -> Vec<Window>,
+    ) -> Result<Vec<Window>, IndexError> {
+        Ok(self.visible_only(self.with_lines(path, choose)?))
+    }
+
+    /// Returns the texts of the windows of lines for a file.
+    pub(super) fn line_texts(&self, path: &str) -> Result<Vec<String>, IndexError> {
+        self.with_lines(path, |candidates| {
+            // A server that computes vectors gets all of them.
+            let shown = self.workspace.shown(candidates.paths());
+            let windows = candidates.paths().zip(candidates.texts());
+            let windows = windows.filter(|(path, _)| shown.contains(path));
+            windows.map(|(_, text)| text.to_owned()).collect()
+        })
+    }
+
+    /// Returns what `choose` makes of the windows of lines for a file; the default if the profile
+    /// has none.
+    fn with_lines<T: Default>(
         &self,
         path: &str,
         choose: impl FnOnce(&CandidateWindows<'_>) -> T,
@@ -505,13 +526,11 @@ impl RepositoryState {
             self.finish_report(path, report, None);
             return;
         };
-        if workspace::is_ignore_file(path) {
+        if let Some(folder) = workspace::folder_of_ignore_file(path) {
             self.finish_report(path, report, None);
-            let inner = relative
-                .rsplit_once('/')
-                .map_or(0, |(above, _)| above.len() + 1);
-            if let Some(folder) = path.parent() {
-                self.recheck(folder, &relative[..inner]);
+            let own = path.strip_prefix(folder).ok().and_then(Path::to_str);
+            if let Some(inner) = own.and_then(|own| relative.strip_suffix(own)) {
+                self.recheck(folder, inner);
                 self.note_folder(folder);
             }
             return;
@@ -641,7 +660,7 @@ impl RepositoryState {
     /// changes on disk, only those of open documents.
     fn catch_up(&self, current: Option<&str>) -> Result<(), IndexError> {
         let is_other = |path: &str| Some(path) != current;
-        // Only an index's windows are checked against the rules once they are found.
+        // The windows of lines are compared with published ones, so none may be missing.
         let may_defer = matches!(self.store, WindowStore::Index(_));
         // What models have learnt is put in order while the repository is read, which takes
         // seconds.

@@ -275,9 +275,7 @@ impl Retriever<'_> {
         mixed: bool,
     ) -> Result<FoundWindows, String> {
         let query = cceval_query(&key.prefix, None);
-        let texts = self.repository.lines(path, |candidates| {
-            candidates.texts().map(str::to_owned).collect::<Vec<_>>()
-        });
+        let texts = self.repository.line_texts(path);
         let texts = texts.map_err(|error| error.to_string())?;
         let Some(embeddings) = self.embeddings.filter(|_| !texts.is_empty()) else {
             return Ok(FoundWindows::default());

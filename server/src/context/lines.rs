@@ -160,6 +160,12 @@ impl CandidateWindows<'_> {
         scored.iter().map(|(_, _, piece)| piece.text.as_str())
     }
 
+    /// Returns the paths of the windows that are scored, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let scored = &self.all[..self.scored()];
+        scored.iter().map(|(path, _, _)| *path)
+    }
+
     /// Returns each window's BM25 score for a text.
     pub fn bm25(&self, query: &str) -> Vec<f64> {
         let documents: Vec<&DocumentTerms> = self.all[..self.scored()]

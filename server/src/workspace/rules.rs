@@ -1,9 +1,10 @@
 //! Rules on paths: hidden names, secrets, ignore files.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
@@ -82,7 +83,7 @@ static SECRETS: LazyLock<Gitignore> = LazyLock::new(|| {
 
 /// The ignore files that apply to a folder, from the outermost folder to it.
 pub(super) struct IgnoreRules {
-    layers: Vec<Layer>,
+    layers: Vec<Arc<Layer>>,
     /// Number of layers above the workspace folder, which stay.
     outer: usize,
 }
@@ -95,13 +96,20 @@ struct Layer {
     is_unreadable: bool,
 }
 
+/// The layers of folders that were entered, so that the rules of several files load each once.
+#[derive(Default)]
+pub(super) struct LayerCache(HashMap<PathBuf, Arc<Layer>>);
+
+/// A repository's ignore file outside of its working tree.
+const EXCLUDE_FILE: &str = ".git/info/exclude";
+
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".fillrateignore"];
 
 impl IgnoreRules {
     /// Loads the rules of the folders between a folder and the top of its Git repository, or of all
     /// folders above it without one. They do not apply if they ignore the folder itself, since it
     /// was opened on purpose.
-    pub(super) fn above(root: &Path) -> Self {
+    pub(super) fn above(root: &Path, cache: &mut LayerCache) -> Self {
         let mut rules = Self::empty();
         let Some(top) = git_top(root).or_else(|| root.ancestors().last()) else {
             return rules;
@@ -114,7 +122,7 @@ impl IgnoreRules {
         between.reverse();
         let mut current = top.to_path_buf();
         for folder in between {
-            rules.enter(&current);
+            rules.enter(&current, cache);
             if rules.rule(&folder, true) == Some(HiddenReason::Ignored) {
                 rules.layers.clear();
                 break;
@@ -134,8 +142,10 @@ impl IgnoreRules {
     }
 
     /// Enters a folder.
-    pub(super) fn enter(&mut self, folder: &Path) {
-        self.layers.push(Layer::load(folder));
+    pub(super) fn enter(&mut self, folder: &Path, cache: &mut LayerCache) {
+        let layer = cache.0.entry(folder.to_owned());
+        let layer = layer.or_insert_with(|| Arc::new(Layer::load(folder)));
+        self.layers.push(Arc::clone(layer));
     }
 
     /// Leaves the folder entered last.
@@ -315,10 +325,12 @@ fn read(folder: &Path, files: &[PathBuf]) -> io::Result<Gitignore> {
     builder.build().map_err(io::Error::other)
 }
 
-/// True if a file is an ignore file, whose changes may hide or show other files.
-pub fn is_ignore_file(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| IGNORE_FILES.iter().any(|known| name == *known))
+/// Returns the folder in which changes of an ignore file may hide or show files; `None` for other
+/// files.
+pub fn folder_of_ignore_file(path: &Path) -> Option<&Path> {
+    let mut names = IGNORE_FILES.iter().chain([&EXCLUDE_FILE]);
+    let name = names.find(|name| path.ends_with(name))?;
+    path.ancestors().nth(Path::new(name).components().count())
 }
 
 /// The folder in which the working tree of a path's Git repository begins.

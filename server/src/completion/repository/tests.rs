@@ -2,6 +2,7 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::context::FileStamp;
+use crate::context::lines::HitTarget;
 use crate::model::{BulkLearning, ModelError, ModelOutput, ModelRequest, TextListener};
 
 /// A model that records what it observes.
@@ -265,4 +266,45 @@ fn a_document_opened_after_its_file_changed_counts_as_it_is() {
     open(&state, &b, "b.py");
     state.settle();
     assert_eq!(pupil.notes(), ["observe a.py in the buffer"]);
+}
+
+#[test]
+fn windows_of_lines_are_checked_again_before_they_are_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, contents: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("it is created");
+        std::fs::write(&path, contents).expect("it is written");
+        path
+    };
+    write("private.py", "total = order.amount\n");
+    write("public.py", "total = order.rate\n");
+    write(".git/HEAD", "");
+    let folders = vec![folder.path().to_owned()];
+    let state = RepositoryState::new(folders, Profile::Cceval, None).expect("a store");
+    state.read(|_, _| {}).expect("it is read");
+    let found = || {
+        let windows = state.lines("open.py", |candidates| {
+            candidates.best(&candidates.bm25("total"), 5, HitTarget::Itself)
+        });
+        let paths = windows.expect("it is searched").into_iter();
+        let mut paths: Vec<String> = paths.map(|window| window.path).collect();
+        paths.sort();
+        (
+            paths,
+            state.line_texts("open.py").expect("it is searched").len(),
+        )
+    };
+    let (all, public) = (["private.py", "public.py"], ["public.py"]);
+    assert_eq!(found(), (all.map(str::to_owned).to_vec(), 2));
+    // No editor reports this change yet.
+    let exclude = write(".git/info/exclude", "private.py\n");
+    assert_eq!(found(), (public.map(str::to_owned).to_vec(), 1));
+    state.file_changed(&exclude);
+    state.settle();
+    assert!(!state.knows("private.py"));
+    write(".git/info/exclude", "");
+    state.file_changed(&exclude);
+    state.settle();
+    assert_eq!(found(), (all.map(str::to_owned).to_vec(), 2));
 }
