@@ -171,6 +171,17 @@ impl Workspace {
         Self { folders }
     }
 
+    /// Returns the workspace without some folders. The relative paths of the other folders' files
+    /// stay.
+    #[must_use]
+    pub fn without(&self, removed: &[PathBuf]) -> Self {
+        let folders = self.folders.iter();
+        let left = folders.filter(|folder| !removed.contains(&folder.root));
+        Self {
+            folders: left.cloned().collect(),
+        }
+    }
+
     /// The visible files, sorted by the bytes of their relative paths.
     pub fn files(&self) -> Vec<WorkspaceFile> {
         let mut files = self.candidates();

@@ -356,6 +356,12 @@ impl Engines {
         self.settle_soon();
     }
 
+    /// Hides the files of folders that were removed from the workspace, until engines for the other
+    /// folders are open.
+    pub fn remove_folders(&self, removed: &[PathBuf]) {
+        self.shared.repository.remove_folders(removed);
+    }
+
     /// Completes at a cursor. A hidden document gets no completion; the trace has the reason.
     pub async fn complete(
         &self,

@@ -31,7 +31,8 @@ use crate::workspace::{self, HiddenReason, Visibility, Workspace, WorkspaceError
 pub(super) struct RepositoryState {
     /// The first folder's name.
     pub(super) name: String,
-    workspace: Workspace,
+    /// Its folders lack those that were removed since.
+    workspace: RwLock<Arc<Workspace>>,
     store: WindowStore,
     /// The models that learn from the files, each once.
     learners: RwLock<Vec<Arc<Learner>>>,
@@ -184,7 +185,7 @@ impl RepositoryState {
                 .and_then(|folder| folder.file_name())
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
-            workspace: Workspace::new(folders),
+            workspace: RwLock::new(Arc::new(Workspace::new(folders))),
             // A kept index may contain files that are hidden by now; an empty one can't.
             searchable: known.is_empty().into(),
             differs: AtomicBool::default(),
@@ -216,10 +217,10 @@ impl RepositoryState {
         let learner = Learner::new(model, kept);
         if is_read {
             let known = self.known().clone();
-            let files = self.workspace.candidates();
+            let files = self.workspace().candidates();
             learner.begin_bulk();
             for file in files.iter().filter(|file| known.contains_key(&file.path)) {
-                if let Ok(read) = ReadFile::read(&self.workspace, file)
+                if let Ok(read) = ReadFile::read(&self.workspace(), file)
                     && !learner.learn(&file.path, &read)
                 {
                     learner.observe(&file.path, Some(read.version()));
@@ -247,7 +248,7 @@ impl RepositoryState {
             let _order = self.catching_up.lock();
             *self.overtaken.lock() = Some(BTreeSet::new());
         }
-        let files = self.workspace.candidates();
+        let files = self.workspace().candidates();
         self.forget_changed(&files)?;
         for learner in self.learners() {
             let _order = self.catching_up.lock();
@@ -358,7 +359,7 @@ impl RepositoryState {
         if is_kept && is_learnt {
             return Ok(None);
         }
-        let read = match ReadFile::read(&self.workspace, file) {
+        let read = match ReadFile::read(&self.workspace(), file) {
             Ok(read) => read,
             Err(error) => {
                 tracing::debug!(path = file.path, %error, "a file was left out");
@@ -461,7 +462,7 @@ impl RepositoryState {
     pub(super) fn line_texts(&self, path: &str) -> Result<Vec<String>, IndexError> {
         self.with_lines(path, |candidates| {
             // A server that computes vectors gets all of them.
-            let shown = self.workspace.shown(candidates.paths());
+            let shown = self.workspace().shown(candidates.paths());
             let windows = candidates.paths().zip(candidates.texts());
             let windows = windows.filter(|(path, _)| shown.contains(path));
             windows.map(|(_, text)| text.to_owned()).collect()
@@ -491,7 +492,7 @@ impl RepositoryState {
             return;
         };
         // A link's text counts as that of its target.
-        if let Some(relative) = self.workspace.indexed_path(path) {
+        if let Some(relative) = self.workspace().indexed_path(path) {
             let mut recent = self.recent.lock();
             if recent.first() != Some(&relative) {
                 recent.retain(|path| *path != relative);
@@ -513,7 +514,7 @@ impl RepositoryState {
     /// Notes that a file or folder changed on disk, was created or was removed. It is read by the
     /// next request, or if many changed by [`RepositoryState::settle`].
     pub(super) fn file_changed(&self, path: &Path) {
-        if self.has_files() && self.workspace.relative(path).is_some() {
+        if self.has_files() && self.workspace().relative(path).is_some() {
             self.pending().report(path.to_owned());
         }
     }
@@ -521,7 +522,7 @@ impl RepositoryState {
     /// Reads a file or folder that was reported as changed. Files that are hidden now are
     /// forgotten.
     fn read_reported(&self, path: &Path, report: u64) {
-        let workspace = &self.workspace;
+        let workspace = &self.workspace();
         let Some(relative) = workspace.relative(path) else {
             self.finish_report(path, report, None);
             return;
@@ -583,7 +584,7 @@ impl RepositoryState {
     /// The folder, if files in it may be visible.
     fn may_hold_files(&self, folder: &Path) -> Option<PathBuf> {
         // The file name has no known language, which is the last rule: so no other rule hides it.
-        let inside = self.workspace.visibility_of_path(&folder.join("file"));
+        let inside = self.workspace().visibility_of_path(&folder.join("file"));
         (folder.is_dir() && inside == Visibility::Hidden(HiddenReason::Language))
             .then(|| folder.to_owned())
     }
@@ -594,7 +595,7 @@ impl RepositoryState {
         if folders.is_empty() {
             return;
         }
-        for file in self.workspace.candidates() {
+        for file in self.workspace().candidates() {
             let is_inside = folders
                 .iter()
                 .any(|folder| file.absolute.starts_with(folder));
@@ -720,7 +721,7 @@ impl RepositoryState {
         );
         for path in paths {
             let absolute = folder.join(&path[prefix.len()..]);
-            if let Visibility::Hidden(_) = self.workspace.visibility(&absolute) {
+            if let Visibility::Hidden(_) = self.workspace().visibility(&absolute) {
                 self.note(path, Change::Gone);
             }
         }
@@ -759,6 +760,16 @@ impl RepositoryState {
         }
     }
 
+    /// Hides the files of removed folders. They stay in the index.
+    pub(super) fn remove_folders(&self, removed: &[PathBuf]) {
+        let mut workspace = self.workspace.write();
+        *workspace = Arc::new(workspace.without(removed));
+    }
+
+    fn workspace(&self) -> Arc<Workspace> {
+        Arc::clone(&self.workspace.read())
+    }
+
     /// True if the profile searches files.
     fn has_files(&self) -> bool {
         !matches!(self.store, WindowStore::Empty)
@@ -779,7 +790,7 @@ impl RepositoryState {
         // it the URI `file:///`. Of a file on another machine, only the name is known.
         let path = document.path.as_deref();
         let name = match path.filter(|path| path.file_name().is_some()) {
-            Some(path) => self.workspace.document_name(path),
+            Some(path) => self.workspace().document_name(path),
             None => workspace::name_of_uri(&document.uri),
         };
         name.map_err(|reason| format!("this file is not sent to a model: {reason}"))
@@ -788,7 +799,8 @@ impl RepositoryState {
     /// Removes windows of files that are hidden by now: their change may be recorded after the
     /// search.
     fn visible_only(&self, mut windows: Vec<Window>) -> Vec<Window> {
-        windows.retain(|window| self.workspace.shows(&window.path));
+        let workspace = self.workspace();
+        windows.retain(|window| workspace.shows(&window.path));
         windows
     }
 }

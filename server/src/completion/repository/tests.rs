@@ -308,3 +308,25 @@ fn windows_of_lines_are_checked_again_before_they_are_sent() {
     state.settle();
     assert_eq!(found(), (all.map(str::to_owned).to_vec(), 2));
 }
+
+#[test]
+fn removed_folders_are_not_searched() {
+    let folders = ["kept", "removed"].map(|name| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join(format!("{name}.py"));
+        // Windows with equal text count once.
+        std::fs::write(file, format!("total = {name}\n")).expect("it is written");
+        folder
+    });
+    let [kept, removed] = folders.each_ref().map(|folder| folder.path().to_owned());
+    let both = vec![kept, removed.clone()];
+    let state = RepositoryState::new(both, Profile::Editor, None).expect("an index");
+    state.read(|_, _| {}).expect("it is read");
+    assert_eq!(found(&state, "total").len(), 2);
+    state.remove_folders(&[removed]);
+    let found = found(&state, "total");
+    assert!(
+        found.len() == 1 && found[0].ends_with("/kept.py"),
+        "{found:?}"
+    );
+}

@@ -23,6 +23,9 @@ pub(in crate::lsp) async fn handle(
             .retain(|folder| !removed.contains(folder) && !added.contains(folder));
         state.folders.extend(added);
         state.revision += 1;
+        if let Some(engines) = &state.engines {
+            engines.remove_folders(&removed);
+        }
     }
     // A folder's own settings may name another model, which then must be opened first.
     let chosen = session.configuration();
