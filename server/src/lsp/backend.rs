@@ -143,7 +143,7 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
-        did_change_watched_files::handle(&self.0, &params);
+        did_change_watched_files::handle(&self.0, &params).await;
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {

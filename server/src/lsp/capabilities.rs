@@ -1,10 +1,12 @@
 //! Capabilities of the client and of the server.
 
-use serde_json::json;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
 use tower_lsp::lsp_types::{
     CompletionOptions, ExecuteCommandOptions, InitializeParams, OneOf, PositionEncodingKind,
     Registration, SaveOptions, ServerCapabilities, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, Url,
     WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
@@ -27,6 +29,8 @@ pub(super) struct ClientFeatures {
     pub(super) shows_progress: bool,
     /// True if it can be asked to report changes on disk, and bears it.
     pub(super) watches_files: bool,
+    /// True if it can watch files outside of the workspace, too.
+    pub(super) watches_outside: bool,
 }
 
 impl ClientFeatures {
@@ -54,18 +58,19 @@ impl ClientFeatures {
             .and_then(|workspace| workspace.did_change_watched_files.as_ref());
         let can_watch =
             watching.is_some_and(|watching| watching.dynamic_registration == Some(true));
+        let has_relative_patterns =
+            watching.is_some_and(|watching| watching.relative_pattern_support == Some(true));
         let bears_watching = match &params.client_info {
             Some(client) => !FOLDER_WATCHERS.contains(&client.name.to_lowercase().as_str()),
             // Older versions of such clients have neither a name nor relative patterns.
-            None => {
-                watching.is_some_and(|watching| watching.relative_pattern_support == Some(true))
-            }
+            None => has_relative_patterns,
         };
         let watches_files = can_watch && bears_watching;
         Self {
             encoding,
             shows_progress,
             watches_files,
+            watches_outside: watches_files && has_relative_patterns,
         }
     }
 }
@@ -100,19 +105,34 @@ pub(super) fn server_capabilities(encoding: Encoding) -> ServerCapabilities {
     }
 }
 
-/// Returns the registration for every change in the workspace. It includes ignore files, and
-/// folders, whose files appear and disappear with them.
-pub(super) fn file_watching() -> Registration {
+/// Returns the registration for every change in the workspace, and of these files outside of it. It
+/// includes ignore files, and folders, whose files appear and disappear with them.
+pub(super) fn file_watching(outside: &[PathBuf]) -> Registration {
+    let outside = outside.iter().filter_map(|file| {
+        let base = Url::from_directory_path(file.parent()?).ok()?;
+        let name = file.file_name()?.to_str()?;
+        Some(json!({"globPattern": {"baseUri": base, "pattern": name}}))
+    });
+    let inside = std::iter::once(json!({"globPattern": "**/*"}));
+    let watchers: Vec<Value> = inside.chain(outside).collect();
     Registration {
         id: "fillrate/files".to_owned(),
         method: "workspace/didChangeWatchedFiles".to_owned(),
-        register_options: Some(json!({"watchers": [{"globPattern": "**/*"}]})),
+        register_options: Some(json!({"watchers": watchers})),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_outside_of_the_workspace_are_watched() {
+        let registration = file_watching(&[PathBuf::from("/home/a/fillrate.toml")]);
+        let options = registration.register_options.expect("it has watchers");
+        let pattern = json!({"baseUri": "file:///home/a/", "pattern": "fillrate.toml"});
+        assert_eq!(options["watchers"][1]["globPattern"], pattern);
+    }
 
     #[test]
     fn files_are_watched_by_clients_that_bear_it() {

@@ -84,16 +84,21 @@ pub(super) fn initialize(
 
 /// Starts the background worker and asks the client to watch files.
 pub(super) fn initialized(session: &Arc<EditorSession>) {
-    let Some((queues, watches_files)) = session
-        .state()
-        .and_then(|mut state| Some((state.queues.take()?, state.features.watches_files)))
-    else {
+    let Some((queues, features, folders)) = session.state().and_then(|mut state| {
+        let queues = state.queues.take()?;
+        Some((queues, state.features, state.folders.clone()))
+    }) else {
         return;
     };
-    if watches_files {
+    if features.watches_files {
         let client = session.client.clone();
+        let mut outside = session.settings_files();
+        outside.retain(|file| {
+            features.watches_outside && !folders.iter().any(|folder| file.starts_with(folder))
+        });
         tokio::spawn(async move {
-            if let Err(error) = client.register_capability(vec![file_watching()]).await {
+            let registration = file_watching(&outside);
+            if let Err(error) = client.register_capability(vec![registration]).await {
                 tracing::warn!(%error, "the client refuses to watch files");
             }
         });

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::configuration::{Configuration, ConfigurationError, Layers, user_file};
+use crate::configuration::{Configuration, ConfigurationError, FILE_NAME, Layers, user_file};
 
 /// Options from the command line.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +16,18 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
+    /// Returns the settings files for these workspace folders. They need not exist.
+    pub(super) fn files(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
+        match &self.configuration_file {
+            // A client reports changes by absolute paths.
+            Some(path) => std::path::absolute(path).into_iter().collect(),
+            None => {
+                let own = folders.iter().map(|folder| folder.join(FILE_NAME));
+                user_file().into_iter().chain(own).collect()
+            }
+        }
+    }
+
     /// Loads the settings for these workspace folders: files, then the client's options by origin,
     /// then the flags. Each overrides the previous ones.
     ///

@@ -155,6 +155,12 @@ impl EditorSession {
         )
     }
 
+    /// Returns the settings files, which need not exist.
+    pub(super) fn settings_files(&self) -> Vec<PathBuf> {
+        let folders = self.state().map(|state| state.folders.clone());
+        self.options.files(&folders.unwrap_or_default())
+    }
+
     /// Number of changes of settings and folders so far.
     pub(super) fn revision(&self) -> u64 {
         self.state().map_or(0, |state| state.revision)

@@ -23,7 +23,7 @@ struct TestClient {
     messages: Vec<Value>,
     next_id: i64,
     /// A settings file, so that none of this machine is read.
-    _settings: tempfile::NamedTempFile,
+    settings: tempfile::NamedTempFile,
 }
 
 impl TestClient {
@@ -55,7 +55,7 @@ impl TestClient {
             decoder: FrameDecoder::default(),
             messages: Vec::new(),
             next_id: 1,
-            _settings: settings,
+            settings,
         }
     }
 
@@ -217,6 +217,38 @@ async fn exit_without_shutdown_is_an_error() {
     assert_eq!(answer.get("result"), Some(&Value::Null), "{answer}");
     client.notify("exit", Value::Null).await;
     assert_eq!(client.ended().await, SessionEnd::Orderly);
+}
+
+#[tokio::test]
+async fn changed_settings_file_is_in_force_at_once() {
+    let mut client = TestClient::start_with("[context]\nkeep_index = false\n", |builder| builder);
+    client.initialize(json!({"capabilities": {}})).await;
+    client.notify("initialized", json!({})).await;
+    let is_ready = |message: &Value| message["params"]["state"] == "ready";
+    while !is_ready(&client.receive().await) {}
+    let document = json!({
+        "uri": "file:///w/a.py", "languageId": "python", "version": 1, "text": "x = \n",
+    });
+    let opened = json!({"textDocument": document});
+    client.notify("textDocument/didOpen", opened).await;
+    let position = json!({"line": 0, "character": 4});
+    let params = json!({"textDocument": {"uri": "file:///w/a.py"}, "position": position});
+    let answer = client.request(RETRIEVE, params.clone()).await;
+    assert_eq!(answer["result"].get("fault"), None, "{answer}");
+    let path = client.settings.path();
+    std::fs::write(
+        path,
+        "[context]\nkeep_index = false\n[languages]\npython = false\n",
+    )
+    .expect("it can be written");
+    let change = json!({"uri": format!("file://{}", path.display()), "type": 2});
+    let changes = json!({"changes": [change]});
+    client
+        .notify("workspace/didChangeWatchedFiles", changes)
+        .await;
+    let answer = client.request(RETRIEVE, params).await;
+    let fault = answer["result"]["fault"].as_str().unwrap_or_default();
+    assert!(fault.contains("switched off"), "{answer}");
 }
 
 /// Regression: a failed `initialize` left its session behind. The retry was rejected because of the

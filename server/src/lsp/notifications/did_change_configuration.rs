@@ -14,6 +14,13 @@ use crate::lsp::session::{BackgroundJob, EditorSession};
 pub(in crate::lsp) async fn handle(session: &EditorSession, params: DidChangeConfigurationParams) {
     if let Some(mut state) = session.state() {
         state.client_settings = unwrap_settings(params.settings);
+    }
+    reload(session).await;
+}
+
+/// Applies settings that the client or a file changed.
+pub(super) async fn reload(session: &EditorSession) {
+    if let Some(mut state) = session.state() {
         state.revision += 1;
     }
     let configuration = match session.configuration() {
