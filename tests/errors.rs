@@ -280,6 +280,16 @@ impl ModelServer {
 
     /// A server that answers `limit` requests and refuses the others.
     pub(crate) fn with_limit(listener: TcpListener, limit: usize) -> Self {
+        Self::new(listener, limit, usize::MAX)
+    }
+
+    /// A server that answers all requests with a completion but one, of this number from 1, which
+    /// gets an error.
+    pub(crate) fn failing(listener: TcpListener, failed: usize) -> Self {
+        Self::new(listener, usize::MAX, failed)
+    }
+
+    fn new(listener: TcpListener, limit: usize, failed: usize) -> Self {
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
@@ -288,12 +298,23 @@ impl ModelServer {
                 let mut stream = stream.unwrap();
                 let seen = Arc::clone(&seen);
                 std::thread::spawn(move || {
-                    seen.lock().unwrap().push(request(&mut stream));
+                    let request = request(&mut stream);
+                    let number = {
+                        let mut seen = seen.lock().unwrap();
+                        seen.push(request);
+                        seen.len()
+                    };
+                    let status = match number == failed {
+                        true => "400 Bad Request",
+                        false => "200 OK",
+                    };
                     let body = json!({"choices": [{"text": "pass", "finish_reason": "stop"}]});
                     let body = body.to_string();
-                    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: \
-                                close\r\n";
-                    let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+                    let head = "Content-Type: application/json\r\nConnection: close";
+                    let answer = format!(
+                        "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}",
+                        body.len()
+                    );
                     let _ = stream.write_all(answer.as_bytes());
                 });
             }

@@ -2,10 +2,12 @@
 //! the holes, and its figures are those of a calculation that knows nothing of it.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::errors::{ModelServer, settings};
 use crate::support::play::{
     FinishedCommand, TestDir, attempts, demo, has_tools, holes, kitchen, text,
 };
@@ -279,6 +281,40 @@ fn only_a_missing_typing_record_is_replayed() {
             _ => assert_eq!(typing, before[&key]),
         }
     }
+}
+
+/// A typing that one of several models lost is missing, and is made by the same command.
+#[test]
+fn lost_typings_of_several_models_are_reported_and_made_again() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // The first requests are the one that is not counted, a completion and the first key.
+    let _server = ModelServer::failing(listener, 4);
+    dir.write(
+        "model.toml",
+        &settings(port, "stream = false\nretries = 0\n"),
+    );
+    let run = text(&dir.path("run"));
+    let replay = || {
+        let corpus = kitchen();
+        let mut arguments = vec!["replay", &corpus, "--mode", "type", "--out", &run];
+        arguments.extend(["--model", "model.toml", "--model", "empty"]);
+        arguments.extend(["--holes", "2", "--policy", "oracle-prefix"]);
+        dir.fillrate(&arguments)
+    };
+    let incomplete = replay().exits_with(3);
+    assert!(
+        incomplete.err.contains("some attempts of"),
+        "{incomplete:#?}"
+    );
+    assert_eq!(typings(&dir.path("run/model")).len(), 1);
+    assert_eq!(typings(&dir.path("run/empty")).len(), 2);
+    replay().exits_with(0);
+    assert_eq!(typings(&dir.path("run/model")).len(), 2);
 }
 
 /// Policies applied to a finished run's completions send no request and do not change the run: its
