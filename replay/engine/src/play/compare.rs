@@ -159,12 +159,12 @@ fn play(
     let jobs = plan.execution.threads;
     let mut player = BatchPlayer::new(&subjects, listener, jobs, plan.connections, holes)?;
     let played = play_batches(&mut player, comparison, &mut orders, holes);
-    drop(player);
+    let workers = player.into_workers();
     let wall = began.elapsed();
     let policies = plan.typing_developer().map_or(0, |one| one.policies.len());
     let mut runs = Vec::new();
     let mut failed = None;
-    for PlayedSubject { title, replay, .. } in subjects {
+    for (PlayedSubject { title, replay }, workers) in subjects.into_iter().zip(workers) {
         // A comparison that stopped early lacks attempts, and its runs must not count as finished.
         let has_all = replay.missing_jobs(holes)?.is_empty();
         // An error can't be cloned, so each run gets its message; the error itself is returned
@@ -173,7 +173,7 @@ fn play(
             Ok(_) => Ok(()),
             Err(error) => Err(PlayError::Refused(error.to_string())),
         };
-        let run = match replay.finish(outcome, usize::from(played.is_ok()), wall) {
+        let run = match replay.finish(outcome, workers, wall) {
             Ok(run) => run,
             // The other runs keep what they have, too.
             Err(_) if played.is_err() => continue,
@@ -310,6 +310,8 @@ struct BatchPlayer<'s, 'a> {
     idle: Mutex<Vec<Vec<ReplayWorker>>>,
     /// The jobs that are not played yet, by hole and subject.
     missing: BTreeMap<(&'s str, usize), HoleJob<'s>>,
+    /// The number of jobs of each subject that were begun since the program started.
+    begun: Vec<usize>,
     /// True for each subject that was asked since the program started.
     is_warm: Vec<bool>,
     /// The hole for requests that are not counted.
@@ -341,9 +343,18 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
             limits: (jobs, connections.unwrap_or(1)),
             idle: Mutex::default(),
             missing,
+            begun: vec![0; subjects.len()],
             is_warm: vec![false; subjects.len()],
             warm_up: holes.last(),
         })
+    }
+
+    /// The number of workers that each subject had: none if nothing was asked of it.
+    fn into_workers(self) -> Vec<usize> {
+        // Requests and verdicts take turns, so the workers of the one are idle during the other.
+        let (threads, connections) = self.limits;
+        let most = threads.max(connections);
+        self.begun.iter().map(|jobs| most.min(*jobs)).collect()
     }
 
     /// Makes the attempts at a batch's holes that are missing, of the models that are `open`.
@@ -357,6 +368,9 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
             }
         }
         self.warm_up(&jobs)?;
+        for (index, _) in &jobs {
+            self.begun[*index] += 1;
+        }
         let (threads, connections) = self.limits;
         let replies = run_jobs(
             &jobs,

@@ -230,7 +230,7 @@ pub enum Event {
         /// Failed operation and its cause.
         reason: String,
     },
-    /// Everything that was missing of a run was made.
+    /// Everything that was missing of a run was made, or an error ended the replay.
     TimeSpent {
         /// The model's name.
         model: String,
