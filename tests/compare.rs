@@ -1,6 +1,7 @@
 //! `fillrate compare`: the order of models on the same holes.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -9,11 +10,15 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
+use crate::errors::{ModelServer, settings};
 use crate::support::play::{self, TestDir, attempts, has_tools, holes, kitchen, start, text};
 use crate::support::processes::{own_process, survivors};
 
 /// Files of the project, each with a test and a hole.
 const FILES: usize = 24;
+
+/// The most holes at which models are asked before the completions are judged.
+const CHUNK: usize = 8;
 
 /// A project of many small files, its tasks, and models whose completions are recorded: `good` has
 /// the reference everywhere, `bad` nowhere, `worse` is another `bad`.
@@ -31,6 +36,11 @@ fn prepare(dir: &TestDir) -> (String, String) {
         );
         dir.write(&format!("many/tests/test_{file}.py"), &test);
     }
+    record(dir)
+}
+
+/// Mines the project and records the models' completions.
+fn record(dir: &TestDir) -> (String, String) {
     let manifest = std::fs::read_to_string(kitchen()).unwrap();
     let manifest = manifest.replace("\"kitchen\"", "\"many\"");
     let corpus = text(&dir.write("many.toml", &manifest));
@@ -208,4 +218,43 @@ fn model_added_later_is_played_alone_and_rules_fail_the_command() {
     let kept = ["kept.toml", "embedded"];
     let refused = play::run(&mut compare(&dir, &corpus, "out", &kept, &within)).exits_with(1);
     assert!(refused.err.contains("kept has none"), "{refused:#?}");
+}
+
+#[test]
+fn completions_of_other_models_are_kept_if_one_fails() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    // One file, which is one batch.
+    let mut source = String::new();
+    let mut test = "from many import *\n".to_owned();
+    for function in 0..FILES {
+        source += &format!(
+            "def scaled_{function}(value, factor):\n    total = value * factor + {function}\n    \
+             return total\n\n\n"
+        );
+        test += &format!(
+            "\n\ndef test_{function}():\n    assert scaled_{function}(3, 4) == {}\n",
+            12 + function
+        );
+    }
+    dir.write("many/src/many.py", &source);
+    dir.write("many/tests/test_many.py", &test);
+    let corpus = record(&dir);
+    assert_eq!(holes(Path::new(&corpus.1)).len(), FILES);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let _server = ModelServer::with_limit(listener, 0);
+    dir.write("dead.toml", &settings(port, "retries = 0\n"));
+    let models = ["dead.toml", "good.jsonl"];
+    let jobs = ["--jobs", "1"];
+    let stopped = play::run(&mut compare(&dir, &corpus, "out", &models, &jobs)).exits_with(1);
+    let message = stopped.error_message();
+    assert!(
+        message.contains("gave no answer 4 times in a row"),
+        "{message}"
+    );
+    assert_eq!(attempts(&dir.path("out/good")).len(), CHUNK);
+    assert!(stopped.err.contains("time of good"), "{stopped:#?}");
 }

@@ -1,7 +1,7 @@
 //! Plays several models on the same holes, hole by hole, and decides in which order they are.
 //!
-//! Holes come in batches of whole files, in an order that depends on their ids alone. Of each
-//! batch, all models are asked first, one request at a time, and then the completions are judged in
+//! Holes come in batches of whole files, in an order that depends on their ids alone. Of every few
+//! holes, all models are asked first, one request at a time, and then the completions are judged in
 //! parallel, so that no verdict slows a model down. After each batch the comparison looks at the
 //! order of each pair of models: a model whose orders are all decided is not asked any more. Each
 //! step of a comparison depends only on the attempts that its runs have, so that one that is killed
@@ -89,7 +89,8 @@ pub enum ComparisonEnding {
     Calls,
 }
 
-/// The number of holes of a batch at which it ends with the file.
+/// The number of holes of a batch at which it ends with the file, and the most holes at which all
+/// models are asked before the completions are judged.
 const BATCH: usize = 8;
 
 /// Compares models as planned. The same plan again continues where it was stopped; with further
@@ -300,6 +301,9 @@ fn cluster(hole: &Hole) -> String {
     format!("{}\0{}", hole.project, hole.path)
 }
 
+/// A completion to judge: its subject, its hole and its sample.
+type UnjudgedReply<'j> = (usize, &'j Hole, &'j MissingSample, CompletionReply);
+
 /// Plays batches, with workers that keep their servers from batch to batch.
 struct BatchPlayer<'s, 'a> {
     subjects: &'s [PlayedSubject<'a>],
@@ -359,8 +363,18 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
 
     /// Makes the attempts at a batch's holes that are missing, of the models that are `open`.
     fn play_batch(&mut self, batch: &[&'s Hole], open: &[bool]) -> Result<(), PlayError> {
+        // Completions that are not judged yet are lost if the program is killed, and a file may
+        // have hundreds of holes.
+        for holes in batch.chunks(BATCH) {
+            self.play_holes(holes, open)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the models that are `open` at holes, and then judges the completions.
+    fn play_holes(&mut self, holes: &[&'s Hole], open: &[bool]) -> Result<(), PlayError> {
         let mut jobs: Vec<(usize, HoleJob<'s>)> = Vec::new();
-        for hole in batch {
+        for hole in holes {
             for (index, _) in open.iter().enumerate().filter(|(_, open)| **open) {
                 // A hole that the run of a resumed comparison already has is missing here.
                 let job = self.missing.remove(&(hole.id.as_str(), index));
@@ -371,38 +385,55 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
         for (index, _) in &jobs {
             self.begun[*index] += 1;
         }
-        let (threads, connections) = self.limits;
-        let replies = run_jobs(
-            &jobs,
-            connections,
+        let replies: Mutex<Vec<UnjudgedReply<'_>>> = Mutex::default();
+        let asked = run_jobs(
+            &jobs.iter().collect::<Vec<_>>(),
+            self.limits.1,
             || AskingWorker::take(&self.idle, self.subjects.len()),
-            |worker, (index, job)| {
-                let replies = self
+            |worker, job| {
+                let (index, job) = *job;
+                let of_job = self
                     .replay(*index)
                     .ask_job(job, &mut worker.of_subject[*index])?;
+                let of_job = job.samples.iter().zip(of_job);
+                let of_job = of_job.map(|(sample, reply)| (*index, job.hole, sample, reply));
+                replies.lock().extend(of_job);
                 self.progress.advance(job.policies.len());
-                Ok::<_, PlayError>(replies)
+                Ok::<_, PlayError>(())
+            },
+            |_| {},
+        );
+        // What was answered before an error is kept.
+        let judged = self.judge_replies(&replies.into_inner());
+        PlayError::first_of(asked.map(drop), judged)
+    }
+
+    /// Judges completions. Those of a subject that fails are left out, the others are kept.
+    fn judge_replies(&self, replies: &[UnjudgedReply<'_>]) -> Result<(), PlayError> {
+        let failed: Mutex<BTreeMap<usize, PlayError>> = Mutex::default();
+        run_jobs(
+            replies,
+            self.limits.0,
+            || (),
+            |(), (index, hole, sample, reply)| {
+                if failed.lock().contains_key(index) {
+                    return Ok(());
+                }
+                let replay = self.replay(*index);
+                match replay.judge_reply(hole, sample, reply.clone()) {
+                    Ok(()) => self.progress.advance(1),
+                    Err(error) => {
+                        failed.lock().entry(*index).or_insert(error);
+                    }
+                }
+                Ok::<_, PlayError>(())
             },
             |_| {},
         )?;
-        let judged: Vec<(usize, &Hole, &MissingSample, CompletionReply)> = jobs
-            .iter()
-            .zip(replies)
-            .flat_map(|((index, job), replies)| {
-                let samples = job.samples.iter().zip(replies);
-                samples.map(|(sample, reply)| (*index, job.hole, sample, reply))
-            })
-            .collect();
-        run_jobs(
-            &judged,
-            threads,
-            || (),
-            |(), (index, hole, sample, reply)| {
-                self.replay(*index).judge_reply(hole, sample, reply.clone())
-            },
-            |_| self.progress.advance(1),
-        )?;
-        Ok(())
+        match failed.into_inner().into_values().next() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
     /// Asks each model once that was not asked yet, and has a job.
