@@ -103,6 +103,7 @@ impl ReplayPlan {
     pub(super) fn subjects(&self) -> SubjectSelection<'_> {
         SubjectSelection {
             models: &self.models,
+            is_comparison: self.is_comparison,
             predictions: self.predictions.as_deref(),
             deveval: self.deveval,
             contexts: &self.contexts,

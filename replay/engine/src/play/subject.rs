@@ -64,6 +64,8 @@ pub(super) struct SubjectSelection<'a> {
     /// Each `embedded`, `reference`, `empty`, `predictions`, or the path of a settings file (.toml)
     /// or of predictions (.jsonl).
     pub(super) models: &'a [String],
+    /// True if they are compared, which `predictions` can't be.
+    pub(super) is_comparison: bool,
     /// The file for `predictions`.
     pub(super) predictions: Option<&'a Path>,
     /// True if these are indented as DevEval's script does it.
@@ -258,6 +260,13 @@ impl ModelUnderTest {
                 configuration.model = recorded("reference");
                 source = CompletionSource::References;
             }
+            "predictions" if selection.is_comparison => {
+                return Err(PlayError::Refused(
+                    "`predictions` has no file in a comparison; name the file itself by `--model \
+                     FILE.jsonl`"
+                        .to_owned(),
+                ));
+            }
             "predictions" => {
                 let Some(file) = selection.predictions else {
                     return Err(PlayError::Refused(
@@ -279,10 +288,13 @@ impl ModelUnderTest {
                 source = CompletionSource::Predictions(Arc::new(predictions));
             }
             other => {
+                let names = match selection.is_comparison {
+                    true => "`embedded`, `reference` or `empty`",
+                    false => "`embedded`, `reference`, `empty` or `predictions`",
+                };
                 return Err(PlayError::Refused(format!(
-                    "`{other}` is no model; name `embedded`, `reference`, `empty` or \
-                     `predictions`, a settings file that ends in .toml, or predictions in a file \
-                     that ends in .jsonl"
+                    "`{other}` is no model; name {names}, a settings file that ends in .toml, or \
+                     predictions in a file that ends in .jsonl"
                 )));
             }
         }
@@ -472,4 +484,33 @@ fn check_repairable(name: &str, verbatim: bool, chats: bool) -> Result<(), PlayE
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparison_is_advised_no_option_that_it_lacks() {
+        let refusal = |model: &str, is_comparison| {
+            let loaded = ModelUnderTest::load_all(&SubjectSelection {
+                models: &[model.to_owned(), "empty".to_owned()],
+                is_comparison,
+                predictions: None,
+                deveval: false,
+                contexts: &[],
+                views: &[],
+                repair_rounds: 0,
+            });
+            let error = loaded.err().expect("there is no such model");
+            error.to_string()
+        };
+        for model in ["predictions", "other"] {
+            let (replay, comparison) = (refusal(model, false), refusal(model, true));
+            assert!(replay.contains("predictions`"), "{replay}");
+            assert!(!comparison.contains("--predictions"), "{comparison}");
+            assert!(!comparison.contains("or `predictions`"), "{comparison}");
+            assert!(comparison.contains(".jsonl"), "{comparison}");
+        }
+    }
 }
