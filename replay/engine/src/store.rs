@@ -370,6 +370,11 @@ pub enum StoreError {
     /// Parts can't be made one run.
     #[error("{0}")]
     Unmergeable(String),
+    /// A folder has no segments of parts.
+    #[error(
+        "{0} has no segments of parts; `fillrate replay --partition k/n --out FOLDER` writes some"
+    )]
+    NoSegments(PathBuf),
 }
 
 impl StoreError {

@@ -8,7 +8,7 @@ use fillrate_engine::play::fleet::FleetPlan;
 use fillrate_engine::play::fleet::hyperqueue;
 use fillrate_engine::play::fleet::kubernetes::{self, KubernetesCluster};
 use fillrate_engine::play::fleet::slurm::{self, SlurmScripts};
-use fillrate_engine::store::{MergedParts, Run, StoreError, is_object_address};
+use fillrate_engine::store::{Run, StoreError, is_object_address};
 use fillrate_verdict::corpus::cache::Cache;
 
 use super::events::EventArguments;
@@ -278,7 +278,7 @@ fn print_commands(SlurmScripts { parts, merge }: &SlurmScripts) {
 fn follow_slurm(plan: &FleetPlan, listener: &dyn Listener) -> Result<Success, CliError> {
     let jobs = slurm::submitted(plan)?;
     slurm::follow(plan, &jobs, listener)?;
-    let missing = MergedParts::read(std::slice::from_ref(&plan.out))?.missing();
+    let missing = plan.missing_parts()?;
     let folder = plan.folder("slurm");
     let merging = format!(
         "read merge.log in {}, and merge by sbatch {}",

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 pub use fillrate_verdict::corpus::shell_word;
 
 use super::PlayError;
+use crate::store::{MergedParts, MissingPart, StoreError};
 
 /// A replay by a fleet, and the resources of each part.
 #[derive(Clone, Debug)]
@@ -98,6 +99,32 @@ impl FleetPlan {
         )
     }
 
+    /// The parts to run again.
+    ///
+    /// # Errors
+    /// The folder can't be read, or holds parts of another division.
+    pub fn missing_parts(&self) -> Result<Vec<MissingPart>, PlayError> {
+        let missing = match MergedParts::read(std::slice::from_ref(&self.out)) {
+            Ok(merged) => merged.missing(),
+            // Each part failed before it wrote anything.
+            Err(StoreError::NoSegments(_)) => MissingPart::all(self.parts),
+            Err(error) => return Err(error.into()),
+        };
+        // The numbers of other parts would run the wrong ones again.
+        match missing
+            .iter()
+            .find(|one| one.partition.parts() != self.parts)
+        {
+            Some(other) => Err(PlayError::Refused(format!(
+                "{} holds parts of another division, of which {} is missing; write the fleet with \
+                 as many parts, or with another --out",
+                self.out.display(),
+                other.partition
+            ))),
+            None => Ok(missing),
+        }
+    }
+
     /// The folder of what the scheduler is given and of the parts' output.
     pub fn folder(&self, scheduler: &str) -> PathBuf {
         self.out.join(scheduler)
@@ -115,7 +142,10 @@ impl FleetPlan {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::store::{Partition, Run};
 
     pub(super) fn plan() -> FleetPlan {
         FleetPlan {
@@ -131,6 +161,35 @@ mod tests {
             minutes: 90,
             options: vec!["--model".into(), "it's.toml".into()],
         }
+    }
+
+    #[test]
+    fn missing_parts_are_all_if_none_began_and_never_of_another_division() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let plan = |parts| FleetPlan {
+            out: folder.path().to_owned(),
+            parts,
+            ..plan()
+        };
+        let missing = |parts| -> Result<Vec<String>, String> {
+            let missing = plan(parts).missing_parts();
+            let missing = missing.map_err(|error| error.to_string())?;
+            Ok(missing.iter().map(ToString::to_string).collect())
+        };
+        let never = |part: &str| format!("{part}: it was never begun");
+        assert_eq!(missing(2), Ok(vec![never("1/2"), never("2/2")]));
+        for (part, parts) in [(1, 2), (1, 4)] {
+            let partition = Partition::new(part, parts).expect("it is a part");
+            let run = Run::begin_part(folder.path(), partition, &json!({}));
+            let run = run.expect("there is room");
+            run.set_finished().expect("there is room");
+        }
+        assert_eq!(missing(2), Ok(vec![never("2/2")]));
+        let refused = missing(4).expect_err("the division in two lacks fewer parts");
+        assert!(
+            refused.contains("of another division, of which 2/2 is missing"),
+            "{refused}"
+        );
     }
 
     #[test]

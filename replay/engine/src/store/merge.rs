@@ -116,6 +116,21 @@ impl fmt::Display for MissingPart {
     }
 }
 
+/// Reason of a part that has no segment.
+const NEVER_BEGUN: &str = "it was never begun";
+
+impl MissingPart {
+    /// All parts of a division.
+    pub fn all(parts: u32) -> Vec<Self> {
+        let partitions = (1..=parts).filter_map(|part| Partition::new(part, parts));
+        let missing = partitions.map(|partition| Self {
+            partition,
+            reason: NEVER_BEGUN.to_owned(),
+        });
+        missing.collect()
+    }
+}
+
 /// Parts that are recorded as finished.
 #[derive(Default)]
 struct FinishedParts {
@@ -179,7 +194,7 @@ impl FinishedParts {
         let Some(ends) = self.ends.get(&partition) else {
             return Some(match begun.contains(&partition.part()) {
                 true => "it is not finished".to_owned(),
-                false => "it was never begun".to_owned(),
+                false => NEVER_BEGUN.to_owned(),
             });
         };
         let mut fault = None;
@@ -235,13 +250,8 @@ impl MergedParts {
             ..merged
         });
         merged.ok_or_else(|| {
-            StoreError::Unmergeable(format!(
-                "{} has no segments of parts; `fillrate replay --partition k/n --out FOLDER` \
-                 writes some",
-                folders
-                    .first()
-                    .map_or_else(String::new, |folder| folder.display().to_string())
-            ))
+            let folder = folders.first().cloned();
+            StoreError::NoSegments(folder.unwrap_or_default())
         })
     }
 
