@@ -2,7 +2,7 @@
 
 mod rule;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use comfy_table::Cell;
 use fillrate_engine::play::compare::{
@@ -100,6 +100,19 @@ pub struct PairChanges {
     pub from: Vec<(f64, String)>,
 }
 
+/// The figures of a comparison with one name each, in the order of the table. Passes within a time
+/// follow the first.
+const FIGURES: [Metric; 8] = [
+    PASS_AT_1,
+    MEDIAN_LATENCY,
+    LATENCY_P90,
+    FIRST_TEXT_MEDIAN,
+    FIRST_TEXT_P90,
+    PROMPT_TOKENS,
+    COMPLETION_TOKENS,
+    COST,
+];
+
 /// A model's attempts, in the form that figures need.
 struct TimedModel {
     title: String,
@@ -156,22 +169,11 @@ impl ModelComparison {
         // The times are in the names of the metrics, so the columns are collected from the models.
         let within = self.models.iter().flat_map(|model| model.metrics.keys());
         let within = within.filter(|name| Metric::find(name) == Some(PASS_WITHIN));
-        let mut columns = vec![PASS_AT_1.name.to_owned()];
-        for name in within {
-            if !columns.contains(name) {
-                columns.push(name.clone());
-            }
-        }
-        let spent = [
-            MEDIAN_LATENCY,
-            LATENCY_P90,
-            FIRST_TEXT_MEDIAN,
-            FIRST_TEXT_P90,
-            PROMPT_TOKENS,
-            COMPLETION_TOKENS,
-            COST,
-        ];
-        columns.extend(spent.map(|metric| metric.name.to_owned()));
+        let within: BTreeSet<&String> = within.collect();
+        let (first, others) = FIGURES.split_at(1);
+        let name = |metric: &Metric| metric.name.to_owned();
+        let columns = first.iter().map(name).chain(within.into_iter().cloned());
+        let mut columns: Vec<String> = columns.chain(others.iter().map(name)).collect();
         // A column that no model has a figure for, such as the cost without a price, is left out.
         columns.retain(|name| {
             self.models

@@ -115,7 +115,7 @@ fn compare(
     }
     let within_ms = arguments.within.map(|time| time.as_secs_f64() * 1000.0);
     // The arguments are checked before models are asked, which takes long and may cost money.
-    check_rules(arguments)?;
+    check_rules(arguments, within_ms)?;
     match &arguments.out {
         Some(out) => super::check_run_folder(out)?,
         None => super::check_default_folder()?,
@@ -152,7 +152,11 @@ fn compare(
     let mut failures = Vec::new();
     // All rules are evaluated, so that one run of CI shows every failure.
     for rule in &arguments.fail_if {
-        failures.extend(rule.failure(&comparison)?);
+        match rule.failure(&comparison) {
+            Ok(failure) => failures.extend(failure),
+            // A rule that can't be applied must neither pass nor hide others.
+            Err(error) => failures.push(error.to_string()),
+        }
     }
     if !failures.is_empty() {
         return Err(CliError::Refused(format!(
@@ -177,8 +181,8 @@ fn compare(
     Ok(success(&outcome.absent))
 }
 
-/// Refuses rules of models that are not compared, before any work is done.
-fn check_rules(arguments: &CompareArguments) -> Result<(), CliError> {
+/// Refuses rules of models or of a time that are not compared, before any work is done.
+fn check_rules(arguments: &CompareArguments, within_ms: Option<f64>) -> Result<(), CliError> {
     // Runs are named after the stems of the settings files.
     let name = |model: &String| {
         let stem = Path::new(model).file_stem().unwrap_or_default();
@@ -186,15 +190,7 @@ fn check_rules(arguments: &CompareArguments) -> Result<(), CliError> {
     };
     let names: Vec<String> = arguments.model.iter().map(name).collect();
     for rule in &arguments.fail_if {
-        if let Some(unknown) = rule
-            .models()
-            .find(|model| !names.iter().any(|one| one == model))
-        {
-            return Err(CliError::Refused(format!(
-                "--fail-if names the model `{unknown}`; the models are {}",
-                names.join(", ")
-            )));
-        }
+        rule.check(&names, within_ms)?;
     }
     Ok(())
 }

@@ -4,8 +4,9 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
 use fillrate_metrics::Metric;
+use fillrate_metrics::metric::PASS_WITHIN;
 
-use super::ModelComparison;
+use super::{FIGURES, ModelComparison, within_name};
 
 /// A comparison of a model's figure with another model's or with a number. Rates are in percent,
 /// times in milliseconds.
@@ -33,20 +34,25 @@ pub enum RuleError {
     )]
     Form(String),
     /// It names no figure.
-    #[error("`{0}` is no figure; name one of the table's columns, such as `pass@1`")]
+    #[error(
+        "`{0}` is no figure of a comparison; name one of the table's columns, such as `pass@1`"
+    )]
     Figure(String),
     /// It names a model that is not compared.
     #[error("--fail-if names the model `{0}`; the models are {1}")]
     Model(String, String),
+    /// It names passes within a time that is not compared.
+    #[error("--fail-if compares `{0}`, and --within {1}; name the same time in both")]
+    Within(String, String),
     /// A model lacks the figure.
-    #[error("--fail-if compares `{metric}`, which {model} has not; {advice}")]
+    #[error("`{rule}` compares `{metric}`, which {model} has not")]
     Missing {
+        /// The rule.
+        rule: String,
         /// The figure.
         metric: String,
         /// The model.
         model: String,
-        /// Advice.
-        advice: &'static str,
     },
 }
 
@@ -73,7 +79,10 @@ impl FromStr for FailureRule {
             }
             _ => return Err(form()),
         };
-        if Metric::find(metric).is_none() {
+        // Passes within a time have the time in their name.
+        let is_figure = FIGURES.iter().any(|figure| figure.name == *metric)
+            || Metric::find(metric) == Some(PASS_WITHIN);
+        if !is_figure {
             return Err(RuleError::Figure((*metric).to_owned()));
         }
         Ok(Self {
@@ -94,27 +103,36 @@ impl Display for FailureRule {
 }
 
 impl FailureRule {
-    /// The models that the rule names.
-    pub fn models(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.model.as_str()).chain(self.other.as_deref())
+    /// Checks that a comparison of models with these names can apply the rule.
+    ///
+    /// # Errors
+    /// A model is not compared, or passes within the rule's time are not.
+    pub fn check(&self, models: &[String], within_ms: Option<f64>) -> Result<(), RuleError> {
+        let mut named = std::iter::once(&self.model).chain(&self.other);
+        if let Some(unknown) = named.find(|model| !models.contains(model)) {
+            return Err(RuleError::Model(unknown.clone(), models.join(", ")));
+        }
+        let is_within = Metric::find(&self.metric) == Some(PASS_WITHIN);
+        let within = within_ms.map(within_name);
+        if is_within && within.as_ref() != Some(&self.metric) {
+            let within =
+                within.map_or_else(|| "is missing".to_owned(), |name| format!("gives `{name}`"));
+            return Err(RuleError::Within(self.metric.clone(), within));
+        }
+        Ok(())
     }
 
     /// A sentence if the rule holds, so that the comparison fails; `None` if it does not.
     ///
     /// # Errors
-    /// A model is not compared, or lacks the figure.
+    /// A model lacks the figure.
     pub fn failure(&self, comparison: &ModelComparison) -> Result<Option<String>, RuleError> {
-        let value = |model: &str| {
-            if !comparison.models.iter().any(|one| one.model == model) {
-                let names = comparison.models.iter().map(|one| one.model.as_str());
-                let names: Vec<&str> = names.collect();
-                return Err(RuleError::Model(model.to_owned(), names.join(", ")));
-            }
+        let value = |model: &str| -> Result<f64, RuleError> {
             let estimate = comparison.figure(model, &self.metric);
             let estimate = estimate.ok_or_else(|| RuleError::Missing {
+                rule: self.text.clone(),
                 metric: self.metric.clone(),
                 model: model.to_owned(),
-                advice: "name a figure of the table, and for passes within a time add --within",
             })?;
             let format = Metric::of_figure(&self.metric).unit.format();
             // The rule compares what the table shows, such as percent in place of shares.
@@ -197,16 +215,37 @@ mod tests {
         ] {
             assert_eq!(failure(rule), Ok(expected.map(str::to_owned)), "{rule}");
         }
-        let unknown = failure("pass@1 of c < a").expect_err("there is no such model");
-        assert_eq!(
-            unknown,
-            "--fail-if names the model `c`; the models are a, b"
-        );
         let missing = failure("latency_ms/median of a > 3").expect_err("it has no latency");
         assert!(
             missing.contains("`latency_ms/median`, which a has not"),
             "{missing}"
         );
+    }
+
+    #[test]
+    fn rules_that_a_comparison_cannot_apply_are_refused_before_it() {
+        let models = ["a", "b"].map(str::to_owned);
+        let check = |rule: &str, within_ms| {
+            let rule: FailureRule = rule.parse().expect("it is a rule");
+            let checked = rule.check(&models, within_ms);
+            checked.map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            check("pass@1 of c < a", None),
+            Err("--fail-if names the model `c`; the models are a, b".to_owned())
+        );
+        let within = "pass-within@300 of a < b";
+        assert_eq!(check(within, Some(300.0)), Ok(()));
+        assert_eq!(
+            check(within, Some(500.0)),
+            Err(
+                "--fail-if compares `pass-within@300`, and --within gives `pass-within@500`; name \
+                 the same time in both"
+                    .to_owned()
+            )
+        );
+        let missing = check(within, None).expect_err("there is no time");
+        assert!(missing.contains("--within is missing"), "{missing}");
     }
 
     #[test]
@@ -223,7 +262,14 @@ mod tests {
                 "{text}"
             );
         }
-        let figure = "quality of b < a".parse::<FailureRule>();
-        assert!(matches!(figure, Err(RuleError::Figure(_))));
+        // A metric that exists is refused too, if a comparison does not have it.
+        for text in [
+            "quality of b < a",
+            "em/cceval of b < a",
+            "pass@1(line) of b < a",
+        ] {
+            let figure = text.parse::<FailureRule>();
+            assert!(matches!(figure, Err(RuleError::Figure(_))), "{text}");
+        }
     }
 }
