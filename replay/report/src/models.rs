@@ -43,6 +43,9 @@ pub struct ModelComparison {
     pub models: Vec<ComparedModel>,
     /// The times at which the order of two models by passes within the time changes.
     pub order_changes: Vec<PairChanges>,
+    /// The figures of a model over the holes that it and another one have, by the names of both.
+    #[serde(skip)]
+    pub common: BTreeMap<(String, String), BTreeMap<String, Estimate>>,
 }
 
 /// The order of two models by one figure.
@@ -71,6 +74,8 @@ pub struct ComparedModel {
     pub name: String,
     /// The run's folder.
     pub run: String,
+    /// The holes at which it was asked.
+    pub holes: usize,
     /// Its figures by name.
     pub metrics: BTreeMap<String, Estimate>,
     /// Passes within a time; empty for recorded completions, which have no latency.
@@ -116,6 +121,9 @@ const FIGURES: [Metric; 8] = [
 /// A model's attempts, in the form that figures need.
 struct TimedModel {
     title: String,
+    attempts: Vec<Attempt>,
+    /// The file of each hole.
+    files: BTreeMap<String, String>,
     whole: BTreeMap<String, (String, TimedPass)>,
     first_text: BTreeMap<String, (String, TimedPass)>,
     has_latency: bool,
@@ -130,9 +138,9 @@ impl ModelComparison {
         let mut timed = Vec::new();
         let mut models = Vec::new();
         for run in &outcome.runs {
-            let (of_run, figures) = load_model(run, within_ms)?;
+            let of_run = TimedModel::read(run)?;
+            models.push(of_run.compared(run, within_ms));
             timed.push(of_run);
-            models.push(figures);
         }
         let orders = outcome.orders.iter().map(|order| OrderFigure {
             first: timed[order.first].title.clone(),
@@ -154,6 +162,7 @@ impl ModelComparison {
             ending: outcome.ending,
             holes: outcome.holes,
             order_changes: changes(&timed),
+            common: common_figures(&timed, within_ms),
             models,
         })
     }
@@ -162,6 +171,16 @@ impl ModelComparison {
     pub fn figure(&self, model: &str, metric: &str) -> Option<&Estimate> {
         let model = self.models.iter().find(|one| one.model == model)?;
         model.metrics.get(metric)
+    }
+
+    /// A model's figure over the holes that it and another one have: a model whose orders were
+    /// decided has fewer than the others.
+    pub fn common_figure(&self, model: &str, other: &str, metric: &str) -> Option<&Estimate> {
+        if model == other {
+            return self.figure(model, metric);
+        }
+        let both = (model.to_owned(), other.to_owned());
+        self.common.get(&both)?.get(metric)
     }
 
     /// The columns of the table: the figures that some model has.
@@ -278,10 +297,36 @@ impl ModelComparison {
         text
     }
 
+    /// The models that were not asked at all holes because their orders were decided, and at how
+    /// many they were: `a has 16`.
+    fn decided(&self) -> Vec<String> {
+        let is_decided = |model: &&ComparedModel| {
+            let mut own = self
+                .orders
+                .iter()
+                .filter(|order| [&order.first, &order.second].contains(&&model.model));
+            model.holes < self.holes && own.all(|order| order.is_early)
+        };
+        let decided = self.models.iter().filter(is_decided);
+        decided
+            .map(|model| format!("{} has {}", model.model, model.holes))
+            .collect()
+    }
+
     /// Evidence for the sentence.
     fn basis(&self) -> String {
         let ending = match self.ending {
-            ComparisonEnding::AllHoles => format!("All {} holes were played.", self.holes),
+            ComparisonEnding::AllHoles => {
+                let decided = self.decided();
+                let decided = match decided.is_empty() {
+                    true => String::new(),
+                    false => format!(
+                        " A model whose orders are decided is not asked any more: {}.",
+                        decided.join(", ")
+                    ),
+                };
+                format!("All {} holes were played.{decided}", self.holes)
+            }
             ComparisonEnding::Decided => format!(
                 "Stopped early, before all {} holes were played: every order is decided.",
                 self.holes
@@ -487,81 +532,157 @@ fn changes(models: &[TimedModel]) -> Vec<PairChanges> {
     all
 }
 
-/// Reads a model's run and calculates its figures.
-fn load_model(
-    ReplayedRun { title, run, .. }: &ReplayedRun,
+/// The figures of each model over the holes that it and each other one have, by the names of both.
+fn common_figures(
+    models: &[TimedModel],
     within_ms: Option<f64>,
-) -> Result<(TimedModel, ComparedModel), StoreError> {
-    let (attempts, holes, has_latency) = (run.attempts()?, run.holes()?, run.has_latency()?);
-    let in_files = |passes: BTreeMap<String, TimedPass>| {
-        let passes = passes.into_iter();
-        passes
-            .filter_map(|(hole, pass)| {
-                let file = cluster(holes.get(&hole)?);
-                Some((hole, (file, pass)))
-            })
-            .collect::<BTreeMap<String, (String, TimedPass)>>()
-    };
-    let answered: Vec<&Attempt> = attempts
-        .iter()
+) -> BTreeMap<(String, String), BTreeMap<String, Estimate>> {
+    let mut figures = BTreeMap::new();
+    for model in models {
+        for other in models.iter().filter(|other| other.title != model.title) {
+            let names = (model.title.clone(), other.title.clone());
+            figures.insert(names, model.at_holes_of(other).metrics(within_ms));
+        }
+    }
+    figures
+}
+
+impl TimedModel {
+    /// Reads a model's run.
+    fn read(ReplayedRun { title, run, .. }: &ReplayedRun) -> Result<Self, StoreError> {
+        let holes = run.holes()?.into_iter();
+        let files = holes.map(|(id, hole)| (id, cluster(&hole))).collect();
+        let has_latency = run.has_latency()?;
+        Ok(Self::new(
+            title.clone(),
+            run.attempts()?,
+            files,
+            has_latency,
+        ))
+    }
+
+    fn new(
+        title: String,
+        attempts: Vec<Attempt>,
+        files: BTreeMap<String, String>,
+        has_latency: bool,
+    ) -> Self {
+        let in_files = |passes: BTreeMap<String, TimedPass>| {
+            let passes = passes.into_iter();
+            passes
+                .filter_map(|(hole, pass)| {
+                    let file = files.get(&hole)?.clone();
+                    Some((hole, (file, pass)))
+                })
+                .collect::<BTreeMap<String, (String, TimedPass)>>()
+        };
+        Self {
+            first_text: in_files(passes_by_hole(&attempts, first_text_ms)),
+            whole: in_files(passes_by_hole(&attempts, |attempt| {
+                Some(attempt.latency_ms)
+            })),
+            title,
+            attempts,
+            files,
+            has_latency,
+        }
+    }
+
+    /// The holes that figures count, and whether those of passes do.
+    fn counted(&self) -> BTreeSet<(&str, bool)> {
+        let attempts = self.attempts.iter();
+        attempts
+            .map(|attempt| (attempt.hole.as_str(), attempt.verdict.outcome))
+            .filter(|(_, outcome)| outcome.is_counted())
+            .map(|(hole, outcome)| (hole, outcome.is_evidence()))
+            .collect()
+    }
+
+    /// The same model with the attempts at those holes alone that count for both.
+    fn at_holes_of(&self, other: &Self) -> Self {
+        let (own, others) = (self.counted(), other.counted());
+        let common: BTreeSet<&str> = own.intersection(&others).map(|(hole, _)| *hole).collect();
+        let attempts = self.attempts.iter();
+        let attempts = attempts.filter(|attempt| common.contains(attempt.hole.as_str()));
+        Self::new(
+            self.title.clone(),
+            attempts.cloned().collect(),
+            self.files.clone(),
+            self.has_latency,
+        )
+    }
+
+    /// The attempts whose times count.
+    fn answered(&self) -> impl Iterator<Item = &Attempt> {
         // Times of failed requests say nothing on the model's speed.
-        .filter(|attempt| has_latency && attempt.answered && attempt.verdict.outcome.is_counted())
-        .collect();
-    let latencies: Vec<f64> = answered.iter().map(|attempt| attempt.latency_ms).collect();
-    let first_texts: Vec<f64> = answered.iter().copied().filter_map(first_text_ms).collect();
-    let name = attempts.first().map(|attempt| attempt.model.clone());
-    let model = TimedModel {
-        title: title.clone(),
-        first_text: in_files(passes_by_hole(&attempts, first_text_ms)),
-        whole: in_files(passes_by_hole(&attempts, |attempt| {
-            Some(attempt.latency_ms)
-        })),
-        has_latency,
-    };
-    let values = |passes: &BTreeMap<String, (String, TimedPass)>| -> Vec<(String, TimedPass)> {
-        passes.values().cloned().collect()
-    };
-    let (whole, first_text) = (values(&model.whole), values(&model.first_text));
-    let mut metrics = BTreeMap::new();
-    let mut put = |name: &str, estimate: Option<Estimate>| {
-        metrics.extend(estimate.map(|estimate| (name.to_owned(), estimate)));
-    };
-    let rates: Vec<(String, f64, f64)> = whole
-        .iter()
-        .map(|(file, pass)| (file.clone(), 1.0, pass.rate))
-        .collect();
-    put(PASS_AT_1.name, PASS_AT_1.unit.mean(&rates));
-    if let Some(time) = within_ms.filter(|_| has_latency) {
-        put(&within_name(time), pass_within(&whole, time));
+        self.attempts.iter().filter(move |attempt| {
+            self.has_latency && attempt.answered && attempt.verdict.outcome.is_counted()
+        })
     }
-    put(MEDIAN_LATENCY.name, median(&latencies));
-    put(LATENCY_P90.name, quantile(&latencies, 0.9));
-    put(FIRST_TEXT_MEDIAN.name, median(&first_texts));
-    put(FIRST_TEXT_P90.name, quantile(&first_texts, 0.9));
-    let usages = attempts.iter().filter_map(|attempt| {
-        let file = cluster(holes.get(&attempt.hole)?);
-        Some((file, usage(attempt)?))
-    });
-    for (metric, estimate) in usage_figures(&usages.collect::<Vec<_>>()) {
-        put(metric.name, estimate);
+
+    /// The figures by name.
+    fn metrics(&self, within_ms: Option<f64>) -> BTreeMap<String, Estimate> {
+        let latencies: Vec<f64> = self.answered().map(|attempt| attempt.latency_ms).collect();
+        let first_texts: Vec<f64> = self.answered().filter_map(first_text_ms).collect();
+        let whole = values(&self.whole);
+        let mut metrics = BTreeMap::new();
+        let mut put = |name: &str, estimate: Option<Estimate>| {
+            metrics.extend(estimate.map(|estimate| (name.to_owned(), estimate)));
+        };
+        let rates: Vec<(String, f64, f64)> = whole
+            .iter()
+            .map(|(file, pass)| (file.clone(), 1.0, pass.rate))
+            .collect();
+        put(PASS_AT_1.name, PASS_AT_1.unit.mean(&rates));
+        if let Some(time) = within_ms.filter(|_| self.has_latency) {
+            put(&within_name(time), pass_within(&whole, time));
+        }
+        put(MEDIAN_LATENCY.name, median(&latencies));
+        put(LATENCY_P90.name, quantile(&latencies, 0.9));
+        put(FIRST_TEXT_MEDIAN.name, median(&first_texts));
+        put(FIRST_TEXT_P90.name, quantile(&first_texts, 0.9));
+        let usages = self.attempts.iter().filter_map(|attempt| {
+            let file = self.files.get(&attempt.hole)?.clone();
+            Some((file, usage(attempt)?))
+        });
+        for (metric, estimate) in usage_figures(&usages.collect::<Vec<_>>()) {
+            put(metric.name, estimate);
+        }
+        metrics
     }
-    let times = WAITING_TIMES.iter().filter(|_| has_latency);
-    let curve = times.map(|time| WaitingPoint {
-        within_ms: *time,
-        whole: pass_within(&whole, *time),
+
+    /// Passes within a time; empty without latencies.
+    fn curve(&self) -> Vec<WaitingPoint> {
+        let (whole, first_text) = (values(&self.whole), values(&self.first_text));
         // A model that does not stream has no time of its first text.
-        first_text: (!first_texts.is_empty())
-            .then(|| pass_within(&first_text, *time))
-            .flatten(),
-    });
-    let figures = ComparedModel {
-        model: title.clone(),
-        name: name.unwrap_or_default(),
-        run: run.folder().display().to_string(),
-        curve: curve.collect(),
-        metrics,
-    };
-    Ok((model, figures))
+        let streams = self.answered().any(|one| first_text_ms(one).is_some());
+        let times = WAITING_TIMES.iter().filter(|_| self.has_latency);
+        let curve = times.map(|time| WaitingPoint {
+            within_ms: *time,
+            whole: pass_within(&whole, *time),
+            first_text: streams.then(|| pass_within(&first_text, *time)).flatten(),
+        });
+        curve.collect()
+    }
+
+    /// All that the comparison shows of the model.
+    fn compared(&self, run: &ReplayedRun, within_ms: Option<f64>) -> ComparedModel {
+        let name = self.attempts.first().map(|attempt| attempt.model.clone());
+        let holes = self.attempts.iter().map(|attempt| attempt.hole.as_str());
+        ComparedModel {
+            model: self.title.clone(),
+            name: name.unwrap_or_default(),
+            run: run.run.folder().display().to_string(),
+            holes: holes.collect::<BTreeSet<&str>>().len(),
+            curve: self.curve(),
+            metrics: self.metrics(within_ms),
+        }
+    }
+}
+
+/// The file and the pass of each hole.
+fn values(passes: &BTreeMap<String, (String, TimedPass)>) -> Vec<(String, TimedPass)> {
+    passes.values().cloned().collect()
 }
 
 /// Milliseconds from the request to the model's first text; `None` if the model does not stream.
@@ -576,9 +697,11 @@ fn first_text_ms(attempt: &Attempt) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use fillrate_engine::store::Run;
     use fillrate_language::task::{Hole, HoleKind};
     use fillrate_server::completion::Trace;
     use fillrate_verdict::Outcome;
+    use serde_json::json;
 
     use super::*;
     use crate::tests::{FILE, attempt};
@@ -599,5 +722,82 @@ mod tests {
             ..attempt(&hole, 0, &["x"], Outcome::Passed)
         };
         assert_eq!(first_text_ms(&attempt), Some(25.0));
+    }
+
+    /// A run of a model at the first holes, of which it passes some.
+    fn run(title: &str, holes: &[Hole], passed: &[bool]) -> (tempfile::TempDir, ReplayedRun) {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = Run::open_or_begin(folder.path(), &json!({})).expect("the folder is empty");
+        run.add_holes(holes.iter().map(|hole| (hole, FILE)))
+            .expect("there is room");
+        for (hole, passed) in holes.iter().zip(passed) {
+            let outcome = match passed {
+                true => Outcome::Passed,
+                false => Outcome::Failed,
+            };
+            let attempt = Attempt {
+                latency_ms: if *passed { 100.0 } else { 900.0 },
+                ..attempt(hole, 0, &["x"], outcome)
+            };
+            run.add_attempt(&attempt).expect("there is room");
+        }
+        let run = ReplayedRun {
+            title: title.to_owned(),
+            run,
+            is_complete: true,
+        };
+        (folder, run)
+    }
+
+    // `a` was decided after two holes. There `b` passes as many, and of all four it passes fewer.
+    #[test]
+    fn rules_of_two_models_compare_the_holes_that_both_have() {
+        let files = ["a.py", "b.py", "c.py", "d.py"];
+        let hole = |path| Hole::new("demo", "python", path, HoleKind::Line, 14..27, FILE);
+        let holes = files.map(hole);
+        let (_a, a) = run("a", &holes, &[true, false]);
+        let (_b, b) = run("b", &holes, &[false, true, false, false]);
+        let (_d, d) = run("d", &holes, &[false, true, true, true]);
+        let order = |first, second, is_early| ModelOrder {
+            first,
+            second,
+            within_ms: None,
+            difference: None,
+            is_early,
+        };
+        let outcome = ComparisonOutcome {
+            runs: vec![a, b, d],
+            absent: Vec::new(),
+            orders: vec![order(0, 1, true), order(0, 2, true), order(1, 2, false)],
+            ending: ComparisonEnding::AllHoles,
+            holes: 4,
+        };
+        let comparison = ModelComparison::load(&outcome, None).expect("the runs can be read");
+        let failure = |rule: &str| {
+            let rule: FailureRule = rule.parse().expect("it is a rule");
+            rule.failure(&comparison).map_err(|error| error.to_string())
+        };
+        for rule in [
+            "pass@1 of b < a - 2",
+            "latency_ms/median of b > a + 2",
+            "latency_ms/median of a < b - 2",
+        ] {
+            assert_eq!(failure(rule), Ok(None), "{rule}");
+        }
+        assert_eq!(
+            failure("pass@1 of b < a + 2"),
+            Ok(Some(
+                "`pass@1 of b < a + 2` holds: 50.0 < 52.0 on the 2 holes that both have".to_owned()
+            ))
+        );
+        // Models that have the same holes are compared on all.
+        assert_eq!(
+            failure("pass@1 of b < d"),
+            Ok(Some("`pass@1 of b < d` holds: 25.0 < 75.0".to_owned()))
+        );
+        let basis = comparison.basis();
+        let ending = "All 4 holes were played. A model whose orders are decided is not asked any \
+                      more: a has 2.";
+        assert!(basis.ends_with(ending), "{basis}");
     }
 }

@@ -67,7 +67,8 @@ pub(super) struct CompareArguments {
     /// Exit with status 1 if this holds, such as `pass@1 of b < a - 2`; may be given again
     ///
     /// A figure of the table of one model, `<` or `>`, and another model's with `+` or `-` a
-    /// number, or a number alone; rates in points, times in milliseconds.
+    /// number, or a number alone; rates in points, times in milliseconds. Two models are compared
+    /// on the holes that both have.
     #[arg(long, value_name = "RULE")]
     fail_if: Vec<FailureRule>,
     /// Print one JSON object in place of the tables

@@ -79,7 +79,7 @@ pub struct ModelOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComparisonEnding {
-    /// All holes were played.
+    /// All holes were played, by each model until its orders were decided.
     AllHoles,
     /// Every order was decided.
     Decided,

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use fillrate_metrics::Metric;
 use fillrate_metrics::metric::PASS_WITHIN;
+use fillrate_metrics::{Estimate, Metric};
 
 use super::{FIGURES, ModelComparison, within_name};
 
@@ -54,6 +54,9 @@ pub enum RuleError {
         /// The model.
         model: String,
     },
+    /// No hole has the figure of both models.
+    #[error("`{0}` compares models that have no hole in common")]
+    NoCommonHole(String),
 }
 
 impl FromStr for FailureRule {
@@ -122,24 +125,40 @@ impl FailureRule {
         Ok(())
     }
 
-    /// A sentence if the rule holds, so that the comparison fails; `None` if it does not.
+    /// A sentence if the rule holds, so that the comparison fails; `None` if it does not. Two
+    /// models are compared on the holes that both have.
     ///
     /// # Errors
-    /// A model lacks the figure.
+    /// A model lacks the figure, or two have no hole in common.
     pub fn failure(&self, comparison: &ModelComparison) -> Result<Option<String>, RuleError> {
-        let value = |model: &str| -> Result<f64, RuleError> {
-            let estimate = comparison.figure(model, &self.metric);
-            let estimate = estimate.ok_or_else(|| RuleError::Missing {
+        let format = Metric::of_figure(&self.metric).unit.format();
+        let figure = |model: &str, other: Option<&str>| -> Result<_, RuleError> {
+            let own = comparison.figure(model, &self.metric);
+            let own = own.ok_or_else(|| RuleError::Missing {
                 rule: self.text.clone(),
                 metric: self.metric.clone(),
                 model: model.to_owned(),
             })?;
-            let format = Metric::of_figure(&self.metric).unit.format();
-            // The rule compares what the table shows, such as percent in place of shares.
-            Ok(estimate.value * format.scale)
+            let Some(other) = other else {
+                return Ok((*own, own.n));
+            };
+            let common = comparison.common_figure(model, other, &self.metric);
+            let common = common.ok_or_else(|| RuleError::NoCommonHole(self.text.clone()))?;
+            Ok((*common, own.n))
         };
-        let left = value(&self.model)?;
-        let right = self.other.as_deref().map(value).transpose()?.unwrap_or(0.0) + self.offset;
+        // The rule compares what the table shows, such as percent in place of shares.
+        let shown = |estimate: &Estimate| estimate.value * format.scale;
+        let (left, of_model) = figure(&self.model, self.other.as_deref())?;
+        let mut place = String::new();
+        let mut right = self.offset;
+        if let Some(other) = &self.other {
+            let (of_both, of_other) = figure(other, Some(&self.model))?;
+            right += shown(&of_both);
+            if left.n < of_model || of_both.n < of_other {
+                place = format!(" on the {} holes that both have", left.n);
+            }
+        }
+        let left = shown(&left);
         let holds = if self.is_less {
             left < right
         } else {
@@ -147,7 +166,7 @@ impl FailureRule {
         };
         Ok(holds.then(|| {
             let sign = if self.is_less { '<' } else { '>' };
-            format!("`{self}` holds: {left:.1} {sign} {right:.1}")
+            format!("`{self}` holds: {left:.1} {sign} {right:.1}{place}")
         }))
     }
 }
@@ -167,6 +186,7 @@ mod tests {
             model: name.to_owned(),
             name: name.to_owned(),
             run: String::new(),
+            holes: 10,
             metrics: BTreeMap::from([(
                 "pass@1".to_owned(),
                 Estimate {
@@ -179,13 +199,21 @@ mod tests {
             )]),
             curve: Vec::new(),
         };
+        let models = vec![model("a", 0.5), model("b", 0.47)];
+        let common = [("a", "b"), ("b", "a")].into_iter().zip(&models);
         ModelComparison {
+            common: common
+                .map(|((model, other), figures)| {
+                    let names = (model.to_owned(), other.to_owned());
+                    (names, figures.metrics.clone())
+                })
+                .collect(),
             sentence: String::new(),
             probability: 0.95,
             orders: Vec::new(),
             ending: ComparisonEnding::AllHoles,
             holes: 10,
-            models: vec![model("a", 0.5), model("b", 0.47)],
+            models,
             order_changes: Vec::new(),
         }
     }
