@@ -221,6 +221,52 @@ fn model_added_later_is_played_alone_and_rules_fail_the_command() {
 }
 
 #[test]
+fn spent_budget_asks_nothing_and_hides_nothing_that_runs_have() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let corpus = prepare(&dir);
+    let two = ["bad.jsonl", "good.jsonl"];
+    let three = ["bad.jsonl", "good.jsonl", "worse.jsonl"];
+    let started = |models: &[&str], more: &[&str]| {
+        let more = [&["--no-early-stop"], more].concat();
+        play::run(&mut compare(&dir, &corpus, "out", models, &more))
+    };
+    let whole = started(&two, &["--json"]).exits_with(0).json();
+    let order = &whole["orders"][0];
+    assert_eq!(order["difference"]["n"], FILES, "{whole:#}");
+    // Both models have more completions than the budget, and lack none.
+    let budget = ["--max-calls", "40", "--json"];
+    let again = started(&two, &budget).exits_with(0);
+    assert!(!again.err.contains("time of"), "{again:#?}");
+    let again = again.json();
+    assert_eq!(again["ending"], "all-holes", "{again:#}");
+    assert_eq!(&again["orders"][0], order, "{again:#}");
+
+    let more = started(&three, &budget);
+    let more = more.exits_with(0).json();
+    assert_eq!(more["ending"], "calls", "{more:#}");
+    assert_eq!(more["orders"][0]["better"], "good", "{more:#}");
+    assert_eq!(more["orders"][0]["difference"]["n"], FILES, "{more:#}");
+    let sentence = more["sentence"].as_str().unwrap();
+    let nothing = "bad and worse have no judged hole in common";
+    assert!(sentence.contains(nothing), "{sentence}");
+
+    // A rule that can't be applied hides no other one.
+    let unusable = "latency_ms/median of bad > 1";
+    let rules = ["--fail-if", unusable, "--fail-if", "pass@1 of bad < good"];
+    let failed = started(&two, &rules).exits_with(1);
+    assert_eq!(
+        failed.error_message(),
+        format!(
+            "--fail-if: `{unusable}` compares `latency_ms/median`, which bad has not; `pass@1 of \
+             bad < good` holds: 0.0 < 100.0"
+        )
+    );
+}
+
+#[test]
 fn completions_of_other_models_are_kept_if_one_fails() {
     if !has_tools(&["python3"]) {
         return;

@@ -40,10 +40,10 @@ pub(super) struct CompareArguments {
     /// Play all holes, even if the order of the models is decided before
     #[arg(long)]
     no_early_stop: bool,
-    /// Begin no further batch of holes after this time, such as `20m` or `2h`
+    /// Ask no model at a further batch of holes after this time, such as `20m` or `2h`
     #[arg(long, value_name = "TIME", value_parser = time)]
     max_time: Option<Duration>,
-    /// Begin no further batch of holes after N completions, all models together
+    /// Ask no model at a further batch of holes after N completions, all models together
     #[arg(long, value_name = "N")]
     max_calls: Option<usize>,
     #[command(flatten)]

@@ -38,9 +38,9 @@ pub struct ComparisonPlan {
     pub within_ms: Option<f64>,
     /// True if models whose orders are decided are not asked any more.
     pub stops_early: bool,
-    /// The time after which no further batch begins.
+    /// The time after which nothing is asked for a further batch.
     pub max_time: Option<Duration>,
-    /// The number of completions of all models after which no further batch begins.
+    /// The number of completions of all models after which nothing is asked for a further batch.
     pub max_calls: Option<usize>,
 }
 
@@ -213,7 +213,8 @@ fn play(
     })
 }
 
-/// Plays batches until nothing is open or the budget is spent, and concludes the orders.
+/// Plays batches until nothing is open or the budget is spent, and concludes the orders by all that
+/// the runs have.
 fn play_batches<'s>(
     player: &mut BatchPlayer<'s, '_>,
     comparison: Option<&ComparisonPlan>,
@@ -225,7 +226,7 @@ fn play_batches<'s>(
     let largest = by_file(holes).values().map(Vec::len).max().unwrap_or(1);
     let mut decisions = OrderDecisions::new(orders.len(), largest, looks);
     let mut played_holes: Vec<&Hole> = Vec::new();
-    let mut ending = ComparisonEnding::AllHoles;
+    let mut stopped = None;
     let began = Instant::now();
     for batch in batches(holes) {
         // Without a comparison nothing is decided, so every model plays every hole.
@@ -237,19 +238,19 @@ fn play_batches<'s>(
                 })
         };
         let open: Vec<bool> = (0..player.subjects.len()).map(is_open).collect();
-        let stops = if open.iter().all(|open| !open) {
-            Some(ComparisonEnding::Decided)
-        } else {
-            match comparison {
-                Some(comparison) => player.spent(comparison, began)?,
-                None => None,
-            }
-        };
-        if let Some(stops) = stops {
-            ending = stops;
+        if open.iter().all(|open| !open) {
+            stopped = Some(ComparisonEnding::Decided);
             break;
         }
-        player.play_batch(&batch, &open)?;
+        // A batch that the runs have costs nothing, so a spent budget does not hide it.
+        if let (Some(comparison), None) = (comparison, stopped)
+            && player.lacks(&batch, &open)
+        {
+            stopped = player.spent(comparison, began)?;
+        }
+        if stopped.is_none() {
+            player.play_batch(&batch, &open)?;
+        }
         played_holes.extend(batch);
         if looks {
             let passes = player.passes()?;
@@ -266,7 +267,12 @@ fn play_batches<'s>(
             order.difference = decisions.conclude(index, &pairs(order, &passes, &played_holes));
         }
     }
-    Ok(ending)
+    Ok(match stopped {
+        // The budget ended before a batch, and what the runs had of later ones decided the orders.
+        Some(_) if orders.iter().all(|order| order.is_early) => ComparisonEnding::Decided,
+        Some(ending) => ending,
+        None => ComparisonEnding::AllHoles,
+    })
 }
 
 /// The holes of each file, files in an order that looks random and depends on their names alone.
@@ -351,6 +357,15 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
             is_warm: vec![false; subjects.len()],
             warm_up: holes.last(),
         })
+    }
+
+    /// True if attempts at a batch's holes are missing, of the models that are `open`.
+    fn lacks(&self, batch: &[&Hole], open: &[bool]) -> bool {
+        let is_missing = |hole: &str| {
+            let mut models = open.iter().enumerate();
+            models.any(|(index, open)| *open && self.missing.contains_key(&(hole, index)))
+        };
+        batch.iter().any(|hole| is_missing(&hole.id))
     }
 
     /// The number of workers that each subject had: none if nothing was asked of it.
