@@ -1,12 +1,14 @@
 //! The order of models on the same holes, with one error for everything that a comparison says.
 //!
 //! A comparison plays holes file by file and looks at the figures after each batch of whole files.
-//! An order that a look decides is final; what no look decides is estimated once, at the end. The
-//! error is divided by union bounds, which hold for any dependence between the questions:
+//! An order that a look decides is final; what no look decides is estimated once, at the end. A
+//! comparison may also stop before the end, and continue, any number of times: what it says at a
+//! stop is what a look knows. The error is divided by union bounds, which hold for any dependence
+//! between the questions:
 //!
-//! - [`EARLY_ERROR`] covers all looks. The k-th question (a pair of models and a figure, from 1)
-//!   gets 1 / (k (k + 1)) of it, whose sum is 1 for any number of questions: a model that is added
-//!   later changes nothing of what was decided.
+//! - [`EARLY_ERROR`] covers all looks and stops. The k-th question (a pair of models and a figure,
+//!   from 1) gets 1 / (k (k + 1)) of it, whose sum is 1 for any number of questions: a model that is
+//!   added later changes nothing of what was decided.
 //! - The rest of 1 − [`CONFIDENCE`] covers the end, equally divided by the questions.
 //!
 //! A look bounds a difference by a confidence sequence, which holds at all looks at once: capital
@@ -20,7 +22,7 @@ use std::collections::BTreeMap;
 use super::interval::clustered::paired_difference_at;
 use super::{CONFIDENCE, Estimate};
 
-/// The probability that a look decides for a false order.
+/// The probability that something that is decided or said before the end is false.
 pub const EARLY_ERROR: f64 = 0.01;
 
 /// Bets of a confidence sequence, as shares of the largest that can't lose more than the capital.
@@ -61,40 +63,57 @@ impl OrderDecisions {
         if !self.looks || self.is_decided(question) {
             return;
         }
-        // Σ 1 / (k (k + 1)) = 1, so the errors of all questions add up to `EARLY_ERROR`.
-        let error = EARLY_ERROR / ((question + 1) * (question + 2)) as f64;
         // Most looks decide nothing, and need no bounds to say so.
-        if !excludes_0(pairs, self.largest, error) {
+        if !excludes_0(pairs, self.largest, early_error(question)) {
             return;
         }
-        let bounds = confidence_sequence(pairs, self.largest, error);
-        let Some((low, high)) = bounds.filter(|(low, high)| *low > 0.0 || *high < 0.0) else {
-            return;
-        };
+        self.decided[question] = self.estimate_early(question, pairs).filter(|estimate| {
+            estimate.low.is_some_and(|low| low > 0.0)
+                || estimate.high.is_some_and(|high| high < 0.0)
+        });
+    }
+
+    /// The estimate that decided the question, or else that of all pairs. `None` without pairs.
+    ///
+    /// `is_end` is true if there are no further pairs. Before the end the interval is wider, since
+    /// it holds at all such conclusions at once.
+    pub fn conclude<K: Ord + Clone>(
+        &self,
+        question: usize,
+        pairs: &[(K, f64, f64)],
+        is_end: bool,
+    ) -> Option<Estimate> {
+        if let Some(decided) = self.decided.get(question).copied().flatten() {
+            return Some(decided);
+        }
+        if !is_end {
+            return self.estimate_early(question, pairs);
+        }
+        // Without looks, too: the comparison may have stopped before, and said something.
+        let error = (1.0 - CONFIDENCE - EARLY_ERROR) / self.decided.len().max(1) as f64;
+        paired_difference_at(pairs, 1.0, error / 2.0)
+    }
+
+    /// The mean difference of the pairs so far with the bounds of the confidence sequence; `None`
+    /// without pairs.
+    fn estimate_early<K: Ord>(&self, question: usize, pairs: &[(K, f64, f64)]) -> Option<Estimate> {
+        let (low, high) = confidence_sequence(pairs, self.largest, early_error(question))?;
         let n = pairs.len();
         let sum: f64 = pairs.iter().map(|(_, first, second)| first - second).sum();
-        self.decided[question] = Some(Estimate {
+        Some(Estimate {
             value: sum / n as f64,
             low: Some(low),
             high: Some(high),
             n,
             clusters: Some(by_file(pairs).len()),
-        });
+        })
     }
+}
 
-    /// The estimate that decided the question, or else that of all pairs. `None` without pairs.
-    pub fn conclude<K: Ord + Clone>(
-        &self,
-        question: usize,
-        pairs: &[(K, f64, f64)],
-    ) -> Option<Estimate> {
-        if let Some(decided) = self.decided.get(question).copied().flatten() {
-            return Some(decided);
-        }
-        let early = if self.looks { EARLY_ERROR } else { 0.0 };
-        let error = (1.0 - CONFIDENCE - early) / self.decided.len().max(1) as f64;
-        paired_difference_at(pairs, 1.0, error / 2.0)
-    }
+/// The part of [`EARLY_ERROR`] that a question has.
+fn early_error(question: usize) -> f64 {
+    // Σ 1 / (k (k + 1)) = 1, so the errors of all questions add up to `EARLY_ERROR`.
+    EARLY_ERROR / ((question + 1) * (question + 2)) as f64
 }
 
 /// The bounds of the mean difference, first minus second, of values from 0 to 1: with probability
@@ -229,25 +248,31 @@ mod tests {
         assert!(decisions.is_decided(0));
         pairs.extend((20..60).map(|file| (file, 0.0, 1.0)));
         decisions.look(0, &pairs);
-        let concluded = decisions.conclude(0, &pairs).expect("it is decided");
+        let concluded = decisions.conclude(0, &pairs, true).expect("it is decided");
         assert_eq!((concluded.value, concluded.n), (1.0, 20));
         let mut without = OrderDecisions::new(1, 1, false);
         without.look(0, &pairs[..20]);
         assert!(!without.is_decided(0));
-        assert_eq!(without.conclude(0, &pairs).map(|one| one.n), Some(60));
+        assert_eq!(without.conclude(0, &pairs, true).map(|one| one.n), Some(60));
     }
 
     #[test]
-    fn concluding_without_looks_is_the_usual_interval() {
+    fn conclusions_at_the_end_share_what_the_looks_leave_of_the_error() {
         let pairs: Vec<(usize, f64, f64)> = (0..30)
             .map(|hole| (hole / 2, f64::from(hole % 3 > 0), f64::from(hole % 4 > 1)))
             .map(|(file, first, second): (i32, f64, f64)| (file as usize, first, second))
             .collect();
-        let usual = crate::paired_difference(&pairs, 1.0);
-        assert_eq!(OrderDecisions::new(1, 2, false).conclude(0, &pairs), usual);
-        let cautious = OrderDecisions::new(3, 2, true).conclude(2, &pairs);
-        let (usual, cautious) = (usual.expect("pairs"), cautious.expect("pairs"));
-        assert!(cautious.low < usual.low && cautious.high > usual.high);
+        let usual = crate::paired_difference(&pairs, 1.0).expect("there are pairs");
+        let conclude = |questions, looks| {
+            let decisions = OrderDecisions::new(questions, 2, looks);
+            let concluded = decisions.conclude(questions - 1, &pairs, true);
+            concluded.expect("there are pairs")
+        };
+        let (alone, shared) = (conclude(1, true), conclude(3, true));
+        // A comparison without looks may have been stopped before its end, too.
+        assert_eq!(conclude(1, false), alone);
+        assert!(alone.low < usual.low && alone.high > usual.high);
+        assert!(shared.low < alone.low && shared.high > alone.high);
     }
 
     proptest! {
@@ -270,15 +295,19 @@ mod tests {
         }
     }
 
-    /// Simulated comparisons of each scenario.
-    const COMPARISONS: usize = 1_000;
-
-    /// Holes of a comparison, and of a batch between two looks.
-    const HOLES: usize = 60;
+    /// Holes of a batch between two looks.
     const BATCH: usize = 8;
 
-    /// The most wrong sentences of [`COMPARISONS`]: three standard errors above the stated 5 %.
-    const MOST_WRONG: usize = 71;
+    /// Simulated comparisons.
+    struct Simulation {
+        comparisons: usize,
+        /// Holes of a comparison.
+        holes: usize,
+        /// The most holes of a file.
+        largest: usize,
+        /// True if a comparison stops and continues after each batch.
+        stops: bool,
+    }
 
     /// A file's pass rates of each model around their means, correlated between models.
     fn draw_rates(means: &[f64], spread: f64, random: &mut ChaCha8Rng) -> Vec<f64> {
@@ -287,12 +316,18 @@ mod tests {
         means.iter().map(rate).collect()
     }
 
-    /// One comparison: how many questions it says something false of, and the holes it played.
-    fn compare(means: &[f64], spread: f64, random: &mut ChaCha8Rng) -> (usize, usize) {
+    /// One comparison: true if anything that it says is false, and the holes it played.
+    fn compare(
+        simulation: &Simulation,
+        means: &[f64],
+        spread: f64,
+        random: &mut ChaCha8Rng,
+    ) -> (bool, usize) {
+        let Simulation { largest, stops, .. } = *simulation;
         let mut files: Vec<Vec<Vec<f64>>> = Vec::new();
-        let mut left = HOLES;
+        let mut left = simulation.holes;
         while left > 0 {
-            let holes = random.random_range(1..=4).min(left);
+            let holes = random.random_range(1..=largest).min(left);
             left -= holes;
             let rates = draw_rates(means, spread, random);
             let outcome = |rate: &f64| f64::from(u8::from(random.random::<f64>() < *rate));
@@ -306,8 +341,19 @@ mod tests {
         let questions: Vec<(usize, usize)> = (1..means.len())
             .flat_map(|second| (0..second).map(move |first| (first, second)))
             .collect();
-        let mut decisions = OrderDecisions::new(questions.len(), 4, true);
+        let mut decisions = OrderDecisions::new(questions.len(), largest, true);
         let mut pairs: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); questions.len()];
+        let says_false =
+            |decisions: &OrderDecisions, pairs: &[Vec<(usize, f64, f64)>], is_end: bool| {
+                let mut questions = questions.iter().zip(pairs).enumerate();
+                questions.any(|(question, ((first, second), pairs))| {
+                    let truth = means[*first] - means[*second];
+                    let said = decisions.conclude(question, pairs, is_end);
+                    let bounds = said.and_then(|said| said.low.zip(said.high));
+                    bounds.is_some_and(|(low, high)| truth < low || truth > high)
+                })
+            };
+        let mut is_wrong = false;
         let (mut played, mut since_look) = (0, 0);
         for (file, holes) in files.iter().enumerate() {
             for values in holes {
@@ -324,26 +370,42 @@ mod tests {
                 for (question, pairs) in pairs.iter().enumerate() {
                     decisions.look(question, pairs);
                 }
+                is_wrong |= stops && says_false(&decisions, &pairs, false);
                 if (0..questions.len()).all(|question| decisions.is_decided(question)) {
                     break;
                 }
             }
         }
-        let wrong = questions
-            .iter()
-            .enumerate()
-            .filter(|(question, (first, second))| {
-                let truth = means[*first] - means[*second];
-                let said = decisions.conclude(*question, &pairs[*question]);
-                let bounds = said.and_then(|said| said.low.zip(said.high));
-                bounds.is_some_and(|(low, high)| truth < low || truth > high)
-            });
-        (wrong.count(), played)
+        (is_wrong || says_false(&decisions, &pairs, true), played)
+    }
+
+    /// Simulates comparisons of models with these true pass rates, prints how many say something
+    /// false, and fails if these are too many.
+    fn check_comparisons(simulation: &Simulation, means: &[f64], spread: f64) {
+        let mut random = ChaCha8Rng::seed_from_u64(44);
+        let (mut wrong, mut holes) = (0, 0);
+        for _ in 0..simulation.comparisons {
+            let (is_wrong, played) = compare(simulation, means, spread, &mut random);
+            wrong += usize::from(is_wrong);
+            holes += played;
+        }
+        let comparisons = simulation.comparisons as f64;
+        let mean = holes as f64 / comparisons;
+        println!("{means:?}  {spread}  {wrong}  {mean:.1}");
+        // Three standard errors above the stated 5 %.
+        let most = 0.05 * comparisons + 3.0 * (0.05 * 0.95 * comparisons).sqrt();
+        assert!(wrong as f64 <= most, "{means:?} {spread}: {wrong}");
     }
 
     #[test]
     fn sentences_are_wrong_at_most_at_their_stated_probability() {
-        println!("models  spread  wrong of {COMPARISONS}  mean holes of {HOLES}");
+        let simulation = Simulation {
+            comparisons: 1_000,
+            holes: 60,
+            largest: 4,
+            stops: false,
+        };
+        println!("models  spread  wrong of 1,000  mean holes of 60");
         for (means, spread) in [
             (&[0.5, 0.5][..], 0.3),
             (&[0.3, 0.3], 0.0),
@@ -353,18 +415,19 @@ mod tests {
             (&[0.5, 0.5, 0.5], 0.3),
             (&[0.7, 0.5, 0.2], 0.2),
         ] {
-            let mut random = ChaCha8Rng::seed_from_u64(44);
-            let (mut wrong, mut holes) = (0, 0);
-            for _ in 0..COMPARISONS {
-                let (false_statements, played) = compare(means, spread, &mut random);
-                wrong += usize::from(false_statements > 0);
-                holes += played;
-            }
-            println!(
-                "{means:?}  {spread}  {wrong}  {:.1}",
-                holes as f64 / COMPARISONS as f64
-            );
-            assert!(wrong <= MOST_WRONG, "{means:?} {spread}: {wrong}");
+            check_comparisons(&simulation, means, spread);
         }
+    }
+
+    #[test]
+    fn sentences_of_all_stops_are_wrong_at_most_at_their_stated_probability() {
+        let simulation = Simulation {
+            comparisons: 300,
+            holes: 120,
+            largest: 1,
+            stops: true,
+        };
+        println!("models  spread  wrong of 300, each stopped after every batch  mean holes of 120");
+        check_comparisons(&simulation, &[0.5, 0.5], 0.0);
     }
 }

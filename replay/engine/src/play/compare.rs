@@ -264,7 +264,10 @@ fn play_batches<'s>(
         let passes = player.passes()?;
         for (index, order) in orders.iter_mut().enumerate() {
             order.is_early = decisions.is_decided(index);
-            order.difference = decisions.conclude(index, &pairs(order, &passes, &played_holes));
+            let pairs = pairs(order, &passes, &played_holes);
+            // Where a model lacks holes, the same command may conclude from more of them later.
+            let is_end = player.has_all(order.first) && player.has_all(order.second);
+            order.difference = decisions.conclude(index, &pairs, is_end);
         }
     }
     Ok(match stopped {
@@ -366,6 +369,11 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
             models.any(|(index, open)| *open && self.missing.contains_key(&(hole, index)))
         };
         batch.iter().any(|hole| is_missing(&hole.id))
+    }
+
+    /// True if a subject has been asked at all holes.
+    fn has_all(&self, index: usize) -> bool {
+        self.missing.keys().all(|(_, subject)| *subject != index)
     }
 
     /// The number of workers that each subject had: none if nothing was asked of it.
