@@ -136,7 +136,7 @@ fn typing_the_demo_is_reproducible_and_counts_keys() {
     }
     let dir = TestDir::new();
     let tasks = text(&dir.path("tasks.jsonl"));
-    let mine = ["mine", &demo(), "--holes", "6", "-o", &tasks];
+    let mine = ["mine", &demo(), "--holes", "4", "-o", &tasks];
     dir.fillrate(&mine).exits_with(0);
     let more = [
         "--tasks",
