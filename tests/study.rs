@@ -248,7 +248,7 @@ fn the_demo_study_replays_five_versions_and_is_labelled_simulated() {
     let dir = TestDir::new();
     let corpus = play::demo();
     let arguments = [
-        "study", "--demo", "--holes", "4", "--corpus", &corpus, "-o", "demo", "--json",
+        "study", "--demo", "--holes", "2", "--corpus", &corpus, "-o", "demo", "--json",
     ];
     let finished = dir.fillrate(&arguments).exits_with(0);
     assert!(
