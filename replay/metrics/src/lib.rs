@@ -46,7 +46,7 @@ pub use correlation::bootstrap::{
     Bootstrap, ClusterTotal, ModelVersion, SampledFigure, two_level_bootstrap,
 };
 pub use correlation::coefficient::{
-    Coefficient, CorrelationTest, MOST_EXACT, SignAgreement, attenuation_corrected,
+    Coefficient, CorrelationTest, MOST_EXACT, SignAgreement, attenuation_corrected, centred,
     correlation_power, exact_permutation_p, permutation_p_by_draws, reliability, sign_agreement,
 };
 pub use correlation::latent::{bootstrap_coverage, latent_correlation, pearson_interval};

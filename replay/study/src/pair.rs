@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fillrate_metrics::{
     Coefficient, Estimate, LinearPrediction, Metric, ModelVersion, SampledFigure, Selection,
-    SignAgreement, attenuation_corrected, bootstrap_coverage, exact_permutation_p,
+    SignAgreement, attenuation_corrected, bootstrap_coverage, centred, exact_permutation_p,
     latent_correlation, pearson_interval, permutation_p_by_draws, selection, sign_agreement,
     two_level_bootstrap,
 };
@@ -375,8 +375,9 @@ impl MetricPair {
             .filter_map(|(name, figures, error)| {
                 let error = error?;
                 let count = figures.len() as f64;
-                let mean = figures.iter().map(|figure| figure.value).sum::<f64>() / count;
-                let squares = figures.iter().map(|figure| (figure.value - mean).powi(2));
+                let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+                let (_, differences) = centred(&values);
+                let squares = differences.iter().map(|difference| difference.powi(2));
                 // For a single figure this is no number, but the next line returns for fewer than
                 // three.
                 let variance = squares.sum::<f64>() / (count - 1.0);

@@ -134,8 +134,8 @@ impl Association {
         }
         let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let prepared = |side: &[f64]| match coefficient {
-            Coefficient::Pearson => centred(side),
-            Coefficient::Spearman => centred(&ranks(side)),
+            Coefficient::Pearson => centred(side).1,
+            Coefficient::Spearman => centred(&ranks(side)).1,
             Coefficient::Kendall => signs(side),
         };
         let (first, second) = (prepared(&first), prepared(&second));
@@ -182,13 +182,17 @@ impl Association {
     }
 }
 
-fn centred(values: &[f64]) -> Vec<f64> {
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    // Of values that are all equal, the mean may differ by a rounding error.
-    if values.iter().all(|value| *value == values[0]) {
-        return vec![0.0; values.len()];
+/// Returns the mean of values and the difference of each from it. Differences of equal values are
+/// exactly 0, so that rounding does not make them vary.
+pub fn centred(values: &[f64]) -> (f64, Vec<f64>) {
+    // The sum of equal values, divided by their number, may differ from them by a rounding error.
+    if let Some(first) = values.first()
+        && values.iter().all(|value| value == first)
+    {
+        return (*first, vec![0.0; values.len()]);
     }
-    values.iter().map(|value| value - mean).collect()
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    (mean, values.iter().map(|value| value - mean).collect())
 }
 
 /// Ranks from 1; equal values have the mean of theirs.
@@ -273,12 +277,10 @@ pub fn reliability(figures: &[(f64, f64)]) -> Option<f64> {
         return None;
     }
     let n = figures.len() as f64;
-    let mean = figures.iter().map(|(value, _)| value).sum::<f64>() / n;
-    let variance = figures
-        .iter()
-        .map(|(value, _)| (value - mean).powi(2))
-        .sum::<f64>()
-        / (n - 1.0);
+    let values: Vec<f64> = figures.iter().map(|(value, _)| *value).collect();
+    let (_, differences) = centred(&values);
+    let squares = differences.iter().map(|difference| difference.powi(2));
+    let variance = squares.sum::<f64>() / (n - 1.0);
     let noise = figures.iter().map(|(_, error)| error * error).sum::<f64>() / n;
     let reliability = 1.0 - noise / variance;
     (variance > 0.0 && reliability > 0.0).then_some(reliability)

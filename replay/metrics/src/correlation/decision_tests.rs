@@ -6,7 +6,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::coefficient::two_normals;
+use super::coefficient::{reliability, two_normals};
 use super::prediction::{LinearPrediction, best_predictor};
 use super::selection::selection;
 
@@ -53,6 +53,20 @@ fn a_line_is_that_of_scipy() {
     assert_eq!(down.smallest_gap(0.6), None);
     assert_eq!(LinearPrediction::fit(&pairs[..2]), None);
     assert_eq!(LinearPrediction::fit(&[(1.0, 2.0); 4]), None);
+}
+
+#[test]
+fn equal_figures_whose_mean_rounds_do_not_vary() {
+    // The mean of three times .1 is 0.10000000000000002.
+    let equal = [0.1; 3];
+    assert!(equal.iter().sum::<f64>() / 3.0 > 0.1);
+    let pairs = [(0.1, 0.2), (0.1, 0.4), (0.1, 0.3)];
+    assert_eq!(LinearPrediction::fit(&pairs), None);
+    let swapped = pairs.map(|(first, second)| (second, first));
+    assert_eq!(selection(&swapped, (0.01, 0.01), 9, 0), None);
+    assert_eq!(reliability(&equal.map(|value| (value, 0.0))), None);
+    let firsts = [vec![1.0, 2.0, 3.0, 5.0, 4.0, 6.0]];
+    assert_eq!(best_predictor(&firsts, &[0.1; 6]), None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::distribution::normal_cdf;
 
-use super::coefficient::Coefficient;
+use super::coefficient::{Coefficient, centred};
 use crate::interval::{Estimate, TAIL, student_quantile};
 
 /// The least-squares line of second figures on first ones.
@@ -43,13 +43,14 @@ impl LinearPrediction {
     /// figures are equal.
     pub fn fit(pairs: &[(f64, f64)]) -> Option<Self> {
         let n = pairs.len() as f64;
-        let mean = pairs.iter().map(|pair| pair.0).sum::<f64>() / n;
-        let second_mean = pairs.iter().map(|pair| pair.1).sum::<f64>() / n;
-        let scatter: f64 = pairs.iter().map(|pair| (pair.0 - mean).powi(2)).sum();
+        let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let (mean, first) = centred(&first);
+        let (second_mean, second) = centred(&second);
+        let scatter: f64 = first.iter().map(|x| x.powi(2)).sum();
         if pairs.len() < 3 || scatter <= 0.0 {
             return None;
         }
-        let products = pairs.iter().map(|(x, y)| (x - mean) * (y - second_mean));
+        let products = first.iter().zip(&second).map(|(x, y)| x * y);
         let slope = products.sum::<f64>() / scatter;
         let intercept = second_mean - slope * mean;
         let r = Coefficient::Pearson.correlate(pairs).unwrap_or(0.0);
@@ -150,7 +151,10 @@ pub fn best_predictor(firsts: &[Vec<f64>], second: &[f64]) -> Option<BestPredict
     }
     let all: Vec<usize> = (0..second.len()).collect();
     let (index, squares) = choose(firsts, second, &all)?;
-    let total = squares_of_mean(second, &all);
+    // The mean of the others is off by n / (n − 1) of the difference from the mean of all.
+    let n = second.len() as f64;
+    let squared_differences = centred(second).1.into_iter().map(|it| it.powi(2));
+    let total = squared_differences.sum::<f64>() * (n / (n - 1.0)).powi(2);
     let mut nested = 0.0;
     for version in &all {
         let others: Vec<usize> = all.iter().copied().filter(|at| at != version).collect();
@@ -197,13 +201,4 @@ fn prediction_error(
         None => pairs.iter().map(|pair| pair.1).sum::<f64>() / pairs.len() as f64,
     };
     Some(second[version] - predicted).filter(|error| error.is_finite())
-}
-
-fn squares_of_mean(second: &[f64], versions: &[usize]) -> f64 {
-    let n = versions.len() as f64;
-    let sum: f64 = versions.iter().map(|at| second[*at]).sum();
-    let errors = versions
-        .iter()
-        .map(|at| second[*at] - (sum - second[*at]) / (n - 1.0));
-    errors.map(|error| error * error).sum()
 }

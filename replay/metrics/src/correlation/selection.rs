@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::coefficient::two_normals;
+use super::coefficient::{centred, two_normals};
 use super::covariance::CovarianceRoot;
 use crate::interval::quantile::interpolate;
 use crate::interval::{Estimate, TAIL};
@@ -84,14 +84,11 @@ struct MeasuredMoments {
 
 impl MeasuredMoments {
     fn new(pairs: &[(f64, f64)]) -> Option<Self> {
-        let n = pairs.len() as f64;
-        let means = (
-            pairs.iter().map(|pair| pair.0).sum::<f64>() / n,
-            pairs.iter().map(|pair| pair.1).sum::<f64>() / n,
-        );
+        let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let (first_mean, firsts) = centred(&first);
+        let (second_mean, seconds) = centred(&second);
         let (mut first, mut product, mut second) = (0.0, 0.0, 0.0);
-        for pair in pairs {
-            let (one, other) = (pair.0 - means.0, pair.1 - means.1);
+        for (one, other) in firsts.into_iter().zip(seconds) {
             first += one * one;
             product += one * other;
             second += other * other;
@@ -103,7 +100,7 @@ impl MeasuredMoments {
         let below = product / corner;
         Some(Self {
             n: pairs.len(),
-            means,
+            means: (first_mean, second_mean),
             root: CovarianceRoot {
                 corner,
                 below,
