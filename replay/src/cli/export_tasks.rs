@@ -32,6 +32,10 @@ pub(super) struct ExportTasksArguments {
     /// Number of concurrent jobs [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Tests to add to the projects' own: files in DIR/PROJECT/, at the paths they shall have in
+    /// the project
+    #[arg(long, value_name = "DIR")]
+    tests: Option<PathBuf>,
     #[command(flatten)]
     events: EventArguments,
 }
@@ -43,6 +47,7 @@ pub(super) fn run(arguments: &ExportTasksArguments) -> Result<Success, CliError>
         out: arguments.output.clone(),
         format: arguments.format,
         threads: super::threads(arguments.jobs),
+        tests: arguments.tests.clone(),
     };
     let advice = "environments and baselines are kept in the cache; rerun the command".to_owned();
     arguments

@@ -49,3 +49,4 @@ pub use error::VerdictError;
 pub use judge::{CompiledForms, Judge};
 pub use judged_code::FileContents;
 pub use outcome::{Evidence, Outcome, Proof, TypeCheck, TypeErrors, Verdict};
+pub use runner::PYTEST_PLUGIN;

@@ -23,5 +23,6 @@ mod warm;
 pub(super) use framework::{FAILED_STATUS, LoadedCode, Readiness};
 pub(super) use harness::write_scripts;
 pub(super) use project::{ProjectRunner, TestRun, TestRunResult};
+pub use pytest::PYTEST_PLUGIN;
 pub(super) use warm::versions::{Version, VersionsRun};
 pub(super) use warm::{WarmWorkers, ask};

@@ -14,7 +14,7 @@ use super::projects::{
     AbsentProject, ExecutionPlan, ProjectLoader, TestedProject, check_projects, load_manifest,
     none_ready, retain_projects_of,
 };
-use harbor::{HarborProject, TaskFault};
+use harbor::{DecidingTests, HarborProject, TaskFault};
 
 /// Holes to write as tasks.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub struct TasksPlan {
     pub format: TaskFormat,
     /// Number of concurrent jobs to make what the cache lacks.
     pub threads: usize,
+    /// The folder of tests that are added to the projects' own: files in `PROJECT/`.
+    pub tests: Option<PathBuf>,
 }
 
 /// A format of tasks.
@@ -63,7 +65,10 @@ pub fn run(plan: &TasksPlan, listener: &dyn Listener) -> Result<TasksOutcome, Pl
     let holes = task::read(&plan.tasks)?;
     check_projects(&holes, &manifest, &plan.corpus)?;
     retain_projects_of(&mut manifest, &holes);
-    let execution = ExecutionPlan::warm(plan.threads);
+    let execution = ExecutionPlan {
+        tests: plan.tests.clone(),
+        ..ExecutionPlan::warm(plan.threads)
+    };
     let loader = ProjectLoader::new(&corpus, &execution, listener);
     let (projects, absent) = loader.load_tested(&manifest)?;
     let mut outcome = TasksOutcome {
@@ -93,7 +98,13 @@ pub fn run(plan: &TasksPlan, listener: &dyn Listener) -> Result<TasksOutcome, Pl
 /// Writes one task.
 fn write_task(project: &TestedProject, hole: &Hole, out: &Path) -> Result<(), TaskFault> {
     let contents = &project.source_file(hole)?.contents;
-    let tests = project.judge.deciding_tests(hole, contents)?;
+    let baseline = project.judge.baseline();
+    let set_aside = baseline.set_aside().into_iter().map(|(id, _)| id);
+    let flaky = baseline.quarantined().into_iter().map(str::to_owned);
+    let tests = DecidingTests {
+        ids: project.judge.deciding_tests(hole, contents)?,
+        unstable: set_aside.chain(flaky).collect(),
+    };
     HarborProject::new(&project.prepared)?.write(hole, contents, &tests, out)
 }
 

@@ -29,6 +29,11 @@ const OPTIONS: [&str; 7] = [
     "--rootdir=.",
 ];
 
+/// A plugin, `fillrate_task`, for a project's tests outside of the sandbox: files as name and
+/// contents. It gives the project's options that the sandbox can't honour no effect there either.
+pub const PYTEST_PLUGIN: &[(&str, &str)] =
+    harness_scripts!["fillrate_options.py", "fillrate_task.py"];
+
 impl TestFramework for Pytest {
     fn scripts(&self) -> &'static [(&'static str, &'static str)] {
         harness_scripts![

@@ -12,6 +12,7 @@ use fillrate_language::package_manager;
 use fillrate_language::runner::{RunnerName, TestSettings};
 use fillrate_language::task::Hole;
 use fillrate_syntax::text::LineIndex;
+use fillrate_verdict::PYTEST_PLUGIN;
 use fillrate_verdict::corpus::Prepared;
 
 use crate::play::PlayError;
@@ -119,11 +120,12 @@ impl<'a> HarborProject<'a> {
         &self,
         hole: &Hole,
         contents: &str,
-        tests: &[String],
+        tests: &DecidingTests,
         out: &Path,
     ) -> Result<(), TaskFault> {
         let (prefix, suffix) = hole.cut(contents)?;
-        let command = self.test_command(tests)?;
+        let command = test_command(self.test, &self.prepared.source, tests)
+            .map_err(|reason| TaskFault::left_out(self.prepared, &reason))?;
         let folder = out.join(slug(&hole.id));
         let without = [prefix, suffix].concat();
         let environment = folder.join("environment");
@@ -143,6 +145,11 @@ impl<'a> HarborProject<'a> {
             &folder.join("instruction.md"),
             &instruction(hole, prefix, suffix),
         )?;
+        if self.test.runner == RunnerName::Pytest {
+            for (name, text) in PYTEST_PLUGIN {
+                write_file(&folder.join("tests").join(PLUGIN).join(name), text)?;
+            }
+        }
         write_script(
             &folder.join("tests/test.sh"),
             &test_script(hole, prefix.len(), suffix.len(), &command),
@@ -187,51 +194,129 @@ impl<'a> HarborProject<'a> {
         ]);
         toml::to_string(&settings).map_err(|error| PlayError::Refused(error.to_string()))
     }
+}
 
-    /// The command that exits with status 0 if the tests pass.
-    ///
-    /// # Errors
-    /// [`TaskFault::LeftOut`] if there is none, or a test's file is unknown.
-    fn test_command(&self, tests: &[String]) -> Result<String, TaskFault> {
-        let file = |id: &str, separator: &str| -> Result<String, TaskFault> {
-            let file = id.split(separator).next().unwrap_or_default();
-            match self.prepared.source.join(file).is_file() {
-                true => Ok(file.to_owned()),
-                // Ids may begin at another folder than the project's.
-                false => Err(TaskFault::left_out(
-                    self.prepared,
-                    "the file of a test is unknown",
-                )),
-            }
-        };
-        let files = || -> Result<String, TaskFault> {
-            let files = tests.iter().map(|id| Ok(format!("./{}", file(id, " > ")?)));
-            Ok(words(files.collect::<Result<_, TaskFault>>()?))
-        };
-        Ok(match self.test.runner {
-            RunnerName::Pytest => {
-                for id in tests {
-                    file(id, "::")?;
-                }
-                let path = self.test.path.iter().map(|path| format!("$PWD/{path}"));
-                format!(
-                    "PYTHONPATH={} python -m pytest -q -p no:cacheprovider {}",
-                    path.collect::<Vec<_>>().join(":"),
-                    words(tests.iter().cloned().collect())
-                )
-            }
-            RunnerName::Vitest => format!("node_modules/.bin/vitest run {}", files()?),
-            RunnerName::Jest => format!("node_modules/.bin/jest --runTestsByPath {}", files()?),
-            RunnerName::Mocha => format!("node_modules/.bin/mocha {}", files()?),
-            RunnerName::Node => format!("node --test {}", files()?),
-            RunnerName::Go => go_command(tests),
-            RunnerName::Unittest | RunnerName::Jupiter | RunnerName::Junit => {
-                let runner = self.test.runner;
-                let reason = format!("tasks can't be written for the runner `{runner}`");
-                return Err(TaskFault::left_out(self.prepared, &reason));
-            }
-        })
+/// The tests of a project in view of a hole.
+pub(super) struct DecidingTests {
+    /// The ids of the tests that decide over it.
+    pub(super) ids: Vec<String>,
+    /// The ids of the project's tests that fail or are flaky, or of their files.
+    pub(super) unstable: Vec<String>,
+}
+
+/// The command that exits with status 0 if the tests pass, in a copy of the project at `source`.
+///
+/// # Errors
+/// Returns the reason if there is none.
+fn test_command(
+    test: &TestSettings,
+    source: &Path,
+    tests: &DecidingTests,
+) -> Result<String, String> {
+    if tests.ids.is_empty() {
+        // Without names, the command would run all tests, and they pass without the hole's text.
+        return Err("no test decides over the hole".to_owned());
     }
+    let known_file = |id: &str, separator: &str| -> Result<String, String> {
+        let file = id.split(separator).next().unwrap_or_default();
+        match source.join(file).is_file() {
+            true => Ok(file.to_owned()),
+            // Ids may begin at another folder than the project's.
+            false => Err("the file of a test is unknown".to_owned()),
+        }
+    };
+    let options = options(&test.args, source);
+    let whole_files = |program: &str| -> Result<String, String> {
+        let files = tests.ids.iter().map(|id| known_file(id, " > "));
+        let files: BTreeSet<String> = files.collect::<Result<_, _>>()?;
+        let mut unstable = tests.unstable.iter();
+        if unstable.any(|id| id.split(" > ").next().is_some_and(|it| files.contains(it))) {
+            return Err(UNSTABLE.to_owned());
+        }
+        let files = words(files.into_iter().map(|file| format!("./{file}")).collect());
+        Ok(format!("{program}{options} {files}"))
+    };
+    match test.runner {
+        RunnerName::Pytest => {
+            for id in &tests.ids {
+                known_file(id, "::")?;
+            }
+            let path = test.path.iter().map(|path| shell_word(path));
+            let path: String = path.map(|path| format!("\"$PWD\"/{path}:")).collect();
+            // Own options come first, as one with an optional value would take a test as such.
+            Ok(format!(
+                "PYTHONHASHSEED=0 PYTHONPATH={path}\"$here\"/{PLUGIN} python -m pytest{options} -q \
+                 -p fillrate_task -p no:cacheprovider --rootdir=. {}",
+                words(tests.ids.iter().cloned().collect())
+            ))
+        }
+        RunnerName::Vitest => whole_files("node_modules/.bin/vitest run"),
+        RunnerName::Jest => whole_files("node_modules/.bin/jest --runTestsByPath"),
+        RunnerName::Mocha => whole_files("node_modules/.bin/mocha"),
+        RunnerName::Node => whole_files("node --test"),
+        RunnerName::Go => go_command(tests, &options),
+        RunnerName::Unittest | RunnerName::Jupiter | RunnerName::Junit => Err(format!(
+            "tasks can't be written for the runner `{}`",
+            test.runner
+        )),
+    }
+}
+
+/// Folder with pytest's plugin, next to the test script.
+const PLUGIN: &str = "plugin";
+
+/// Reason for which a hole is left out whose tests can't run without unstable ones.
+const UNSTABLE: &str = "tests that decide over the hole run with others that fail or are flaky";
+
+/// Options of runners whose value is the next argument and may be a file, a folder or a pattern.
+const PATH_OPTIONS: [&str; 25] = [
+    "-c",
+    "-C",
+    "-k",
+    "-m",
+    "-o",
+    "-p",
+    "-r",
+    "-tags",
+    "--basetemp",
+    "--confcutdir",
+    "--config",
+    "--config-file",
+    "--cov",
+    "--cov-config",
+    "--deselect",
+    "--env-file",
+    "--file",
+    "--ignore",
+    "--ignore-glob",
+    "--import",
+    "--loader",
+    "--override-ini",
+    "--require",
+    "--root",
+    "--rootdir",
+];
+
+/// The options among a runner's arguments, each after a space. The arguments that select tests are
+/// left out.
+fn options(arguments: &[String], source: &Path) -> String {
+    let names_tests = |word: &str| {
+        let file = word.split("::").next().unwrap_or_default();
+        word.contains('*') || word.contains("...") || source.join(file).exists()
+    };
+    let mut text = String::new();
+    let mut before = "";
+    for word in arguments {
+        // A word after an option may be its value or a selection.
+        let may_be_value = before.starts_with('-') && !before.contains('=');
+        let is_value = may_be_value && (PATH_OPTIONS.contains(&before) || !names_tests(word));
+        if word.starts_with('-') || is_value {
+            text.push(' ');
+            text.push_str(&shell_word(word));
+        }
+        before = word;
+    }
+    text
 }
 
 /// Reason for which a hole is not written as a task.
@@ -270,21 +355,35 @@ fn requested_packages(prepared: &Prepared, file: &str) -> Result<Vec<(String, St
 }
 
 /// The command that runs these tests of Go, package by package.
-fn go_command(tests: &[String]) -> String {
-    let mut packages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for id in tests {
+///
+/// # Errors
+/// Returns the reason if unstable ones would run with them.
+fn go_command(tests: &DecidingTests, options: &str) -> Result<String, String> {
+    // Subtests run with their function.
+    let function = |id: &str| -> (String, String) {
         let (package, test) = id.split_once("::").unwrap_or((".", id));
-        // Subtests run with their function.
         let function = test.split('/').next().unwrap_or(test);
+        (package.to_owned(), function.to_owned())
+    };
+    let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (package, function) in tests.ids.iter().map(|id| function(id)) {
         packages.entry(package).or_default().insert(function);
     }
+    let mut unstable = tests.unstable.iter().map(|id| function(id));
+    if unstable.any(|(package, function)| {
+        let chosen = packages.get(&package);
+        chosen.is_some_and(|functions| functions.contains(&function))
+    }) {
+        return Err(UNSTABLE.to_owned());
+    }
     let commands = packages.into_iter().map(|(package, functions)| {
-        let functions: Vec<&str> = functions.into_iter().collect();
+        let functions: Vec<String> = functions.into_iter().collect();
         let chosen = shell_word(&format!("^({})$", functions.join("|")));
         let package = shell_word(&format!("./{package}"));
-        format!("go test -count=1 -run {chosen} {package}")
+        // The project's own choice of tests must not replace this one, so the latter is last.
+        format!("go test -vet=off -count=1{options} -run {chosen} {package}")
     });
-    commands.collect::<Vec<_>>().join(" && ")
+    Ok(commands.collect::<Vec<_>>().join(" && "))
 }
 
 /// Words of a shell, each once.
@@ -389,6 +488,100 @@ fn write_script(path: &Path, text: &str) -> Result<(), PlayError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The command of a project with these files for tests, of which some are unstable.
+    fn command(test: &TestSettings, ids: &[&str], unstable: &[&str]) -> Result<String, String> {
+        let source = tempfile::tempdir().expect("a temporary folder");
+        for file in ["tests/a.py", "tests/b.py", "a.test.ts", "b.test.ts"] {
+            write_file(&source.path().join(file), "").expect("the file is written");
+        }
+        let owned = |ids: &[&str]| ids.iter().map(ToString::to_string).collect();
+        let tests = DecidingTests {
+            ids: owned(ids),
+            unstable: owned(unstable),
+        };
+        test_command(test, source.path(), &tests)
+    }
+
+    fn settings(runner: RunnerName, args: &[&str]) -> TestSettings {
+        TestSettings {
+            args: args.iter().map(ToString::to_string).collect(),
+            ..TestSettings::new(runner)
+        }
+    }
+
+    #[test]
+    fn holes_that_no_test_decides_over_have_no_command() {
+        for runner in [RunnerName::Pytest, RunnerName::Node, RunnerName::Go] {
+            let found = command(&settings(runner, &[]), &[], &[]);
+            assert_eq!(found, Err("no test decides over the hole".to_owned()));
+        }
+    }
+
+    #[test]
+    fn commands_have_the_options_of_the_manifest_without_its_selection() {
+        let args = [
+            "tests",
+            "--import-mode=importlib",
+            "-c",
+            "tests/a.py",
+            "--cov",
+        ];
+        let pytest = TestSettings {
+            path: vec!["src dir".to_owned(), "lib".to_owned()],
+            ..settings(RunnerName::Pytest, &args)
+        };
+        assert_eq!(
+            command(
+                &pytest,
+                &["tests/a.py::test_a[x y]"],
+                &["tests/a.py::test_b"]
+            )
+            .as_deref(),
+            Ok(
+                "PYTHONHASHSEED=0 PYTHONPATH=\"$PWD\"/'src dir':\"$PWD\"/lib:\"$here\"/plugin python -m \
+                pytest --import-mode=importlib -c tests/a.py --cov -q -p fillrate_task -p \
+                no:cacheprovider --rootdir=. 'tests/a.py::test_a[x y]'"
+            )
+        );
+        let node = settings(
+            RunnerName::Node,
+            &["--import=tsx", "--no-warnings", "*.test.ts"],
+        );
+        assert_eq!(
+            command(&node, &["a.test.ts > adds"], &["b.test.ts > fails"]).as_deref(),
+            Ok("node --test --import=tsx --no-warnings ./a.test.ts")
+        );
+        let go = settings(RunnerName::Go, &["-tags=slow", "-race", "./..."]);
+        assert_eq!(
+            command(&go, &["kit::TestA/one", "kit::TestB"], &["kit::TestC"]).as_deref(),
+            Ok("go test -vet=off -count=1 -tags=slow -race -run '^(TestA|TestB)$' ./kit")
+        );
+    }
+
+    #[test]
+    fn unstable_tests_that_run_with_the_deciding_ones_leave_the_hole_out() {
+        let unstable = Err(UNSTABLE.to_owned());
+        for runner in [
+            RunnerName::Vitest,
+            RunnerName::Jest,
+            RunnerName::Mocha,
+            RunnerName::Node,
+        ] {
+            let of = |failing| command(&settings(runner, &[]), &["a.test.ts > adds"], &[failing]);
+            assert_eq!(of("a.test.ts > fails"), unstable);
+            assert!(of("b.test.ts > fails").is_ok());
+        }
+        let of = |failing| {
+            command(
+                &settings(RunnerName::Go, &[]),
+                &["kit::TestA/one"],
+                &[failing],
+            )
+        };
+        assert_eq!(of("kit::TestA/two"), unstable);
+        assert!(of("other::TestA/two").is_ok());
+    }
 
     #[test]
     fn folders_of_holes_have_names_that_harbor_takes() {
