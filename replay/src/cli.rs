@@ -716,6 +716,21 @@ fn check_writable_file(path: &Path) -> Result<(), CliError> {
     check_writable(path)
 }
 
+/// Refuses to write to a file that the command reads, which the output would replace.
+fn check_not_input<P: AsRef<Path>>(
+    output: &Path,
+    inputs: impl IntoIterator<Item = P>,
+) -> Result<(), CliError> {
+    let mut inputs = inputs.into_iter();
+    match inputs.any(|input| mutate::is_same_path(output, input.as_ref())) {
+        true => Err(CliError::Refused(format!(
+            "{} is read by this command, so it is not replaced; name another file for the output",
+            output.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Says on standard error which projects take no part.
 fn report_absent(absent: &[AbsentProject]) {
     for project in absent {

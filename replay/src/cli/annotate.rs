@@ -50,6 +50,14 @@ pub(super) struct AnnotateArguments {
 type Votes = [usize; 3];
 
 pub(super) fn run(arguments: &AnnotateArguments, width: TextWidth) -> Result<Success, CliError> {
+    if let Some(output) = &arguments.output {
+        // Judges cost money, so the output is checked first.
+        super::check_writable_file(output)?;
+        let inputs = [&arguments.judges, &arguments.labels].into_iter().flatten();
+        super::check_not_input(output, inputs.chain(&arguments.prompt))?;
+        let run = std::slice::from_ref(&arguments.run);
+        super::check_not_input(output, super::runs::database_files(run))?;
+    }
     let outcome = annotate::run(&AnnotationPlan {
         run: arguments.run.clone(),
         judges: arguments.judges.clone(),

@@ -80,6 +80,7 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
             )));
         }
         super::check_writable_file(out)?;
+        super::check_not_input(out, super::runs::database_files(&arguments.runs))?;
     }
     let runs = super::runs::open_runs(&arguments.runs)?;
     let Some(out) = out else {

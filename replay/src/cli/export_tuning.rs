@@ -58,6 +58,8 @@ fn similarity(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(arguments: &TuningArguments, width: TextWidth) -> Result<Success, CliError> {
     super::check_writable_file(&arguments.output)?;
+    let inputs = arguments.exclude.iter().chain([&arguments.corpus]);
+    super::check_not_input(&arguments.output, inputs)?;
     let plan = TuningPlan {
         corpus: arguments.corpus.clone(),
         output: arguments.output.clone(),

@@ -37,6 +37,8 @@ pub(super) struct FitArguments {
 }
 
 pub(super) fn run(arguments: &FitArguments) -> Result<Success, CliError> {
+    super::check_writable_file(&arguments.out)?;
+    super::check_not_input(&arguments.out, &arguments.telemetry)?;
     let completions = read_completions(&arguments.telemetry)?;
     if arguments.gate {
         return write_gate(arguments, &completions);

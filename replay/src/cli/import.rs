@@ -53,6 +53,7 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<Success, CliError> {
             arguments.format
         )));
     };
+    super::check_not_input(&arguments.output, &arguments.files)?;
     let options = ImportOptions {
         repositories: arguments.repositories.clone(),
         outputs: arguments.outputs.clone(),

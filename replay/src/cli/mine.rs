@@ -45,12 +45,14 @@ pub(super) fn run(arguments: &MineArguments) -> Result<Success, CliError> {
 fn mine(arguments: &MineArguments, listener: &dyn Listener) -> Result<Success, CliError> {
     // Mining takes minutes, so the output is checked first.
     super::check_writable_file(&arguments.output)?;
+    let corpus = arguments.corpus.location()?;
+    super::check_not_input(&arguments.output, [&corpus])?;
     let mut solved = BTreeSet::new();
     for run in &arguments.unless_solved {
         solved.extend(solved_alone(run)?);
     }
     let plan = MiningPlan {
-        corpus: arguments.corpus.location()?,
+        corpus,
         selection: arguments.choice.selection(HOLES),
         solved,
         execution: arguments.execution.plan(),

@@ -82,6 +82,7 @@ fn mutate(
         )));
     }
     super::check_writable_file(output)?;
+    super::check_not_input(output, [&arguments.corpus])?;
     let outcome = mutate::run(&plan, listener)?;
     task::write(output, &outcome.holes)?;
     let differing: Vec<&MutantAudit> = outcome.audits.iter().filter(|one| one.differs()).collect();

@@ -44,6 +44,8 @@ pub(super) struct UnpackArguments {
 
 pub(super) fn run(arguments: &PackArguments) -> Result<Success, CliError> {
     super::check_writable_file(&arguments.out)?;
+    let inputs = arguments.tasks.iter().chain([&arguments.corpus]);
+    super::check_not_input(&arguments.out, inputs)?;
     let plan = PackPlan {
         corpus: arguments.corpus.clone(),
         tasks: arguments.tasks.clone(),

@@ -21,6 +21,20 @@ pub(super) fn open_runs(folders: &[PathBuf]) -> Result<Vec<Run>, CliError> {
         .collect::<Result<_, _>>()?)
 }
 
+/// The files of the databases of runs, with those that SQLite keeps next to them.
+pub(super) fn database_files(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let runs = folders.iter().flat_map(|folder| expand_runs(folder));
+    // A folder that can't be read is reported when the run is opened.
+    let entries = runs.filter_map(|run| std::fs::read_dir(run).ok()).flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with(FILE_NAME)
+        })
+        .collect()
+}
+
 /// Refuses a path that is named twice: what it holds would count twice.
 pub(super) fn check_unique<P: AsRef<Path>>(paths: &[P]) -> Result<(), CliError> {
     let mut known: Vec<(PathBuf, &Path)> = Vec::new();
@@ -81,5 +95,36 @@ pub(super) fn run_names<P: AsRef<Path>>(folders: &[P]) -> Vec<String> {
         false => folders()
             .map(|folder| folder.display().to_string())
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check_not_input;
+    use super::*;
+
+    #[test]
+    fn outputs_never_replace_what_a_command_reads() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let run = folder.path().join("run");
+        std::fs::create_dir(&run).expect("the folder is made");
+        for name in ["run.db", "run.db-wal", "notes.csv"] {
+            std::fs::write(run.join(name), "").expect("the file is written");
+        }
+        let link = folder.path().join("link.jsonl");
+        std::os::unix::fs::symlink(run.join("run.db"), &link).expect("the link is made");
+        let refused = |output: PathBuf| {
+            let inputs = database_files(std::slice::from_ref(&run));
+            check_not_input(&output, inputs).is_err()
+        };
+        for name in ["run.db", "run.db-wal", "../run/run.db", "../link.jsonl"] {
+            assert!(refused(run.join(name)), "{name}");
+        }
+        for name in ["notes.csv", "new.csv", "../new.csv"] {
+            assert!(!refused(run.join(name)), "{name}");
+        }
+        let file = folder.path().join("predictions.jsonl");
+        std::fs::write(&file, "").expect("the file is written");
+        assert!(check_not_input(&folder.path().join("run/../predictions.jsonl"), [&file]).is_err());
     }
 }

@@ -73,6 +73,13 @@ pub(super) fn run(arguments: &ScoreArguments, width: TextWidth) -> Result<Succes
                 .to_owned(),
         ));
     }
+    if let Some(output) = &arguments.output {
+        let inputs = [&arguments.examples].into_iter();
+        let inputs = inputs
+            .chain(&arguments.predictions)
+            .chain(&arguments.corpus);
+        super::check_not_input(output, inputs)?;
+    }
     let plan = ScorePlan {
         examples: arguments.examples.clone(),
         predictions: arguments.predictions.clone(),
