@@ -327,8 +327,15 @@ fn mutate_holes<'a>(
     Ok(mutated)
 }
 
-/// Widens a range to whole lines, without the indentation of the first.
+/// Widens a range to whole lines, without the indentation of the first. Lines that the range only
+/// touches with white space are left out.
 pub(super) fn whole_lines(contents: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    // A line break at an end of the range is part of it, and the line beyond the break is not.
+    let text = &contents[range.clone()];
+    let range = match text.trim().len() {
+        0 => range,
+        _ => range.end - text.trim_start().len()..range.start + text.trim_end().len(),
+    };
     let line = line_start(contents, range.start);
     let blanks = contents[line..range.start].len() - contents[line..range.start].trim_start().len();
     let end = contents[range.end..]
@@ -554,6 +561,25 @@ mod tests {
             let at = contents.find("a + 1").unwrap_or_default();
             let range = whole_lines(&contents, at..at + 5);
             assert_eq!(&contents[range], "x = a + 1  # why");
+        }
+    }
+
+    #[test]
+    fn mutation_leaves_out_lines_beyond_line_breaks_of_hole() {
+        for end in ["\n", "\r\n"] {
+            let contents = "def f(a):\n    x = a + 1\n    return x\n".replace('\n', end);
+            let at = contents.find("    x").unwrap_or_default();
+            let next = contents.find("    return").unwrap_or_default();
+            for hole in [
+                at..next,
+                at - end.len()..next - end.len(),
+                at - end.len()..next,
+            ] {
+                let range = whole_lines(&contents, hole);
+                assert_eq!(&contents[range], "x = a + 1");
+            }
+            let blank = at - end.len()..at;
+            assert!(contents[whole_lines(&contents, blank)].starts_with("def f(a):"));
         }
     }
 }
