@@ -274,11 +274,13 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
     attempt_column!("context_ms", Real, |row| traced(row, |trace| Some(
         trace.context_ms
     ))),
-    attempt_column!("model_ms", Real, |row| traced(row, |trace| Some(
-        trace.model_ms
-    ))),
-    attempt_column!("first_text_ms", Real, |row| traced(row, |trace| trace
-        .first_text_ms)),
+    attempt_column!("model_ms", Real, |row| {
+        row.scored.model_trace().map(|trace| trace.model_ms).into()
+    }),
+    attempt_column!("first_text_ms", Real, |row| {
+        let trace = row.scored.model_trace();
+        trace.and_then(|trace| trace.first_text_ms).into()
+    }),
     attempt_column!("cleanup_ms", Real, |row| traced(row, |trace| Some(
         trace.cleanup_ms
     ))),

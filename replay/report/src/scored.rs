@@ -11,6 +11,7 @@ use fillrate_language::task::Hole;
 use fillrate_metrics::metric::EM_CCEVAL;
 use fillrate_metrics::{Sample, Scorer, oracle_prefix, reported_text_metrics};
 use fillrate_mine::invocation::InvocationRates;
+use fillrate_server::completion::Trace;
 use fillrate_syntax::Language;
 
 /// One attempt with its scores, which are absent if its outcome
@@ -90,6 +91,13 @@ impl ScoredAttempt {
             latency_ms: self.latency_ms.filter(|_| has_latency),
             ..self
         }
+    }
+
+    /// The trace of a model that answered; `None` without a latency, as of recorded completions,
+    /// whose times are not a model's.
+    pub(super) fn model_trace(&self) -> Option<&Trace> {
+        self.latency_ms?;
+        self.attempt.trace.as_ref()
     }
 
     /// True if any figure counts the attempt.

@@ -113,7 +113,7 @@ fn print_result(
         if arguments.trace
             && let Some(trace) = &reply.trace
         {
-            write_error(format_args!("{}", show_trace(trace, None)));
+            write_error(format_args!("{}", show_trace(trace, true, None)));
         }
         for (rank, candidate) in reply.candidates.iter().enumerate().skip(1) {
             let section = section(&format!("candidate {}", rank + 1), candidate);

@@ -215,7 +215,7 @@ fn show_attempt(attempt: &Attempt, has_latency: bool, most: Option<usize>) {
     );
     print_section("completion", attempt.completion());
     if let Some(trace) = &attempt.trace {
-        out!("{}", show_trace(trace, most));
+        out!("{}", show_trace(trace, has_latency, most));
     }
     let verdict = &attempt.verdict;
     print_section(
@@ -263,8 +263,9 @@ fn show_attempt(attempt: &Attempt, has_latency: bool, most: Option<usize>) {
     print_section("test output", &verdict.output);
 }
 
-/// The steps that led to a completion, for people; at most `most` lines of each text.
-pub(super) fn show_trace(trace: &Trace, most: Option<usize>) -> String {
+/// The steps that led to a completion, for people; at most `most` lines of each text. Without a
+/// latency no model answered, so its times are left out.
+pub(super) fn show_trace(trace: &Trace, has_latency: bool, most: Option<usize>) -> String {
     let section = |name: &str, text: &str| section_of(name, text, most);
     let mut shown = String::new();
     if let Some(reason) = trace.fault.as_ref().or(trace.nothing.as_ref()) {
@@ -320,12 +321,16 @@ pub(super) fn show_trace(trace: &Trace, most: Option<usize>) -> String {
             cost.unwrap_or_default()
         )
     });
+    let model = match has_latency {
+        true => format!(", model {:.1} ms{first}", trace.model_ms),
+        false => String::new(),
+    };
     shown
         + &section(
             &format!("model {}", trace.model),
             &format!(
-                "context {:.1} ms, model {:.1} ms{first}, clean-up {:.1} ms{usage}",
-                trace.context_ms, trace.model_ms, trace.cleanup_ms
+                "context {:.1} ms{model}, clean-up {:.1} ms{usage}",
+                trace.context_ms, trace.cleanup_ms
             ),
         )
 }
@@ -361,10 +366,14 @@ fn the_one<'a>(
     wanted: &str,
     arguments: &ShowArguments,
 ) -> Result<&'a Hole, CliError> {
-    let matching: Vec<&Hole> = holes
+    let mut matching: Vec<&Hole> = holes
         // The end of an id suffices, because ids begin with the project and the path.
         .filter(|hole| hole.id.starts_with(wanted) || hole.id.ends_with(wanted))
         .collect();
+    // A whole id may be the beginning or the end of another.
+    if let Some(exact) = matching.iter().position(|hole| hole.id == wanted) {
+        matching = vec![matching[exact]];
+    }
     match matching.as_slice() {
         [hole] => Ok(hole),
         [] => Err(CliError::Refused(format!(
@@ -472,6 +481,38 @@ fn json(value: &impl serde::Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_whole_id_names_its_hole_even_if_another_ends_so() {
+        use clap::Parser;
+        use fillrate_language::task::HoleKind;
+
+        #[derive(Parser)]
+        struct Program {
+            #[command(flatten)]
+            arguments: ShowArguments,
+        }
+        let hole = |id: &str| Hole {
+            id: id.to_owned(),
+            ..Hole::new("p", "python", "a.py", HoleKind::Line, 0..5, "x = 1\n")
+        };
+        let holes = [hole("ab/a.py:1"), hole("b/a.py:1"), hole("b/a.py:12")];
+        let arguments = Program::parse_from(["show", "run"]).arguments;
+        let found = |wanted| the_one(holes.iter(), wanted, &arguments).map(|it| it.id.clone());
+        assert_eq!(found("b/a.py:1").ok().as_deref(), Some("b/a.py:1"));
+        assert_eq!(found("ab").ok().as_deref(), Some("ab/a.py:1"));
+        assert!(found("b/a.py").is_err());
+    }
+
+    #[test]
+    fn recorded_completions_are_shown_without_times_of_a_model() {
+        let trace = Trace {
+            model_ms: 60.0,
+            ..Trace::default()
+        };
+        assert!(show_trace(&trace, true, None).contains("model 60.0 ms"));
+        assert!(!show_trace(&trace, false, None).contains("60.0 ms"));
+    }
 
     #[test]
     fn foreign_lines_are_indented_and_cut() {

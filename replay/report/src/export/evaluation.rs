@@ -315,8 +315,8 @@ fn row(hole: &Hole, contents: &str, one: &ScoredAttempt) -> Value {
         "evaluation": {"score": u8::from(passed), "is_correct": passed},
         "performance": {
             "latency_ms": one.latency_ms,
-            "time_to_first_token_ms": trace.and_then(|trace| trace.first_text_ms),
-            "generation_time_ms": trace.map(|trace| trace.model_ms),
+            "time_to_first_token_ms": one.model_trace().and_then(|trace| trace.first_text_ms),
+            "generation_time_ms": one.model_trace().map(|trace| trace.model_ms),
         },
         "metadata": metadata,
     })
@@ -392,4 +392,41 @@ pub fn write_every_eval_ever(runs: &[Run], folder: &Path) -> Result<Vec<PathBuf>
         written.push(to);
     }
     Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_engine::store::Attempt;
+    use fillrate_language::task::HoleKind;
+    use fillrate_server::completion::Trace;
+
+    use super::*;
+    use crate::tests::{FILE, attempt};
+
+    #[test]
+    fn recorded_completions_have_no_times_of_a_model() {
+        let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 14..27, FILE);
+        let scored = || {
+            let attempt = Attempt {
+                trace: Some(Trace {
+                    first_text_ms: Some(10.0),
+                    model_ms: 60.0,
+                    ..Trace::default()
+                }),
+                ..attempt(&hole, 0, &["total = a + 1"], Outcome::Passed)
+            };
+            ScoredAttempt::score(&hole, FILE, attempt)
+        };
+        let performance =
+            |has_latency| row(&hole, FILE, &scored().timed(has_latency))["performance"].clone();
+        assert_eq!(
+            performance(true),
+            json!({"latency_ms": 10.0, "time_to_first_token_ms": 10.0, "generation_time_ms": 60.0})
+        );
+        assert_eq!(
+            performance(false),
+            json!({"latency_ms": null, "time_to_first_token_ms": null, "generation_time_ms": null})
+        );
+        assert!(scored().timed(false).model_trace().is_none());
+    }
 }
