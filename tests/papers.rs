@@ -361,6 +361,58 @@ fn tuning_data_leaves_evaluation_sets_out() {
     assert!(error.err.contains("0.5 to 1"), "{error:?}");
 }
 
+#[test]
+fn tuning_prompts_show_no_code_of_evaluation_sets() {
+    let dir = TestDir::new();
+    // The one dependency of `total` is documented, that of `sign` is not and has a short reference.
+    let shop = "def price(items, rate):\n    \"\"\"Sums items with a rate.\"\"\"\n    summed = 0\n    \
+                for item in items:\n        summed += item * (1 + rate)\n    return summed + cents()\n\n\n\
+                def cents():\n    return 99\n\n\n\
+                def total(items):\n    \"\"\"The price with tax.\"\"\"\n    return price(items, 0.2)\n\n\n\
+                def sign():\n    \"\"\"What the door says.\"\"\"\n    return str(cents())\n";
+    write_corpus(&dir, "shops", &[("shop", shop)]);
+    dir.fillrate(&["mine", "shops.toml", "-o", "tasks.jsonl", "--kinds", "body"])
+        .exits_with(0);
+    let mined = crate::support::play::holes(&dir.path("tasks.jsonl"));
+    for (name, reference) in [("price", "summed = 0"), ("cents", "return 99")] {
+        let hole = mined.iter().find(|hole| {
+            hole["reference"]
+                .as_str()
+                .unwrap()
+                .trim()
+                .starts_with(reference)
+        });
+        dir.write(&format!("{name}.jsonl"), &format!("{}\n", hole.unwrap()));
+    }
+    let levels = |name: &str| {
+        let exclude = format!("{name}.jsonl");
+        let arguments = [
+            "export-tuning",
+            "shops.toml",
+            "-o",
+            "tuning.jsonl",
+            "--prompts",
+            "base",
+            "--exclude",
+            &exclude,
+            "--json",
+        ];
+        let report = dir.fillrate(&arguments).exits_with(0).json();
+        let rows = tuning_rows(&dir, "tuning.jsonl");
+        let of = |function: &str| {
+            let rows = rows.iter().filter(|row| row["function"] == function);
+            let levels: Vec<String> = rows.map(|row| row["context"].to_string()).collect();
+            levels.join(" ")
+        };
+        let revealing = report["projects"][0]["revealing"].as_u64();
+        (of("total"), of("sign"), revealing)
+    };
+    let all = "\"full\" \"medium\" \"small\"".to_owned();
+    let hidden = "\"medium\" \"small\"".to_owned();
+    assert_eq!(levels("price"), (hidden.clone(), all.clone(), Some(1)));
+    assert_eq!(levels("cents").1, hidden);
+}
+
 /// A module of documented functions.
 fn documented(name: &str, documentation: &[String]) -> String {
     let functions = documentation.iter().enumerate().map(|(number, text)| {

@@ -119,6 +119,12 @@ fn print_table(plan: &TuningPlan, outcome: &TuningOutcome, width: TextWidth) {
             outcome.short_references
         );
     }
+    let revealing: usize = outcome.projects.iter().map(|one| one.revealing).sum();
+    if revealing > 0 {
+        outln!(
+            "{revealing} rows are left out, because their prompts show code of the evaluation sets"
+        );
+    }
     let functions: usize = outcome.projects.iter().map(|one| one.functions).sum();
     outln!(
         "{} rows of {functions} functions in {}",

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::PlayError;
 use super::events::Listener;
+use super::mutate::whole_lines;
 use super::projects::{AbsentProject, load_sources, prepare, visible_sources};
 
 /// The version of the rows.
@@ -63,8 +64,11 @@ pub struct TuningCounts {
     pub independent: usize,
     /// Those that were dropped because an earlier one resembles them.
     pub duplicates: usize,
-    /// Those that were dropped because the evaluation sets have them.
+    /// Those that were dropped because the evaluation sets have them, or all their prompts show
+    /// code of these.
     pub excluded: usize,
+    /// Rows that were dropped because their prompts show code of the evaluation sets.
+    pub revealing: usize,
     /// Those that were written.
     pub functions: usize,
 }
@@ -185,6 +189,9 @@ impl TuningExport<'_> {
     fn add(&mut self, prepared: &Prepared, split: &'static str) -> Result<TuningCounts, PlayError> {
         let sources = visible_sources(prepared)?;
         let repository = DependencyIndex::new(&sources);
+        let hidden = self
+            .evaluation
+            .hidden_code(&prepared.project.name, &repository, &sources);
         let wanted: BTreeSet<String> = prepared.hole_files()?.into_iter().collect();
         let mut counts = TuningCounts {
             project: prepared.project.name.clone(),
@@ -207,27 +214,35 @@ impl TuningExport<'_> {
                 } else if self.known.resembles_any(text) {
                     counts.duplicates += 1;
                 } else {
-                    self.known.insert(text);
                     let prompts = TaskPrompts {
                         repository: &repository,
                         file,
                     };
-                    self.write(&counts, &prompts, &function, &dependencies)?;
-                    counts.functions += 1;
+                    let rows =
+                        self.write(&mut counts, &prompts, &function, &dependencies, &hidden)?;
+                    if rows == 0 {
+                        counts.excluded += 1;
+                    } else {
+                        self.known.insert(text);
+                        counts.functions += 1;
+                    }
                 }
             }
         }
         Ok(counts)
     }
 
-    /// Writes the rows of a function.
+    /// Writes the rows of a function whose prompts show no hidden code, and returns how many there
+    /// are.
     fn write(
         &mut self,
-        counts: &TuningCounts,
+        counts: &mut TuningCounts,
         prompts: &TaskPrompts<'_>,
         function: &DocumentedFunction,
         dependencies: &[String],
-    ) -> Result<(), PlayError> {
+        hidden: &[String],
+    ) -> Result<usize, PlayError> {
+        let rows = self.rows;
         let file: &SourceFile = prompts.file;
         let name = match &function.owner {
             Some(owner) => format!("{owner}.{}", function.name),
@@ -238,6 +253,12 @@ impl TuningExport<'_> {
         let id = format!("{}/{}:{line}:{name}", counts.project, file.path);
         for level in &self.plan.levels {
             for form in &self.plan.forms {
+                let prompt = prompts.render(function, *level, *form);
+                // The bodies of dependencies may be those of functions that are left out.
+                if self.evaluation.is_revealed_by(&prompt, hidden) {
+                    counts.revealing += 1;
+                    continue;
+                }
                 let row = TuningRow {
                     schema: SCHEMA,
                     id: &id,
@@ -253,7 +274,7 @@ impl TuningExport<'_> {
                     dependencies,
                     context: (*level).into(),
                     form: (*form).into(),
-                    prompt: &prompts.render(function, *level, *form),
+                    prompt: &prompt,
                     completion: &file.contents[function.body.clone()],
                 };
                 let written = serde_json::to_writer(&mut self.out, &row)
@@ -263,7 +284,7 @@ impl TuningExport<'_> {
                 self.rows += 1;
             }
         }
-        Ok(())
+        Ok(self.rows - rows)
     }
 }
 
@@ -299,6 +320,45 @@ impl EvaluationSet {
             }
         }
         Ok(set)
+    }
+
+    /// Returns the code of a project that no prompt may show, its words and signs apart: functions
+    /// that [have](Self::has) a reference, and lines that have one outside of functions.
+    fn hidden_code(
+        &self,
+        project: &str,
+        repository: &DependencyIndex<'_>,
+        sources: &[SourceFile],
+    ) -> Vec<String> {
+        let mut hidden = BTreeSet::new();
+        // Without references nothing is hidden, and the search would take its time.
+        for file in sources.iter().filter(|_| !self.places.is_empty()) {
+            let contents = &file.contents;
+            for function in repository.documented_functions(&file.path) {
+                let text = &contents[function.range];
+                if self.has(project, &file.path, text, &contents[function.body]) {
+                    hidden.insert(spaced(text));
+                }
+            }
+            let place = (project.to_owned(), file.path.clone());
+            let references = self.places.get(&place).into_iter().flatten();
+            for reference in references.filter(|it| !it.trim().is_empty()) {
+                for (start, text) in contents.match_indices(reference.trim()) {
+                    let range = start..start + text.len();
+                    let around = repository.function_around(&file.path, &range);
+                    let around = around.unwrap_or_else(|| whole_lines(contents, range));
+                    hidden.insert(spaced(&contents[around]));
+                }
+            }
+        }
+        hidden.into_iter().collect()
+    }
+
+    /// True if a prompt shows hidden code or a reference that is long enough.
+    fn is_revealed_by(&self, prompt: &str, hidden: &[String]) -> bool {
+        let words = spaced(prompt);
+        let mut known = hidden.iter().chain(&self.long_references);
+        known.any(|code| words.contains(code.as_str()))
     }
 
     /// True if a function of a file has a reference in it that is of that file or long enough, or
