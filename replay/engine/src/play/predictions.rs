@@ -61,7 +61,10 @@ impl HolePredictions {
                 PlayError::Refused(format!("{place}, column {column}: {reason}"))
             })?;
             if let Some(results) = mrg_results(&record) {
-                by_id.extend(results);
+                for (id, texts) in results {
+                    // A further file of results, appended, has further samples of its tasks.
+                    by_id.entry(id).or_default().extend(texts);
+                }
                 continue;
             }
             let (id, texts) = prediction(&record).map_err(refuse)?;
@@ -87,15 +90,7 @@ impl HolePredictions {
     /// # Errors
     /// There are none.
     pub(super) fn for_hole(&self, hole: &Hole) -> Result<&[String], PlayError> {
-        let task = hole.task_id.as_deref();
-        // A benchmark that has an id twice has the predictions once.
-        let shared = task
-            .and_then(|task| task.rsplit_once('#'))
-            .filter(|(_, count)| count.parse::<usize>().is_ok());
-        // The hole's own id is tried first, since a benchmark's id may be that of several holes.
-        [Some(hole.id.as_str()), task, shared.map(|(task, _)| task)]
-            .into_iter()
-            .flatten()
+        prediction_ids(&hole.id, hole.task_id.as_deref())
             .find_map(|id| self.by_id.get(id))
             .map(Vec::as_slice)
             .ok_or_else(|| {
@@ -115,6 +110,22 @@ impl HolePredictions {
                 ))
             })
     }
+}
+
+/// The ids that a hole's predictions may be under, in the order in which they are tried: its own, its
+/// benchmark's, and the one that its benchmark has several times.
+pub(super) fn prediction_ids<'a>(
+    hole: &'a str,
+    task: Option<&'a str>,
+) -> impl Iterator<Item = &'a str> {
+    // A benchmark that has an id twice has the predictions once.
+    let shared = task
+        .and_then(|task| task.rsplit_once('#'))
+        .filter(|(_, count)| count.parse::<usize>().is_ok());
+    // The hole's own id is tried first, since a benchmark's id may be that of several holes.
+    [Some(hole), task, shared.map(|(task, _)| task)]
+        .into_iter()
+        .flatten()
 }
 
 /// Parses a line of JSON; or the column of the first character that is wrong, from 1, and why.
@@ -451,6 +462,16 @@ mod tests {
         assert_eq!(read, expected);
         assert!(mrg_results(&json!({"hole": "a", "completions": ["x"]})).is_none());
         assert!(mrg_results(&json!({"task-id": "p-a", "response": ["x"]})).is_none());
+    }
+
+    #[test]
+    fn results_of_a_task_that_occurs_again_are_further_samples() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("results.json");
+        let line = |text: &str| json!({"p-a": {"response": [text]}}).to_string();
+        std::fs::write(&path, [line("x"), line("y")].join("\n")).expect("the file is written");
+        let read = HolePredictions::read(&path).expect("they are results");
+        assert_eq!(read.by_id["p-a"], ["x", "y"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod input;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,7 @@ pub use self::input::InputError;
 use self::input::{Example, HoleContext, PredictionFile};
 use super::PlayError;
 use super::events::Listener;
+use super::predictions::prediction_ids;
 use super::projects::prepare;
 
 /// Parameters of scoring.
@@ -106,6 +107,8 @@ struct LineScores {
     scored: ExampleScores,
     /// The benchmark's id of an imported hole.
     benchmark_id: Option<String>,
+    /// For each prediction file, the id that its prediction was under.
+    used: Vec<String>,
     /// Its lines for the output file.
     lines: String,
 }
@@ -131,6 +134,9 @@ impl Scoring<'_> {
         let mut lines = NonBlankLines::open(path)?;
         let mut scored: Vec<ExampleScores> = Vec::new();
         let mut seen: HashMap<String, usize> = HashMap::new();
+        let mut used: Vec<HashSet<String>> = vec![HashSet::new(); self.predictions.len()];
+        // The examples by the benchmark's ids.
+        let mut of_benchmark: HashMap<String, String> = HashMap::new();
         let mut missing: Vec<Vec<String>> = vec![Vec::new(); self.predictions.len()];
         loop {
             let batch = lines
@@ -166,9 +172,12 @@ impl Scoring<'_> {
                 }
                 match outcome {
                     Ok(outcome) => {
-                        // Predictions may be under the benchmark's id, which must not count as
-                        // unknown.
-                        seen.extend(outcome.benchmark_id.map(|id| (id, *line)));
+                        for (used, id) in used.iter_mut().zip(outcome.used) {
+                            used.insert(id);
+                        }
+                        if let Some(id) = outcome.benchmark_id {
+                            of_benchmark.insert(id, outcome.scored.task_id.clone());
+                        }
                         if let Some(output) = &mut output {
                             let written = output.write_all(outcome.lines.as_bytes());
                             written.map_err(self.output_fault())?;
@@ -181,14 +190,23 @@ impl Scoring<'_> {
             }
         }
         // Missing predictions are collected, so that one error names all of them.
-        for (predictions, ids) in self.predictions.iter().zip(missing) {
+        for ((predictions, ids), used) in self.predictions.iter().zip(missing).zip(used) {
             if !ids.is_empty() {
                 return Err(PlayError::Scoring(InputError::Missing {
                     predictions: predictions.path.clone(),
                     ids,
                 }));
             }
-            let ids = predictions.unknown(|id| seen.contains_key(id));
+            let ids = predictions.unknown(|id| used.contains(id));
+            // Without this, one of two predictions for an example would be dropped.
+            let twice = ids.iter().find_map(|id| Some((id, of_benchmark.get(id)?)));
+            if let Some((task, example)) = twice {
+                return Err(PlayError::Scoring(InputError::Twice {
+                    predictions: predictions.path.clone(),
+                    task: task.clone(),
+                    example: example.clone(),
+                }));
+            }
             if !ids.is_empty() {
                 return Err(PlayError::Scoring(InputError::Unknown {
                     predictions: predictions.path.clone(),
@@ -218,14 +236,14 @@ impl Scoring<'_> {
         let cluster = self.cluster(&example).map_err(LineError::Record)?;
         let mut values = Vec::new();
         let mut lines = String::new();
+        let mut used = Vec::new();
         for (file, predictions) in self.predictions.iter().enumerate() {
-            let of_benchmark = || predictions.prediction(example.benchmark_id.as_deref()?);
-            let found = predictions
-                .prediction(&example.task_id)
-                .or_else(of_benchmark);
-            let Some(prediction) = found else {
+            let found = prediction_ids(&example.task_id, example.benchmark_id.as_deref())
+                .find_map(|id| Some((id.to_owned(), predictions.prediction(id)?)));
+            let Some((id, prediction)) = found else {
                 return Err(LineError::Missing(example.task_id, file));
             };
+            used.push(id);
             let scorer = Scorer::new(Sample {
                 syntax: &language,
                 prompt: &prompt,
@@ -269,6 +287,7 @@ impl Scoring<'_> {
                 values,
             },
             benchmark_id: example.benchmark_id,
+            used,
             lines,
         })
     }
@@ -348,5 +367,65 @@ impl Scoring<'_> {
                 Ok(format!("{repository}\0{file}"))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_language::task::{self, HoleKind};
+
+    use super::*;
+
+    /// Scores predictions under these ids for two holes of a benchmark, whose task `t` occurs twice;
+    /// `{0}` and `{1}` are the holes' own ids.
+    fn scored(ids: &[&str]) -> Result<usize, String> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let hole = |task: &str| {
+            let hole = Hole::new("p", "python", "a.py", HoleKind::Line, 0..5, "x = 1\n");
+            hole.of_task(task, Vec::new())
+        };
+        let holes = [hole("t"), hole("t#2")];
+        let examples = folder.path().join("tasks.jsonl");
+        task::write(&examples, &holes).expect("the tasks are written");
+        let predictions = folder.path().join("predictions.jsonl");
+        let lines: String = ids
+            .iter()
+            .map(|id| {
+                let id = id.replace("{0}", &holes[0].id).replace("{1}", &holes[1].id);
+                format!("{}\n", json!({"task_id": id, "prediction": "x = 2"}))
+            })
+            .collect();
+        std::fs::write(&predictions, lines).expect("the predictions are written");
+        let plan = ScorePlan {
+            examples,
+            predictions: vec![predictions],
+            metrics: TextMetric::named("em/tokens").into_iter().collect(),
+            cluster: ScoreCluster::Repository,
+            language: None,
+            corpus: None,
+            output: None,
+        };
+        let scored = run(&plan, &()).map_err(|error| {
+            let message = error.to_string();
+            let message = message.replace(&folder.path().display().to_string(), "DIR");
+            let message = message.replace(&holes[0].id, "{0}");
+            message.replace(&holes[1].id, "{1}")
+        })?;
+        Ok(scored.len())
+    }
+
+    #[test]
+    fn predictions_for_a_task_that_occurs_twice_are_those_of_both_holes() {
+        assert_eq!(scored(&["t"]), Ok(2));
+        assert_eq!(scored(&["t", "t#2"]), Ok(2));
+        assert_eq!(scored(&["t", "{1}"]), Ok(2));
+    }
+
+    #[test]
+    fn two_predictions_for_one_example_are_reported() {
+        let error = "DIR/predictions.jsonl has two predictions for one example, as `{0}` and as the \
+                     benchmark's `t`; leave one of them out";
+        assert_eq!(scored(&["t", "{0}", "{1}"]), Err(error.to_owned()));
+        assert!(scored(&["t", "u"]).is_err_and(|error| error.contains("no example for")));
     }
 }

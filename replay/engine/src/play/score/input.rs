@@ -43,6 +43,19 @@ pub enum InputError {
         /// The tasks' ids.
         ids: Vec<String>,
     },
+    /// Two predictions for one example.
+    #[error(
+        "{predictions} has two predictions for one example, as `{example}` and as the benchmark's \
+         `{task}`; leave one of them out"
+    )]
+    Twice {
+        /// The file of predictions.
+        predictions: PathBuf,
+        /// The benchmark's id.
+        task: String,
+        /// The example's own id.
+        example: String,
+    },
     /// There are no examples.
     #[error("{path} has no examples")]
     Empty {
