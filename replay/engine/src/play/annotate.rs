@@ -147,9 +147,10 @@ pub fn run(plan: &AnnotationPlan) -> Result<AnnotationOutcome, PlayError> {
         .map(|path| ChatModel::open(path, 1, "judge"))
         .collect::<Result<_, _>>()?;
     check_names(&judges)?;
+    let names = judges.iter().map(|judge| judge.name().to_owned()).collect();
     let (labels, failures) = ask(&judges, &failed, &prompt, plan.threads)?;
     given.extend(labels);
-    Ok(count_votes(&failed, given, &context, failures))
+    Ok(count_votes(&failed, names, given, &context, failures))
 }
 
 /// Refuses two judges of one name, of which only one would have a vote.
@@ -254,13 +255,16 @@ fn ask(
     Ok((labels, failures))
 }
 
+/// Counts the votes of the judges that were asked, `judges`, and of those that gave labels elsewhere.
 fn count_votes(
     failed: &[(Attempt, &Hole)],
+    mut judges: BTreeSet<String>,
     given: Vec<GivenLabel>,
     context: &str,
     failures: Vec<String>,
 ) -> AnnotationOutcome {
-    let judges: BTreeSet<String> = given.iter().map(|label| label.judge.clone()).collect();
+    // A judge whose requests all failed has no vote and yet is one of them.
+    judges.extend(given.iter().map(|label| label.judge.clone()));
     let mut by_attempt: BTreeMap<String, Vec<GivenLabel>> = BTreeMap::new();
     for label in given {
         let labels = by_attempt.entry(label.attempt.clone()).or_default();
@@ -302,7 +306,43 @@ fn count_votes(
 
 #[cfg(test)]
 mod tests {
+    use fillrate_language::task::HoleKind;
+    use fillrate_verdict::Verdict;
+
     use super::*;
+
+    #[test]
+    fn one_vote_of_three_judges_is_no_majority() {
+        let hole = Hole::new("p", "python", "a.py", HoleKind::Line, 0..5, "x = 1\n");
+        let attempt = Attempt {
+            key: "k".to_owned(),
+            hole: hole.id.clone(),
+            project: "p".to_owned(),
+            model: "m".to_owned(),
+            sample: 0,
+            repair_round: 0,
+            offered: vec!["x = 2".to_owned()],
+            answered: true,
+            latency_ms: 1.0,
+            trace: None,
+            verdict: Verdict::from_outcome(Outcome::Failed),
+        };
+        let failed = [(attempt, &hole)];
+        let majority = |votes: &[&str]| {
+            let given = votes.iter().map(|judge| GivenLabel {
+                attempt: "k".to_owned(),
+                judge: (*judge).to_owned(),
+                label: FailureLabel::How,
+                reason: None,
+            });
+            let judges = ["a", "b", "c"].map(str::to_owned).into();
+            let outcome = count_votes(&failed, judges, given.collect(), "", Vec::new());
+            assert_eq!(outcome.judges, ["a", "b", "c"]);
+            outcome.attempts[0].majority
+        };
+        assert_eq!(majority(&["b"]), None);
+        assert_eq!(majority(&["b", "c"]), Some(FailureLabel::How));
+    }
 
     #[test]
     fn labels_are_read_from_answers() {
