@@ -550,7 +550,8 @@ fn statement_lines(hole: &Hole, file: &SourceFile) -> BTreeSet<usize> {
         let only = node
             .named_child(0)
             .filter(|_| node.named_child_count() == 1);
-        let is_text = only.is_some_and(|only| only.kind() == "string");
+        let is_text = node.kind() == "expression_statement"
+            && only.is_some_and(|only| only.kind() == "string");
         let line = index.number(node.start_byte());
         if file.language.is_statement(node) && !is_text && wanted.contains(&line) {
             found.insert(line);
@@ -855,4 +856,39 @@ fn store_test(output: &Path, provenance: &TestProvenance, contents: &str) -> Res
     file.write_all((lines.join("\n") + "\n").as_bytes())
         .and_then(|()| file.finish())
         .map_err(PlayError::file(&path))
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_language::task::HoleKind;
+
+    use super::*;
+
+    #[test]
+    fn statements_of_a_string_alone_are_no_documentation() {
+        let cases = [
+            (
+                "a.py",
+                "def f(a):\n    \"\"\"Names it.\"\"\"\n    if a:\n        return \"x\"\n    raise \"y\"\n",
+                vec![1, 3, 4, 5],
+            ),
+            (
+                "a.ts",
+                "function f() {\n  'use strict';\n  return 'x';\n}\n",
+                vec![1, 3],
+            ),
+        ];
+        for (path, contents, expected) in cases {
+            let language = Language::for_path(Path::new(path)).expect("it is known");
+            let file = SourceFile {
+                path: path.to_owned(),
+                contents: contents.to_owned(),
+                language,
+            };
+            let whole = 0..contents.len();
+            let hole = Hole::new("p", language.name, path, HoleKind::Block, whole, contents);
+            let lines: Vec<usize> = statement_lines(&hole, &file).into_iter().collect();
+            assert_eq!(lines, expected, "{path}");
+        }
+    }
 }
