@@ -69,7 +69,7 @@ pub fn format_by_name(name: &str) -> Option<&'static BenchmarkFormat> {
 /// record has already gets a suffix, `#2` and so on.
 ///
 /// # Errors
-/// No record can be used; with [`strict`](ImportOptions::strict) the first that can't, or whose id
+/// An option is not for the format; no record can be used; with [`strict`](ImportOptions::strict) the first that can't, or whose id
 /// occurred before; a file that can't be read or written.
 pub fn import(
     format: &BenchmarkFormat,
@@ -78,6 +78,7 @@ pub fn import(
     to: &Path,
     progress: &dyn Fn(u64, u64),
 ) -> Result<ImportSummary, ImportError> {
+    format.check_options(options)?;
     let mut all = 0;
     for path in files {
         let metadata = std::fs::metadata(path).map_err(ImportError::file(path))?;

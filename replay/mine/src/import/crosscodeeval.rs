@@ -19,6 +19,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "crosscodeeval",
     link: "https://github.com/amazon-science/cceval",
     marks: &["groundtruth", "metadata.repository", "metadata.file"],
+    options: &["--repositories"],
     read,
 };
 

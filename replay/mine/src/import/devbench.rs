@@ -22,6 +22,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "devbench",
     link: "https://github.com/microsoft/devbench",
     marks: &["testsource", "golden_completion", "prefix", "suffix"],
+    options: &[],
     read,
 };
 

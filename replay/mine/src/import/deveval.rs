@@ -22,6 +22,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "deveval",
     link: "https://github.com/seketeam/DevEval",
     marks: &["namespace", "completion_path", "body_position"],
+    options: &["--repositories"],
     read,
 };
 

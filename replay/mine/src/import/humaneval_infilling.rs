@@ -17,6 +17,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "humaneval-infilling",
     link: "https://github.com/openai/human-eval-infilling",
     marks: &["entry_point", "suffix", "canonical_solution", "test"],
+    options: &[],
     read,
 };
 

@@ -21,6 +21,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "mrg-bench",
     link: "https://github.com/MRG-Bench/MRG-Bench",
     marks: &["task-id", "func", "func_start", "signature"],
+    options: &["--repositories", "--whole-functions"],
     read,
 };
 

@@ -22,6 +22,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repobench",
     link: "https://github.com/Leolty/repobench",
     marks: &["repo_name", "import_statement", "next_line"],
+    options: &["--repositories"],
     read,
 };
 

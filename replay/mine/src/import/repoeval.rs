@@ -19,6 +19,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repoeval",
     link: "https://github.com/microsoft/CodeT/tree/main/RepoCoder",
     marks: &["prompt", "metadata.fpath_tuple", "metadata.ground_truth"],
+    options: &["--repositories"],
     read,
 };
 

@@ -27,6 +27,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "repoexec",
     link: "https://github.com/FSoft-AI4Code/RepoExec",
     marks: &["focal_function", "module", "test"],
+    options: &["--repositories", "--outputs", "--whole-functions"],
     read,
 };
 

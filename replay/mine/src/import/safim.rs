@@ -23,6 +23,7 @@ pub(super) const FORMAT: BenchmarkFormat = BenchmarkFormat {
     name: "safim",
     link: "https://github.com/gonglinyuan/safim",
     marks: &["eval_prompt", "ground_truth", "lang"],
+    options: &[],
     read,
 };
 

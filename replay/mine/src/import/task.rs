@@ -9,7 +9,7 @@ use fillrate_syntax::CompletionExtent;
 use fillrate_syntax::Language;
 use fillrate_verdict::corpus::manifest::plain_project_name;
 
-use super::error::RecordFault;
+use super::error::{ImportError, RecordFault};
 use super::located_hole::LocatedHole;
 use super::record::BenchmarkRecord;
 
@@ -22,11 +22,24 @@ pub struct BenchmarkFormat {
     pub link: &'static str,
     /// Fields that its records have and no other format's: dotted where they are nested.
     pub(super) marks: &'static [&'static str],
+    /// The options of [`ImportOptions::given`] that it reads.
+    pub(super) options: &'static [&'static str],
     /// Function that makes a task from a record.
     pub(super) read: fn(&BenchmarkRecord<'_>, &ImportOptions) -> Result<ImportedTask, RecordFault>,
 }
 
 impl BenchmarkFormat {
+    /// Refuses an option that it would ignore.
+    pub(super) fn check_options(&self, options: &ImportOptions) -> Result<(), ImportError> {
+        match options.given().find(|name| !self.options.contains(name)) {
+            Some(name) => Err(ImportError::Refused(format!(
+                "{name} is not for the format `{}`; leave it out",
+                self.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// True if a record has the fields of this format.
     pub(super) fn fits(&self, record: &BenchmarkRecord<'_>) -> bool {
         self.marks.iter().all(|mark| record.has(mark))
@@ -52,6 +65,19 @@ pub struct ImportOptions {
 }
 
 impl ImportOptions {
+    /// The given options that not every format reads, as on the command line. Packages are not
+    /// among them: those that no project installs are refused at the end.
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("--repositories", self.repositories.is_some()),
+            ("--outputs", self.outputs.is_some()),
+            ("--whole-functions", self.whole_functions),
+        ];
+        given
+            .into_iter()
+            .filter_map(|(name, is_given)| is_given.then_some(name))
+    }
+
     /// The packages that are written as a language's pins are.
     pub(super) fn packages_for(&self, language: &str) -> Vec<String> {
         let Some(support) = LanguageSupport::by_name(language) else {

@@ -823,3 +823,38 @@ proptest::proptest! {
         proptest::prop_assert_eq!(hole.reference, reference);
     }
 }
+
+#[test]
+fn options_that_a_format_does_not_read_are_refused() {
+    let folder = ImportFolder::new();
+    let refused = |format: &str, options: &ImportOptions| {
+        let error = folder.import(format, &[json!({})], options);
+        error.expect_err("the record is empty").to_string()
+    };
+    let whole = ImportOptions {
+        whole_functions: true,
+        ..ImportOptions::default()
+    };
+    let outputs = ImportOptions {
+        outputs: Some(folder.path("output")),
+        ..ImportOptions::default()
+    };
+    let repositories = ImportOptions {
+        repositories: Some(folder.path("repositories")),
+        ..ImportOptions::default()
+    };
+    for (options, name) in [
+        (&whole, "--whole-functions"),
+        (&outputs, "--outputs"),
+        (&repositories, "--repositories"),
+    ] {
+        let error = refused("safim", options);
+        assert_eq!(
+            error,
+            format!("{name} is not for the format `safim`; leave it out")
+        );
+        assert!(!refused("repoexec", options).contains(name));
+    }
+    assert!(!refused("mrg-bench", &whole).contains("--whole-functions"));
+    assert!(refused("mrg-bench", &outputs).contains("--outputs"));
+}
