@@ -102,14 +102,16 @@ fn mutate(
     }
     // A small task set may leave a part without holes, which is no failure.
     let is_empty_part = arguments.partition.is_some() && outcome.holes.is_empty();
-    if outcome.scored == 0 && !is_empty_part {
+    if outcome.scored.is_empty() && !is_empty_part {
         return Err(CliError::Refused("no hole got a score".to_owned()));
     }
-    Ok(Success::whole_if(outcome.scored == outcome.holes.len()))
+    Ok(Success::whole_if(
+        outcome.scored.len() == outcome.holes.len(),
+    ))
 }
 
 /// True if two paths name one file, even if it does not exist.
-fn is_same_path(a: &Path, b: &Path) -> bool {
+pub(super) fn is_same_path(a: &Path, b: &Path) -> bool {
     // Paths that do not exist can't be made canonical and are compared as they are written.
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
@@ -126,13 +128,8 @@ fn print_counts(
         add(&mut operators, operator.name(), mutation);
     }
     operators.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let mut projects: Tallies = Vec::new();
-    for hole in &outcome.holes {
-        if let Some(mutation) = &hole.mutation {
-            add(&mut projects, &hole.project, mutation);
-        }
-    }
-    let (holes, scored) = (outcome.holes.len(), outcome.scored);
+    let projects = by_project(outcome);
+    let (holes, scored) = (outcome.holes.len(), outcome.scored.len());
     let audited = outcome.audits.len();
     if arguments.json {
         let by = |tallies: &Tallies| -> serde_json::Map<String, Value> {
@@ -169,6 +166,18 @@ fn print_counts(
     if audited > 0 {
         outln!("{audited} verdicts judged again by the naive engine, {differing} differ");
     }
+}
+
+/// The counts of the holes that this run gave a score, by project.
+fn by_project(outcome: &MutationOutcome) -> Tallies {
+    let mut projects: Tallies = Vec::new();
+    // Holes of absent projects keep the scores of an earlier run.
+    for hole in outcome.scored.iter().map(|index| &outcome.holes[*index]) {
+        if let Some(mutation) = &hole.mutation {
+            add(&mut projects, &hole.project, mutation);
+        }
+    }
+    projects
 }
 
 /// Prints every mutant of a hole, as it would be judged.
@@ -268,4 +277,34 @@ fn table(name: &str, tallies: &Tallies) -> TextTable {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use fillrate_language::task::{Hole, HoleKind};
+
+    use super::*;
+
+    #[test]
+    fn earlier_scores_of_absent_projects_are_not_counted() {
+        let hole = |project: &str| Hole {
+            mutation: Some(Mutation {
+                killed: 3,
+                ..Mutation::default()
+            }),
+            ..Hole::new(project, "python", "a.py", HoleKind::Line, 0..5, "x = 1\n")
+        };
+        let outcome = MutationOutcome {
+            holes: vec![hole("absent"), hole("present")],
+            scored: vec![1],
+            by_operator: Vec::new(),
+            void: Vec::new(),
+            audits: Vec::new(),
+            in_shared_process: 0,
+            absent: Vec::new(),
+        };
+        let projects = by_project(&outcome);
+        let names: Vec<&str> = projects.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["present"]);
+    }
 }

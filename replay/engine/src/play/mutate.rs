@@ -42,8 +42,8 @@ pub struct MutationOutcome {
     /// All holes of the tasks file; those that were judged have new scores, or none if a canary
     /// failed.
     pub holes: Vec<Hole>,
-    /// Number of holes that have a score.
-    pub scored: usize,
+    /// Indexes of the holes that this run gave a score. The others have none or an earlier one.
+    pub scored: Vec<usize>,
     /// The mutants of the scored holes by operator, each with one count for each hole.
     pub by_operator: Vec<(MutationOperator, Mutation)>,
     /// The ids of the holes whose canaries failed, and why.
@@ -164,7 +164,7 @@ pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutco
         .collect();
     let mut outcome = MutationOutcome {
         holes: holes.clone(),
-        scored: 0,
+        scored: Vec::new(),
         by_operator: Vec::new(),
         void: Vec::new(),
         audits,
@@ -177,7 +177,7 @@ pub fn run(plan: &MutationPlan, listener: &dyn Listener) -> Result<MutationOutco
     for (index, score) in scores {
         outcome.holes[index].mutation = match score {
             HoleScore::Scored(mutation, by_operator) => {
-                outcome.scored += 1;
+                outcome.scored.push(index);
                 outcome.by_operator.extend(by_operator);
                 Some(mutation)
             }
