@@ -95,8 +95,15 @@ impl<'a> HarborProject<'a> {
                 (base, install, prepare)
             }
             EnvironmentKind::Go => {
+                let module = project.environment.file.as_deref();
+                if module.is_some_and(|module| module.contains('/')) {
+                    let reason = "tasks can't be written for a module in a subfolder";
+                    return Err(TaskFault::left_out(prepared, reason));
+                }
                 let base = format!("golang:{}", versions.join("."));
-                (base, String::new(), "RUN go mod download\n")
+                // Else every container would compile the standard library anew.
+                let install = "RUN go build std\n".to_owned();
+                (base, install, "RUN go mod download\n")
             }
             EnvironmentKind::Java | EnvironmentKind::Dotnet => {
                 let reason = format!("tasks can't be written for {} projects", project.language);
@@ -126,6 +133,7 @@ impl<'a> HarborProject<'a> {
         let (prefix, suffix) = hole.cut(contents)?;
         let command = test_command(self.test, &self.prepared.source, tests)
             .map_err(|reason| TaskFault::left_out(self.prepared, &reason))?;
+        let variables = variables(&self.prepared.project.environment.env);
         let folder = out.join(slug(&hole.id));
         let without = [prefix, suffix].concat();
         let environment = folder.join("environment");
@@ -152,7 +160,12 @@ impl<'a> HarborProject<'a> {
         }
         write_script(
             &folder.join("tests/test.sh"),
-            &test_script(hole, prefix.len(), suffix.len(), &command),
+            &test_script(
+                hole,
+                prefix.len(),
+                suffix.len(),
+                &format!("{variables}\nif {command}; then"),
+            ),
         )?;
         write_file(&folder.join("solution/reference"), &hole.reference)?;
         write_script(
@@ -245,7 +258,7 @@ fn test_command(
             let path: String = path.map(|path| format!("\"$PWD\"/{path}:")).collect();
             // Own options come first, as one with an optional value would take a test as such.
             Ok(format!(
-                "PYTHONHASHSEED=0 PYTHONPATH={path}\"$here\"/{PLUGIN} python -m pytest{options} -q \
+                "PYTHONPATH={path}\"$here\"/{PLUGIN} python -m pytest{options} -q \
                  -p fillrate_task -p no:cacheprovider --rootdir=. {}",
                 words(tests.ids.iter().cloned().collect())
             ))
@@ -260,6 +273,22 @@ fn test_command(
             test.runner
         )),
     }
+}
+
+/// The command that sets the variables with which verdicts run the tests; those of the manifest win.
+fn variables(own: &BTreeMap<String, String>) -> String {
+    let fixed = [
+        ("CI", "true"),
+        ("LANG", "C.UTF-8"),
+        ("PYTHONHASHSEED", "0"),
+        ("TZ", "UTC"),
+    ];
+    let mut all = BTreeMap::from(fixed);
+    all.extend(own.iter().map(|(name, value)| (&**name, &**value)));
+    let words = all
+        .iter()
+        .map(|(name, value)| format!("{name}={}", shell_word(value)));
+    format!("export {}", words.collect::<Vec<_>>().join(" "))
 }
 
 /// Folder with pytest's plugin, next to the test script.
@@ -415,8 +444,9 @@ fn instruction(hole: &Hole, prefix: &str, suffix: &str) -> String {
     text
 }
 
-/// The script that writes the reward, 1 or 0. `APP` and `REWARD` replace Harbor's own paths.
-fn test_script(hole: &Hole, prefix: usize, suffix: usize, command: &str) -> String {
+/// The script that writes the reward, 1 or 0, by the beginning of a conditional command. `APP` and
+/// `REWARD` replace Harbor's own paths.
+fn test_script(hole: &Hole, prefix: usize, suffix: usize, condition: &str) -> String {
     let path = shell_word(&hole.path);
     format!(
         r#"#!/bin/bash
@@ -440,7 +470,7 @@ cd "$here/project" || exit 1
 if [ -e "$app/node_modules" ]; then
     ln -sfn "$(readlink -f "$app/node_modules")" node_modules
 fi
-if {command}; then
+{condition}
     echo 1 >"$reward"
 fi
 "#,
@@ -519,6 +549,16 @@ mod tests {
     }
 
     #[test]
+    fn variables_of_the_manifest_replace_those_of_verdicts() {
+        let own = [("GREETING", "hello you"), ("TZ", "CET")];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(
+            variables(&BTreeMap::from(own)),
+            "export CI=true GREETING='hello you' LANG=C.UTF-8 PYTHONHASHSEED=0 TZ=CET"
+        );
+    }
+
+    #[test]
     fn commands_have_the_options_of_the_manifest_without_its_selection() {
         let args = [
             "tests",
@@ -539,7 +579,7 @@ mod tests {
             )
             .as_deref(),
             Ok(
-                "PYTHONHASHSEED=0 PYTHONPATH=\"$PWD\"/'src dir':\"$PWD\"/lib:\"$here\"/plugin python -m \
+                "PYTHONPATH=\"$PWD\"/'src dir':\"$PWD\"/lib:\"$here\"/plugin python -m \
                 pytest --import-mode=importlib -c tests/a.py --cov -q -p fillrate_task -p \
                 no:cacheprovider --rootdir=. 'tests/a.py::test_a[x y]'"
             )
