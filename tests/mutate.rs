@@ -331,9 +331,15 @@ const TRICKS: &str = r#"import { rmSync, writeFileSync } from "node:fs";
 export function count(limit: number): number {
   const steps: number[] = [];
   while (steps.length < limit) {
+    rest();
     steps.push(1);
   }
   return steps.length;
+}
+
+// Mutants by which the loop above never ends leave the processor to others.
+function rest(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
 }
 
 const MOST = 3;
