@@ -99,29 +99,16 @@ impl FleetPlan {
         )
     }
 
-    /// The parts to run again.
+    /// The parts to run again; none if the run is whole, also by another division.
     ///
     /// # Errors
-    /// The folder can't be read, or holds parts of another division.
+    /// The folder can't be read.
     pub fn missing_parts(&self) -> Result<Vec<MissingPart>, PlayError> {
-        let missing = match MergedParts::read(std::slice::from_ref(&self.out)) {
-            Ok(merged) => merged.missing(),
+        match MergedParts::read(std::slice::from_ref(&self.out)) {
+            Ok(merged) => Ok(merged.missing_of(Some(self.parts))),
             // Each part failed before it wrote anything.
-            Err(StoreError::NoSegments(_)) => MissingPart::all(self.parts),
-            Err(error) => return Err(error.into()),
-        };
-        // The numbers of other parts would run the wrong ones again.
-        match missing
-            .iter()
-            .find(|one| one.partition.parts() != self.parts)
-        {
-            Some(other) => Err(PlayError::Refused(format!(
-                "{} holds parts of another division, of which {} is missing; write the fleet with \
-                 as many parts, or with another --out",
-                self.out.display(),
-                other.partition
-            ))),
-            None => Ok(missing),
+            Err(StoreError::NoSegments(_)) => Ok(MissingPart::all(self.parts)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -185,11 +172,13 @@ mod tests {
             run.set_finished().expect("there is room");
         }
         assert_eq!(missing(2), Ok(vec![never("2/2")]));
-        let refused = missing(4).expect_err("the division in two lacks fewer parts");
-        assert!(
-            refused.contains("of another division, of which 2/2 is missing"),
-            "{refused}"
-        );
+        let others = ["2/4", "3/4", "4/4"].map(never).to_vec();
+        assert_eq!(missing(4), Ok(others), "the division in two lacks fewer");
+        assert_eq!(missing(3), Ok(["1/3", "2/3", "3/3"].map(never).to_vec()));
+        let last = Partition::new(2, 2).expect("it is a part");
+        let run = Run::begin_part(folder.path(), last, &json!({})).expect("there is room");
+        run.set_finished().expect("there is room");
+        assert_eq!(missing(4), Ok(Vec::new()), "the division in two is whole");
     }
 
     #[test]

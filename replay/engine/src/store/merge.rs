@@ -168,20 +168,32 @@ impl FinishedParts {
         });
     }
 
-    /// The parts that are missing of the division that lacks fewest; `ready` are the projects that
-    /// take part on some machine.
-    fn missing(&self, ready: &BTreeSet<&str>) -> Vec<MissingPart> {
+    /// The parts that are missing of the wanted division, by default of the one that lacks fewest;
+    /// none if any is whole. `ready` are the projects that take part on some machine.
+    fn missing(&self, ready: &BTreeSet<&str>, wanted: Option<u32>) -> Vec<MissingPart> {
         let divisions = self.begun.iter().map(|(parts, begun)| {
-            let parts = (1..=*parts).filter_map(|part| Partition::new(part, *parts));
-            let missing = parts.filter_map(|partition| {
+            let partitions = (1..=*parts).filter_map(|part| Partition::new(part, *parts));
+            let missing = partitions.filter_map(|partition| {
                 let reason = self.fault(partition, begun, ready)?;
                 Some(MissingPart { partition, reason })
             });
-            missing.collect::<Vec<_>>()
+            (*parts, missing.collect::<Vec<_>>())
         });
+        let mut divisions: BTreeMap<u32, Vec<MissingPart>> = divisions.collect();
+        let is_whole = divisions.values().any(Vec::is_empty);
+        if let Some(wanted) = wanted.filter(|_| !is_whole) {
+            return divisions
+                .remove(&wanted)
+                .unwrap_or_else(|| MissingPart::all(wanted));
+        }
         // A run may have been divided anew; parts of an abandoned division must not count as
         // missing.
-        divisions.min_by_key(Vec::len).unwrap_or_default()
+        let mut divisions = divisions.into_values();
+        let first = divisions.next().unwrap_or_default();
+        divisions.fold(first, |fewest, other| match other.len() < fewest.len() {
+            true => other,
+            false => fewest,
+        })
     }
 
     /// Reason for which a part counts as missing; `None` if it is whole.
@@ -421,12 +433,17 @@ impl MergedParts {
         self.tests.first().map(PathBuf::as_path)
     }
 
-    /// The parts to run again, if any is missing.
+    /// The parts to run again, if any is missing, of the division that lacks fewest.
     pub fn missing(&self) -> Vec<MissingPart> {
+        self.missing_of(None)
+    }
+
+    /// As [`Self::missing`], of the wanted division if one is named.
+    pub(crate) fn missing_of(&self, wanted: Option<u32>) -> Vec<MissingPart> {
         let ready = self.projects.iter();
         let ready = ready.filter(|(_, state)| state.status == ProjectStatus::Ready);
-        self.finished
-            .missing(&ready.map(|(name, _)| name.as_str()).collect())
+        let ready = ready.map(|(name, _)| name.as_str()).collect();
+        self.finished.missing(&ready, wanted)
     }
 
     /// The attempts whose parts differ in their outcome, by hole.
