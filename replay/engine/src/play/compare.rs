@@ -7,7 +7,7 @@
 //! step of a comparison depends only on the attempts that its runs have, so that one that is killed
 //! and started again has the same result.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use fillrate_language::task::{Hole, sha256_hex};
@@ -255,7 +255,8 @@ fn play_batches<'s>(
         if looks {
             let passes = player.passes()?;
             for (index, order) in orders.iter().enumerate() {
-                decisions.look(index, &pairs(order, &passes, &played_holes));
+                let holes = player.compared(order, &played_holes, stopped.is_some());
+                decisions.look(index, &pairs(order, &passes, &holes));
             }
         }
     }
@@ -264,7 +265,8 @@ fn play_batches<'s>(
         let passes = player.passes()?;
         for (index, order) in orders.iter_mut().enumerate() {
             order.is_early = decisions.is_decided(index);
-            let pairs = pairs(order, &passes, &played_holes);
+            let holes = player.compared(order, &played_holes, stopped.is_some());
+            let pairs = pairs(order, &passes, &holes);
             // Where a model lacks holes, the same command may conclude from more of them later.
             let is_end = player.has_all(order.first) && player.has_all(order.second);
             order.difference = decisions.conclude(index, &pairs, is_end);
@@ -332,6 +334,24 @@ struct BatchPlayer<'s, 'a> {
 }
 
 impl<'s, 'a> BatchPlayer<'s, 'a> {
+    /// The played holes by which two models are compared. Once nothing more is asked, a file of
+    /// which one of them lacks a hole is left out: the sequential test counts whole files.
+    fn compared<'h>(
+        &self,
+        order: &ModelOrder,
+        played: &[&'h Hole],
+        is_stopped: bool,
+    ) -> Vec<&'h Hole> {
+        let lacks = |hole: &&&Hole| {
+            let mut models = [order.first, order.second].into_iter();
+            models.any(|model| self.missing.contains_key(&(hole.id.as_str(), model)))
+        };
+        let partial = played.iter().filter(|hole| is_stopped && lacks(hole));
+        let partial: BTreeSet<String> = partial.map(|hole| cluster(hole)).collect();
+        let is_whole = |hole: &&&Hole| !partial.contains(&cluster(hole));
+        played.iter().filter(is_whole).copied().collect()
+    }
+
     fn new(
         subjects: &'s [PlayedSubject<'a>],
         listener: &'s dyn Listener,
