@@ -55,7 +55,7 @@ pub enum RuleError {
         model: String,
     },
     /// No hole has the figure of both models.
-    #[error("`{0}` compares models that have no hole in common")]
+    #[error("`{0}` compares models that have no hole with this figure in common")]
     NoCommonHole(String),
 }
 
