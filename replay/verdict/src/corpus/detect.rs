@@ -370,7 +370,7 @@ fn fetch_address(
 }
 
 /// The address without the user's name and password; `None` if it holds no password.
-fn without_password(url: &str) -> Option<String> {
+pub(super) fn without_password(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (user, host) = host.rsplit_once('@')?;

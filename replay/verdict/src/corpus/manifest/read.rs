@@ -12,6 +12,7 @@ use fillrate_language::{LANGUAGES, LanguageSupport};
 use strum::VariantArray;
 use toml::de::DeValue;
 
+use super::super::detect::without_password;
 use super::globs::Globs;
 use super::project::{Project, SourcePin};
 use super::section::{ManifestError, Section};
@@ -137,6 +138,11 @@ impl Section<'_> {
             "git" if !is_at(&["https://", "ssh://", "git://", "file://"]) => Err(invalid(
                 "an address that starts with `https://`, `ssh://`, `git://` or `file://`",
             )),
+            "git" if without_password(&location).is_some() => {
+                let message = "holds a password, which records would show; leave it out, and let \
+                               git's credential helper supply it";
+                Err(self.wrong(kind, message))
+            }
             "git" => {
                 let form = "40 lowercase hexadecimal digits, a whole commit";
                 let revision = self.pin(kind, pin_key, |pin| is_hex(pin, 40), form)?;
