@@ -427,11 +427,10 @@ impl Layers {
             *path = absolute("telemetry.path", path)?;
         }
         // A `null` of a client or of the command line chooses `[model]`.
-        if ["model", "use", "trial"]
-            .iter()
-            .all(|key| whole.get(key).is_none())
-        {
-            merged.use_only_model();
+        if whole.get("use").is_none() && merged.trial().is_none() {
+            // Without a protocol, `[model]` may only hold what a workspace sets.
+            let protocol = whole.pointer("/model/protocol");
+            merged.use_default_or_only(protocol.is_some_and(|protocol| !protocol.is_null()));
         }
         Ok(merged)
     }

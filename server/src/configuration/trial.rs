@@ -104,8 +104,7 @@ impl Configuration {
                           the model by `use`";
             return Err(fault("trial", reason.to_owned()));
         }
-        let is_chosen = self.used.is_some() || self.model != model::ModelSettings::default();
-        if let (Some(first), false) = (self.models.keys().next(), is_chosen) {
+        if let (Some(first), None) = (self.models.keys().next(), &self.used) {
             let names: Vec<_> = self.models.keys().map(|name| format!("`{name}`")).collect();
             let reason = format!(
                 "names {}, and none of them is in use; add a line such as `use = \"{first}\"` at the \
@@ -122,11 +121,13 @@ impl Configuration {
         })
     }
 
-    /// Puts the named model in use if it is the only one.
-    pub(super) fn use_only_model(&mut self) {
+    /// Puts `[model]` in use if it is there, and else the named model if it is the only one.
+    pub(super) fn use_default_or_only(&mut self, has_default: bool) {
         let mut names = self.models.keys();
-        if let (Some(name), None) = (names.next(), names.next()) {
-            self.used = Some(name.clone());
+        match (names.next(), names.next()) {
+            (Some(_), _) if has_default => self.used = Some(DEFAULT.to_owned()),
+            (Some(name), None) => self.used = Some(name.clone()),
+            _ => {}
         }
     }
 
@@ -257,7 +258,23 @@ mod tests {
         insta::assert_snapshot!(unchosen, @r#"`models` names `a` and `b`, and none of them is in use; add a line such as `use = "a"` at the top of the file"#);
         let only = merged(&json!({"models": {"a": {"seed": 1}}})).expect("they are settings");
         assert_eq!(names(&only), ["a"]);
-        let with_own = json!({"models": {"a": {"seed": 1}}, "model": {"seed": 2}});
+        // What a workspace sets chooses no model, and an ended trial none either.
+        for more in [json!({"model": {"seed": 2}}), json!({"trial": null})] {
+            let mut layers = Layers::default();
+            let only = json!({"models": {"a": {"seed": 1}}});
+            for options in [&only, &more] {
+                layers
+                    .options("a test", options)
+                    .expect("they are settings");
+            }
+            assert_eq!(
+                names(&layers.merged().expect("they agree")),
+                ["a"],
+                "{more}"
+            );
+        }
+        let models = json!({"a": {"seed": 1}, "b": {"seed": 2}});
+        let with_own = json!({"models": models, "model": {"protocol": "embedded"}});
         let with_own = merged(&with_own).expect("they are settings");
         assert_eq!(names(&with_own), ["default"]);
         with_own.chosen_model().expect("`[model]` is there");

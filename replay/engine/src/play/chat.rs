@@ -31,7 +31,7 @@ impl ChatModel {
     pub(super) fn open(file: &Path, candidates: usize, task: &str) -> Result<Self, PlayError> {
         let mut layers = Layers::default();
         layers.file(file)?;
-        let mut settings = layers.merged()?.model;
+        let mut settings = layers.merged()?.chosen_model()?.configuration.model;
         settings.max_tokens = settings.max_tokens.max(LEAST_TOKENS);
         settings.timeout_ms = settings.timeout_ms.max(LEAST_TIME);
         settings.candidates = candidates;
