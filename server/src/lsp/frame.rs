@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use crate::json::replace_lone_surrogates;
 
-/// Separator between a header and its body.
-const HEADER_END: &[u8] = b"\r\n\r\n";
+/// Separators between a header and its body: the specification's, and that of careless clients.
+const HEADER_ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
+/// The header's name, in lower case.
+const CONTENT_LENGTH: &str = "content-length";
 
 /// Decodes messages from a byte stream that arrives in pieces. Bytes that are not UTF-8 and lone
 /// surrogates become replacement characters.
@@ -40,14 +42,12 @@ impl FrameDecoder {
     /// Takes the next message; `None` if it is incomplete.
     ///
     /// # Errors
-    /// The next frame is malformed. It is dropped, so that the following one can be read.
+    /// The next frame is malformed. It is dropped, and the following one is read, even if the length
+    /// was too small and leaves a part of the body.
     pub fn next_message(&mut self) -> Result<Option<Value>, FrameError> {
-        let end = self
-            .buffer
-            .windows(HEADER_END.len())
-            .position(|window| window == HEADER_END);
-        let Some(end) = end else { return Ok(None) };
-        let body = end + HEADER_END.len();
+        let Some((end, body)) = header_end(&self.buffer) else {
+            return Ok(None);
+        };
         let Some(length) = content_length(&self.buffer[..end]) else {
             let header: Vec<u8> = self.buffer.drain(..body).collect();
             return Err(FrameError::Length(
@@ -58,6 +58,10 @@ impl FrameDecoder {
         let Some(bytes) = self.buffer.get(body..body.saturating_add(length)) else {
             return Ok(None);
         };
+        if bytes.is_empty() {
+            self.buffer.drain(..body);
+            return self.next_message();
+        }
         let text = String::from_utf8_lossy(bytes);
         let message = serde_json::from_str(&replace_lone_surrogates(&text));
         self.buffer.drain(..body + length);
@@ -73,15 +77,22 @@ pub fn encode(message: &impl Serialize) -> Vec<u8> {
 }
 
 fn content_length(header: &[u8]) -> Option<usize> {
-    let header = std::str::from_utf8(header).ok()?;
-    header.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        if name.eq_ignore_ascii_case("content-length") {
-            value.trim().parse().ok()
-        } else {
-            None
-        }
+    String::from_utf8_lossy(header).lines().find_map(|line| {
+        // What is left of an earlier body comes before the name.
+        let (name, value) = line.rsplit_once(':')?;
+        let is_length = name.to_ascii_lowercase().ends_with(CONTENT_LENGTH);
+        is_length.then(|| value.trim().parse().ok())?
     })
+}
+
+/// Returns where the first header ends and its body begins.
+fn header_end(bytes: &[u8]) -> Option<(usize, usize)> {
+    let ends = HEADER_ENDS.iter().filter_map(|separator| {
+        let mut windows = bytes.windows(separator.len());
+        let at = windows.position(|window| window == *separator)?;
+        Some((at, at + separator.len()))
+    });
+    ends.min()
 }
 
 #[cfg(test)]
@@ -136,5 +147,27 @@ mod tests {
         assert!(matches!(error, FrameError::Body(_)), "{error}");
         let message = decoder.next_message().expect("it is well-formed");
         assert_eq!(message, Some(json!(1)));
+    }
+
+    #[test]
+    fn wrong_lengths_and_bare_line_ends_lose_one_message_at_most() {
+        let mut decoder = FrameDecoder::default();
+        // A client that counts characters, a body after a bad header, and one of no length.
+        decoder.push("Content-Length: 7\r\n\r\n[\"\u{e9}aa\"]".as_bytes());
+        decoder.push(&encode(&json!(1)));
+        decoder.push(b"Content-Length: x\r\n\r\n[\"a:b\"]");
+        decoder.push(&encode(&json!(2)));
+        decoder.push(b"Content-Length: 0\r\n\r\nContent-Length: 1\n\n3");
+        let mut messages = Vec::new();
+        let mut errors = 0;
+        loop {
+            match decoder.next_message() {
+                Ok(Some(message)) => messages.push(message),
+                Ok(None) => break,
+                Err(_) => errors += 1,
+            }
+        }
+        assert_eq!(messages, [json!(1), json!(2), json!(3)]);
+        assert_eq!(errors, 2);
     }
 }

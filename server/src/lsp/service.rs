@@ -131,14 +131,15 @@ fn with_version(request: Request) -> Request {
         && request
             .params()
             .and_then(|params| params.get("textDocument"))
+            .and_then(Value::as_object)
             .is_some_and(|document| document.get("version").is_none_or(Value::is_null));
     if !lacks_version {
         return request;
     }
     let (method, _, params) = request.into_parts();
     let mut params = params.unwrap_or_default();
-    if let Some(document) = params.get_mut("textDocument") {
-        document["version"] = json!(NO_VERSION);
+    if let Some(Value::Object(document)) = params.get_mut("textDocument") {
+        document.insert("version".to_owned(), json!(NO_VERSION));
     }
     Request::build(method).params(params).finish()
 }

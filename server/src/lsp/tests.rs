@@ -205,6 +205,24 @@ async fn undecodable_message_does_not_end_the_session() {
 }
 
 #[tokio::test]
+async fn malformed_messages_end_no_session() {
+    let mut client = TestClient::start(|builder| builder);
+    client.initialize(json!({"capabilities": {}})).await;
+    let change = json!({"textDocument": "file:///a.py", "contentChanges": []});
+    client.notify("textDocument/didChange", change).await;
+    // A response whose result is undefined, as JavaScript writes it.
+    client.send_text(r#"{"jsonrpc":"2.0","id":99}"#).await;
+    let models = client.request("fillrate/models", json!({})).await;
+    assert!(models["result"]["models"].is_array(), "{models}");
+    let is_error = |message: &Value| message.get("error").is_some();
+    assert!(
+        !client.messages.iter().any(is_error),
+        "{:?}",
+        client.messages
+    );
+}
+
+#[tokio::test]
 async fn exit_without_shutdown_is_an_error() {
     let mut client = TestClient::start(|builder| builder);
     client.initialize(json!({"capabilities": {}})).await;

@@ -119,7 +119,17 @@ fn undecodable(error: &FrameError) -> Error {
 }
 
 impl ClientMessage {
-    fn parse(message: Value) -> Result<Self, Error> {
+    fn parse(mut message: Value) -> Result<Self, Error> {
+        // JavaScript writes a result that is undefined so. Without a response, its request would
+        // wait forever.
+        if let Value::Object(members) = &mut message
+            && members.contains_key("id")
+            && !["method", "result", "error"]
+                .iter()
+                .any(|name| members.contains_key(*name))
+        {
+            members.insert("result".to_owned(), Value::Null);
+        }
         let parsed = match message.get("method") {
             Some(_) => serde_json::from_value(message).map(Self::Request),
             None => serde_json::from_value(message).map(Self::Response),
