@@ -203,7 +203,7 @@ impl Workspace {
             if folder.secret().is_some() {
                 continue;
             }
-            let mut rules = IgnoreRules::above(&folder.resolved, &mut LayerCache::default());
+            let mut rules = FolderRules::new(folder, &mut LayerCache::default());
             self.walk(folder, Path::new(""), &mut rules, &mut files);
         }
         files.sort();
@@ -235,19 +235,20 @@ impl Workspace {
         if let Some(pattern) = folder.secret() {
             return Visibility::Hidden(HiddenReason::Secret(pattern));
         }
-        let mut rules = IgnoreRules::above(&folder.resolved, layers);
-        let mut current = folder.resolved.clone();
+        let mut rules = FolderRules::new(folder, layers);
+        let (mut current, mut inside) = (folder.resolved.clone(), PathBuf::new());
         let mut components = inner.components().peekable();
         while let Some(component) = components.next() {
-            rules.enter(&current, layers);
+            rules.own.enter(&current, layers);
             let Component::Normal(name) = component else {
                 return Visibility::Hidden(HiddenReason::Outside);
             };
             current.push(name);
+            inside.push(name);
             let is_folder = components.peek().is_some();
             // A missing file is not a link; an unsaved buffer may be visible.
             let is_link = fs::symlink_metadata(&current).is_ok_and(|data| data.is_symlink());
-            if let Some(reason) = rules.reason(&current, is_folder, is_link) {
+            if let Some(reason) = rules.reason(folder, &inside, is_folder, is_link) {
                 return Visibility::Hidden(reason);
             }
         }
@@ -394,7 +395,7 @@ impl Workspace {
         &self,
         folder: &Folder,
         inner: &Path,
-        rules: &mut IgnoreRules,
+        rules: &mut FolderRules,
         files: &mut Vec<WorkspaceFile>,
     ) {
         // Joining an empty path would add a slash.
@@ -406,7 +407,7 @@ impl Workspace {
                 return;
             }
         };
-        rules.enter(&current, &mut LayerCache::default());
+        rules.own.enter(&current, &mut LayerCache::default());
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else {
                 continue;
@@ -418,7 +419,7 @@ impl Workspace {
             if self.folders.iter().any(elsewhere) {
                 continue;
             }
-            let reason = rules.reason(&entry.path(), kind.is_dir(), kind.is_symlink());
+            let reason = rules.reason(folder, &inner, kind.is_dir(), kind.is_symlink());
             if let Some(reason) = reason {
                 tracing::debug!(path = %absolute.display(), %reason, "left out");
             } else if kind.is_dir() {
@@ -427,7 +428,40 @@ impl Workspace {
                 files.push(WorkspaceFile { path, absolute });
             }
         }
-        rules.leave();
+        rules.own.leave();
+    }
+}
+
+/// The rules for the files of a workspace folder.
+struct FolderRules {
+    /// Those of its files and of the folders above them.
+    own: IgnoreRules,
+    /// Those of the folders above the link that the workspace folder is, or that leads to it.
+    link: Option<IgnoreRules>,
+}
+
+impl FolderRules {
+    fn new(folder: &Folder, layers: &mut LayerCache) -> Self {
+        let is_linked = folder.root != folder.resolved;
+        Self {
+            own: IgnoreRules::above(&folder.resolved, layers),
+            link: is_linked.then(|| IgnoreRules::above(&folder.root, layers)),
+        }
+    }
+
+    /// Returns the reason for which a path in the folder is hidden.
+    fn reason(
+        &self,
+        folder: &Folder,
+        inner: &Path,
+        is_folder: bool,
+        is_link: bool,
+    ) -> Option<HiddenReason> {
+        let own = &folder.resolved.join(inner);
+        self.own.reason(own, is_folder, is_link).or_else(|| {
+            let link = self.link.as_ref()?;
+            link.rule(&folder.root.join(inner), is_folder)
+        })
     }
 }
 
@@ -652,13 +686,15 @@ mod tests {
             ("repository/sub/private.py", "a = 1\n"),
             ("repository/sub/one.py", "a = 1\n"),
             ("repository/sub/inner/ok.py", "a = 1\n"),
+            ("repository/sub/inner/own.py", "a = 1\n"),
+            ("links/.fillrateignore", "own*\n"),
         ]);
-        let link = folder.path().join("link");
+        let link = folder.path().join("links/link");
         std::os::unix::fs::symlink(folder.path().join("repository/sub"), &link)
             .expect("it can be made");
         let workspace = Workspace::new(vec![link.clone()]);
         assert_eq!(paths(&workspace), ["inner/ok.py"]);
-        for name in ["private.py", "one.py"] {
+        for name in ["private.py", "one.py", "inner/own.py"] {
             let found = workspace.document_name(&link.join(name));
             assert_eq!(found, Err(HiddenReason::Ignored), "{name}");
         }
