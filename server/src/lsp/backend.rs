@@ -138,8 +138,11 @@ impl LanguageServer for Backend {
         did_close::handle(&self.0, &params);
     }
 
-    async fn did_save(&self, _: DidSaveTextDocumentParams) {
-        // The open document already counts as the file.
+    async fn did_save(&self, params: DidSaveTextDocumentParams) {
+        // The open document already counts as the file, except for settings: not every client watches
+        // files.
+        let saved = [params.text_document.uri.as_str()];
+        did_change_watched_files::reload_settings(&self.0, saved.into_iter()).await;
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {

@@ -1,6 +1,6 @@
 //! The server's command-line options and the settings they load.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
@@ -19,8 +19,11 @@ impl ServerOptions {
     /// Returns the settings files for these workspace folders. They need not exist.
     pub(super) fn files(&self, folders: &[PathBuf]) -> Vec<PathBuf> {
         match &self.configuration_file {
-            // A client reports changes by absolute paths.
-            Some(path) => std::path::absolute(path).into_iter().collect(),
+            // A client reports changes by absolute paths, without `..`.
+            Some(path) => std::path::absolute(path)
+                .map(|path| without_parents(&path))
+                .into_iter()
+                .collect(),
             None => {
                 let own = folders.iter().map(|folder| folder.join(FILE_NAME));
                 user_file().into_iter().chain(own).collect()
@@ -56,6 +59,18 @@ impl ServerOptions {
         layers.options("the command line", &self.flags)?;
         layers.merged()
     }
+}
+
+/// Returns an absolute path in which no part is `..`.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// Unwraps settings that a client sends either bare or under the key `fillrate`. An empty object or

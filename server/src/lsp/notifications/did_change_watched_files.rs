@@ -10,12 +10,17 @@ pub(in crate::lsp) async fn handle(session: &EditorSession, params: &DidChangeWa
     for change in &params.changes {
         session.uri_changed(change.uri.as_str());
     }
+    let changed = params.changes.iter();
+    reload_settings(session, changed.map(|change| change.uri.as_str())).await;
+}
+
+/// Applies the settings anew if one of these files holds some.
+pub(in crate::lsp) async fn reload_settings<'u>(
+    session: &EditorSession,
+    mut uris: impl Iterator<Item = &'u str>,
+) {
     let settings = session.settings_files();
-    let mut changed = params.changes.iter();
-    if changed.any(|change| {
-        let path = file_path(change.uri.as_str());
-        path.is_some_and(|path| settings.contains(&path))
-    }) {
+    if uris.any(|uri| file_path(uri).is_some_and(|path| settings.contains(&path))) {
         did_change_configuration::reload(session).await;
     }
 }
