@@ -1,6 +1,8 @@
 //! `fillrate init`.
 
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -51,7 +53,10 @@ pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
         return Ok(Success::Whole);
     }
     // What is written in part is no manifest, so it appears whole.
-    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+    let new = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder);
+    let written = new.and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.persist_noclobber(&arguments.output)
             .map_err(|error| error.error)
