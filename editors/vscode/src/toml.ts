@@ -37,7 +37,8 @@ export function settingsFile(
       return path;
     }
   }
-  const folder = environment.XDG_CONFIG_HOME || join(homedir(), ".config");
+  const named = environment.XDG_CONFIG_HOME ?? "";
+  const folder = isAbsolute(named) ? named : join(homedir(), ".config");
   return join(folder, "fillrate", "fillrate.toml");
 }
 

@@ -62,7 +62,8 @@ local function settings_files(client)
       return { path or args[number + 1] }
     end
   end
-  local config = vim.env.XDG_CONFIG_HOME or vim.fs.normalize("~/.config")
+  local named = vim.env.XDG_CONFIG_HOME or ""
+  local config = vim.startswith(named, "/") and named or vim.fs.normalize("~/.config")
   return vim.tbl_filter(function(path)
     return vim.uv.fs_stat(path) ~= nil
   end, { config .. "/fillrate/fillrate.toml", (client.root_dir or "") .. "/fillrate.toml" })
