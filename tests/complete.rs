@@ -56,13 +56,14 @@ fn a_repository_supplies_no_settings_of_the_user() {
         "[languages]\npython = false\n",
     )
     .unwrap();
+    let home = tempfile::tempdir().unwrap();
     // The specification calls a relative path invalid.
     for relative in ["", "."] {
         let output = Command::new(env!("CARGO_BIN_EXE_fillrate"))
             .args(["complete", "cart.py:5:5"])
             .current_dir(folder.path())
             .env("XDG_CONFIG_HOME", relative)
-            .env("HOME", folder.path().join("home"))
+            .env("HOME", home.path())
             .output()
             .unwrap();
         assert_eq!(
