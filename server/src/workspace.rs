@@ -445,7 +445,8 @@ impl FolderRules {
         let is_linked = folder.root != folder.resolved;
         Self {
             own: IgnoreRules::above(&folder.resolved, layers),
-            link: is_linked.then(|| IgnoreRules::above(&folder.root, layers)),
+            link: is_linked
+                .then(|| IgnoreRules::above_link(&folder.root, &folder.resolved, layers)),
         }
     }
 
@@ -698,6 +699,21 @@ mod tests {
             let found = workspace.document_name(&link.join(name));
             assert_eq!(found, Err(HiddenReason::Ignored), "{name}");
         }
+    }
+
+    #[test]
+    fn rules_below_a_linked_ancestor_restore_what_those_above_ignore() {
+        let folder = tree(&[
+            ("real/repo/.git/HEAD", ""),
+            ("real/repo/.gitignore", "gen*\n"),
+            ("real/repo/sub/.gitignore", "!gen_ok.py\n"),
+            ("real/repo/sub/gen_ok.py", "a = 1\n"),
+            ("real/repo/sub/gen_no.py", "a = 1\n"),
+        ]);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("real"), &link).expect("it can be made");
+        let workspace = Workspace::new(vec![link.join("repo/sub")]);
+        assert_eq!(paths(&workspace), ["gen_ok.py"]);
     }
 
     #[test]

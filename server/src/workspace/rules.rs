@@ -110,6 +110,20 @@ impl IgnoreRules {
     /// folders above it without one. They do not apply if they ignore the folder itself, since it
     /// was opened on purpose.
     pub(super) fn above(root: &Path, cache: &mut LayerCache) -> Self {
+        Self::above_if(root, &|_| true, cache)
+    }
+
+    /// As [`Self::above`] for a folder at the end of a path with links: the rules of the folders that
+    /// are not above its target, too.
+    pub(super) fn above_link(root: &Path, target: &Path, cache: &mut LayerCache) -> Self {
+        let is_apart = |folder: &Path| {
+            let resolved = folder.canonicalize();
+            resolved.is_ok_and(|resolved| !target.starts_with(resolved))
+        };
+        Self::above_if(root, &is_apart, cache)
+    }
+
+    fn above_if(root: &Path, counts: &dyn Fn(&Path) -> bool, cache: &mut LayerCache) -> Self {
         let mut rules = Self::empty();
         let Some(top) = git_top(root).or_else(|| root.ancestors().last()) else {
             return rules;
@@ -122,7 +136,9 @@ impl IgnoreRules {
         between.reverse();
         let mut current = top.to_path_buf();
         for folder in between {
-            rules.enter(&current, cache);
+            if counts(&current) {
+                rules.enter(&current, cache);
+            }
             if rules.rule(&folder, true) == Some(HiddenReason::Ignored) {
                 rules.layers.clear();
                 break;
