@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use crate::json::replace_lone_surrogates;
 
-/// Separators between a header and its body: the specification's, and that of careless clients.
-const HEADER_ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
+/// Separator between a header and its body.
+const HEADER_END: &[u8] = b"\r\n\r\n";
+/// The separator of clients that write line feeds alone.
+const BARE_HEADER_END: &[u8] = b"\n\n";
 /// The header's name, in lower case.
 const CONTENT_LENGTH: &str = "content-length";
 
@@ -87,12 +89,15 @@ fn content_length(header: &[u8]) -> Option<usize> {
 
 /// Returns where the first header ends and its body begins.
 fn header_end(bytes: &[u8]) -> Option<(usize, usize)> {
-    let ends = HEADER_ENDS.iter().filter_map(|separator| {
+    let find = |bytes: &[u8], separator: &[u8]| {
         let mut windows = bytes.windows(separator.len());
-        let at = windows.position(|window| window == *separator)?;
+        let at = windows.position(|window| window == separator)?;
         Some((at, at + separator.len()))
-    });
-    ends.min()
+    };
+    // What follows a header may be long, and is not searched.
+    let end = find(bytes, HEADER_END);
+    let before = end.map_or(bytes, |(end, _)| &bytes[..end]);
+    find(before, BARE_HEADER_END).or(end)
 }
 
 #[cfg(test)]
