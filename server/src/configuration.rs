@@ -426,11 +426,12 @@ impl Layers {
         if let Some(path) = &mut merged.telemetry.path {
             *path = absolute("telemetry.path", path)?;
         }
-        // A `null` of a client or of the command line chooses `[model]`.
-        if whole.get("use").is_none() && merged.trial().is_none() {
+        if merged.used.is_none() && merged.trial().is_none() {
             // Without a protocol, `[model]` may only hold what a workspace sets.
             let protocol = whole.pointer("/model/protocol");
-            merged.use_default_or_only(protocol.is_some_and(|protocol| !protocol.is_null()));
+            let has_protocol = protocol.is_some_and(|protocol| !protocol.is_null());
+            // A `null` of a client or of the command line chooses `[model]`.
+            merged.use_default_or_only(has_protocol || whole.get("use").is_some());
         }
         Ok(merged)
     }
