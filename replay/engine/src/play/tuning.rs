@@ -323,7 +323,7 @@ impl EvaluationSet {
     }
 
     /// Returns the code of a project that no prompt may show, its words and signs apart: functions
-    /// that [have](Self::has) a reference, and lines that have one outside of functions.
+    /// that [have](Self::has) a reference, and long lines that have one outside of functions.
     fn hidden_code(
         &self,
         project: &str,
@@ -346,8 +346,15 @@ impl EvaluationSet {
                 for (start, text) in contents.match_indices(reference.trim()) {
                     let range = start..start + text.len();
                     let around = repository.function_around(&file.path, &range);
-                    let around = around.unwrap_or_else(|| whole_lines(contents, range));
-                    hidden.insert(spaced(&contents[around]));
+                    let code = match around {
+                        Some(function) => &contents[function],
+                        // A short line, such as an import, is in other files, too.
+                        None => match &contents[whole_lines(contents, range)] {
+                            lines if leakage_tokens(lines).len() < TELLING_TOKENS => continue,
+                            lines => lines,
+                        },
+                    };
+                    hidden.insert(spaced(code));
                 }
             }
         }
