@@ -298,7 +298,7 @@ const PLUGIN: &str = "plugin";
 const UNSTABLE: &str = "tests that decide over the hole run with others that fail or are flaky";
 
 /// Options of runners whose value is the next argument and may be a file, a folder or a pattern.
-const PATH_OPTIONS: [&str; 25] = [
+const PATH_OPTIONS: [&str; 30] = [
     "-c",
     "-C",
     "-k",
@@ -306,6 +306,7 @@ const PATH_OPTIONS: [&str; 25] = [
     "-o",
     "-p",
     "-r",
+    "-run",
     "-tags",
     "--basetemp",
     "--confcutdir",
@@ -314,6 +315,7 @@ const PATH_OPTIONS: [&str; 25] = [
     "--cov",
     "--cov-config",
     "--deselect",
+    "--dir",
     "--env-file",
     "--file",
     "--ignore",
@@ -321,9 +323,12 @@ const PATH_OPTIONS: [&str; 25] = [
     "--import",
     "--loader",
     "--override-ini",
+    "--project",
     "--require",
     "--root",
+    "--rootDir",
     "--rootdir",
+    "--roots",
 ];
 
 /// The options among a runner's arguments, each after a space. The arguments that select tests are
