@@ -299,6 +299,10 @@ impl ModelServer {
                 let seen = Arc::clone(&seen);
                 std::thread::spawn(move || {
                     let request = request(&mut stream);
+                    // A connection that was opened in advance, and not used.
+                    if request.0.is_empty() {
+                        return;
+                    }
                     let number = {
                         let mut seen = seen.lock().unwrap();
                         seen.push(request);
