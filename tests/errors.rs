@@ -308,11 +308,12 @@ impl ModelServer {
                         seen.push(request);
                         seen.len()
                     };
-                    let status = match number == failed {
-                        true => "400 Bad Request",
-                        false => "200 OK",
+                    let choice = json!({"text": "pass", "finish_reason": "stop"});
+                    // The name of a parameter, such as `stop`, would be taken for a refused one.
+                    let (status, body) = match number == failed {
+                        true => ("400 Bad Request", json!({"error": {"message": "no"}})),
+                        false => ("200 OK", json!({"choices": [choice]})),
                     };
-                    let body = json!({"choices": [{"text": "pass", "finish_reason": "stop"}]});
                     let body = body.to_string();
                     let head = "Content-Type: application/json\r\nConnection: close";
                     let answer = format!(
