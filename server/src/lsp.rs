@@ -16,11 +16,9 @@ mod busy;
 mod capabilities;
 pub mod frame;
 mod indexing;
-mod input;
 mod lifecycle;
 mod notifications;
 mod options;
-mod output;
 mod panics;
 mod position;
 mod reporting;
@@ -94,11 +92,9 @@ where
     let session = Arc::clone(service.inner().session());
     panics::report_to(session.client.clone());
     let (phase, mut phases) = watch::channel(SessionPhase::Running);
-    let ended = Arc::new(Notify::new());
-    let input = input::EndNotifyingReader::new(input, Arc::clone(&ended));
-    let output = output::EndNotifyingWriter::new(output, Arc::clone(&ended));
+    let ended = Notify::new();
     let service = service::OrderedService::new(service, phase);
-    let served = transport::serve(input, output, socket, service);
+    let served = transport::serve(input, output, socket, service, &ended);
     let exited = async {
         let is_exit = |phase: &SessionPhase| matches!(phase, SessionPhase::Exited(_));
         let _ = phases.wait_for(is_exit).await;

@@ -7,6 +7,7 @@ use futures::channel::mpsc;
 use futures::{SinkExt, StreamExt, future, join, stream};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
 use tower_lsp::ClientSocket;
 use tower_lsp::jsonrpc::{Error, Id, Request, Response};
 use tower_service::Service;
@@ -26,11 +27,15 @@ enum ClientMessage {
 
 /// Serves one client until its input ends and every response is written. Handlers run concurrently,
 /// without a limit: slow completions must not delay an edit.
+///
+/// Notifies `ended` once the client has disconnected: its input ends, though responses may be
+/// pending, or its output fails, and everything is discarded from then on.
 pub(super) async fn serve<I, O, S>(
     mut input: I,
-    mut output: O,
+    output: O,
     socket: ClientSocket,
     mut service: S,
+    ended: &Notify,
 ) where
     I: AsyncRead + Unpin,
     O: AsyncWrite + Unpin,
@@ -66,6 +71,7 @@ pub(super) async fn serve<I, O, S>(
                 }
             }
         }
+        ended.notify_one();
         end_requests.abort();
     };
     let run = async move {
@@ -83,9 +89,12 @@ pub(super) async fn serve<I, O, S>(
         let responses = responses.map(|response| encode(&response));
         let requests = requests.map(|request| encode(&request));
         let mut messages = stream::select(responses, requests);
+        let mut output = Some(output);
         while let Some(message) = messages.next().await {
-            if output.write_all(&message).await.is_err() || output.flush().await.is_err() {
-                break;
+            let Some(open) = &mut output else { continue };
+            if open.write_all(&message).await.is_err() || open.flush().await.is_err() {
+                output = None;
+                ended.notify_one();
             }
         }
     };
@@ -138,5 +147,87 @@ impl ClientMessage {
             message: format!("a message that is not JSON-RPC: {error}").into(),
             ..Error::invalid_request()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::task::{Context, Poll};
+
+    use futures::future::Either;
+    use serde_json::json;
+
+    use super::*;
+    use crate::lsp::backend::build;
+    use crate::lsp::options::ServerOptions;
+
+    /// Answers each request at once, or never.
+    struct FixedService {
+        answers: bool,
+    }
+
+    impl Service<Request> for FixedService {
+        type Response = Option<Response>;
+        type Error = Infallible;
+        type Future = Either<
+            future::Ready<Result<Self::Response, Infallible>>,
+            future::Pending<Result<Self::Response, Infallible>>,
+        >;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, request: Request) -> Self::Future {
+            let id = request.id().cloned().unwrap_or_default();
+            match self.answers {
+                true => Either::Left(future::ready(Ok(Some(Response::from_ok(id, Value::Null))))),
+                false => Either::Right(future::pending()),
+            }
+        }
+    }
+
+    fn request() -> Vec<u8> {
+        encode(&json!({"jsonrpc": "2.0", "id": 1, "method": "a"}))
+    }
+
+    #[tokio::test]
+    async fn end_of_input_notifies_though_responses_are_pending() {
+        let (_, socket) = build(ServerOptions::default()).finish();
+        let (mut client, input) = tokio::io::duplex(1 << 10);
+        let ended = Notify::new();
+        let service = FixedService { answers: false };
+        let served = serve(input, tokio::io::sink(), socket, service, &ended);
+        let goes = async {
+            client.write_all(&request()).await.expect("it is read");
+            let early = future::poll_immediate(std::pin::pin!(ended.notified())).await;
+            assert_eq!(early, None);
+            drop(client);
+            ended.notified().await;
+        };
+        tokio::select! {
+            () = served => panic!("a response is pending"),
+            () = goes => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn failed_output_notifies_and_discards() {
+        let (_, socket) = build(ServerOptions::default()).finish();
+        let (mut client, input) = tokio::io::duplex(1 << 10);
+        let (reader, output) = tokio::io::duplex(1 << 10);
+        drop(reader);
+        let ended = Notify::new();
+        let service = FixedService { answers: true };
+        let served = serve(input, output, socket, service, &ended);
+        let goes = async {
+            client.write_all(&request()).await.expect("it is read");
+            ended.notified().await;
+            client.write_all(&request()).await.expect("it is read");
+            drop(client);
+        };
+        // It ends by itself: what can't be written holds nothing up.
+        tokio::join!(served, goes);
     }
 }
