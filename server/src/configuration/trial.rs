@@ -1,11 +1,12 @@
 //! Named models, one of them in use or several in a trial.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use strum::{Display, IntoStaticStr, VariantArray};
 
-use super::{Configuration, ConfigurationError};
+use super::{Configuration, ConfigurationError, Layers};
 use crate::model;
 
 /// The name of `[model]` among those of `[models.NAME]`.
@@ -73,6 +74,23 @@ pub struct AnsweringModel {
     pub configuration: Configuration,
 }
 
+impl AnsweringModel {
+    /// Returns the model that answers every request under a settings file alone.
+    ///
+    /// # Errors
+    /// The file can't be read, holds an invalid setting, or chooses no single model: it has a trial,
+    /// or names several models, of which none is in use.
+    pub fn of_file(path: &Path) -> Result<Self, ConfigurationError> {
+        let mut layers = Layers::default();
+        layers.file(path)?;
+        let chosen = layers.merged().and_then(|merged| merged.chosen_model());
+        chosen.map_err(|error| ConfigurationError::File {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+}
+
 impl Configuration {
     /// Returns the models that may be called: those of the trial, in its order, or else the one in
     /// use. Never empty.
@@ -94,7 +112,7 @@ impl Configuration {
     /// # Errors
     /// There is a trial, or several models are named, of which none is in use: a server then answers
     /// by the embedded model until a person chooses one.
-    pub fn chosen_model(&self) -> Result<AnsweringModel, ConfigurationError> {
+    pub(super) fn chosen_model(&self) -> Result<AnsweringModel, ConfigurationError> {
         let fault = |setting: &str, reason| ConfigurationError::Setting {
             setting: setting.to_owned(),
             reason,
@@ -235,7 +253,7 @@ where
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::{FILE_NAME, Layers};
+    use super::super::FILE_NAME;
     use super::*;
 
     fn merged(options: &Value) -> Result<Configuration, ConfigurationError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fillrate_language::task::Hole;
-use fillrate_server::configuration::Layers;
+use fillrate_server::configuration::AnsweringModel;
 use fillrate_server::context::WindowLayout;
 use fillrate_server::model::{
     self, ChatQuestion, Model, ModelParameters, ModelRequest, UnlimitedListener,
@@ -29,9 +29,7 @@ impl ChatModel {
     /// Opens the model of a settings file. `task` ends the error for a model that only fills in and
     /// can't do it.
     pub(super) fn open(file: &Path, candidates: usize, task: &str) -> Result<Self, PlayError> {
-        let mut layers = Layers::default();
-        layers.file(file)?;
-        let mut settings = layers.merged()?.chosen_model()?.configuration.model;
+        let mut settings = AnsweringModel::of_file(file)?.configuration.model;
         settings.max_tokens = settings.max_tokens.max(LEAST_TOKENS);
         settings.timeout_ms = settings.timeout_ms.max(LEAST_TIME);
         settings.candidates = candidates;

@@ -8,7 +8,7 @@ use fillrate_language::task::Hole;
 use fillrate_mine::contexts::{HoleView, PaperContext};
 use fillrate_mine::written::CodeView;
 use fillrate_server::configuration::{
-    Configuration, ContextSettings, Layers, Profile, TelemetrySettings,
+    AnsweringModel, Configuration, ContextSettings, Profile, TelemetrySettings,
 };
 use fillrate_server::context::{EarlierAttempt, GivenContext};
 use fillrate_server::model::recorded::{self, RecordedCompletions};
@@ -457,14 +457,10 @@ fn label(model: &str) -> String {
 
 /// Reads the settings of one model.
 fn read_settings(file: &str) -> Result<Configuration, PlayError> {
-    let mut layers = Layers::default();
-    layers.file(Path::new(file))?;
-    let chosen = layers.merged().and_then(|merged| merged.chosen_model());
-    let chosen = chosen.map_err(|error| PlayError::Refused(format!("{file}: {error}")))?;
     Ok(Configuration {
         // Telemetry has no effect on completions or verdicts.
         telemetry: TelemetrySettings::default(),
-        ..chosen.configuration
+        ..AnsweringModel::of_file(Path::new(file))?.configuration
     })
 }
 

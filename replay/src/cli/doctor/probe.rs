@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fillrate_engine::developer::CompletionReply;
 use fillrate_server::completion::Trace;
-use fillrate_server::configuration::Layers;
+use fillrate_server::configuration::AnsweringModel;
 use fillrate_server::model::outline;
 use fillrate_syntax::Language;
 use fillrate_syntax::text::ByteOffset;
@@ -97,15 +97,9 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
 
 /// Prints where a settings file leads requests, and with which parameters.
 fn print_request(settings: &Path) -> Result<(), CliError> {
-    let named = |error: &dyn std::error::Error| {
-        CliError::Refused(format!("{}: {error}", settings.display()))
-    };
-    let mut layers = Layers::default();
-    layers.file(settings)?;
-    let chosen = layers.merged().and_then(|merged| merged.chosen_model());
-    let chosen = chosen.map_err(|error| named(&error))?;
-    let outline = outline(&chosen.configuration.model).map_err(|error| named(&error))?;
-    let Some(outline) = outline else {
+    let chosen = AnsweringModel::of_file(settings)?;
+    let named = |error| CliError::Refused(format!("{}: {error}", settings.display()));
+    let Some(outline) = outline(&chosen.configuration.model).map_err(named)? else {
         return Ok(());
     };
     sayln!("  requests {:16} POST {}", chosen.name, outline.address);
