@@ -18,7 +18,7 @@ use crate::cleanup::CompletionExtent;
 use crate::context::GivenContext;
 use crate::context::WindowLayout;
 use crate::digest::hex;
-use crate::folders::base_folder;
+use crate::folders::{base_folder, below_home};
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 use crate::text::LineIndex;
@@ -465,21 +465,18 @@ fn check_protocols(whole: &Value) -> Result<(), ConfigurationError> {
 /// Returns a path below the home folder where it begins with `~/`; another relative path would
 /// depend on the folder that a server is started in.
 fn absolute(setting: &str, path: &Path) -> Result<PathBuf, ConfigurationError> {
-    let home = || std::env::var_os("HOME").map(PathBuf::from);
-    let whole = match path.strip_prefix("~") {
-        Ok(inner) => home().map(|home| home.join(inner)),
-        Err(_) => Some(path.to_owned()),
-    };
-    whole
-        .filter(|path| path.is_absolute())
-        .ok_or_else(|| ConfigurationError::Setting {
-            setting: setting.to_owned(),
-            reason: format!(
-                "is the relative path {}, which depends on where a server is started; write the \
-                 whole path, or one that begins with `~/`",
-                path.display()
-            ),
-        })
+    let whole = below_home(path);
+    if whole.is_absolute() {
+        return Ok(whole);
+    }
+    Err(ConfigurationError::Setting {
+        setting: setting.to_owned(),
+        reason: format!(
+            "is the relative path {}, which depends on where a server is started; write the whole \
+             path, or one that begins with `~/`",
+            path.display()
+        ),
+    })
 }
 
 /// Describes an error with its line number. Omits the line itself, as it may contain a key.

@@ -25,6 +25,16 @@ pub(crate) fn base_folder(variable: &str, below_home: &str) -> Option<PathBuf> {
     absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)))
 }
 
+/// Returns a path in which a leading `~` is the home folder, if that is known.
+pub(crate) fn below_home(path: &Path) -> PathBuf {
+    let home = || std::env::var_os("HOME").map(PathBuf::from);
+    let whole = path
+        .strip_prefix("~")
+        .ok()
+        .and_then(|inner| Some(home()?.join(inner)));
+    whole.unwrap_or_else(|| path.to_owned())
+}
+
 /// Creates a folder, and its missing parents, readable by its owner only.
 pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
 use super::{HiddenReason, has_language};
+use crate::folders::below_home;
 
 /// Name patterns of files that hold secrets, in any language, case-insensitive. A pattern that ends
 /// with `/` matches a folder and everything in it.
@@ -317,11 +318,7 @@ fn excludes_file(configuration: &str) -> Option<PathBuf> {
             found = Some(value.trim().trim_matches('"').to_owned());
         }
     }
-    let found = found?;
-    let home = found
-        .strip_prefix("~/")
-        .and_then(|inner| Some(PathBuf::from(std::env::var_os("HOME")?).join(inner)));
-    Some(home.unwrap_or_else(|| PathBuf::from(found)))
+    Some(below_home(Path::new(&found?)))
 }
 
 /// Reads the ignore files of a folder that exist, the weakest first.
