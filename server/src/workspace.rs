@@ -332,26 +332,18 @@ impl Workspace {
         Some(path)
     }
 
-    /// True if the file with this relative path may be indexed and sent by its path and the ignore
-    /// rules.
-    pub fn shows(&self, relative: &str) -> bool {
-        self.shows_by_rules(relative, &mut LayerCache::default())
-    }
-
-    /// Returns those of some relative paths that it [`shows`](Workspace::shows). Each ignore file is
-    /// read once.
+    /// Returns those of some relative paths whose files may be indexed and sent by their paths and
+    /// the ignore rules. Each ignore file is read once.
     pub fn shown<'a>(&self, relative: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
         let mut layers = LayerCache::default();
         let mut paths: BTreeSet<&str> = relative.into_iter().collect();
-        paths.retain(|path| self.shows_by_rules(path, &mut layers));
+        paths.retain(|path| {
+            self.absolute(path).is_some_and(|absolute| {
+                let visibility = self.visibility_by_rules(&absolute, &mut layers);
+                visibility == Visibility::Visible((*path).to_owned())
+            })
+        });
         paths
-    }
-
-    fn shows_by_rules(&self, relative: &str, layers: &mut LayerCache) -> bool {
-        self.absolute(relative).is_some_and(|absolute| {
-            let visibility = self.visibility_by_rules(&absolute, layers);
-            visibility == Visibility::Visible(relative.to_owned())
-        })
     }
 
     /// The absolute path of a relative one.

@@ -799,8 +799,9 @@ impl RepositoryState {
     /// Removes windows of files that are hidden by now: their change may be recorded after the
     /// search.
     fn visible_only(&self, mut windows: Vec<Window>) -> Vec<Window> {
-        let workspace = self.workspace();
-        windows.retain(|window| workspace.shows(&window.path));
+        let paths: Vec<String> = windows.iter().map(|window| window.path.clone()).collect();
+        let shown = self.workspace().shown(paths.iter().map(String::as_str));
+        windows.retain(|window| shown.contains(window.path.as_str()));
         windows
     }
 }
