@@ -662,6 +662,15 @@ impl WholeFile {
         Ok(())
     }
 
+    /// Gives the file its name, which no other file may have.
+    ///
+    /// # Errors
+    /// The file can't be written, or another one has the name.
+    pub fn finish_new(self) -> std::io::Result<()> {
+        self.file.into_inner()?.persist_noclobber(&self.path)?;
+        Ok(())
+    }
+
     /// Gives the file its name, and returns once both have reached the disk.
     ///
     /// # Errors

@@ -1,11 +1,10 @@
 //! `fillrate init`.
 
-use std::fs::Permissions;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fillrate_language::task::WholeFile;
 use fillrate_verdict::corpus::Corpus;
 use fillrate_verdict::corpus::manifest::manifest_text;
 
@@ -53,13 +52,9 @@ pub(super) fn run(arguments: &InitArguments) -> Result<Success, CliError> {
         return Ok(Success::Whole);
     }
     // What is written in part is no manifest, so it appears whole.
-    let new = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder);
-    let written = new.and_then(|mut file| {
+    let written = WholeFile::create(&arguments.output).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
-        file.persist_noclobber(&arguments.output)
-            .map_err(|error| error.error)
+        file.finish_new()
     });
     written.map_err(CliError::file(&arguments.output))?;
     for (project, findings) in &manifest.findings {
