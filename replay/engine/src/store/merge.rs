@@ -122,8 +122,7 @@ const NEVER_BEGUN: &str = "it was never begun";
 impl MissingPart {
     /// All parts of a division.
     pub fn all(parts: u32) -> Vec<Self> {
-        let partitions = (1..=parts).filter_map(|part| Partition::new(part, parts));
-        let missing = partitions.map(|partition| Self {
+        let missing = Partition::all(parts).map(|partition| Self {
             partition,
             reason: NEVER_BEGUN.to_owned(),
         });
@@ -172,8 +171,7 @@ impl FinishedParts {
     /// none if any is whole. `ready` are the projects that take part on some machine.
     fn missing(&self, ready: &BTreeSet<&str>, wanted: Option<u32>) -> Vec<MissingPart> {
         let divisions = self.begun.iter().map(|(parts, begun)| {
-            let partitions = (1..=*parts).filter_map(|part| Partition::new(part, *parts));
-            let missing = partitions.filter_map(|partition| {
+            let missing = Partition::all(*parts).filter_map(|partition| {
                 let reason = self.fault(partition, begun, ready)?;
                 Some(MissingPart { partition, reason })
             });
@@ -188,12 +186,10 @@ impl FinishedParts {
         }
         // A run may have been divided anew; parts of an abandoned division must not count as
         // missing.
-        let mut divisions = divisions.into_values();
-        let first = divisions.next().unwrap_or_default();
-        divisions.fold(first, |fewest, other| match other.len() < fewest.len() {
-            true => other,
-            false => fewest,
-        })
+        divisions
+            .into_values()
+            .min_by_key(Vec::len)
+            .unwrap_or_default()
     }
 
     /// Reason for which a part counts as missing; `None` if it is whole.

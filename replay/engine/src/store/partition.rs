@@ -24,6 +24,11 @@ impl Partition {
         (1..=parts).contains(&part).then_some(Self { parts, part })
     }
 
+    /// All parts of a division into this number of parts.
+    pub fn all(parts: u32) -> impl Iterator<Item = Self> {
+        (1..=parts).map(move |part| Self { parts, part })
+    }
+
     /// Returns the number of the part, from 1.
     pub fn part(self) -> u32 {
         self.part
