@@ -31,15 +31,6 @@ pub use step::CorpusStep;
 
 use fillrate_language::environment::Toolchain;
 
-/// Returns a word of a POSIX shell, quoted if that is needed.
-pub fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 /// Brings the projects of a manifest into a cache.
 pub struct Corpus {
     /// The cache of sources and environments.
@@ -181,6 +172,15 @@ impl Corpus {
     ) -> Result<Prepared, CorpusError> {
         added::lay_over(&self.cache, prepared, tests, report_step)
     }
+}
+
+/// Returns a word of a POSIX shell, quoted if that is needed.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

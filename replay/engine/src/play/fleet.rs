@@ -10,7 +10,7 @@ pub mod slurm;
 
 use std::path::{Path, PathBuf};
 
-pub use fillrate_verdict::corpus::shell_word;
+use fillrate_verdict::corpus::shell_word;
 
 use super::PlayError;
 use crate::store::{MergedParts, MissingPart, StoreError};

@@ -13,10 +13,9 @@ use fillrate_language::runner::{RunnerName, TestSettings};
 use fillrate_language::task::Hole;
 use fillrate_syntax::text::LineIndex;
 use fillrate_verdict::PYTEST_PLUGIN;
-use fillrate_verdict::corpus::Prepared;
+use fillrate_verdict::corpus::{Prepared, shell_word};
 
 use crate::play::PlayError;
-use crate::play::fleet::shell_word;
 
 /// A project whose holes are written as tasks.
 pub(super) struct HarborProject<'a> {
