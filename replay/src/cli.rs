@@ -692,11 +692,14 @@ fn check_run_folder(path: &Path) -> Result<(), CliError> {
     check_writable_folder(path)
 }
 
-/// As [`check_run_folder`] for the folder of runs that no option names.
-fn check_default_folder() -> Result<(), CliError> {
-    check_writable_folder(Path::new("runs")).map_err(|error| {
-        CliError::Refused(format!("{error}; name a folder for the run with --out"))
-    })
+/// As [`check_run_folder`] for `--out`, or for the folder of runs without it.
+fn check_out(out: Option<&Path>) -> Result<(), CliError> {
+    let Some(out) = out else {
+        return check_writable_folder(Path::new("runs")).map_err(|error| {
+            CliError::Refused(format!("{error}; name a folder for the run with --out"))
+        });
+    };
+    check_run_folder(out)
 }
 
 /// As [`check_writable`] for a file: its folder must exist.
@@ -722,13 +725,19 @@ fn check_not_input<P: AsRef<Path>>(
     inputs: impl IntoIterator<Item = P>,
 ) -> Result<(), CliError> {
     let mut inputs = inputs.into_iter();
-    match inputs.any(|input| mutate::is_same_path(output, input.as_ref())) {
+    match inputs.any(|input| is_same_path(output, input.as_ref())) {
         true => Err(CliError::Refused(format!(
             "{} is read by this command, so it is not replaced; name another file for the output",
             output.display()
         ))),
         false => Ok(()),
     }
+}
+
+/// True if two paths name one file, even if it does not exist.
+fn is_same_path(a: &Path, b: &Path) -> bool {
+    // Paths that do not exist can't be made canonical and are compared as they are written.
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Says on standard error which projects take no part.

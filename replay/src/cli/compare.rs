@@ -117,10 +117,7 @@ fn compare(
     let within_ms = arguments.within.map(|time| time.as_secs_f64() * 1000.0);
     // The arguments are checked before models are asked, which takes long and may cost money.
     check_rules(arguments, within_ms)?;
-    match &arguments.out {
-        Some(out) => super::check_run_folder(out)?,
-        None => super::check_default_folder()?,
-    }
+    super::check_out(arguments.out.as_deref())?;
     let plan = ComparisonPlan {
         replay: ReplayPlan {
             // A comparison of several samples would mostly measure chance within a model.

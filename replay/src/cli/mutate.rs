@@ -1,6 +1,6 @@
 //! `fillrate mutate`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use fillrate_engine::play::audit::CONTINUOUS_SHARE;
@@ -74,7 +74,7 @@ fn mutate(
     }
     let output = arguments.output.as_ref().unwrap_or(&arguments.tasks);
     if let Some(partition) = arguments.partition
-        && is_same_path(output, &arguments.tasks)
+        && super::is_same_path(output, &arguments.tasks)
     {
         return Err(CliError::Refused(format!(
             "part {partition} would replace {} by some of its holes; name another file with -o",
@@ -108,12 +108,6 @@ fn mutate(
     Ok(Success::whole_if(
         outcome.scored.len() == outcome.holes.len(),
     ))
-}
-
-/// True if two paths name one file, even if it does not exist.
-pub(super) fn is_same_path(a: &Path, b: &Path) -> bool {
-    // Paths that do not exist can't be made canonical and are compared as they are written.
-    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Prints the counts by operator and by project.

@@ -205,8 +205,7 @@ fn replay(
     match &arguments.out {
         // A part begins by asking it what it has.
         Some(out) if is_object_address(out) && arguments.partition.is_some() => {}
-        Some(out) => super::check_run_folder(out)?,
-        None => super::check_default_folder()?,
+        out => super::check_out(out.as_deref())?,
     }
     if let Some(telemetry) = &arguments.telemetry {
         super::check_writable(telemetry)?;
