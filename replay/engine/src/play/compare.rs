@@ -334,24 +334,6 @@ struct BatchPlayer<'s, 'a> {
 }
 
 impl<'s, 'a> BatchPlayer<'s, 'a> {
-    /// The played holes by which two models are compared. Once nothing more is asked, a file of
-    /// which one of them lacks a hole is left out: the sequential test counts whole files.
-    fn compared<'h>(
-        &self,
-        order: &ModelOrder,
-        played: &[&'h Hole],
-        is_stopped: bool,
-    ) -> Vec<&'h Hole> {
-        let lacks = |hole: &&&Hole| {
-            let mut models = [order.first, order.second].into_iter();
-            models.any(|model| self.missing.contains_key(&(hole.id.as_str(), model)))
-        };
-        let partial = played.iter().filter(|hole| is_stopped && lacks(hole));
-        let partial: BTreeSet<String> = partial.map(|hole| cluster(hole)).collect();
-        let is_whole = |hole: &&&Hole| !partial.contains(&cluster(hole));
-        played.iter().filter(is_whole).copied().collect()
-    }
-
     fn new(
         subjects: &'s [PlayedSubject<'a>],
         listener: &'s dyn Listener,
@@ -380,6 +362,24 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
             is_warm: vec![false; subjects.len()],
             warm_up: holes.last(),
         })
+    }
+
+    /// The played holes by which two models are compared. Once nothing more is asked, a file of
+    /// which one of them lacks a hole is left out: the sequential test counts whole files.
+    fn compared<'h>(
+        &self,
+        order: &ModelOrder,
+        played: &[&'h Hole],
+        is_stopped: bool,
+    ) -> Vec<&'h Hole> {
+        let lacks = |hole: &&&Hole| {
+            let mut models = [order.first, order.second].into_iter();
+            models.any(|model| self.missing.contains_key(&(hole.id.as_str(), model)))
+        };
+        let partial = played.iter().filter(|hole| is_stopped && lacks(hole));
+        let partial: BTreeSet<String> = partial.map(|hole| cluster(hole)).collect();
+        let is_whole = |hole: &&&Hole| !partial.contains(&cluster(hole));
+        played.iter().filter(is_whole).copied().collect()
     }
 
     /// True if attempts at a batch's holes are missing, of the models that are `open`.
