@@ -494,6 +494,7 @@ file=${{APP:-/app}}/{path}
 filled=$(mktemp)
 {{ head -c {prefix} "$file"; cat "$here/reference"; tail -c {suffix} "$file"; }} >"$filled"
 cat "$filled" >"$file"
+rm "$filled"
 "#
     )
 }
