@@ -39,7 +39,7 @@ pub(super) struct AnnotateArguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Number of concurrent requests [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print one JSON object in place of the table
     #[arg(long)]

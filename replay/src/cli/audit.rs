@@ -37,7 +37,7 @@ pub(super) struct AuditArguments {
     #[arg(long, value_name = "DIR")]
     tests: Option<PathBuf>,
     /// Number of attempts that are judged concurrently [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     #[command(flatten)]
     events: EventArguments,

@@ -30,7 +30,7 @@ pub(super) struct ExportTasksArguments {
     #[arg(long, default_value = "harbor", value_parser = super::one_of::<TaskFormat>())]
     format: TaskFormat,
     /// Number of concurrent jobs [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Tests to add to the projects' own: files in DIR/PROJECT/, at the paths they shall have in
     /// the project

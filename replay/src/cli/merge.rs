@@ -43,7 +43,7 @@ pub(super) struct MergeArguments {
     #[arg(long, value_name = "DIR", requires = "settle")]
     tests: Option<PathBuf>,
     /// Number of attempts that are judged concurrently [default: the number of processors]
-    #[arg(long, value_name = "N", requires = "settle", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", requires = "settle", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Print one JSON object in place of the text
     #[arg(long)]

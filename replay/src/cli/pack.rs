@@ -27,7 +27,7 @@ pub(super) struct PackArguments {
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
     /// Number of concurrent jobs [default: the number of processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     #[command(flatten)]
     events: EventArguments,
