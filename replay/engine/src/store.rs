@@ -38,6 +38,7 @@ mod time_spent;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -396,13 +397,24 @@ fn advice(error: &rusqlite::Error) -> &'static str {
     }
 }
 
+/// Creates the folder of a run, with a `.gitignore` that leaves out everything in it. Otherwise a
+/// repository around it would change with every run, and the next one would find the references
+/// that this one stores among the repository's files. A folder that holds anything is unchanged.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    match std::fs::read_dir(folder)?.next() {
+        Some(_) => Ok(()),
+        None => std::fs::write(folder.join(".gitignore"), "*\n"),
+    }
+}
+
 impl Run {
     /// Opens the run in a folder, or begins one there. `identity` says what the run is of.
     ///
     /// # Errors
     /// The folder holds a run of something else, or can't be written to.
     pub fn open_or_begin(folder: &Path, identity: &serde_json::Value) -> Result<Self, StoreError> {
-        std::fs::create_dir_all(folder).map_err(|source| StoreError::Folder {
+        create_folder(folder).map_err(|source| StoreError::Folder {
             folder: folder.to_owned(),
             source,
         })?;
@@ -1038,6 +1050,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    // A run within a repository stores references, which the next one would take for the
+    // repository's own files.
+    #[test]
+    fn a_new_run_is_left_out_of_the_repository_around_it() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let (run, own) = (folder.path().join("a/run"), folder.path().join("own"));
+        Run::open_or_begin(&run, &json!({})).expect("it is absent");
+        let ignored = |folder: &Path| std::fs::read_to_string(folder.join(".gitignore"));
+        assert_eq!(ignored(&run).expect("it is written"), "*\n");
+        // A folder with other files, such as a repository, is not hidden.
+        std::fs::create_dir(&own).expect("the folder is there");
+        std::fs::write(own.join("a.py"), "").expect("there is room");
+        Run::open_or_begin(&own, &json!({})).expect("it has no run");
+        assert!(ignored(&own).is_err());
+        std::fs::remove_file(run.join(".gitignore")).expect("it is there");
+        Run::open_or_begin(&run, &json!({})).expect("it is the same run");
+        assert!(ignored(&run).is_err());
+    }
 
     // `mutate` adds to the holes of a run that is there; the same hole of another file does not.
     #[test]

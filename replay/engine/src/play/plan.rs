@@ -192,7 +192,6 @@ impl ReplayPlan {
         if self.out.is_some() || !self.is_comparison {
             return Ok(self.out.clone());
         }
-        keep_out_of_repository(Path::new("runs"))?;
         let mut holes = identity.clone();
         if let Some(members) = holes.as_object_mut() {
             for of_model in ["model", "configuration", "predictions", "context"] {
@@ -251,7 +250,6 @@ impl ReplayPlan {
             }
             return Ok(Run::open_or_begin(&folder, identity)?);
         }
-        keep_out_of_repository(Path::new("runs"))?;
         let short = &sha256_hex(identity.to_string().as_bytes())[..8];
         let part = |key: &str| file_name_part(identity[key].as_str().unwrap_or_default());
         let title = title.map_or_else(String::new, |title| format!("{title}-"));
@@ -275,15 +273,4 @@ impl ReplayPlan {
 fn file_name_part(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
     name.replace(|c| !is_plain(c), "-")
-}
-
-/// Makes the folder of runs, if it is missing, so that neither git nor a corpus takes it for a part
-/// of the repository around it.
-fn keep_out_of_repository(runs: &Path) -> Result<(), PlayError> {
-    if runs.exists() {
-        return Ok(());
-    }
-    std::fs::create_dir(runs).map_err(PlayError::file(runs))?;
-    let ignore = runs.join(".gitignore");
-    std::fs::write(&ignore, "*\n").map_err(PlayError::file(&ignore))
 }
