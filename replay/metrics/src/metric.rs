@@ -43,7 +43,8 @@ impl Metric {
     }
 
     /// Returns the metric of this name: one of [`METRICS`], a member of a family such as
-    /// `pass@10`, or any of these for one policy, e.g. `late(line)`.
+    /// `pass@10`, or any of these for one policy or view, e.g. `late(line)` or
+    /// `pass@1, as-written`.
     pub fn find(name: &str) -> Option<Self> {
         let with_name = |wanted: &str| {
             METRICS.iter().copied().find(|metric| {
@@ -56,7 +57,11 @@ impl Metric {
             })
         };
         with_name(name).or_else(|| {
-            let (metric, _) = name.strip_suffix(')')?.rsplit_once('(')?;
+            // A policy's name may contain a comma, as in `late(line, as-written)`.
+            let (metric, _) = match name.strip_suffix(')') {
+                Some(of_policy) => of_policy.rsplit_once('(')?,
+                None => name.split_once(", ")?,
+            };
             with_name(metric)
         })
     }
@@ -727,7 +732,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_are_found_by_name_family_and_policy() {
+    fn metrics_are_found_by_name_family_policy_and_view() {
         for metric in METRICS {
             assert_eq!(Metric::find(metric.name), Some(metric));
         }
@@ -736,6 +741,8 @@ mod tests {
         assert_eq!(find("retained@30"), Some("retained@s"));
         assert_eq!(find("keystrokes-saved(line)"), Some("keystrokes-saved"));
         assert_eq!(find("P(pass|accepted)(line)"), Some("P(pass|accepted)"));
+        assert_eq!(find("late(line, as-written)"), Some("late"));
+        assert_eq!(find("pass@1, as-written"), Some("pass@1"));
         assert_eq!(find("es/cceval-difflib"), Some("es/cceval-difflib"));
         assert_eq!(find("pass@"), None);
         assert_eq!(find("pass@1/other"), None);

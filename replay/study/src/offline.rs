@@ -35,6 +35,15 @@ pub(super) struct ReplayedAttempt<'a> {
     pub(super) contents: &'a str,
 }
 
+/// The name of a metric, or of a policy, in a view: with the view's name, unless that is the
+/// finished file.
+pub(super) fn named_in(view: CodeView, name: &str) -> String {
+    match view {
+        CodeView::Finished => name.to_owned(),
+        view => format!("{name}, {view}"),
+    }
+}
+
 /// Calculates the offline figures of a run's attempts by model and language. Repair rounds are left
 /// out. Samples are clustered by file. `source` names the run to people, `label` is its short name.
 /// A metric of another [view](CodeView) than the finished file is one of its own: its name ends in
@@ -62,10 +71,7 @@ pub(super) fn offline_side(
                 label: label.map(str::to_owned),
                 language: Some(language.to_owned()),
                 stratum,
-                metric: match view {
-                    CodeView::Finished => metric.to_owned(),
-                    view => format!("{metric}, {view}"),
-                },
+                metric: named_in(view, metric),
                 unit,
                 figure,
                 source: source.to_owned(),

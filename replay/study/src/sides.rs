@@ -8,6 +8,7 @@ use fillrate_engine::store::{
     DeveloperSettings, FILE_NAME, Run, StoreError, TypingAttempt, view_name,
 };
 use fillrate_language::task::Hole;
+use fillrate_mine::written::CodeView;
 use fillrate_server::telemetry::{StoreContents, TelemetryError};
 
 use super::common::{MeasuredHoles, common_holes};
@@ -265,8 +266,7 @@ fn read_offline_run(
         )));
     }
     let source = folder.display().to_string();
-    let identity = run.identity()?;
-    let view = view_name(&identity).parse().map_err(SideError::Empty)?;
+    let view = view(&run)?;
     Ok(offline_side(&attempts, &source, run_name(folder), view))
 }
 
@@ -295,7 +295,15 @@ fn read_typed_run(
         run_configuration(&attempts),
         &source,
         run_name(folder),
+        view(&run)?,
     ))
+}
+
+/// The view in which a run showed its holes' files.
+fn view(run: &Run) -> Result<CodeView, SideError> {
+    view_name(&run.identity()?)
+        .parse()
+        .map_err(SideError::Empty)
 }
 
 /// Reads the telemetry of people's editors.
@@ -332,14 +340,19 @@ mod tests {
     use fillrate_engine::developer::typing::{KeyCounts, Pace, TypingSession};
     use fillrate_engine::developer::typist::Typist;
     use fillrate_language::task::HoleKind;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     /// A run in which a hole was typed, at this scripted latency.
     fn typed_run(folder: &Path, seed: u64, latency_ms: f64) -> PathBuf {
         let path = folder.join(format!("{seed}-{latency_ms}"));
-        let run = Run::open_or_begin(&path, &json!({})).expect("the folder is empty");
+        typed_in(&path, seed, latency_ms, &json!({}))
+    }
+
+    /// A run of this identity in which a hole was typed.
+    fn typed_in(path: &Path, seed: u64, latency_ms: f64, identity: &Value) -> PathBuf {
+        let run = Run::open_or_begin(path, identity).expect("the folder is empty");
         let contents = "x = 1\n";
         let hole = Hole::new("demo", "python", "a.py", HoleKind::Line, 0..5, contents);
         run.add_holes([(&hole, contents)]).expect("there is room");
@@ -371,7 +384,22 @@ mod tests {
             },
         })
         .expect("there is room");
-        path
+        path.to_owned()
+    }
+
+    #[test]
+    fn what_is_accepted_in_another_view_is_a_metric_of_its_own() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = |view| {
+            let identity = json!({"view": view});
+            typed_in(&folder.path().join(view), 1, 100.0, &identity)
+        };
+        let side = read_typed_side(&[run("finished"), run("as-written")]);
+        let observations = side.expect("both are typed").observations;
+        let metrics: BTreeSet<&str> = observations.iter().map(|it| &*it.metric).collect();
+        for metric in ["(accept-all)", "(accept-all, as-written)"] {
+            assert!(metrics.iter().any(|it| it.ends_with(metric)), "{metrics:?}");
+        }
     }
 
     #[test]

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use fillrate_engine::store::TypingAttempt;
 use fillrate_language::task::Hole;
 use fillrate_metrics::Metric;
+use fillrate_mine::written::CodeView;
 use fillrate_report::policies::{TypedHole, characters, named, typing_samples};
 
 use super::figure::{Figure, FigureUnit};
 use super::input::{Observation, Stratum, StudySide};
 use super::mix::mixes;
-use super::offline::hole_strata;
+use super::offline::{hole_strata, named_in};
 
 /// A group's model, configuration and language.
 type GroupKey<'a> = (&'a str, Option<&'a str>, &'a str);
@@ -22,12 +23,14 @@ type TypedByPolicy<'a> = BTreeMap<&'a str, Vec<(&'a TypingAttempt, &'a Hole)>>;
 /// Calculates the figures of typed holes by model, configuration, language and policy. The variants
 /// are those of [`report::policies`](fillrate_report::policies). Samples are clustered by file.
 /// `configuration` is that of typings without their own; `source` names the run to people, `label`
-/// is its short name.
+/// is its short name. What is accepted in another [view](CodeView) than the finished file has names
+/// of its own, in which the policy is followed by the view.
 pub(super) fn simulated_side(
     typed: &[(&TypingAttempt, &Hole)],
     configuration: Option<&str>,
     source: &str,
     label: Option<&str>,
+    view: CodeView,
 ) -> StudySide {
     let mut groups: BTreeMap<GroupKey<'_>, TypedByPolicy<'_>> = BTreeMap::new();
     for (typing, hole) in typed.iter().filter(|(typing, _)| typing.is_counted()) {
@@ -59,7 +62,7 @@ pub(super) fn simulated_side(
                         label: label.map(str::to_owned),
                         language: Some(language.to_owned()),
                         stratum: stratum.cloned(),
-                        metric: named(metric.name, policy),
+                        metric: named(metric.name, &named_in(view, policy)),
                         unit: FigureUnit::of_fraction(metric),
                         figure,
                         source: source.to_owned(),
