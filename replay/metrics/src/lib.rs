@@ -43,7 +43,8 @@ pub use acceptance::{READ_MS, first_line, first_token, oracle_prefix};
 pub use agreement::fleiss_kappa;
 pub use bradley_terry::bradley_terry;
 pub use correlation::bootstrap::{
-    Bootstrap, ClusterTotal, ModelVersion, SampledFigure, two_level_bootstrap,
+    Bootstrap, ClusterTotal, CorrelationGain, ModelVersion, SampledFigure, correlation_gain,
+    two_level_bootstrap,
 };
 pub use correlation::coefficient::{
     Coefficient, CorrelationTest, MOST_EXACT, SignAgreement, attenuation_corrected, centred,

@@ -549,6 +549,32 @@ fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
     assert!(found.undefined < 15);
 }
 
+// All 6**6 resamples of the versions by plain Python, the 6 of one version only left out: the
+// difference of the two coefficients, linearly interpolated at 2.5 and 97.5 %.
+#[test]
+fn a_gain_in_correlation_comes_to_its_exact_distribution() {
+    let versions: Vec<ModelVersion> = six()
+        .into_iter()
+        .map(|(offline, online)| ModelVersion {
+            offline: sampled(&[&[offline]]),
+            online: sampled(&[&[online]]),
+        })
+        .collect();
+    let others = [0.30, 0.33, 0.35, 0.50, 0.41, 0.45].map(|other| sampled(&[&[other]]));
+    let gain = |others: &[SampledFigure]| {
+        correlation_gain(&versions, others, Coefficient::Pearson, 20_000, 1)
+    };
+    let found = gain(&others).unwrap();
+    close(found.own, 0.7366615866752362);
+    close(found.other, 0.9779642090429976);
+    close(found.gain.estimate.value, 0.24130262236776145);
+    let (low, high) = (found.gain.estimate.low, found.gain.estimate.high);
+    assert!(low.unwrap().abs() < 0.01, "{found:?}");
+    assert!((high.unwrap() - 0.90052597).abs() < 0.03, "{found:?}");
+    assert_eq!(found.gain.estimate.n, 6);
+    assert_eq!(gain(&others[1..]), None);
+}
+
 // numpy.random.default_rng(7), 60,000 draws of versions and in them of clusters:
 // numpy.percentile(pearson, [2.5, 97.5]), and .062 % undefined.
 #[test]

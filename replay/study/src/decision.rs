@@ -7,6 +7,7 @@ use super::format;
 use super::join::{VersionKey, full_name};
 use super::pool::{FigureKey, PooledFigures};
 use super::strata::WeightedFigures;
+use super::view_gain::ViewGain;
 use super::{Conclusion, MetricPair, SecondSide};
 
 /// The model probability at which a gap is reported; simulated studies reach 75 to 95 % for a true
@@ -32,6 +33,8 @@ pub struct StudyDecision {
     pub predictions: Vec<VersionPrediction>,
     /// The pair that predicts best, each version predicted from the others alone.
     pub best: Option<BestPair>,
+    /// The main offline metric in other views, compared by how well they predict.
+    pub views: Vec<ViewGain>,
     /// The main offline figure with holes weighted to the second side's mix.
     pub weighted: Vec<WeightedFigures>,
 }
@@ -102,6 +105,7 @@ pub(super) struct DecisionInput<'a> {
     pub(super) second: SecondSide,
     pub(super) offline_only: &'a [VersionKey],
     pub(super) offline: &'a PooledFigures,
+    pub(super) views: Vec<ViewGain>,
     pub(super) weighted: Vec<WeightedFigures>,
 }
 
@@ -132,6 +136,7 @@ impl StudyDecision {
             smallest_gap,
             predictions,
             best: best_pair(pairs),
+            views: input.views,
             weighted: input.weighted,
         };
         let sentence = decision.describe(main, input.second);
@@ -297,6 +302,7 @@ impl StudyDecision {
                 best.nested_share * 100.0
             ));
         }
+        lines.extend(self.views.iter().map(ViewGain::sentence));
         lines.extend(
             self.weighted
                 .iter()

@@ -5,7 +5,7 @@
 //! and [`Study::page`] print. `sides` reads the sides: `offline` and `simulated` take figures from
 //! runs, `telemetry` from people's editors, `table` from CSV, and `common` finds the holes that
 //! versions are compared on. Then `pool` pools them, `join` joins the versions, `pair` compares two metrics,
-//! `design` computes the power of a number of versions, and `trend` lists differences from the
+//! `view_gain` two views, `design` computes the power of a number of versions, and `trend` lists differences from the
 //! first version. `plan` simulates studies before they are made.
 
 mod common;
@@ -29,6 +29,7 @@ mod table;
 pub mod telemetry;
 mod text;
 mod trend;
+mod view_gain;
 
 use std::collections::BTreeSet;
 
@@ -46,6 +47,7 @@ pub use join::JoinedVersion;
 pub use pair::{Attenuation, CoefficientFigure, Conclusion, MetricPair, SignCounts, VersionPoint};
 pub use strata::WeightedFigures;
 pub use trend::{Trend, TrendColumn, TrendRow};
+pub use view_gain::ViewGain;
 
 use decision::DecisionInput;
 use join::VersionKey;
@@ -134,10 +136,14 @@ impl Study {
         let weighted = pairs.first().map_or_else(Vec::new, |main| {
             strata.weighted(second_side, &joined.versions, main)
         });
+        let views = pairs.first().map_or_else(Vec::new, |main| {
+            ViewGain::of_views(&sides, &joined.versions, main, options)
+        });
         let input = DecisionInput {
             second,
             offline_only: &joined.offline_only,
             offline: &sides.offline,
+            views,
             weighted,
         };
         let decision = StudyDecision::new(&pairs, input);

@@ -262,8 +262,12 @@ impl MetricPair {
 
     /// True if a better offline figure goes with a better second one; `None` without a correlation.
     pub(super) fn rises(&self) -> Option<bool> {
-        let sign = direction(&self.offline) * direction(&self.second);
-        Some(sign * self.pearson?.value > 0.0)
+        Some(self.direction() * self.pearson?.value > 0.0)
+    }
+
+    /// 1 if larger figures are better of both metrics or of none, otherwise −1.
+    pub(super) fn direction(&self) -> f64 {
+        direction(&self.offline) * direction(&self.second)
     }
 
     /// Predicts the second figure of a version from its offline one. `None` for fewer than three

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fillrate_metrics::ClusterTotal;
+use fillrate_metrics::{ClusterTotal, SampledFigure};
 
 use super::figure::{Figure, FigureUnit, RowSpread, StatedFigure};
 use super::input::{Observation, SampleDimension, StudyError};
@@ -37,6 +37,13 @@ impl FigureKey {
 pub(super) struct PooledFigure {
     pub(super) figure: Figure,
     pub(super) unit: FigureUnit,
+}
+
+impl PooledFigure {
+    /// The figure with the data for drawing it anew.
+    pub(super) fn drawable(&self) -> SampledFigure {
+        self.figure.drawable(self.unit)
+    }
 }
 
 /// The figures of one side.

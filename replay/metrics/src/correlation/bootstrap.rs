@@ -65,13 +65,24 @@ impl SampledFigure {
 /// Result of [`two_level_bootstrap`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
-    /// The coefficient with its percentile interval; n is the number of versions.
+    /// The value with its percentile interval; n is the number of versions.
     pub estimate: Estimate,
     /// Number of draws.
     pub draws: u32,
-    /// Draws in which the coefficient was not defined, for instance because one version was
+    /// Draws in which a coefficient was not defined, for instance because one version was
     /// drawn each time. They are left out of the interval.
     pub undefined: u32,
+}
+
+/// Result of [`correlation_gain`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CorrelationGain {
+    /// The coefficient with the versions' own offline figures.
+    pub own: f64,
+    /// The coefficient with the other offline figures.
+    pub other: f64,
+    /// The second minus the first.
+    pub gain: Bootstrap,
 }
 
 /// A coefficient between the versions' offline and online figures, with a percentile interval
@@ -97,28 +108,82 @@ pub fn two_level_bootstrap(
         .map(|version| Some((version.offline.value()?, version.online.value()?)))
         .collect();
     let value = coefficient.correlate(&whole?)?;
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut drawn = Vec::new();
-    for _ in 0..draws {
+    percentile_interval(value, versions.len(), draws, seed, |random| {
         let pairs: Option<Vec<(f64, f64)>> = versions
             .iter()
             .map(|_| {
                 let version = &versions[random.random_range(0..versions.len())];
-                let offline = version.offline.drawn(&mut random);
-                let online = version.online.drawn(&mut random);
+                let offline = version.offline.drawn(random);
+                let online = version.online.drawn(random);
                 Some((offline?, online?))
             })
             .collect();
-        // A draw without a coefficient adds nothing and is counted as `undefined` below.
-        drawn.extend(pairs.and_then(|pairs| coefficient.correlate(&pairs)));
+        coefficient.correlate(&pairs?)
+    })
+}
+
+/// Compares two offline figures of the same versions by their coefficient with the online figures,
+/// as [`two_level_bootstrap`] does one: `others` has the other offline figure of each version. A
+/// draw of versions is the same for both coefficients; their clusters are drawn by themselves, so
+/// errors that the two figures share make the interval too wide.
+///
+/// `None` if there is not one other figure for each version, if a coefficient is not defined for
+/// the versions as they are, or in no draw.
+pub fn correlation_gain(
+    versions: &[ModelVersion],
+    others: &[SampledFigure],
+    coefficient: Coefficient,
+    draws: u32,
+    seed: u64,
+) -> Option<CorrelationGain> {
+    if others.len() != versions.len() {
+        return None;
     }
+    let correlate = |figures: Option<Vec<(f64, f64, f64)>>| {
+        let figures = figures?;
+        let own: Vec<(f64, f64)> = figures.iter().map(|it| (it.0, it.2)).collect();
+        let other: Vec<(f64, f64)> = figures.iter().map(|it| (it.1, it.2)).collect();
+        coefficient
+            .correlate(&own)
+            .zip(coefficient.correlate(&other))
+    };
+    let whole = versions.iter().zip(others).map(|(version, other)| {
+        let offline = version.offline.value()?;
+        Some((offline, other.value()?, version.online.value()?))
+    });
+    let (own, other) = correlate(whole.collect())?;
+    let gain = percentile_interval(other - own, versions.len(), draws, seed, |random| {
+        let drawn = versions.iter().map(|_| {
+            let at = random.random_range(0..versions.len());
+            let offline = versions[at].offline.drawn(random);
+            let other = others[at].drawn(random);
+            let online = versions[at].online.drawn(random);
+            Some((offline?, other?, online?))
+        });
+        let (own, other) = correlate(drawn.collect())?;
+        Some(other - own)
+    })?;
+    Some(CorrelationGain { own, other, gain })
+}
+
+/// A value of versions with the percentile interval of draws of it.
+fn percentile_interval(
+    value: f64,
+    versions: usize,
+    draws: u32,
+    seed: u64,
+    mut draw: impl FnMut(&mut ChaCha8Rng) -> Option<f64>,
+) -> Option<Bootstrap> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    // A draw without a value adds nothing and is counted as `undefined` below.
+    let mut drawn: Vec<f64> = (0..draws).filter_map(|_| draw(&mut random)).collect();
     drawn.sort_by(f64::total_cmp);
     Some(Bootstrap {
         estimate: Estimate {
             value,
             low: Some(interpolate(&drawn, TAIL)?),
             high: Some(interpolate(&drawn, 1.0 - TAIL)?),
-            n: versions.len(),
+            n: versions,
             clusters: None,
         },
         draws,

@@ -325,3 +325,38 @@ fn errors_beyond_the_variance_between_versions_are_not_trusted() {
     let text = study.text(TextWidth::UNLIMITED);
     assert!(text.contains("unknown and taken as 0"), "{text}");
 }
+
+// The r of each view is Pearson's by plain Python, over the versions that have both views.
+#[test]
+fn views_are_compared_by_how_well_they_predict() {
+    let finished = [0.31, 0.28, 0.42, 0.55, 0.47, 0.39, 0.9];
+    let written = [0.30, 0.33, 0.35, 0.50, 0.41, 0.45];
+    let accepted = [0.21, 0.25, 0.24, 0.33, 0.27, 0.30, 0.1];
+    let rows = |values: &[f64]| -> Vec<(&str, f64)> {
+        NAMES.iter().copied().zip(values.iter().copied()).collect()
+    };
+    let mut offline = side(&rows(&finished), "pass@1");
+    let view = side(&rows(&written), "\"pass@1, as-written\"");
+    offline.observations.extend(view.observations);
+    let online = side(&rows(&accepted), "acceptance/shown");
+    let study = study(&offline, &online);
+    let decision = study.decision.as_ref().unwrap();
+    let [view] = decision.views.as_slice() else {
+        panic!("{:?}", decision.views);
+    };
+    assert!((view.r - 0.7366615866752362).abs() < 1e-12, "{view:?}");
+    assert!(
+        (view.other_r - 0.9779642090429976).abs() < 1e-12,
+        "{view:?}"
+    );
+    assert_eq!(view.gain.n, 6);
+    let details = decision.details(&study.pairs[0], study.second, &study.labels());
+    let sentence = "pass@1 predicts acceptance/shown with r = .737, pass@1, as-written with \
+                    r = .978: a difference of .241 (two-level bootstrap ";
+    let line = details.iter().find(|line| line.starts_with(sentence));
+    let line = line.expect("the text has the comparison");
+    assert!(
+        line.ends_with("so these versions can't tell which predicts it better."),
+        "{line}"
+    );
+}
