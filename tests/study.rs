@@ -167,8 +167,29 @@ fn options_of_the_demo_are_refused_without_it() {
             assert!(finished.err.contains(word), "{finished:?}");
         }
         let alone = dir.fillrate(&[&["study"][..], &option].concat());
-        assert!(alone.exits_with(2).err.contains("--demo"));
+        let message = alone.exits_with(2).err;
+        assert!(
+            message.contains("--demo") && message.contains("--model"),
+            "{message}"
+        );
     }
+    let finished = dir
+        .fillrate(&["study", "--model", "embedded"])
+        .exits_with(1);
+    assert_eq!(
+        finished.error_message(),
+        "corpora/demo.toml does not exist; run this in the project's folder, or name a corpus with --corpus"
+    );
+    let corpus = play::demo();
+    let one = ["study", "--corpus", &corpus, "--model", "embedded"];
+    let finished = dir.fillrate(&one).exits_with(1);
+    assert_eq!(
+        finished.error_message(),
+        "a study compares versions; add another --model"
+    );
+    let predictions = [&one[..], &["--model", "p.jsonl"]].concat();
+    let finished = dir.fillrate(&predictions).exits_with(1);
+    assert!(finished.error_message().contains("`--model p.jsonl`"));
 }
 
 #[test]
@@ -284,4 +305,40 @@ fn the_demo_study_replays_five_versions_and_is_labelled_simulated() {
     // What was played is not played again.
     let again = dir.fillrate(&arguments).exits_with(0);
     assert_eq!(again.json(), study);
+}
+
+/// Models are versions, each replayed in finished files and as they were written.
+#[test]
+fn a_study_of_models_compares_views() {
+    if !play::has_tools(&["python3", "node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let corpus = play::demo();
+    let hot = "[model]\nprotocol = \"embedded\"\ntemperature = 1.2\n";
+    let hot = text(&dir.write("hot.toml", hot));
+    let alone = "[model]\nprotocol = \"embedded\"\n[context]\nprofile = \"none\"\n";
+    let alone = text(&dir.write("alone.toml", alone));
+    let models = ["--model", "embedded", "--model", &hot, "--model", &alone];
+    let arguments = [
+        "study", "--corpus", &corpus, "--holes", "8", "-o", "s", "--json",
+    ];
+    let study = dir
+        .fillrate(&[&arguments[..], &models].concat())
+        .exits_with(0)
+        .json();
+    assert_eq!(study["versions"].as_array().unwrap().len(), 3);
+    let main = &study["pairs"][0];
+    assert_eq!(main["offline"], "pass@1");
+    assert_eq!(
+        main["second"],
+        "acceptance/shown(oracle-prefix+latency, as-written)"
+    );
+    let metrics: Vec<&str> = study["pairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pair| pair["offline"].as_str().unwrap())
+        .collect();
+    assert!(metrics.contains(&"pass@1, as-written"), "{metrics:?}");
 }

@@ -16,7 +16,7 @@ use super::interrupt::on_interrupt;
 use super::{CliError, Success, progress};
 
 /// Destination of events.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct EventArguments {
     /// Report events to other programs as JSON lines: `jsonl` on standard error, in place of the
     /// progress shown there; `jsonl=FILE` in a file

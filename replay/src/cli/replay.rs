@@ -18,6 +18,8 @@ use fillrate_server::telemetry::TelemetryStore;
 use super::events::EventArguments;
 use super::{CliError, ExecutionArguments, HOLES, ReplayedHoles, Success, color, success};
 
+pub(super) use typing::check_typed_models;
+
 /// Play a developer on benchmark repositories and judge the completions with their tests.
 ///
 /// The same command again continues where it was stopped.
@@ -172,9 +174,7 @@ impl ReplayArguments {
     /// who types.
     pub(super) fn developer_settings(&self) -> Result<Option<DeveloperSettings>, CliError> {
         if self.typing.types() {
-            for model in &self.model {
-                typing::check_model(model)?;
-            }
+            check_typed_models(&self.model)?;
         }
         self.typing.developer_settings()
     }

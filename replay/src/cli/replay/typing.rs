@@ -147,16 +147,16 @@ impl TypingArguments {
 }
 
 /// Refuses predictions, which have completions for the beginning of a hole alone.
-pub(super) fn check_model(name: &str) -> Result<(), CliError> {
-    let predictions = name == "predictions"
-        || Path::new(name)
-            .extension()
-            .is_some_and(|extension| extension == "jsonl");
-    if predictions {
-        return Err(CliError::Refused(format!(
-            "--mode type asks for completions all along a hole, and `--model {name}` has them for \
-             its beginning alone; leave the option out"
-        )));
+pub(in super::super) fn check_typed_models(models: &[String]) -> Result<(), CliError> {
+    let is_prediction = |name: &&String| {
+        let ending = Path::new(name).extension();
+        *name == "predictions" || ending.is_some_and(|ending| ending == "jsonl")
+    };
+    match models.iter().find(is_prediction) {
+        Some(name) => Err(CliError::Refused(format!(
+            "a developer who types asks for completions all along a hole, and `--model {name}` has \
+             them for its beginning alone; leave it out"
+        ))),
+        None => Ok(()),
     }
-    Ok(())
 }
