@@ -98,7 +98,7 @@ fn before_statement(
     let mut node = tree.root_node().descendant_for_byte_range(start, start);
     while let Some(current) = node {
         if language.is_statement(current) {
-            let edit = insert_before(language, contents, current.start_byte(), statement);
+            let edit = insert_at(language, contents, current, statement);
             // No statement can be among the members of a class; before the class one can.
             if language.parses(&edit.apply(contents)) {
                 return Some(edit);
@@ -107,6 +107,41 @@ fn before_statement(
         node = current.parent();
     }
     None
+}
+
+/// Kinds of statements whose body may be a statement without braces. The arm of a `switch` is none:
+/// it may have to give a value.
+const WITH_LONE_BODY: [&str; 11] = [
+    "do_statement",
+    "else_clause",
+    "enhanced_for_statement",
+    "fixed_statement",
+    "for_in_statement",
+    "for_statement",
+    "foreach_statement",
+    "if_statement",
+    "lock_statement",
+    "using_statement",
+    "while_statement",
+];
+
+/// Puts a statement before another one. The body of an `if` or a loop without braces gets them:
+/// otherwise it would no longer be the body.
+fn insert_at(
+    language: &Language,
+    contents: &str,
+    statement: Node<'_>,
+    inserted: &str,
+) -> MutantEdit {
+    let has_lone_body = |parent: Node<'_>| WITH_LONE_BODY.contains(&parent.kind());
+    if !statement.parent().is_some_and(has_lone_body) {
+        return insert_before(language, contents, statement.start_byte(), inserted);
+    }
+    let own = &contents[statement.byte_range()];
+    MutantEdit {
+        range: statement.byte_range(),
+        replacement: format!("{{ {inserted} {own} }}"),
+    }
 }
 
 /// Puts the language's raising statement before the statement that begins at a byte.

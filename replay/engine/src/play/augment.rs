@@ -761,8 +761,7 @@ fn judge_one(
             return Ok(Err(rejection));
         }
     }
-    let range = whole_lines(contents, hole.start.0..hole.end.0);
-    let text = augment::disguise(language, contents, range);
+    let text = augment::disguise(language, contents, hole.start.0..hole.end.0);
     let disguised = FileContents {
         path: &hole.path,
         contents: &text,

@@ -312,7 +312,8 @@ fn mutate_holes<'a>(
         let file = project.source_file(hole)?;
         hole.cut(&file.contents)?;
         let language: &'static Language = file.language;
-        let range = whole_lines(&file.contents, hole.start.0..hole.end.0);
+        // Of a line with several statements, the hole may be in one that does not run.
+        let range = hole.start.0..hole.end.0;
         let raising = mutate::raising_mutant(language, &file.contents, range)
             .map(|edit| edit.apply(&file.contents));
         mutated.push(MutatedHole {

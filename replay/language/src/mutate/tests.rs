@@ -717,6 +717,35 @@ fn the_canary_stands_before_the_statement() {
 +    raise RuntimeError("this place was reached")
      return a
 "#);
+    // Before the lone body of an `if`, it would take its place.
+    insta::assert_snapshot!(raising("typescript", "if (a)\n  $0return b;$0\nreturn c;\n"), @r#"
+@@ -1,3 +1,3 @@
+ if (a)
+-  return b;
++  { throw new Error("this place was reached"); return b; }
+ return c;
+"#);
+    insta::assert_snapshot!(raising("java", "class A { int f(int a) { if (a > 0) return $01$0; return 2; } }\n"), @r#"
+@@ -1 +1 @@
+-class A { int f(int a) { if (a > 0) return 1; return 2; } }
++class A { int f(int a) { if (a > 0) { if (true) throw new IllegalStateException("this place was reached"); return 1; } return 2; } }
+"#);
+    // In the arm of a `switch` that gives a value, no block can be.
+    insta::assert_snapshot!(raising("java", "class A {\n  int f(int a) {\n    return switch (a) {\n      case 1 -> $0g(a);$0\n      default -> 2;\n    };\n  }\n}\n"), @r#"
+@@ -1,5 +1,6 @@
+ class A {
+   int f(int a) {
++    if (true) throw new IllegalStateException("this place was reached");
+     return switch (a) {
+       case 1 -> g(a);
+       default -> 2;
+"#);
+    // A function of one line is not called because it is defined.
+    insta::assert_snapshot!(raising("typescript", "export function f() { $0return 7;$0 }\n"), @r#"
+@@ -1 +1 @@
+-export function f() { return 7; }
++export function f() { throw new Error("this place was reached"); return 7; }
+"#);
     // A decorator and what it decorates are not torn apart.
     insta::assert_snapshot!(raising("python", "@a\n$0def f(): pass$0\n"), @r#"
 @@ -1,2 +1,3 @@
