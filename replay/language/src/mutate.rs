@@ -341,7 +341,8 @@ fn edits(
             let inside = site
                 .edits(operator)
                 .into_iter()
-                .filter(|edit| range.start <= edit.range.start && edit.range.end <= range.end);
+                .filter(|edit| range.start <= edit.range.start && edit.range.end <= range.end)
+                .filter(|edit| !site.joins_statement_before(edit));
             found.extend(inside.map(|edit| Mutant { operator, edit }));
         }
         let mut cursor = node.walk();

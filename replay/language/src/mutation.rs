@@ -64,6 +64,11 @@ pub(crate) struct MutationRules {
     pub(crate) raise_again: fn(Node<'_>, contents: &str) -> Option<Replacement>,
     /// True if an expression with this text would be parsed as a statement.
     pub(crate) begins_statement: fn(&str) -> bool,
+    /// True if a line with this text goes on with the statement before it, unless a semicolon ends
+    /// that.
+    pub(crate) continues_line: fn(&str) -> bool,
+    /// Kinds of statements that end with a semicolon or the end of a line.
+    pub(crate) ended_by_semicolons: &'static [&'static str],
 }
 
 /// A language's operators: how tightly each binds, and what replaces it.

@@ -98,16 +98,33 @@ pub(super) static RULES: MutationRules = MutationRules {
         "array_type",
         "attribute_list",
         "base_list",
+        "preproc_define",
+        "preproc_error",
+        "preproc_line",
+        "preproc_pragma",
+        "preproc_region",
+        "preproc_undef",
+        "preproc_warning",
         "type_argument_list",
         "type_parameter_constraints_clause",
         "type_parameter_list",
         "using_directive",
     ],
-    is_untouched: |_, _| false,
+    is_untouched: |node, _| is_condition_of_directive(node),
     condition,
     raise_again,
     begins_statement: |_| false,
+    continues_line: |_| false,
+    ended_by_semicolons: &[],
 };
+
+/// True for `DEBUG` of `#if DEBUG`. The code between the directives is among their children.
+fn is_condition_of_directive(node: Node<'_>) -> bool {
+    node.parent().is_some_and(|parent| {
+        matches!(parent.kind(), "preproc_if" | "preproc_elif")
+            && parent.child_by_field_name("condition") == Some(node)
+    })
+}
 
 /// The grammar counts no parentheses of a statement to its condition.
 fn condition(node: Node<'_>) -> Option<Node<'_>> {

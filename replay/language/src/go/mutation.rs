@@ -100,6 +100,8 @@ pub(super) static RULES: MutationRules = MutationRules {
     condition,
     raise_again: |_, _| None,
     begins_statement: |_| false,
+    continues_line: |_| false,
+    ended_by_semicolons: &[],
 };
 
 /// Returns the condition of `if` and of `for`.

@@ -94,6 +94,8 @@ pub(super) static RULES: MutationRules = MutationRules {
     condition: condition_as_in_c,
     raise_again,
     begins_statement: |_| false,
+    continues_line: |_| false,
+    ended_by_semicolons: &[],
 };
 
 /// A block of text, whose first line is its mark's.

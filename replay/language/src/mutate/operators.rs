@@ -120,6 +120,26 @@ impl<'a, 't> MutationSite<'a, 't> {
         vec![self.replace(gap..last.end_byte(), ""), without_first]
     }
 
+    /// True if the edit makes one statement of two, as `(b) && c()` after a line `a` without a
+    /// semicolon: its mutant would change the statement before, too.
+    pub(super) fn joins_statement_before(&self, edit: &MutantEdit) -> bool {
+        let rest = [&edit.replacement, &self.contents[edit.range.end..]].concat();
+        if !(self.rules.continues_line)(rest.trim_start()) {
+            return false;
+        }
+        let first = std::iter::successors(Some(self.node), Node::parent)
+            .filter(|node| node.start_byte() == edit.range.start)
+            .find(|node| self.language.is_statement(*node));
+        let before = first.and_then(|statement| {
+            std::iter::successors(statement.prev_named_sibling(), Node::prev_named_sibling)
+                .find(|node| !self.language.is_comment(*node))
+        });
+        before.is_some_and(|before| {
+            let is_open = !self.text(before).ends_with(';');
+            is_open && self.rules.ended_by_semicolons.contains(&before.kind())
+        })
+    }
+
     /// Drops `not`, `!`, and the `not` of `not in`.
     fn conditional_operator_deletion(&self) -> Vec<MutantEdit> {
         if let Some(operand) = self.negated(self.node) {

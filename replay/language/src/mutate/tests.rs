@@ -589,6 +589,53 @@ const A = () => a || <B c="d" e={1 + f}>text</B>;
 "#);
 }
 
+// The next number is as true as this one, and `void` gives `undefined` for any.
+#[test]
+fn numbers_without_an_effect_are_unchanged() {
+    let code = "while (1) { f(void 0, 2); }\nif (0) { g(); }\n";
+    insta::assert_snapshot!(made(MutationOperator::Crp, "typescript", code), @r#"
+while (1) { f(void 0, 3); }
+if (1) { g(); }
+"#);
+}
+
+// Without a semicolon before it, `(c)` would be called by the line above.
+#[test]
+fn a_mutant_never_joins_the_statement_before() {
+    let operator = MutationOperator::Cod;
+    for before in ["a = b", "a = function () { return 1 }", "a = b // why"] {
+        assert_eq!(
+            made(operator, "javascript", &format!("{before}\n!(c) && d()\n")),
+            ""
+        );
+    }
+    for before in ["if (a) { b() }", "a = b; // why", "// why"] {
+        let code = format!("{before}\n!(c) && d()\n");
+        assert_eq!(made(operator, "javascript", &code), "(c) && d()\n");
+    }
+    let increments = made(
+        MutationOperator::Ide,
+        "javascript",
+        "a = b\n++n\nif (c) ++n\n",
+    );
+    assert_eq!(increments, "--n\nif (c) --n\n");
+    assert_eq!(
+        made(operator, "javascript", "a = b;\n!(c) && d()\n"),
+        "(c) && d()\n"
+    );
+}
+
+#[test]
+fn directives_are_unchanged() {
+    let code = "#if DEBUG && TRACE\nclass A { int b = 1; }\n#endif\n#pragma warning disable 168\n";
+    let all: String = MutationOperator::VARIANTS
+        .iter()
+        .copied()
+        .map(|operator| made(operator, "csharp", code))
+        .collect();
+    assert_eq!(all, "class A { int b = 2; }\n");
+}
+
 #[test]
 fn mutants_are_described_and_shown() {
     let contents = "def f(a):\n    b = a + 1\n    return b\n";

@@ -134,6 +134,8 @@ pub(super) static RULES: MutationRules = MutationRules {
     condition,
     raise_again,
     begins_statement: |_| false,
+    continues_line: |_| false,
+    ended_by_semicolons: &[],
 };
 
 /// Returns the condition of `if`, `elif`, `while`, a comprehension's or a case's `if`, and

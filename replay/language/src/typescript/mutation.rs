@@ -143,14 +143,33 @@ pub(super) static RULES: MutationRules = MutationRules {
             .iter()
             .any(|start| text.starts_with(start))
     },
+    // Before `++` and `--`, the end of a line is the end of a statement.
+    continues_line: |text| {
+        let is_prefix = text.starts_with("++") || text.starts_with("--");
+        text.starts_with(['(', '[', '`', '+', '-', '*', '/', '.', ',']) && !is_prefix
+    },
+    ended_by_semicolons: &[
+        "break_statement",
+        "continue_statement",
+        "do_statement",
+        "expression_statement",
+        "lexical_declaration",
+        "return_statement",
+        "throw_statement",
+        "variable_declaration",
+    ],
 };
 
-/// The type of `x as T`; what a module is loaded from; a name that is written as a string.
+/// The type of `x as T`; what a module is loaded from; a name that is written as a string; a number
+/// whose mutant would be equivalent.
 fn is_untouched(node: Node<'_>, contents: &str) -> bool {
     let Some(parent) = node.parent() else {
         return false;
     };
     let is = |field: &str| parent.child_by_field_name(field) == Some(node);
+    if node.kind() == "number" && is_equivalent_number(node, parent, contents) {
+        return true;
+    }
     match parent.kind() {
         "as_expression" | "satisfies_expression" => {
             // The first child is the expression, the other one its type.
@@ -164,9 +183,27 @@ fn is_untouched(node: Node<'_>, contents: &str) -> bool {
                 })
         }
         _ => {
-            matches!(node.kind(), "string" | "number") && (is("source") || is("key") || is("name"))
+            matches!(node.kind(), "string" | "number")
+                && (is("source") || is("key") || is("name") || is("alias"))
         }
     }
+}
+
+/// True for the 0 of `void 0`, whose value is always `undefined`, and for a condition that is a
+/// number other than 0, as in `while (1)`: the next number is true too.
+fn is_equivalent_number(number: Node<'_>, parent: Node<'_>, contents: &str) -> bool {
+    if parent.kind() == "unary_expression" {
+        let operator = parent.child_by_field_name("operator");
+        return operator.is_some_and(|operator| operator.kind() == "void");
+    }
+    let outermost = match parent.kind() {
+        "parenthesized_expression" => parent,
+        _ => number,
+    };
+    let is_condition = outermost
+        .parent()
+        .is_some_and(|around| around.child_by_field_name("condition") == Some(outermost));
+    is_condition && contents[number.byte_range()].parse() != Ok(0.0)
 }
 
 /// `throw` of what was caught, which gets a name if it has none. A handler that begins with a
