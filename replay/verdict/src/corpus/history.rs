@@ -11,6 +11,8 @@ use super::manifest::{Project, SourcePin};
 pub struct LineHistory {
     git: PathBuf,
     folder: PathBuf,
+    /// The file of the repository that lists commits that only format, if it has one.
+    formatting_commits: Option<PathBuf>,
 }
 
 /// Reasons why the times of a project's lines are unknown.
@@ -74,9 +76,10 @@ impl LineHistory {
         let SourcePin::Path(folder) = &project.source else {
             return Err(absent());
         };
-        let history = Self {
+        let mut history = Self {
             git: git.to_owned(),
             folder: folder.clone(),
+            formatting_commits: None,
         };
         let found = history.run(&["rev-parse", "--is-shallow-repository", "--verify", "HEAD"])?;
         if !found.status.success() {
@@ -87,6 +90,10 @@ impl LineHistory {
                 folder: folder.clone(),
             });
         }
+        // The project may be a folder of its repository, at whose top the file is.
+        let top = history.run(&["rev-parse", "--show-toplevel"])?;
+        let top = Path::new(text(&top.stdout).trim_end_matches('\n')).join(FORMATTING_COMMITS);
+        history.formatting_commits = Some(top).filter(|file| file.is_file());
         Ok(history)
     }
 
@@ -135,8 +142,9 @@ impl LineHistory {
     /// Git can't be run.
     pub fn line_times(&self, path: &str) -> Result<Vec<Option<i64>>, HistoryError> {
         let mut arguments = vec!["blame", "--line-porcelain", "-w", "-M"];
-        if self.folder.join(FORMATTING_COMMITS).is_file() {
-            arguments.extend(["--ignore-revs-file", FORMATTING_COMMITS]);
+        let formatting = self.formatting_commits.as_ref();
+        if let Some(file) = formatting.and_then(|file| file.to_str()) {
+            arguments.extend(["--ignore-revs-file", file]);
         }
         arguments.extend(["--", path]);
         let output = self.run(&arguments)?;
@@ -250,6 +258,26 @@ mod tests {
             let error = history.time(unknown).expect_err("it is neither");
             assert!(error.to_string().contains("neither a date"), "{error}");
         }
+    }
+
+    // The file is at the top of the repository, and the project may be a folder of it.
+    #[test]
+    fn formatting_commits_are_those_of_the_whole_repository() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (top, root) = (folder.path(), folder.path().join("package"));
+        std::fs::create_dir(&root).expect("a folder");
+        git(top, 0, &["init", "--quiet"]);
+        for (time, text) in [(1, "a = 1\n"), (2, "a  =  f(1)\n")] {
+            std::fs::write(root.join("a.py"), text).expect("it is written");
+            git(top, time, &["add", "."]);
+            git(top, time, &["commit", "--quiet", "-m", "Commit"]);
+        }
+        let open = || LineHistory::open(Path::new("git"), &project(&root)).expect("it has one");
+        let times = || open().line_times("a.py").expect("git runs");
+        assert_eq!(times(), [Some(2)]);
+        let newest = open().head().expect("git runs");
+        std::fs::write(top.join(FORMATTING_COMMITS), newest).expect("it is written");
+        assert_eq!(times(), [Some(1)]);
     }
 
     #[test]
