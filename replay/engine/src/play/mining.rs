@@ -10,7 +10,6 @@ use fillrate_mine::candidates::{self, HoleCandidate, LineCoverage};
 use fillrate_mine::dependencies::DependencyIndex;
 use fillrate_mine::leak::LeakIndex;
 use fillrate_mine::{self, HoleJudge, MinedHoles, MiningRequest, Rejection, api};
-use fillrate_syntax::text::LineIndex;
 use fillrate_verdict::Judge;
 use fillrate_verdict::baseline::Baseline;
 use fillrate_verdict::corpus::history::{HistoryError, LineHistory};
@@ -275,8 +274,8 @@ impl AgeLimit {
     }
 }
 
-/// The times at which the lines of files changed.
-struct CodeAges<'a>(HashMap<&'a str, (LineIndex, Vec<Option<i64>>)>);
+/// The contents of files, and the times at which their lines changed.
+struct CodeAges<'a>(HashMap<&'a str, (&'a str, Vec<Option<i64>>)>);
 
 impl<'a> CodeAges<'a> {
     /// Reads the times of the files that have one of these holes.
@@ -294,7 +293,7 @@ impl<'a> CodeAges<'a> {
             || (),
             |(), file| {
                 let times = history.line_times(&file.path)?;
-                Ok((file.path.as_str(), (LineIndex::new(&file.contents), times)))
+                Ok((file.path.as_str(), (file.contents.as_str(), times)))
             },
             |_| {},
         )?;
@@ -304,8 +303,13 @@ impl<'a> CodeAges<'a> {
     /// Returns the time of a hole's newest line, in seconds since 1970; `None` if one is in no
     /// commit.
     fn newest(&self, hole: &Hole) -> Option<i64> {
-        let (lines, times) = self.0.get(hole.path.as_str())?;
-        let own = times.get(lines.lines(hole.start.0..hole.end.0))?;
+        let (contents, times) = self.0.get(hole.path.as_str())?;
+        // Git does not end a line at a lone carriage return.
+        let breaks = |text: &str| text.matches('\n').count();
+        let text = contents.get(hole.start.0..hole.end.0)?;
+        let first = breaks(&contents[..hole.start.0]);
+        let last = first + breaks(text.strip_suffix('\n').unwrap_or(text));
+        let own = times.get(first..=last)?;
         // `None` is the least of options.
         own.iter().min().copied().flatten()?;
         own.iter().copied().max().flatten()
@@ -475,6 +479,31 @@ mod tests {
     use fillrate_syntax::Language;
 
     use super::*;
+
+    // Git and this program end lines at different characters.
+    #[test]
+    fn a_lone_carriage_return_ends_no_line_of_the_history() {
+        let text = "a = \"x\ry\"\nb = 2\nc = 3\n";
+        let ages = CodeAges(HashMap::from([(
+            "a.py",
+            (text, vec![Some(1), Some(2), None]),
+        )]));
+        let newest = |part: &str| {
+            let start = text.find(part).expect("it is in the text");
+            let range = start..start + part.len();
+            ages.newest(&Hole::new(
+                "p",
+                "python",
+                "a.py",
+                HoleKind::Line,
+                range,
+                text,
+            ))
+        };
+        assert_eq!(newest("b = 2"), Some(2));
+        assert_eq!(newest("a = \"x\ry\"\nb = 2\n"), Some(2));
+        assert_eq!(newest("b = 2\nc"), None);
+    }
 
     #[test]
     fn a_quick_selection_keeps_the_half_of_the_files_with_the_fastest_tests() {
