@@ -126,7 +126,7 @@ pub(super) fn check_any<'a>(
 }
 
 /// The version of the mining rules: the cache's holes of older rules are ignored.
-const RULES: u32 = 12;
+const RULES: u32 = 13;
 
 /// Mines one project, or reads its holes from the cache.
 ///

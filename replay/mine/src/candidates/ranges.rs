@@ -57,6 +57,8 @@ pub(crate) struct StatementSite {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Prose {
     Comment,
+    /// Text between elements of markup, or a comment in braces there.
+    Markup,
     /// A statement that is nothing but a string.
     Documentation,
     Literal,
@@ -246,7 +248,7 @@ impl RangeFinder<'_> {
             }
             // A model of code is not asked to complete text and comments.
             let begins_in_prose = prose.around(start).any(|one| match one.value {
-                Prose::Comment | Prose::Documentation => true,
+                Prose::Comment | Prose::Markup | Prose::Documentation => true,
                 Prose::Literal => one.bytes.start < start,
             });
             let ends_in_comment = prose.around(end - 1).any(|one| one.value == Prose::Comment);
@@ -277,8 +279,30 @@ impl RangeFinder<'_> {
             Some(Prose::Literal)
         } else if self.is_documentation(node) {
             Some(Prose::Documentation)
+        } else if self.is_text_of_markup(node) {
+            Some(Prose::Markup)
         } else {
             None
+        }
+    }
+
+    /// True for `Hello`, `&amp;` and `{/* why */}` of
+    /// `<p>Hello &amp; {/* why */}</p>`.
+    fn is_text_of_markup(&self, node: Node<'_>) -> bool {
+        let rules = LanguageSupport::for_language(self.file.language).category;
+        let part = rules
+            .markup
+            .and_then(|(prefix, _)| node.kind().strip_prefix(prefix));
+        match part {
+            Some("text") => true,
+            // As in `&nbsp;word`.
+            None => node.kind() == "html_character_reference",
+            Some("expression") => {
+                let mut cursor = node.walk();
+                let is_comment = |child| self.file.language.is_comment(child);
+                node.named_children(&mut cursor).all(is_comment)
+            }
+            _ => false,
         }
     }
 

@@ -67,6 +67,19 @@ span "result"
 "#);
 }
 
+// A model of code is not asked to complete text and comments.
+#[test]
+fn text_of_markup_is_no_line() {
+    let code = "function A() {\n  return (\n    <p>\n      plain words here\n      &nbsp;words too\n      {/* why it is so */}\n      {a.title}\n      <b>bold</b>\n    </p>\n  );\n}\n";
+    let listed = listed("typescriptreact", code, &|_| true);
+    let lines = listed.lines().filter(|line| line.starts_with("line "));
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @r#"
+line "return ("
+line "{a.title}"
+line "<b>bold</b>"
+"#);
+}
+
 #[test]
 fn candidates_in_typescript() {
     let contents = "export function pick(a: number[], n: number): number {\n  const sorted = [...a].sort();\n  if (n < 0) {\n    throw new Error('n');\n  }\n  switch (n) {\n    case 0: return sorted[0];\n    default:\n      return sorted[n];\n  }\n}\n";
