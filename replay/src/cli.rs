@@ -254,7 +254,8 @@ fn shell_word(path: &std::path::Path) -> String {
 /// Measures code-completion models where they are used, in the editor.
 ///
 /// Exit status: 0 when all went well, 1 when it did not, 2 for a command line that can't be
-/// read, 3 when some projects failed and the others were done, or when nothing was left to do.
+/// read, 3 when a part of the work failed or is missing and the rest was done, or when there was
+/// no project or hole to work on.
 #[derive(Parser)]
 #[command(version, max_term_width = HELP_WIDTH)]
 struct CommandLine {

@@ -1,13 +1,13 @@
 //! The language server behind Fillrate: inline completions from any model, with context from
 //! the repository, over the Language Server Protocol.
 //!
-//! The rooms, from the ground up; a room imports only rooms below it:
+//! The modules, from the ground up; a module imports only modules below it:
 //! `digest`, `folders`, `json` → [`documents`] → [`workspace`] → [`context`] → [`prompt`] → [`model`] →
 //! [`cleanup`] → [`configuration`] → [`completion`] → [`telemetry`] → [`lsp`]. Below all of them is
 //! the crate `fillrate-syntax`.
 //!
 //! Architecture invariants: only [`lsp`] knows tower-lsp and JSON-RPC; offsets are converted
-//! only in `fillrate_syntax::text`; this crate never depends on the evaluator , which runs it.
+//! only in `fillrate_syntax::text`; this crate never depends on the evaluator, which runs it.
 
 pub mod cleanup;
 pub mod completion;
