@@ -16,7 +16,7 @@ import termios
 import time
 
 # A machine that runs other tests at the same time is slow.
-PATIENCE = 60.0
+TIMEOUT = 60.0
 # An editor cancels its request when a key asks again: the answer needs time to come.
 BETWEEN_PRESSES = 5.0
 
@@ -49,7 +49,7 @@ class Terminal:
     def play(self, keys, until, again=False):
         """Presses keys until a text is drawn."""
         self.drawn = b""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         os.write(self.terminal, keys.encode())
         press = time.monotonic() + BETWEEN_PRESSES
         while until.encode() not in self.drawn:
@@ -62,7 +62,7 @@ class Terminal:
 
     def ends(self):
         """Waits until the program ends, and returns its exit status."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while self.read(0.05):
             if time.monotonic() > until:
                 sys.exit(f"the program goes on: {self.drawn[-3000:]!r}")

@@ -22,7 +22,7 @@ import { serverSettings } from "./settings";
 import type { Situation } from "./status";
 import { Toast } from "./toast";
 
-/** How often a server that ends by itself is started again before it is left alone. */
+/** Number of times that a server which ends by itself is started again. */
 const RESTARTS = 3;
 
 /** What the server's own message of a fault begins with. */

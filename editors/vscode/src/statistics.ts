@@ -212,8 +212,8 @@ export function page(parts: {
 <body>
 <main>
 <h1>What you accept</h1>
-<p>From the record on this machine, which holds no code unless you said so. Each figure stands
-with its 95 % interval and the number of observations, n. In VS Code, what was shown is
+<p>From the record on this machine, which holds no code unless you said so. Each figure has
+its 95 % interval and the number of observations, n. In VS Code, what was shown is
 estimated.</p>
 <p><label for="span">Span of time</label> <select id="span">${options}</select></p>
 <p id="said" role="status"></p>

@@ -384,7 +384,7 @@ impl HtmlReport {
                 figures.push(PlotCell::Number((value * 10.0).round() / 10.0));
             }
             rows.push(figures);
-            // So many steps as can be seen.
+            // More steps could not be seen at the width of a plot.
             let steps = latencies.len().min(200);
             let of = latencies.len() as f64;
             // The last step is at the last value, where the share is 1.
