@@ -108,7 +108,7 @@ function licences() {
     .join(`\n\n${"-".repeat(80)}\n\n`);
 }
 
-/** What a program prints of its version. */
+/** Returns the output of a program's `--version`. */
 function version(program) {
   try {
     return execFileSync(program, ["--version"], { encoding: "utf8" });

@@ -53,7 +53,7 @@ async function visit(page, path) {
   return page.evaluate(shown);
 }
 
-/** What everybody needs who can't see the page as it is drawn. */
+/** Collects properties that matter to people who can't see the page as it is drawn. */
 function accessible() {
   const name = (element) => element.getAttribute('aria-label') || element.textContent.trim();
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -70,7 +70,7 @@ function accessible() {
   };
 }
 
-/** What axe-core finds in a part of a page: each rule with the elements that break it. */
+/** Returns axe-core's violations in a part of a page: each rule with the elements that break it. */
 async function violations(page, part = 'html') {
   // As its own source, which a page's policy doesn't hold back as it would a script.
   await page.evaluate(axe);
@@ -116,12 +116,12 @@ async function pages() {
   return { pages: found, hole };
 }
 
-/** How far a page is wider than its window, in pixels. */
+/** Returns the width by which a page exceeds its window, in pixels. */
 function beyond() {
   return document.documentElement.scrollWidth - document.documentElement.clientWidth;
 }
 
-/** What a person can read of a page without moving it sideways: sizes in pixels, `null` without such a part. */
+/** Measures a page's legibility without scrolling sideways, in pixels; `null` for absent parts. */
 function legible() {
   const boxes = (selector) => [...document.querySelectorAll(selector)]
     .map((element) => element.getBoundingClientRect()).filter((box) => box.width > 0);

@@ -34,10 +34,10 @@ import { join } from "node:path";
 const input = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const { chromium } = createRequire(join(input.tools, "package.json"))("playwright-core");
 
-/** How long anything that should come may take on a busy machine, in milliseconds. */
+/** Timeout for anything expected, long enough for a busy machine, in milliseconds. */
 const TIMEOUT = 30_000;
 
-/** What the model goes on from, when a line begins so. With several, all are candidates. */
+/** Lines that the model completes from three characters on; each list holds candidates. */
 const LINES = [
   ["total = sum(values)", "total = len(values)"],
   ["average = total / count"],
@@ -55,13 +55,13 @@ const LANGUAGES = JSON.parse(readFileSync(input.pairs, "utf8"));
 /** Everyday idioms, each in a file of its own. */
 const IDIOMS = JSON.parse(readFileSync(input.idioms, "utf8"));
 
-/** What the model goes on with at the cursor of an idiom. */
+/** Returns the model's completion at the cursor of an idiom; `undefined` if it is at none. */
 function idiomatic(before) {
   const idiom = IDIOMS.find((one) => before === one.before);
   return idiom && [idiom.answer];
 }
 
-/** What the model goes on with where a line of {@link LANGUAGES} begins so, or begins so far. */
+/** Returns completions of a line of {@link LANGUAGES}, even without its last character. */
 function paired(before, line) {
   const language = LANGUAGES.find(({ head }) => before.includes(head));
   for (const [beginning, rest] of language?.lines ?? []) {
@@ -78,16 +78,16 @@ function paired(before, line) {
 /** Every prompt that the model received. */
 const prompts = [];
 
-/** What the model's server answers in place of completions, if anything. */
+/** Error response of the model's server in place of completions; `undefined` if there is none. */
 let refusal;
 
-/** What the model's server waits for before it answers. */
+/** Promise that the model's server awaits before it answers. */
 let held = Promise.resolve();
 
 /** The key that the API of {@link infilled} takes. */
 const KEY = "k-8c1f-never-in-a-file";
 
-/** What the model puts into the holes of `fillrate doctor`, by what their lines begin with. */
+/** Completions for the holes of `fillrate doctor`, by the beginnings of their lines. */
 const HOLES = [
   ["return (", "a * b"],
   ["return ", "a - b;"],
@@ -114,7 +114,7 @@ async function until(what, ask, timeout = TIMEOUT) {
   }
 }
 
-/** What an API that fills in answers: it receives prefix and suffix. */
+/** Returns the completion of an API that receives prefix and suffix; empty if it has none. */
 function infilled(prefix) {
   const line = prefix.split("\n").at(-1).trimStart();
   const known = LINES.find(([first]) => line.length >= 3 && first.startsWith(line));
@@ -318,7 +318,7 @@ async function serve() {
   return { child, address };
 }
 
-/** What is recorded of completions: one object for each. */
+/** Returns the telemetry records of completions: one object for each. */
 function recorded() {
   const output = execFileSync(
     input.fillrate,
@@ -364,7 +364,7 @@ page.on("pageerror", (error) => errors.push(`${error.stack ?? error.message}`));
 const picture = (name) => page.screenshot({ path: join(input.pictures, `${name}.png`) });
 const ghost = page.locator(".ghost-text, .ghost-text-decoration, .ghost-text-decoration-preview");
 const bar = page.locator(`[id="fillrate.fillrate.fillrate.status"]`);
-/** What the status bar says to a screen reader, which is its tooltip as well. */
+/** Returns the status bar's label for screen readers, which is its tooltip as well. */
 const spoken = async () =>
   (await bar.locator("[aria-label]").first().getAttribute("aria-label")) ?? "";
 /** Writes the settings of the folder. */
@@ -1141,7 +1141,7 @@ const steps = {
   },
 };
 
-/** What a person does who has the editor and the package, and nothing else: with `input.vsix`. */
+/** Steps of a person who has only the editor and the package: with `input.vsix`. */
 const firstSteps = {
   async "ghost text of the package"() {
     await page.goto(`${server.address}/?folder=${at("work")}`);
@@ -1179,7 +1179,7 @@ const firstSteps = {
   },
 };
 
-/** What the extension's own host logged of us as errors. */
+/** Returns the lines in the extension host's logs that report errors of Fillrate. */
 function logged(folder) {
   return readdirSync(folder, { recursive: true })
     .map((name) => join(folder, name))

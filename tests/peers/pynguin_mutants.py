@@ -42,7 +42,7 @@ NUMBERS = (int, float, complex)
 
 
 def fields(node):
-    """What a node consists of, without its place."""
+    """Returns the names and values of a node's fields, without its position."""
     return [(name, getattr(node, name, None)) for name in node._fields]
 
 
@@ -79,7 +79,7 @@ def change(before, after, chain=()):
 
 
 def bytecode(tree):
-    """What a tree compiles to, without line numbers."""
+    """Returns the compiled code of a tree without line numbers; `None` if it doesn't compile."""
 
     def stripped(code):
         constants = tuple(
@@ -129,7 +129,7 @@ class Mutant:
 
 
 def in_annotation(around, before):
-    """Whether what is changed is part of a type."""
+    """Returns true if the changed node is part of a type annotation."""
     chain = [*around, before]
     for outer, inner in zip(chain, chain[1:]):
         if isinstance(outer, (ast.arg, ast.AnnAssign)) and outer.annotation is inner:

@@ -9,7 +9,7 @@ import { delimiter, isAbsolute, join } from "node:path";
 /** The oldest program that this extension works with. */
 export const OLDEST = "0.1.0";
 
-/** How long `fillrate --version` may take, in milliseconds. */
+/** Timeout for `fillrate --version`, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 /** A program that can be started, or the reason why there is none, as a sentence. */
@@ -17,11 +17,11 @@ export type Found =
   | { path: string; version: string }
   | {
       problem: string;
-      /** Whether no program was found at all. */
+      /** True if no program was found at all. */
       missing?: true;
     };
 
-/** What installs the program, in a checkout of Fillrate. */
+/** The command that installs the program from a checkout of Fillrate. */
 export const INSTALL = "cargo install --locked --path replay";
 
 /**
@@ -102,7 +102,7 @@ export function judged(path: string, output: string): Found {
   return { path, version };
 }
 
-/** Whether one version comes before another; what follows a hyphen or a plus is ignored. */
+/** Returns true if one version precedes another; text after a hyphen or a plus is ignored. */
 export function isOlder(version: string, than: string): boolean {
   const [a, b] = [numbers(version), numbers(than)];
   for (let place = 0; place < 3; place += 1) {

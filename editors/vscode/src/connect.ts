@@ -22,7 +22,7 @@ import {
 /** The families of models that have a template. */
 const FAMILIES = schema.definitions.model.properties.family.enum;
 
-/** How long Ollama may take to list its models, in milliseconds. */
+/** Timeout for Ollama's list of models, in milliseconds. */
 const LIST_MS = 2000;
 
 /** The person's settings file. */

@@ -6,13 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ModelTable, writtenAlone } from "./toml";
 
-/** How long the model may take to load and to fill the holes, in milliseconds. */
+/** Timeout for loading the model and filling the holes, in milliseconds. */
 const TIMEOUT_MS = 360_000;
 
 /** The most that is shown of a fault, in characters. */
 const LONGEST = 240;
 
-/** What the program found. */
+/** Result of `fillrate doctor`. */
 export interface Diagnosis {
   kind: "fits" | "misfits" | "fault";
   /** The result in one or two sentences. */
@@ -72,7 +72,7 @@ export function judged(
   return { kind: "fault", text: advice(stderr), output, needsFamily };
 }
 
-/** What to do, without the words of a model's server, which may be of any length. */
+/** Returns the advice of a fault, without the text of a model's server, which has no limit. */
 function advice(stderr: string): string {
   const fault = stderr.replace(/^fillrate: /, "").replaceAll("\n", " ");
   const end = /(?:cannot be reached|\(https?:\/\/\S*\)|did not answer within \S+)\. (?=[A-Z])/g;

@@ -3,7 +3,7 @@
 import type { Decision, Explanation, Trace, Window } from "./protocol";
 import { escaped } from "./statistics";
 
-/** What is explained. */
+/** The position of the explained completion. */
 export interface Place {
   /** The file, as the person knows it. */
   file: string;
@@ -13,7 +13,7 @@ export interface Place {
   column: number;
 }
 
-/** What a part of a prompt is. */
+/** The kind of a part of a prompt. */
 export type PartKind = "other" | "before" | "after" | "here" | "plain";
 
 /** A part of a prompt, from one special token to the next. */
@@ -28,7 +28,7 @@ export interface PromptPart {
 const TOKEN =
   /<\|(?:fim_(?:prefix|suffix|middle)|file_sep|file_separator|repo_name)\|>|<｜fim▁(?:begin|hole|end)｜>|<\[fim-(?:prefix|suffix|middle)\]>|<(?:fim_(?:prefix|suffix|middle)|PRE|SUF|MID|filename|reponame|repo_name|file_sep)>|\[(?:PREFIX|SUFFIX|MIDDLE)\]/g;
 
-/** What each kind of part is called, and said to be. */
+/** Headings of the parts of a prompt, by kind. */
 const PARTS: Record<PartKind, string> = {
   other: "Other files",
   before: "Before the cursor",
@@ -38,10 +38,10 @@ const PARTS: Record<PartKind, string> = {
 };
 
 /**
- * The page, as HTML. It has no script.
+ * Returns the page, as HTML. It has no script.
  *
- * @param blind Whether a blind trial is under way, in which the model is not named.
- * @param sheet Where its style sheet is, and what that may be loaded from.
+ * @param blind True in a blind trial, in which the model is not named.
+ * @param sheet The address of its style sheet, and the source allowed for it.
  */
 export function explanationPage(
   place: Place,

@@ -94,14 +94,14 @@ function isAutomatic(): boolean {
 /** Time for which a message is in the status bar, in milliseconds. */
 const SAID_MS = 4000;
 
-/** When a snooze ends, in milliseconds since 1970; in the past if there is none. */
+/** The end of the snooze, in milliseconds since 1970; in the past if there is none. */
 let snoozedUntil = 0;
 
 function isSnoozed(): boolean {
   return Date.now() < snoozedUntil;
 }
 
-/** Why completions are off in a document, as a sentence; `undefined` if they are on. */
+/** Returns the reason why completions are off, as a sentence; `undefined` if they are on. */
 function whyOff(document = vscode.window.activeTextEditor?.document): string | undefined {
   if (!isOn()) {
     return "Switched off: no completions are requested.";
@@ -178,7 +178,7 @@ function edited(): Edited | undefined {
   }
 }
 
-/** What is known of the server, or why nothing is requested of it. */
+/** Returns the server's state; if completions are off here, `off` with the reason. */
 function situation(session: Session): Situation {
   const why = whyOff();
   return why === undefined ? session.known : { kind: "off", why };
@@ -206,7 +206,7 @@ function ended(line: string): string {
   return /[.!?]$/.test(line) ? line : `${line}.`;
 }
 
-/** What can be done, for a click on the status bar. */
+/** Shows the commands to choose from after a click on the status bar. */
 async function menu(session: Session): Promise<void> {
   const item = statusItem(situation(session), edited(), isAutomatic());
   const { known } = session;

@@ -1,8 +1,8 @@
-/** What a fault says to a person: its cause in a few words, then what to do. */
+/** Messages for faults: the cause in a few words, then the advice. */
 
 import type { Status } from "./protocol";
 
-/** What a fault's message offers to do. */
+/** Labels of the actions that a fault's message can offer. */
 export const ACTIONS = {
   openConfiguration: "Open fillrate.toml",
   enterKey: "Enter Key",

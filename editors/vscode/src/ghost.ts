@@ -5,7 +5,7 @@ import type { Middleware } from "vscode-languageclient/node";
 import { ACCEPT, type Acceptance, type Event, type Identity } from "./protocol";
 import { type Candidate, characters, type Offer, Shown } from "./shown";
 
-/** How long an edit may follow the command that makes it, in milliseconds. */
+/** Timeout for the edit that a command makes, in milliseconds. */
 const EDIT_MS = 250;
 
 /** The middleware between editor and server for ghost text. */

@@ -2,7 +2,7 @@
 
 import type { SecretStorage } from "vscode";
 
-/** What the names of our secrets begin with. */
+/** Prefix of the names of our secrets. */
 const PREFIX = "key:";
 
 /** The keys by the environment variables that the server gets them in. */

@@ -8,7 +8,7 @@ import type { Explanation } from "./protocol";
 import { type Session, sentence } from "./session";
 import { figures, page, readStatistics } from "./statistics";
 
-/** How long the figures may take, in milliseconds. */
+/** Timeout for computing the figures, in milliseconds. */
 const TIMEOUT_MS = 60_000;
 
 /** The most that the program may print, in bytes. */
@@ -96,7 +96,7 @@ function built(extension: vscode.Uri): vscode.Uri {
   return vscode.Uri.joinPath(extension, "dist");
 }
 
-/** Where a page finds a file that the build made. */
+/** Returns the address of a built file, for the page. */
 function address(panel: vscode.WebviewPanel, extension: vscode.Uri, name: string): string {
   return panel.webview.asWebviewUri(vscode.Uri.joinPath(built(extension), name)).toString();
 }

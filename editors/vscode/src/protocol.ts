@@ -35,18 +35,18 @@ export interface Identity {
   candidate: number;
 }
 
-/** Whether an editor knows that something was displayed, or concludes it. */
+/** The certainty of a display: the editor observed it, or it was concluded. */
 export type Certainty = "confirmed" | "estimated";
 
 /** The parameters of {@link EVENT}. */
 export interface Event extends Identity {
   event: "shown" | "partlyAccepted" | "dismissed";
   certainty: Certainty;
-  /** How long it was displayed, in milliseconds, once that is over. */
+  /** Time for which it was displayed, in milliseconds; absent while it is displayed. */
   shownMs?: number;
-  /** How many characters (Unicode code points) a partial accept took over. */
+  /** Number of characters (Unicode code points) that a partial accept inserted. */
   characters?: number;
-  /** What a partial accept took over. */
+  /** Unit of a partial accept. */
   unit?: "word" | "line" | "characters";
 }
 
@@ -61,7 +61,7 @@ export interface Status {
   state: "starting" | "indexing" | "ready" | "asking" | "silent" | "fault";
   /** The state in a few words, the same in every editor. */
   text?: string;
-  /** How many files are indexed, once that is known. */
+  /** Number of indexed files; absent or `null` until it is known. */
   files?: number | null;
   /** With `fault`, what is wrong; with `silent`, why the last request showed nothing. */
   message?: string | null;
@@ -75,13 +75,13 @@ export interface Status {
   uri?: string;
   /** The name of the model that answers; none in a blind trial. */
   model?: string | null;
-  /** Whether a trial is under way. */
+  /** True if a trial is running. */
   trial?: boolean;
-  /** Whether the local record keeps code. */
+  /** True if the local record keeps code. */
   content?: boolean;
 }
 
-/** How a trial assigns models. */
+/** The units for each of which a trial assigns a model; `pairs` shows two models together. */
 export const UNITS = ["request", "session", "day", "pairs"] as const;
 
 /** One of {@link UNITS}. */
@@ -91,7 +91,7 @@ export type Unit = (typeof UNITS)[number];
 export interface Models {
   models: { name: string; about: string; active: boolean }[];
   trial: null | { models: string[]; unit: string; blind: boolean; seed: number };
-  /** What is recorded, and where; absent from servers that do not record. */
+  /** Settings and path of the local record; absent if the server does not record. */
   telemetry?: { enabled: boolean; content: boolean; path: string; sendsTo?: string | null };
 }
 
@@ -104,15 +104,15 @@ export interface Window {
   score?: number;
 }
 
-/** What a rule of the clean-up did to a model's text. */
+/** A change that a clean-up rule made to a model's text. */
 export interface Decision {
   rule?: string;
-  /** What it cut off, or the text before it rewrote it. */
+  /** The text that was cut off; if rewritten, the text before. */
   removed?: string;
   rewritten?: boolean;
 }
 
-/** How a completion came about; members of older or newer servers are ignored. */
+/** The origin of a completion; members of older or newer servers are ignored. */
 export interface Trace {
   model?: string;
   about?: string;

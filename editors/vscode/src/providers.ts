@@ -4,7 +4,7 @@
 export interface Provider {
   /** Its name in the list. */
   label: string;
-  /** What it is, in the list. */
+  /** Its description in the list. */
   detail: string;
   /** `model.protocol`. */
   protocol: string;

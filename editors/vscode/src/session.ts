@@ -25,7 +25,7 @@ import { Toast } from "./toast";
 /** Number of times that a server which ends by itself is started again. */
 const RESTARTS = 3;
 
-/** What the server's own message of a fault begins with. */
+/** Prefix of the server's own messages of faults. */
 const FAULT = "Fillrate: ";
 
 /** One server and its client. */
@@ -51,7 +51,7 @@ export class Session implements vscode.Disposable {
     private readonly keys: Keys,
   ) {}
 
-  /** What is known of the server, the person's switch left aside. */
+  /** The server's state, regardless of the person's switch. */
   get known(): Situation {
     return this.situation;
   }
@@ -300,7 +300,7 @@ export async function openSettings(query: string): Promise<void> {
   await vscode.commands.executeCommand(page, { query });
 }
 
-/** What went wrong, in words. */
+/** Returns the message of an error. */
 export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

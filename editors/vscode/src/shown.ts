@@ -1,5 +1,5 @@
 /**
- * What the editor displays as ghost text, as far as an extension can know.
+ * Estimates the ghost text that the editor displays, as far as an extension can know.
  *
  * VS Code reports only accepted items to a published extension. What was shown is therefore
  * estimated, by VS Code's rules for when ghost text is displayed:
@@ -20,15 +20,15 @@
 
 import type { Acceptance, Event, Identity } from "./protocol";
 
-/** How long ghost text must be displayed to be reported as shown, in milliseconds. */
+/** Least time for which ghost text is displayed before it is reported as shown, in milliseconds. */
 export const SETTLE_MS = 50;
 
-/** How long an accept may follow the edit that it makes, in milliseconds. */
+/** Timeout for the accept command that follows its edit, in milliseconds. */
 export const ACCEPT_MS = 1000;
 
 /** A candidate as it was offered. */
 export interface Candidate extends Identity {
-  /** What would be inserted at the cursor. */
+  /** Text that would be inserted at the cursor. */
   text: string;
 }
 
@@ -36,7 +36,7 @@ export interface Candidate extends Identity {
 export interface Offer {
   /** The document. */
   document: string;
-  /** Where ghost text begins, as an offset in the document. */
+  /** Start of the ghost text, as an offset in the document. */
   offset: number;
   /** Candidates, best first; at least one. */
   candidates: [Candidate, ...Candidate[]];
@@ -57,17 +57,17 @@ export interface Clock {
   after(ms: number, then: () => void): () => void;
 }
 
-/** What is displayed. */
+/** The ghost text on display. */
 interface Display {
   document: string;
   candidates: [Candidate, ...Candidate[]];
-  /** Which of them. */
+  /** Index of the displayed candidate, from 0. */
   index: number;
-  /** What of its text is not typed yet, and where that begins. */
+  /** The part of its text that is not typed yet, and its offset in the document. */
   remaining: string;
   offset: number;
   since: number;
-  /** Whether it was reported. */
+  /** True once it was reported as shown. */
   reported: boolean;
   cancel: () => void;
 }
@@ -148,7 +148,7 @@ export class Shown {
     }
   }
 
-  /** What was displayed was replaced by something else. */
+  /** Ends the display, and reports its duration if it was reported as shown. */
   end(): void {
     const display = this.take();
     if (display?.reported) {
@@ -280,7 +280,7 @@ export class Shown {
   }
 }
 
-/** How many characters a text has, as the server counts them. */
+/** Returns the number of characters of a text, as the server counts them: code points. */
 export function characters(text: string): number {
   return [...text].length;
 }

@@ -8,18 +8,18 @@ export interface Estimate {
   value: number | null;
   low: number | null;
   high: number | null;
-  /** How many observations it rests on. */
+  /** Number of observations. */
   n: number;
 }
 
 /** Figures of one group. */
 export interface Row {
   by: { model?: string; language?: string; day?: string; [more: string]: string | undefined };
-  /** How many completions were offered; the same at the same position counts once. */
+  /** Number of offered completions; repeats at the same position count once. */
   offered?: number;
-  /** How many of them were shown, by how surely the editor knows. */
+  /** Number of shown completions, by certainty. */
   shown?: Record<string, number>;
-  /** How many were accepted whole. */
+  /** Number of completions that were accepted whole. */
   accepted?: number;
   figures: Record<string, Estimate | null>;
 }
@@ -36,21 +36,21 @@ export interface Arm {
 export interface Difference {
   first: string;
   second: string;
-  /** Which figure is compared. */
+  /** Name of the compared figure; `acceptance/shown` if absent. */
   variant?: string;
   difference: Estimate;
-  /** Whether the interval leaves 0 out. */
+  /** True if the interval excludes 0. */
   clear?: boolean;
-  /** How many more shown completions a clear answer needs. */
+  /** Estimated number of further shown completions for a clear result; `null` if not estimated. */
   shown_needed?: number | null;
 }
 
-/** What `fillrate telemetry stats --json` prints. */
+/** Output of `fillrate telemetry stats --json`. */
 export interface Statistics {
   schema: number;
   rows: Row[];
   trial?: null | {
-    /** Whether its models are not named, since it is blind and goes on. */
+    /** True if the models are not named, since the trial is blind and still running. */
     hidden?: boolean;
     arms: Arm[];
     differences: Difference[];
@@ -61,7 +61,7 @@ export interface Statistics {
 /** The version of the format that this page reads. */
 export const SCHEMA = 2;
 
-/** What a chart draws: the figure of each model on each day. */
+/** Data of a chart: the figure of each model on each day. */
 export interface Chart {
   title: string;
   /** Days in seconds since 1970, ascending. */
@@ -192,7 +192,7 @@ function cell(estimate: Estimate | null | undefined, show: (value: number) => st
 export function page(parts: {
   /** The page's changing part, as HTML. */
   figures: string;
-  /** Where the page's script and style sheet are, and what they may be loaded from. */
+  /** Addresses of the page's script and style sheet, and the source allowed for them. */
   script: string;
   style: string;
   source: string;
@@ -234,7 +234,7 @@ export function escaped(text: string): string {
   );
 }
 
-/** What figures are called, in the order of the page. */
+/** Names of figures, in the order of the page. */
 const NAMES: Record<string, string> = {
   "acceptance/shown": "Accepted of shown",
   "acceptance/pairs": "Accepted of pairs shown",

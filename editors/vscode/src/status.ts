@@ -3,7 +3,7 @@
 import { faultOf } from "./faults";
 import type { Status } from "./protocol";
 
-/** What is known of the server. */
+/** The server's state, as far as it is known. */
 export type Situation =
   /** Switched off by the person. */
   | { kind: "off"; why?: string }
@@ -20,7 +20,7 @@ export interface Item {
   text: string;
   /** The same and more, in lines. */
   lines: string[];
-  /** How it is coloured. */
+  /** Severity, which determines its colour. */
   severity: "none" | "warning" | "error";
 }
 
@@ -31,7 +31,7 @@ const NAME_LENGTH = 24;
 export interface Edited {
   /** Its address, as the server knows it. */
   uri: string;
-  /** Why no completion is requested in it; `undefined` if some are. */
+  /** The reason why no completion is requested in it; `undefined` if some are. */
   silent?: string;
 }
 
@@ -56,7 +56,7 @@ export function statusItem(situation: Situation, edited?: Edited, automatic = tr
   }
 }
 
-/** What the tooltip adds without automatic completions. */
+/** Line of the tooltip if automatic completions are off. */
 const MANUAL = "Typing requests nothing; Alt+\\ does.";
 
 function running(status: Status, edited: Edited | undefined): Item {
@@ -137,7 +137,7 @@ function inEditor(why: string): string {
     : `completions are off in ${language}. “Fillrate: Switch This Language On or Off” switches them on.`;
 }
 
-/** What is wrong, what to do, and since when. */
+/** Returns a line with a fault's cause and advice, and one with its start if that is known. */
 function faultLines(status: Status): string[] {
   const lines = [faultOf(status).text];
   if (typeof status.sinceMs === "number") {
@@ -146,7 +146,7 @@ function faultLines(status: Status): string[] {
   return lines;
 }
 
-/** What is known in addition to the state. */
+/** Returns lines with the details that the status has in addition to the state. */
 function details(status: Status): string[] {
   const trial = status.trial === true;
   const lines: string[] = [];

@@ -9,7 +9,7 @@ declare function acquireVsCodeApi(): { postMessage(message: unknown): void };
 
 const editor = acquireVsCodeApi();
 
-/** How high a chart is, in pixels. */
+/** Height of a chart, in pixels. */
 const HEIGHT = 240;
 
 /**

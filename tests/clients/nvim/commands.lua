@@ -19,7 +19,7 @@ local function say(command, wanted)
   end
 end
 
---- What a command line goes on to.
+--- Returns the completions of a command line.
 local function goes_on(line)
   return person:lua("return vim.fn.getcompletion(..., 'cmdline')", line)
 end

@@ -9,7 +9,7 @@ local equal = Person.equal
 
 local server, settings, file, old, other = unpack(arg)
 
---- What is said on opening a file with this program, and in a check-up.
+--- Returns the message on opening a file with this program. Expects an error in the health check.
 local function message_for(program)
   local person = Person.start()
   person:set_up(program, settings)

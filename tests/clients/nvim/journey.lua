@@ -12,7 +12,7 @@ local person = Person.start()
 person:set_up(server, settings, { core = display == "core" })
 person:open(file)
 
---- What the buffer must hold: each line stays once it is written.
+--- Lines that the buffer must hold. Each stays once it is written.
 local lines = { "def f(a):" }
 local function expect(...)
   local now = vim.list_extend(vim.deepcopy(lines), { ... })

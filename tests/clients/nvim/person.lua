@@ -8,7 +8,7 @@ M.__index = M
 local here = vim.fs.dirname(vim.fs.abspath(debug.getinfo(1, "S").source:sub(2)))
 local plugin = vim.fs.normalize(here .. "/../../../editors/nvim")
 
---- How long anything that should come may take on a busy machine, in milliseconds.
+--- Timeout for anything expected, long enough for a busy machine, in milliseconds.
 local TIMEOUT = 20000
 
 --- Starts Neovim with the plugin on its path and nothing else, and looks at its screen.
@@ -83,7 +83,7 @@ function M:wait(what, code, ...)
   return value
 end
 
---- What was said to the person.
+--- Returns the notifications, the messages and the last error that the person saw.
 function M:said()
   return self:lua([[
     local messages = vim.api.nvim_exec2("messages", { output = true }).output

@@ -6,7 +6,7 @@
 local M = {}
 M.__index = M
 
---- What each event does to the grid.
+--- Handlers that apply events to the grid, by event.
 local events = {}
 
 function events.default_colors_set(self, fore, back)

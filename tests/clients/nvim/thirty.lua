@@ -14,7 +14,7 @@ local HOLES = 30
 local PLACES = 12
 local LEAST = 8
 
---- Where a person may be in a line: behind each of its tokens that another follows.
+--- Returns the positions to test in a line: the ends of its tokens that enough text follows.
 ---
 --- @param line string
 --- @return integer[] # bytes
@@ -79,7 +79,7 @@ person:lua([[
   })
 ]])
 
---- Whether the candidate of this number is shown, with its number, and drawn.
+--- Code that redraws and returns true if the candidate of this number is shown with its number.
 local IS_SHOWN = [==[
   vim.cmd.redraw()
   local id = vim.api.nvim_get_namespaces()["fillrate.ghost"]

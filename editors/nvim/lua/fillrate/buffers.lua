@@ -21,7 +21,7 @@ local M = {}
 --- @type table<integer, fillrate.Display>
 local displays = {}
 
---- Whether completions are on.
+--- True if completions are on in all buffers that no other switch excludes.
 local on = true
 
 --- File types in which the person switched completions off.
@@ -280,7 +280,7 @@ local function attach(client, buf)
   })
 end
 
---- Whether a buffer is a file's.
+--- Returns true if a buffer holds a file: it is of no special type and has a name.
 ---
 --- @param buf integer
 --- @return boolean
@@ -288,7 +288,7 @@ local function is_file(buf)
   return vim.bo[buf].buftype == "" and vim.api.nvim_buf_get_name(buf) ~= ""
 end
 
---- Whether completions are given in a buffer's type of file.
+--- Returns true if the option `filetypes` has a buffer's file type.
 ---
 --- @param buf integer
 --- @return boolean
@@ -310,7 +310,7 @@ function M.unserved(buf)
     or ("There are no completions for %s: add it to the option `filetypes`."):format(filetype)
 end
 
---- Why a file's buffer has no server, in the words of the server's status.
+--- Reason why a file's buffer has no server, in the words of the server's status.
 ---
 --- @param buf integer
 --- @return string? # nil if it is no file's, or should have one

@@ -4,7 +4,7 @@ local server = require("fillrate.server")
 
 local M = {}
 
---- What follows the first word, and whether there was a `!`.
+--- Function that runs a command, with the words after the first and true for a `!`.
 --- @alias fillrate.Run fun(words: string[], bang: boolean)
 
 --- @param fact string
@@ -282,7 +282,7 @@ function M.run(call)
   end
 end
 
---- What a word of the command line can go on to.
+--- Returns the sorted completions of a word of the command line.
 ---
 --- @param lead string the word up to the cursor
 --- @param line string

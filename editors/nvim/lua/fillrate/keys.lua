@@ -59,10 +59,10 @@ local function own_mapping(buf, lhs)
   return mapping.buffer == 1 and mapping or nil
 end
 
---- What describes the mapping that requests ghost text.
+--- Description of the mapping that requests ghost text.
 local TRIGGER = "Request ghost text"
 
---- What describes a mapping that does nothing.
+--- Description of a mapping that does nothing.
 local GUARD = "Nothing without ghost text"
 
 --- Keeps a key with Alt from being Escape and the other key, which it is in insert mode where nothing

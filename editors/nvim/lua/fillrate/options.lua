@@ -27,7 +27,7 @@ local M = {}
 --- @field debounce_ms integer without `core`: the wait after a key before the server is asked
 --- @field keys fillrate.Keys
 
---- What `setup()` takes: whatever is left out has its default.
+--- Options that `setup()` takes. Those that are left out have their defaults.
 --- @class fillrate.GivenOptions
 --- @field cmd? string
 --- @field args? string[]
@@ -88,7 +88,7 @@ local function is_texts(value)
     end)
 end
 
---- What each option must be: a test of it, and the same in words.
+--- Valid values by option: a function that tests a value, and its description for messages.
 --- @type table<string, [fun(value: any): boolean, string]>
 local kinds = {
   cmd = {
@@ -134,7 +134,7 @@ for _, name in ipairs({ "auto_trigger", "hide_with_menu", "core" }) do
   }
 end
 
---- What is wrong with these options, one sentence each.
+--- Returns one sentence for each invalid option; empty if all are valid.
 ---
 --- @param given any
 --- @return string[]

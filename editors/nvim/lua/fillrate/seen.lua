@@ -1,4 +1,4 @@
---- Which completions were shown, for how long, and how the server learns of it.
+--- Observes shown completions and reports them to the server with their display times.
 ---
 --- Neovim has no event for shown ghost text. But it calls a decoration provider for every window
 --- that it is about to draw, with its lines. Ghost text at one of those lines is
@@ -130,7 +130,7 @@ function M.took_part(buf, characters, unit)
   end
 end
 
---- Whether a part of the displayed offer was accepted before.
+--- Returns true if a part of the displayed offer was accepted before.
 ---
 --- @param buf integer
 --- @return boolean

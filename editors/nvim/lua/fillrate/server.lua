@@ -8,7 +8,7 @@ M.NAME = "fillrate"
 --- The oldest program whose server this plugin works with.
 M.OLDEST = "0.1.0"
 
---- What a running server last said of itself: the notification `fillrate/status`.
+--- Last status of a running server: the notification `fillrate/status`.
 --- @class fillrate.Status
 --- @field state string
 --- @field text? string the state in a few words
@@ -26,7 +26,7 @@ M.OLDEST = "0.1.0"
 --- @type table<integer, fillrate.Status>
 M.statuses = {}
 
---- What the person chose since the start, as in `fillrate.toml`: it is laid over everything else.
+--- Settings chosen since the start, in the form of `fillrate.toml`. They override all others.
 --- @type table
 local chosen = {}
 
@@ -55,7 +55,7 @@ function M.program()
     ):format(cmd)
 end
 
---- What is wrong with a program, by what it says of its version.
+--- Checks a program by the output of its `--version`, and describes what is wrong with it.
 ---
 --- @param path string
 --- @param said vim.SystemCompleted the result of `fillrate --version`
@@ -83,12 +83,12 @@ function M.judge(path, said)
   return nil, version
 end
 
---- Whether the program will do: asked once for each path, and again after a fault, which may have
---- been corrected.
+--- Version checks by path. Each path is checked once, and again after a fault, which may have been
+--- corrected.
 --- @type table<string, { waiting: fun(path: string)[], fault?: string, done?: boolean }>
 local asked = {}
 
---- What keeps the program that was looked for last from being used.
+--- Reason why the last program looked for can't be used; nil if there is none.
 --- @type string?
 local problem
 
@@ -127,8 +127,7 @@ function M.say(message, level, whole)
   end)
 end
 
---- Why the server that was started last did not start, in its own words: what is wrong with its
---- settings.
+--- Message of the server that was started last, if it refused to start because of its settings.
 --- @type string?
 local refused
 
@@ -149,8 +148,8 @@ local function refuse(words)
   end
 end
 
---- What keeps the program or its settings from being used, if they were looked at. Status lines ask
---- on every redraw, so that nothing is looked for here.
+--- Returns the known reason why the program or its settings can't be used; nil if there is none.
+--- Checks nothing, since status lines call it on every redraw.
 ---
 --- @return string?
 function M.problem()
@@ -285,7 +284,7 @@ local function object(settings)
   return next(settings) == nil and vim.empty_dict() or settings
 end
 
---- What the server's own message of a fault begins with.
+--- Prefix of the server's own messages of faults.
 local FAULT = "Fillrate: "
 
 --- The fault that was reported last, by client, until its model answers.
@@ -325,15 +324,15 @@ local function show(params)
   M.say(message, levels[params.type] or vim.log.levels.INFO)
 end
 
---- How often servers that stop by themselves are started again, within a time in milliseconds.
+--- Limit on restarts of servers that stop by themselves, and its time window in milliseconds.
 local RESTARTS, WITHIN = 3, 180000
 
---- When servers stopped by themselves.
+--- Times at which servers stopped by themselves, in milliseconds of `vim.uv.now()`.
 --- @type integer[]
 local stops = {}
 
---- Whether a server that has just stopped by itself is started again: one that stops at once, each
---- time, is not.
+--- Counts a server that has just stopped by itself, and returns true if it may be restarted. One
+--- that stops at once each time soon may not.
 ---
 --- @return boolean
 local function may_restart()
@@ -501,16 +500,16 @@ function M.ask(client, method, params, use)
   end)
 end
 
---- What there is to choose from, as `fillrate/models` answers.
+--- Available models, trial and telemetry: the result of `fillrate/models`.
 --- @class fillrate.Models
 --- @field models { name: string, about: string, active: boolean }[]
 --- @field trial? { models: string[], unit: string, blind: boolean, seed: integer }
 --- @field telemetry { enabled: boolean, content: boolean, path: string, sendsTo?: string }
 
---- Which models there are: waits a moment for the server.
+--- Returns the available models. Waits up to a second for the server.
 ---
 --- @param client vim.lsp.Client
---- @return fillrate.Models? # nothing if it does not say
+--- @return fillrate.Models? # nil if it does not answer
 function M.models(client)
   --- @diagnostic disable-next-line: param-type-mismatch the method is the server's own
   local answer = client:request_sync("fillrate/models", vim.empty_dict(), 1000)
@@ -538,7 +537,7 @@ function M.choose(settings)
   end
 end
 
---- What the person chose since the start.
+--- Returns a copy of the settings chosen since the start.
 ---
 --- @return table
 function M.chosen()

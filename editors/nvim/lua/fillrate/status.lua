@@ -37,7 +37,7 @@ function M.text(buf)
   return status and status.content and text .. " [keeps code]" or text
 end
 
---- Why nothing is shown, or what went wrong, since when, and what to do.
+--- Returns the reason why nothing is shown, or a fault with its start and advice; nil if none.
 ---
 --- @param buf integer
 --- @return string?

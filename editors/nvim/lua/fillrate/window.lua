@@ -2,7 +2,7 @@
 
 local M = {}
 
---- How many columns of text a window may have.
+--- Returns the greatest number of text columns that fit in a window, at least 1.
 ---
 --- @return integer
 function M.columns()
@@ -77,7 +77,7 @@ local function milliseconds(ms)
   return ms and ("%.1f ms"):format(ms) or "–"
 end
 
---- How a completion came about, as Markdown: the answer to `fillrate/explain`.
+--- Formats the origin of a completion as lines of Markdown.
 ---
 --- @param explanation { candidates: string[], trace: table }
 --- @return string[]

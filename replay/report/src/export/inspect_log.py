@@ -31,7 +31,7 @@ except ImportError as error:
 
 
 def seconds(row):
-    """How long the completion took; 0 if it was not asked for here."""
+    """Returns the latency of a completion in seconds; 0 if it is unknown."""
     return (row["performance"]["latency_ms"] or 0) / 1000
 
 

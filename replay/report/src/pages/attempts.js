@@ -28,7 +28,7 @@
   const whole = ['run', 'hole', 'sample', 'round', 'outcome', 'offered', 'characters'];
   const real = ['proof', 'latency', 'accepted', 'exact', 'similarity', 'probability', 'seconds'];
 
-  /** What is asked for; the part after `#` says it, so that it can be kept as a bookmark. */
+  /** Names of the filters. The address has their values after `#`, so it can be a bookmark. */
   const filters = ['run', 'language', 'kind', 'project', 'category', 'outcome', 'proof'];
   /** @type {Map<string, HTMLSelectElement>} */
   const selects = new Map();

@@ -9,11 +9,11 @@
  */
 
 const fillrate = (() => {
-  /** What scripts have handed over, by name. @type {Map<string, any>} */
+  /** Data that scripts passed to `put`, by name. @type {Map<string, any>} */
   const data = new Map();
   /** @type {Map<string, Promise<any>>} */
   const loading = new Map();
-  /** Which state of a run that goes on is shown. */
+  /** Number of the displayed revision of a run in progress; 0 for the first data loaded. */
   let revision = 0;
   let live = false;
 
@@ -334,13 +334,13 @@ const fillrate = (() => {
     });
   }
 
-  /** What follows `#`, by name. */
+  /** Returns the parameters of the address after `#`. */
   function state() {
     return new URLSearchParams(location.hash.slice(1));
   }
 
   /**
-   * What filters ask for, as the part of an address after `#` holds it.
+   * Returns the values of filters, in the form of the part of an address after `#`.
    * @param {Map<string, HTMLSelectElement>} selects @param {HTMLInputElement} search
    */
   function filterState(selects, search) {

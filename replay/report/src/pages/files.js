@@ -8,7 +8,7 @@
   /** @type {any} */
   let holes = null;
 
-  /** How a hole went in some runs: its class, and a phrase. @param {[number, number][]} runs */
+  /** Returns the class and the text of a hole's result in some runs. @param {[number, number][]} runs */
   function result(runs) {
     const passed = runs.reduce((sum, one) => sum + one[0], 0);
     const judged = runs.reduce((sum, one) => sum + one[1], 0);

@@ -5,10 +5,10 @@
   let holes = null;
   /** @type {any} */
   let summary = null;
-  /** What is drawn, so that an unchanged page is not drawn again. */
+  /** Address and hole of the page as drawn, so that an unchanged page is not redrawn. */
   let drawn = '';
 
-  /** Which hole, and which of its attempts, the address names. */
+  /** Returns the hole and the attempt that the address names. */
   function wanted() {
     const state = fillrate.state();
     const id = state.get('hole') ?? decodeURIComponent(location.hash.slice(1));
@@ -30,7 +30,7 @@
     return box;
   }
 
-  /** What only white space would not show. @param {string} text */
+  /** Returns a text with signs for line ends, tabs and trailing spaces. @param {string} text */
   function visible(text) {
     return text.replaceAll('\n', '↵\n').replaceAll('\t', '→\t').replace(/ (?=$|↵)/gm, '·');
   }
@@ -142,7 +142,7 @@
     return details;
   }
 
-  /** What simulated developers did, policy by policy. @param {[number, any][]} typings */
+  /** Lists the simulated developers' actions, by policy. @param {[number, any][]} typings */
   function typed(typings) {
     const rows = typings.map(([run, typing]) => {
       const { requests, keys, duration_ms } = typing.session;

@@ -8,7 +8,7 @@
   const sorting = { key: null, descending: true };
   let begun = false;
 
-  /** Whether a row is in the table as it is split now. @param {any} row */
+  /** Returns true if the table has a row in its current split. @param {any} row */
   function isShown(row) {
     const by = (/** @type {string} */ name) => split.get(name) === true;
     return (row.kind !== '*') === by('kind')
@@ -41,7 +41,7 @@
     });
   }
 
-  /** Which run is best, whether the next is worse, and the way to where they differ. @param {any} summary */
+  /** Compares the best run with the second, with a link to their differences. @param {any} summary */
   function answer(summary) {
     const { best } = summary;
     if (!best) {
@@ -53,7 +53,7 @@
       el('a', { href: `flips.html#first=${best.first}&second=${best.second}` }, 'Where they differ'));
   }
 
-  /** What was run, a row for each run. @param {any} summary */
+  /** Returns a table of runs with their projects, settings and machines. @param {any} summary */
   function ran(summary) {
     const rows = summary.runs.map((/** @type {any} */ run) => {
       const { identity, machines } = run;
@@ -155,7 +155,7 @@
     return `${metric.name}: ${metric.about}`;
   }
 
-  /** What simulated developers made of it, a row for each policy. @param {any} summary */
+  /** Returns a table of simulated developers' metrics, by policy. @param {any} summary */
   function policies(summary) {
     const metrics = summary.policy_metrics;
     if (metrics.length === 0) {
@@ -181,7 +181,7 @@
     ];
   }
 
-  /** What each run passes of code from before and after a date. @param {any} summary */
+  /** Returns each run's pass@1 for code changed since and before a date. @param {any} summary */
   function ages(summary) {
     if (summary.ages.length === 0) {
       return [];
@@ -204,7 +204,7 @@
     ];
   }
 
-  /** What a gate holds back, and what others would. @param {any} gate */
+  /** Returns the shares that a gate holds back and loses, by threshold. @param {any} gate */
   function frontier(gate) {
     if (!gate) {
       return [];
@@ -226,7 +226,7 @@
     ];
   }
 
-  /** How many attempts ended how, each number a way to those attempts. @param {any} summary */
+  /** Returns a table of attempts by outcome; each number links to them. @param {any} summary */
   function outcomes(summary) {
     const all = summary.rows.filter((/** @type {any} */ row) => row.kind === '*' && row.project === '*' && row.language === '*');
     const seen = summary.outcomes.filter((/** @type {string} */ name) => all.some((/** @type {any} */ row) => row.outcomes[name]));

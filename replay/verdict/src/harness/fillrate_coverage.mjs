@@ -31,7 +31,7 @@ const { mappedOffsets, plainOffsets } = createRequire(import.meta.url)("./fillra
 const WRAPPER = /^'use strict';async \([^)]*\)=>\{\{/;
 const SOURCE_MAP = /\/\/# sourceMappingURL=data:application\/json[^,]*;base64,([A-Za-z0-9+/=]+)/g;
 
-/** How often the counters of a file are read at most, if as many tests end one after the other. */
+/** Limit on readings of the counters for one test file whose tests end one after the other. */
 const READINGS = 1000;
 
 /**

@@ -1,4 +1,4 @@
-"""What Python's harnesses share: instructions, report, snapshots, coverage.
+"""Code that Python's harnesses share: instructions, report, snapshots, coverage.
 
 Standard input is a socket.  Its first line holds the instructions, a JSON object:
 

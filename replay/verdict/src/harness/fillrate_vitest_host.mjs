@@ -226,7 +226,7 @@ async function prepareTinypool({ settings, folder }) {
   return { start, runFile, files: settings.files.map((filepath) => ({ filepath })) };
 }
 
-/** How vitest 4 starts a worker, by pool: a channel of messages. */
+/** Functions that start a worker of vitest 4 and return a channel of messages, by pool. */
 const STARTS = {
   forks(file, env, execArgv) {
     // Standard input is the report's.

@@ -22,7 +22,7 @@ import { fileURLToPath } from "node:url";
 import { ReportWriter, repositoryRoot } from "./fillrate_vitest.mjs";
 
 const WORKER = fileURLToPath(new URL("fillrate_vitest_versions_worker.mjs", import.meta.url));
-/** What the worker throws if it is not as it was. */
+/** Message of the error that the worker throws if its state has changed. */
 const CHANGED = "fillrate: the worker has changed";
 /** Folders of temporary files. */
 const SCRATCH = ["/tmp", "/dev/shm"];

@@ -17,7 +17,7 @@ const MODULES = [
 /** Global variables that vitest sets for each file. */
 const OWN = /^__vitest/;
 
-/** What vitest itself has open at times. */
+/** Types of resources that vitest itself opens at times. */
 const VITEST_OPEN = new Set(["Timeout", "Immediate", "TickObject", "Microtask"]);
 
 /** The timers that the project's code has set, once vitest has its own functions for it. */

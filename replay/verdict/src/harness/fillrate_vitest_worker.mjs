@@ -17,7 +17,7 @@ const manifest = createRequire(import.meta.url).resolve("vitest/package.json");
 const vitest = path.dirname(manifest);
 const workers = ["forks", "threads"].map((pool) => pathToFileURL(path.join(vitest, `dist/workers/${pool}.js`)).href);
 const { readFileSync } = fs;
-/** Where vitest keeps the state of a worker, among the global names. */
+/** Name of the global variable in which vitest keeps a worker's state. */
 const STATE = "__vitest_worker__";
 const state = { environment: { name: "node" } };
 const { parse, stringify } = JSON;

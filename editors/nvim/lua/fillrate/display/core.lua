@@ -41,7 +41,7 @@ function M.answered(buf, client_id, items)
   answers[buf] = { client_id = client_id, items = items }
 end
 
---- What Neovim shows: where, and which text.
+--- Returns the position and the text of the ghost text that Neovim shows.
 ---
 --- @param buf integer
 --- @return integer? row from 0; nothing if it shows nothing

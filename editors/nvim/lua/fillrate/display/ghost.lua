@@ -11,7 +11,7 @@ local METHOD = "textDocument/inlineCompletion"
 -- <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.18/specification/#inlineCompletionTriggerKind>
 local INVOKED, AUTOMATIC = 1, 2
 
---- What is known of a buffer.
+--- State of ghost text in one buffer.
 --- @class fillrate.Ghost
 --- @field client_id integer
 --- @field items table[] the last answer

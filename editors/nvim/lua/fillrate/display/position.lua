@@ -23,14 +23,14 @@ function M.cursor(buf)
   return cursor[1] - 1, cursor[2]
 end
 
---- What an item offers at the cursor. Our server's items are inserted where the cursor was, and
---- replace nothing.
+--- Returns the offer that an item makes at the cursor. Our server's items are inserted at the
+--- cursor's position in the request, and replace nothing.
 ---
 --- @param buf integer
 --- @param client_id integer
 --- @param item table an `InlineCompletionItem` of the protocol
 --- @param before? string the text before the item on its line, when it was requested
---- @return fillrate.Offer? offer nothing where that text is another one, where what was typed since disagrees, or is all of it
+--- @return fillrate.Offer? offer nil if that text has changed, or if the item does not go on from the text typed since
 function M.offer(buf, client_id, item, before)
   local client = vim.lsp.get_client_by_id(client_id)
   local row, col = M.cursor(buf)

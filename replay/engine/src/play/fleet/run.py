@@ -187,7 +187,7 @@ def reason(error, plan):
 
 
 def first_words(error):
-    """What an error says before its stack, as one line."""
+    """Returns an error's message up to its stack backtrace, as one line."""
     return " ".join(str(error).split("Stack backtrace")[0].split())
 
 
