@@ -260,18 +260,55 @@ fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
         return Some(end);
     }
     let base = base?;
+    let mut in_handler = false;
     while let Some(bracket) = own.next() {
         if bracket.opens {
             open.push(bracket);
             continue;
         }
         open.pop();
-        if open.len() == base {
+        // A handler may have parentheses before its block.
+        if open.len() == base && !(in_handler && bracket.closer == ')') {
             let end = bracket.start + 1 - cursor;
+            if block.is_some_and(|block| needs_handler(block, &text[end..], site)) {
+                in_handler = true;
+                continue;
+            }
             return Some(end_of_closing_line(text, end, &open, own, site, beginning));
         }
     }
     None
+}
+
+/// Words that begin a handler of a `try`.
+const HANDLERS: [&str; 3] = ["catch", "except", "finally"];
+
+/// True if the code of a text begins with a handler of a `try`.
+fn begins_with_handler(text: &str) -> bool {
+    let code = text.trim_start_matches(|c: char| c.is_whitespace() || c == '}');
+    let word = code.split(|c: char| !c.is_alphabetic()).next();
+    word.is_some_and(|word| HANDLERS.contains(&word))
+}
+
+/// True if a block of the prefix is that of a `try`, and the text after the block begins, or may yet
+/// begin, with its handler, which the suffix lacks.
+fn needs_handler(block: Bracket, after: &str, site: &SyntaxSite<'_>) -> bool {
+    let header = site.prefix[..block.start].trim_end();
+    let word = header.rsplit(|c: char| !c.is_alphanumeric()).next();
+    word == Some("try")
+        && (after.trim().is_empty() || begins_with_handler(after))
+        && !begins_with_handler(site.suffix)
+}
+
+/// True if a line that is indented less than the cursor's block begins a handler of that block's
+/// `try`, which the suffix lacks.
+fn handles_try(line: &str, site: &SyntaxSite<'_>) -> bool {
+    let width = indentation(line);
+    let is_header = |line: &&str| !line.trim().is_empty() && indentation(line) <= width;
+    begins_with_handler(line) && !begins_with_handler(site.suffix) && {
+        let header = site.prefix.lines().rev().find(is_header);
+        header.is_some_and(|header| header.trim_start().starts_with("try:"))
+    }
 }
 
 /// Returns the end of a block on its closing line: after the closing brackets and a semicolon, or
@@ -429,6 +466,7 @@ fn end_by_indentation(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let leaves = |(start, line): &(usize, &str)| {
         !line.trim().is_empty()
             && indentation(line) < block
+            && !handles_try(line, site)
             && !site.is_in_long_string_after(&text[..*start])
             && lines.begins_at(*start)
     };

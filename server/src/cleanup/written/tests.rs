@@ -682,6 +682,67 @@ fn unfinished_text_leaves_no_try_without_handler() {
 }
 
 #[test]
+fn handlers_of_a_try_that_lacks_them_are_kept() {
+    let answer = "a()\n    except E:\n        b()\n\n\ndef h():\n    pass";
+    for (suffix, wanted) in [
+        ("\n", "a()\n    except E:\n        b()"),
+        (
+            "\n\n\ndef g():\n    pass\n",
+            "a()\n    except E:\n        b()",
+        ),
+    ] {
+        let fixture = ["def f():\n    try:\n        $0", suffix].concat();
+        let text = cleaned("python", &fixture, answer, Finish::Stop);
+        assert_eq!(text, wanted, "{suffix}");
+    }
+    // The block of a handler is one, too.
+    assert_eq!(
+        cleaned(
+            "python",
+            "def f():\n    try:\n        a()\n    except E:\n        $0\n",
+            "b()\n    finally:\n        c()\n",
+            Finish::Stop
+        ),
+        "b()"
+    );
+    for (id, fixture, answer, wanted) in [
+        (
+            "typescript",
+            "function f() {\n  try {\n    $0\n",
+            "a();\n  } catch (e) {\n    b();\n  } finally {\n    c();\n  }\n  d();\n}\n",
+            "a();\n  } catch (e) {\n    b();\n  } finally {\n    c();\n  }",
+        ),
+        (
+            "java",
+            "class A {\n    void f() {\n        try {\n            $0\n",
+            "a();\n        } catch (E e) {\n            b();\n        }\n    }\n\n    void g() {",
+            "a();\n        } catch (E e) {\n            b();\n        }",
+        ),
+        (
+            "csharp",
+            "class A {\n    void F() {\n        try\n        {\n            $0\n",
+            "a();\n        }\n        catch (E e)\n        {\n            b();\n        }\n    }\n",
+            "a();\n        }\n        catch (E e)\n        {\n            b();\n        }",
+        ),
+        (
+            "javascript",
+            "function f() {\n  try {\n    $0\n  } catch (e) {\n    c();\n  }\n}\n",
+            "a();\n  } catch (e) {\n    b();\n  }\n}\n",
+            "a();",
+        ),
+        (
+            "javascript",
+            "function f() {\n  if (a) {\n    $0\n",
+            "a();\n  } else {\n    b();\n  }\n}\n",
+            "a();\n  }",
+        ),
+    ] {
+        let text = cleaned(id, fixture, answer, Finish::Stop);
+        assert_eq!(text, wanted, "{id}: {fixture}");
+    }
+}
+
+#[test]
 fn lines_that_stop_early_are_removed() {
     for (id, fixture, answer) in [
         ("python", "def f(a):\n    $0\n    return a\n", "a.b ="),
