@@ -303,6 +303,19 @@ fn completions_go_on_after_a_bracket_that_the_editor_closed() {
             "b) && g(c)) {\n  d();\n}\n",
             "b) && g(c",
         ),
+        // The statement may lack its semicolon.
+        (
+            "java",
+            "class C {\n  String f() {\n    return s.map($0)\n  }\n}\n",
+            "A::n).orElse(\"x\"",
+            "A::n).orElse(\"x\"",
+        ),
+        (
+            "csharp",
+            "class C {\n  void F() {\n    map.Get($0)\n  }\n}\n",
+            "a).Add(b",
+            "a).Add(b",
+        ),
         // A model that knows the suffix stops before it.
         ("typescript", "expect($0)\n", "sum).toBe(3", "sum).toBe(3"),
         (

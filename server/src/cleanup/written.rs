@@ -821,13 +821,14 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     let Some(course) = Course::of(text, site) else {
         return false;
     };
-    let (open, own) = course.open_at(usize::MAX);
+    let (open, _) = course.open_at(usize::MAX);
+    let leaves_open = leaves_brackets_open(text, site);
     let is_wrong = |text: &str| {
         let parsed = site.with(text);
         parsed.is_some_and(|it| it.tree.root_node().has_error())
     };
     let closed_after = || around("", site).map_or(0, |around| around.closed_after);
-    if own > 0 && is_wrong(text) && (!is_wrong("") || closed_after() == course.open.len()) {
+    if leaves_open && is_wrong(text) && (!is_wrong("") || closed_after() == course.open.len()) {
         return true;
     }
     let ink = text.trim_end();
@@ -841,7 +842,7 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     if fits(text, site) && !(is_outside && ends_its_statement(text, site, is_wrong)) {
         return false;
     }
-    if own > 0 {
+    if leaves_open {
         return true;
     }
     let in_string = stays_in_string(ink, site);
@@ -876,9 +877,16 @@ pub(super) fn ends_alone(text: &str, site: &SyntaxSite<'_>) -> bool {
 fn is_wrong_alone(ink: &str, separator: &str, open: &[Bracket], site: &SyntaxSite<'_>) -> bool {
     let end = site.prefix.len() + ink.len();
     let line = end - last_line(ink).len();
-    let closed = format!("{ink}{separator}\n{}", closers(open, ink, site));
-    let parsed = site.written_with(&closed);
-    parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &(line..end + 1)))
+    let is_wrong = |closers: &str| {
+        let closed = format!("{ink}{separator}\n{closers}");
+        let parsed = site.written_with(&closed);
+        parsed.is_some_and(|it| has_error_within(it.tree.root_node(), &(line..end + 1)))
+    };
+    let closers = closers(open, ink, site);
+    // The statement around brackets may lack its semicolon.
+    let outer = closers.trim_start_matches([')', ']']);
+    let inner = &closers[..closers.len() - outer.len()];
+    is_wrong(&closers) && (inner.is_empty() || is_wrong(&format!("{inner};{outer}")))
 }
 
 /// Texts of which one lets the lines after the cursor continue a completion: the opening bracket

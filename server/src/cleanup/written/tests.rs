@@ -743,6 +743,18 @@ fn handlers_of_a_try_that_lacks_them_are_kept() {
 }
 
 #[test]
+fn lambdas_over_lines_need_no_semicolon_behind_their_call() {
+    for call in ["Task.Run($0)", "items.ForEach($0)"] {
+        let fixture = format!("class A {{\n    void F() {{\n        {call}\n    }}\n}}\n");
+        for header in ["() =>\n        {", "async () => {", "x =>\n        {"] {
+            let answer = [header, "\n            Work();\n        }"].concat();
+            let text = cleaned("csharp", &fixture, &answer, Finish::Stop);
+            assert_eq!(text, answer, "{fixture}");
+        }
+    }
+}
+
+#[test]
 fn lines_that_stop_early_are_removed() {
     for (id, fixture, answer) in [
         ("python", "def f(a):\n    $0\n    return a\n", "a.b ="),
