@@ -209,8 +209,8 @@ pub(super) fn begins_with_blank(text: &str, site: &SyntaxSite<'_>) -> bool {
     })
 }
 
-/// Returns the brackets that close the given ones of the prefix and a completion. A statement that
-/// needs more than its block gets it, as the parser would see an error otherwise.
+/// Returns the brackets that close the given ones of the prefix and a completion, with a line end. A
+/// statement that needs more than its block gets it, as the parser would see an error otherwise.
 fn closers(open: &[Bracket], text: &str, site: &SyntaxSite<'_>) -> String {
     let closer = |bracket: &Bracket| {
         let own = bracket.start.checked_sub(site.prefix.len());
@@ -230,7 +230,9 @@ fn closers(open: &[Bracket], text: &str, site: &SyntaxSite<'_>) -> String {
             (closer, _) => closer.to_string(),
         }
     };
-    open.iter().rev().map(closer).collect()
+    let closers = open.iter().rev().map(closer);
+    // In Go, a declaration ends with its line.
+    closers.chain(["\n".to_owned()]).collect()
 }
 
 /// Returns the end of the block in a language with braces.

@@ -755,6 +755,19 @@ fn lambdas_over_lines_need_no_semicolon_behind_their_call() {
 }
 
 #[test]
+fn groups_of_go_are_kept_up_to_their_last_line() {
+    for (header, answer) in [
+        ("const (", "Red = iota\n\tGreen\n\tBlue"),
+        ("var (", "a = 1\n\tb = 2"),
+        ("type S struct {", "A int\n\tB string"),
+        ("type S interface {", "Get(a int) error\n\tPut(a int) error"),
+    ] {
+        let fixture = format!("package m\n\n{header}\n\t$0\n");
+        assert_eq!(cleaned("go", &fixture, answer, Finish::Stop), answer);
+    }
+}
+
+#[test]
 fn lines_that_stop_early_are_removed() {
     for (id, fixture, answer) in [
         ("python", "def f(a):\n    $0\n    return a\n", "a.b ="),
