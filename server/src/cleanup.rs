@@ -175,7 +175,7 @@ fn is_unfinished(
         && last(raw).ends_with(&last(text))
         && match finish {
             Finish::Length => true,
-            Finish::Stop => written::breaks_off(text, site),
+            Finish::Stop => written::stops_early(text, site),
             Finish::Enough => false,
         }
 }

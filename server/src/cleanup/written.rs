@@ -847,6 +847,11 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     if leaves_open {
         return true;
     }
+    // Text of a string or comment may end anywhere.
+    let around = site.open_text_after("");
+    if around.is_some_and(|around| !ink.contains(around.end_mark())) {
+        return false;
+    }
     let in_string = stays_in_string(ink, site);
     let ends_open = ink.ends_with(|last| ".,=+-*/%&|^<>!?:".contains(last));
     let goes_on = text.trim().contains('\n') || ends_open && !in_string;
@@ -890,6 +895,27 @@ fn is_wrong_alone(ink: &str, separator: &str, open: &[Bracket], site: &SyntaxSit
     let inner = &closers[..closers.len() - outer.len()];
     is_wrong(&closers) && (inner.is_empty() || is_wrong(&format!("{inner};{outer}")))
 }
+
+/// True if the code around the cursor is wrong with any text there, such as in an element without its
+/// end: then an error says nothing of a completion.
+fn is_wrong_with_any_text(site: &SyntaxSite<'_>) -> bool {
+    let Some(course) = Course::of("", site) else {
+        return false;
+    };
+    let mut texts = STATEMENTS.iter().chain(&CONTINUATIONS);
+    texts.all(|text| is_wrong_alone(text, "", &course.open, site))
+}
+
+/// True if a completion [breaks off](breaks_off), and it is not the code around several lines that
+/// is wrong.
+pub(super) fn stops_early(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let is_blameless =
+        || text.contains('\n') && !leaves_brackets_open(text, site) && is_wrong_with_any_text(site);
+    breaks_off(text, site) && !is_blameless()
+}
+
+/// Texts of which one is right where a statement, a member or a case may begin.
+const STATEMENTS: [&str; 4] = ["x", "x;", "x x;", "case x:"];
 
 /// Texts of which one lets the lines after the cursor continue a completion: the opening bracket
 /// that they close, the end of a header, an operand.

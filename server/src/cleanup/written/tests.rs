@@ -767,6 +767,58 @@ fn groups_of_go_are_kept_up_to_their_last_line() {
     }
 }
 
+/// The text of a string or a comment may end anywhere, and where the code around the cursor lacks
+/// its end, nothing shows that a completion does.
+#[test]
+fn lines_are_kept_where_no_text_would_be_right() {
+    let query = "\n            SELECT id\n            FROM coins\n            ";
+    let element = "function F() {\n  return (\n    <ul>\n      $0\n";
+    let choice = "function F() {\n  return <div>{a ? ($0)}</div>;\n}\n";
+    for (id, fixture, answer) in [
+        (
+            "java",
+            "class A {\n    void f() {\n        var a = \"\"\"$0\"\"\"\n    }\n}\n",
+            query,
+        ),
+        (
+            "csharp",
+            "class A {\n    void F() {\n        var a = \"\"\"$0\"\"\"\n    }\n}\n",
+            query,
+        ),
+        ("python", "def f():\n    run(\"\"\"$0\"\"\"\n", query),
+        (
+            "python",
+            "def f():\n    \"\"\"$0\n",
+            "Does a.\n\n    And b.",
+        ),
+        ("go", "package m\n\nconst a = `$0\n", "\n  x a\n  y b"),
+        (
+            "typescript",
+            "/**\n * $0\n",
+            "Counts.\n *\n * @returns how many",
+        ),
+        ("java", "class S {\n    /* $0\n", "Counts.\n       More."),
+        ("typescriptreact", element, "<li>a</li>\n      <li>b</li>"),
+        ("typescriptreact", choice, "\n    <B />\n  "),
+    ] {
+        let text = cleaned(id, fixture, answer, Finish::Stop);
+        assert_eq!(text, answer, "{id}: {fixture}");
+    }
+    // These break off at a bracket, or at an operator.
+    for (id, fixture, answer, wanted) in [
+        ("typescriptreact", element, "<li>a</li>\n      <li>{b(", ""),
+        (
+            "python",
+            "def f():\n    try:\n        $0\n",
+            "a()\n        b = c +",
+            "a()",
+        ),
+    ] {
+        let text = cleaned(id, fixture, answer, Finish::Stop);
+        assert_eq!(text, wanted, "{id}: {fixture}");
+    }
+}
+
 #[test]
 fn lines_that_stop_early_are_removed() {
     for (id, fixture, answer) in [
