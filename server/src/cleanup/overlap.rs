@@ -316,8 +316,19 @@ fn closing_repeated(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let end = closes_before_rest(text, site)?;
     let rest = first_line(site.suffix).trim();
     let repeats = text[end..].starts_with(rest);
+    let kept = &text[..end];
+    if rest.starts_with('>') {
+        // It may also be an operator, or end a tag, unless `<` is before the cursor.
+        let is_right = || {
+            site.prefix.ends_with('<')
+                || fits(kept, site)
+                || ends_alone(&[kept, rest].concat(), site)
+        };
+        let is_needless = repeats && rest.len() > 1 || !fits(text, site);
+        return (is_needless && is_right()).then_some(end);
+    }
     // Unlike brackets, a string is seldom closed at once to go on after it.
-    let goes_on = text[..end].trim().is_empty() && !rest.starts_with(['"', '\'', '`']);
+    let goes_on = kept.trim().is_empty() && !rest.starts_with(['"', '\'', '`']);
     (!goes_on && (repeats || !fits(text, site))).then_some(end)
 }
 

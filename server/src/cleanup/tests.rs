@@ -240,6 +240,69 @@ fn brackets_end_completions_in_languages_without_a_grammar() {
 }
 
 #[test]
+fn type_arguments_that_the_editor_closed_are_not_closed_twice() {
+    for (id, fixture, completion, wanted) in [
+        (
+            "typescript",
+            "const cache = new Map<$0>()\n",
+            "string, Coin>();\n\nexport function f() {",
+            "string, Coin",
+        ),
+        (
+            "typescript",
+            "const [a, setA] = useState<$0>()\n",
+            "Coin[]>([]);\n",
+            "Coin[]",
+        ),
+        (
+            "java",
+            "class A {\n    List<$0> a;\n}\n",
+            "Coin> a = new ArrayList<>();\n\n    int b;",
+            "Coin",
+        ),
+        (
+            "java",
+            "class A {\n    void f() {\n        var a = new HashMap<$0>()\n    }\n}\n",
+            "String, List<Coin>>();\n        b();",
+            "String, List<Coin>",
+        ),
+        (
+            "csharp",
+            "class A {\n    Dictionary<$0> coins;\n}\n",
+            "string, List<Coin>> coins = new();",
+            "string, List<Coin>",
+        ),
+        (
+            "java",
+            "class A {\n    private final Map<$0>\n}\n",
+            "String, List<Coin>> coins = new HashMap<>();\n\n    int b;",
+            "String, List<Coin>",
+        ),
+        (
+            "java",
+            "class A {\n    void f() {\n        var a = new HashMap<$0>()\n    }\n}\n",
+            "String, List<Coin>",
+            "String, List<Coin>",
+        ),
+        // These are operators.
+        (
+            "typescript",
+            "const a = b $0> c;\n",
+            "+ (d > e ? 1 : 0) ",
+            "+ (d > e ? 1 : 0) ",
+        ),
+        (
+            "typescript",
+            "let a: Array<$0>;\n",
+            "(b: B) => void",
+            "(b: B) => void",
+        ),
+    ] {
+        assert_eq!(check(id, fixture, completion).0, wanted, "{id}: {fixture}");
+    }
+}
+
+#[test]
 fn completions_go_on_after_a_bracket_that_the_editor_closed() {
     for (id, fixture, completion, text) in [
         ("python", "x = f($0)\n", "a).g(b)\ny = 2\n", "a).g(b"),

@@ -676,6 +676,9 @@ pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<us
     if let Some(tag) = rest.strip_prefix("</") {
         return end_of_element(text, tag.split('>').next()?);
     }
+    if closer == '>' {
+        return end_of_type_arguments(first_line(text));
+    }
     if !")]}".contains(closer) {
         return None;
     }
@@ -724,6 +727,22 @@ fn end_of_element(text: &str, name: &str) -> Option<usize> {
                 let is_empty = rest.split('>').next().is_some_and(|it| it.ends_with('/'));
                 depth += usize::from(!is_empty);
             }
+        }
+    }
+    None
+}
+
+/// Returns the offset of the first `>` of a line that closes no `<` of the line, and is no part of
+/// an arrow or another operator.
+fn end_of_type_arguments(line: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    for (at, letter) in line.char_indices() {
+        match letter {
+            '<' => open += 1,
+            '>' if line[..at].ends_with(['=', '-']) || line[at + 1..].starts_with('=') => {}
+            '>' if open == 0 => return Some(at),
+            '>' => open -= 1,
+            _ => {}
         }
     }
     None
@@ -853,7 +872,9 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
         return false;
     }
     let in_string = stays_in_string(ink, site);
-    let ends_open = ink.ends_with(|last| ".,=+-*/%&|^<>!?:".contains(last));
+    // Before the end of a list of types, a type may end with such a list.
+    let ends_type = ink.ends_with('>') && first_line(site.suffix).starts_with('>');
+    let ends_open = ink.ends_with(|last| ".,=+-*/%&|^<>!?:".contains(last)) && !ends_type;
     let goes_on = text.trim().contains('\n') || ends_open && !in_string;
     if !goes_on && (in_string || !first_line(site.suffix).trim().is_empty()) {
         return false;
