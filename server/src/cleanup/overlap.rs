@@ -25,11 +25,14 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
         let repeated = own
             .iter()
             .zip(&following)
-            .take_while(|((_, line), next)| line == *next)
+            .take_while(|((_, line), next)| is_same(line, next))
             .count();
         // Repetition up to the end of the completion, or enough lines to exclude chance.
         let distinctive = if repeated == own.len() {
-            repeated > 1 || alphanumerics(own[0].1) >= 3 || ends_open_text(own[0].1, site)
+            repeated > 1
+                || alphanumerics(own[0].1) >= 3
+                || ends_open_text(own[0].1, site)
+                || matches!(own[0].1.trim(), "/>" | ">")
         } else {
             repeated >= REPEATED_LINES && is_distinctive(&own[..repeated])
         };
@@ -92,7 +95,13 @@ pub(super) fn repeats_suffix(lines_so_far: &str, site: &SyntaxSite<'_>) -> bool 
         && own
             .iter()
             .zip(&following)
-            .all(|((_, line), next)| line == next)
+            .all(|((_, line), next)| is_same(line, next))
+}
+
+/// True if two lines are the same up to the semicolons or commas at their ends.
+fn is_same(one: &str, other: &str) -> bool {
+    let marks = [';', ','];
+    one.trim_end_matches(marks) == other.trim_end_matches(marks)
 }
 
 /// True if lines are more than brackets.
@@ -147,7 +156,10 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     {
         return Change::EndAt(kept.len());
     }
-    if let Some(end) = end_before_closer(text, site).or_else(|| end_before_rest(text, site)) {
+    let end = end_before_repeated_lines(text, site)
+        .or_else(|| end_before_closer(text, site))
+        .or_else(|| end_before_rest(text, site));
+    if let Some(end) = end {
         return Change::EndAt(end);
     }
     let last = text.chars().next_back();
@@ -166,6 +178,43 @@ pub(super) fn remove_repeated_line_rest(text: &str, site: &SyntaxSite<'_>) -> Ch
     } else {
         Change::None
     }
+}
+
+/// Returns the end of a completion whose last lines repeat the rest of the cursor's line and lines
+/// below it. It closes what that rest closes, and the same line opens another of this kind for it.
+fn end_before_repeated_lines(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    let closed = closes_before_rest(text, site)?;
+    let mut following = site.suffix.lines().map(str::trim_end);
+    let rest = following.next()?.trim_start();
+    if !first_line(&text[closed..])
+        .trim_end()
+        .ends_with(opener(rest)?)
+    {
+        return None;
+    }
+    let following: Vec<&str> = following.filter(|line| !line.is_empty()).collect();
+    let lines = lines(text);
+    let repeats = |first: &usize| {
+        let below = &lines[first + 1..];
+        let mut same = below.iter().zip(&following);
+        is_same(lines[*first].1.trim_start(), rest)
+            && (1..=following.len()).contains(&below.len())
+            && same.all(|((_, line), next)| is_same(line, next))
+    };
+    let (start, line) = lines[(1..lines.len()).find(repeats)?];
+    let end = start + line.len() - line.trim_start().len();
+    (!leaves_brackets_open(&text[..end], site)).then_some(end)
+}
+
+/// Returns the character that opens what a rest of a line begins by closing.
+fn opener(rest: &str) -> Option<char> {
+    Some(match rest.chars().next()? {
+        ')' => '(',
+        ']' => '[',
+        '}' => '{',
+        quote @ ('"' | '\'' | '`') => quote,
+        _ => return None,
+    })
 }
 
 /// Returns the end of a completion before the bracket or quote with which it closes what the suffix
@@ -337,13 +386,7 @@ fn closing_repeated(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
 /// then closes that one, as in `expect(sum).toBe(3)` with only `)` after the cursor.
 fn end_beyond_closer(text: &str, end: usize, site: &SyntaxSite<'_>) -> Option<usize> {
     let rest = first_line(site.suffix).trim();
-    let opener = match rest.chars().next()? {
-        ')' => '(',
-        ']' => '[',
-        '}' => '{',
-        quote @ ('"' | '\'' | '`') => quote,
-        _ => return None,
-    };
+    let opener = opener(rest)?;
     let line = first_line(&text[end..]).trim_end();
     let own = line.strip_suffix(rest).or_else(|| {
         let inner = line.trim_end_matches([';', ',', '{', ' ']);

@@ -620,6 +620,32 @@ fn repeated_suffix_is_removed() {
 }
 
 #[test]
+fn repeated_suffix_is_removed_up_to_its_semicolons() {
+    let fixture = "function F() {\n  return (\n    <ul>\n      $0\n    </ul>\n  )\n}\n";
+    let lines = "<li>one</li>\n      <li>two</li>";
+    let answer = [lines, "\n    </ul>\n  );\n}\n"].concat();
+    assert_eq!(check("typescriptreact", fixture, &answer).0, lines);
+    // The end of a tag.
+    let fixture = "function F() {\n  return (\n    <A\n      $0\n    />\n  )\n}\n";
+    let answer = "b={1}\n      c={2}\n    />\n  );\n}\n";
+    let text = check("typescriptreact", fixture, answer).0;
+    assert_eq!(text, "b={1}\n      c={2}");
+}
+
+#[test]
+fn repeated_lines_below_the_rest_of_a_line_are_removed() {
+    let lines = "\n        <B />\n      ) : (\n        <C />\n      ";
+    let fixture = "function F() {\n  return (\n    <div>\n      {a ? ($0)}\n    </div>\n  )\n}\n";
+    for end in [")}\n    </div>", ")}\n    </div>\n  );\n}\n"] {
+        let answer = [lines, end].concat();
+        assert_eq!(check("typescriptreact", fixture, &answer).0, lines, "{end}");
+    }
+    // The closing brackets are the completion's own.
+    let fixture = "run($0)\n}\n";
+    kept("typescript", fixture, "() => {\n  f(\n    a\n  )\n}");
+}
+
+#[test]
 fn repeated_suffix_is_removed_before_a_trailing_comment() {
     let fixture = "def f(a):\n    $0  # Sets b.\n    c = g(a)  # Sets c.\n    return c\n";
     for (answer, wanted) in [
