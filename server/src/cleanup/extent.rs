@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::overlap::{closes_line, completes_line};
+use super::overlap::{closes_line, completes_line, counted_brackets, end_by_brackets};
 use super::syntax_site::SyntaxSite;
 use super::written::{
     breaks_off, leaves_brackets_open, leaves_header, leaves_string, rest_ends_lines,
@@ -33,6 +33,9 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
         // The last line of a text may have no end.
         .chain([text.len()]);
     let mut ends = ends.collect::<Vec<_>>().into_iter();
+    if site.language.is_none() {
+        return Change::EndAt(end_without_grammar(text, ends, site));
+    }
     let completing = ends
         .clone()
         .find(|end| closes_line(&text[..*end], site) || completes_line(text, *end, site));
@@ -48,6 +51,32 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
         })
         .or_else(|| ends.find(|end| !breaks_off(&text[..*end], site)));
     Change::EndAt(end.unwrap_or(0))
+}
+
+/// Returns the end of a completion of a line in a language without a grammar: before the bracket
+/// that the rest of the line closes. If there is none, the end is one of `ends` at which no bracket of
+/// the completion is open, and which no comma precedes: the last before a closing bracket, as inside
+/// of it lines follow each other, or else the first.
+fn end_without_grammar(
+    text: &str,
+    mut ends: impl DoubleEndedIterator<Item = usize>,
+    site: &SyntaxSite<'_>,
+) -> usize {
+    if let Some(end) = end_by_brackets(text, site) {
+        return end;
+    }
+    let rest = first_line(site.suffix).trim_start();
+    let is_whole = |end: &usize| {
+        let lines = text[..*end].trim_end();
+        let goes_on = lines.ends_with(',') && !rest.starts_with(',');
+        !goes_on && counted_brackets(lines, site).1 == 0
+    };
+    let is_closed = rest.starts_with([')', ']', '}']) && counted_brackets(text, site).0.is_none();
+    let end = match is_closed {
+        true => ends.rfind(is_whole),
+        false => ends.find(is_whole),
+    };
+    end.unwrap_or(0)
 }
 
 /// True if a completion continues the cursor's line, which has text after the cursor. False if it

@@ -219,7 +219,7 @@ fn opener(rest: &str) -> Option<char> {
 
 /// Returns the end of a completion before the bracket or quote with which it closes what the suffix
 /// closes, in a language without a grammar.
-fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+pub(super) fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let rest = first_line(site.suffix);
     let line = last_line(site.prefix);
     let is_open = |quote: char| unescaped(line, quote).count() % 2 == 1;
@@ -229,8 +229,22 @@ fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     }
     let closer = site.suffix.trim_start().chars().next();
     let closer = closer.filter(|c| ")]}".contains(*c))?;
-    let mut open = Vec::new();
-    let mut in_string = is_open('"');
+    let (at, letter) = counted_brackets(text, site).0?;
+    let kept = match rest.trim().is_empty() {
+        true => text[..at].trim_end().len(),
+        false => before_blanks(&text[..at], rest),
+    };
+    (letter == closer).then_some(kept)
+}
+
+/// Counts the brackets of a text outside of strings, for languages without a grammar. Returns the
+/// first that closes none of the text's own, with its offset, and the number of those left open.
+pub(super) fn counted_brackets(
+    text: &str,
+    site: &SyntaxSite<'_>,
+) -> (Option<(usize, char)>, usize) {
+    let (mut stray, mut open) = (None, 0);
+    let mut in_string = unescaped(last_line(site.prefix), '"').count() % 2 == 1;
     let mut quotes = unescaped(text, '"').peekable();
     for (at, letter) in text.char_indices() {
         if quotes.next_if_eq(&at).is_some() {
@@ -238,18 +252,13 @@ fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
         }
         match letter {
             _ if in_string => {}
-            '(' | '[' | '{' => open.push(letter),
-            ')' | ']' | '}' if open.pop().is_none() => {
-                let kept = match rest.trim().is_empty() {
-                    true => text[..at].trim_end().len(),
-                    false => before_blanks(&text[..at], rest),
-                };
-                return (letter == closer).then_some(kept);
-            }
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' if open > 0 => open -= 1,
+            ')' | ']' | '}' => stray = stray.or(Some((at, letter))),
             _ => {}
         }
     }
-    None
+    (stray, open)
 }
 
 /// True if whole lines close what the rest of the cursor's line closes, or repeat that rest, and fit

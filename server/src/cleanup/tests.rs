@@ -240,6 +240,85 @@ fn brackets_end_completions_in_languages_without_a_grammar() {
 }
 
 #[test]
+fn arguments_over_lines_are_kept_in_languages_without_a_grammar() {
+    for (id, fixture, completion, wanted) in [
+        (
+            "rust",
+            "fn main() {\n    spawn($0)\n}\n",
+            "|| {\n        work();\n    }",
+            "|| {\n        work();\n    }",
+        ),
+        (
+            "rust",
+            "fn main() {\n    x.map($0).collect();\n}\n",
+            "|a| {\n        a + 1\n    }).collect();\n    b();\n",
+            "|a| {\n        a + 1\n    }",
+        ),
+        (
+            "cpp",
+            "void f() {\n    std::sort(a, b, $0);\n}\n",
+            "[](int c, int d) {\n        return c < d;\n    });\n}\n",
+            "[](int c, int d) {\n        return c < d;\n    }",
+        ),
+        (
+            "c",
+            "int f(void) {\n    g($0);\n}\n",
+            "a,\n      b",
+            "a,\n      b",
+        ),
+        (
+            "c",
+            "int a = $0;\n",
+            "f(\n    b\n);\nint c = 2;",
+            "f(\n    b\n)",
+        ),
+        ("c", "int a = f($0, b);\n", "1,\n  2", "1"),
+        ("rust", "fn main() {\n    spawn($0)\n}\n", "|| {\n", ""),
+    ] {
+        assert_eq!(check(id, fixture, completion).0, wanted, "{id}: {fixture}");
+    }
+}
+
+#[test]
+fn completions_without_a_grammar_end_before_the_next_thing() {
+    for (id, fixture, completion, wanted) in [
+        (
+            "rust",
+            "fn f() {\n    $0\n",
+            "a();\n\n    b();\n}\n\nfn g() {\n    c();\n}\n",
+            "a();\n\n    b();\n}",
+        ),
+        // More of the function follows.
+        (
+            "rust",
+            "fn f() {\n    if a {\n        $0\n\n    d();\n}\n",
+            "b();\n    }\n\n    c();",
+            "b();\n    }\n\n    c();",
+        ),
+        (
+            "css",
+            ".a {$0\n",
+            "\n  color: red;\n\n  margin: 0;\n}\n\n.b {\n}\n",
+            "\n  color: red;\n\n  margin: 0;\n}",
+        ),
+        (
+            "cpp",
+            "$0\n",
+            "namespace a {\n\nint b();\n\n}\n\nint c();\n",
+            "namespace a {\n\nint b();\n\n}",
+        ),
+        (
+            "markdown",
+            "# Use$0\n",
+            "\n\nRun it:\n```\na\n\nb\n```\n\nThen stop.\n",
+            "\n\nRun it:\n```\na\n\nb\n```",
+        ),
+    ] {
+        assert_eq!(check(id, fixture, completion).0, wanted, "{id}: {fixture}");
+    }
+}
+
+#[test]
 fn type_arguments_that_the_editor_closed_are_not_closed_twice() {
     for (id, fixture, completion, wanted) in [
         (

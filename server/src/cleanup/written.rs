@@ -8,6 +8,7 @@ use tree_sitter::Node;
 
 use super::brackets::{Bracket, around, brackets, is_balanced_outside};
 use super::extent::{fits, has_error_within, is_error};
+use super::overlap::counted_brackets;
 use super::syntax_site::SyntaxSite;
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
 use crate::syntax::{Language, OpenText};
@@ -22,7 +23,9 @@ pub(super) fn end_at_block(text: &str, site: &SyntaxSite<'_>) -> Change {
 /// Returns the offset at which a completion has left the definition or block in which it begins;
 /// `None` while it may continue.
 pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
-    let language = site.language?;
+    let Some(language) = site.language else {
+        return end_by_empty_line(text, site);
+    };
     if language.indented_blocks {
         end_by_indentation(text, site)
     } else if site.extent == CompletionExtent::Definition || opens_text(text, site) {
@@ -30,6 +33,31 @@ pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     } else {
         end_by_brackets(text, site)
     }
+}
+
+/// Returns the end of a completion at a file's end in a language without a grammar: before the first
+/// line that is indented less than the cursor's, or not at all, that follows an empty line outside of
+/// the completion's own brackets.
+fn end_by_empty_line(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
+    // What follows the cursor may be the rest of several blocks.
+    if !site.suffix.trim().is_empty() {
+        return None;
+    }
+    let begun = last_line(site.prefix);
+    let line = match begun.trim().is_empty() {
+        true => indentation(&[begun, first_line(text)].concat()),
+        false => indentation(begun),
+    };
+    let leaves = |start: &usize| {
+        let (lines, next) = (&text[..*start], first_line(&text[*start..]));
+        let is_apart = last_line(&text[..start - 1]).trim().is_empty();
+        let has_code = !next.trim().is_empty() && !lines.trim().is_empty();
+        // In Markdown, a block of code may have empty lines.
+        let is_outside =
+            || counted_brackets(lines, site).1 == 0 && lines.matches("```").count() % 2 == 0;
+        is_apart && has_code && indentation(next) < line.max(1) && is_outside()
+    };
+    super::line_ends(text).find(leaves)
 }
 
 /// True if a completion leaves open a string or comment that may span lines. Until it is closed, the
@@ -1031,10 +1059,10 @@ fn stays_in_string(text: &str, site: &SyntaxSite<'_>) -> bool {
 /// inside of them. A single unfinished line is removed.
 pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Change {
     if site.language.is_none() {
-        return match text.rfind('\n') {
-            Some(end) => Change::EndAt(end),
-            None => Change::None,
-        };
+        return Change::EndAt(match text.contains('\n') {
+            true => last_whole_line(text, site),
+            false => last_whole_token(text, site),
+        });
     }
     let Some(course) = Course::of(text, site) else {
         return Change::None;
@@ -1082,6 +1110,26 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
         true => end + line + 1,
         false => end,
     })
+}
+
+/// Returns the end of the last whole line of a completion in a language without a grammar. The line
+/// opens no bracket. If text follows the cursor, the lines up to it leave none open.
+fn last_whole_line(text: &str, site: &SyntaxSite<'_>) -> usize {
+    let is_followed = !site.suffix.trim().is_empty();
+    let open = |text: &str| counted_brackets(text, site).1;
+    let is_whole = |end: &usize| {
+        let lines = &text[..*end];
+        let line = last_line(lines);
+        let before = match is_followed {
+            true => 0,
+            false => open(&lines[..end - line.len()]),
+        };
+        // A line may close one bracket and open another.
+        let opens = open(lines) > before || line.trim_end().ends_with(['(', '[', '{']);
+        !line.trim().is_empty() && !opens
+    };
+    let ends = text.match_indices('\n').map(|(end, _)| end);
+    ends.rev().find(is_whole).unwrap_or(0)
 }
 
 /// True if the string or comment around the cursor that may span lines is open after whole lines, of
@@ -1141,8 +1189,11 @@ pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
     let is_end = |c: char| is_word(c) || ")]}\"'`".contains(c);
     let end = line[..cut].trim_end_matches(|c| !is_end(c)).len();
     let quotes = |quote: char| line[..end].matches(quote).count();
-    let is_closed =
-        Course::of(text, site).is_some_and(|course| course.open_at(site.prefix.len() + end).1 == 0);
+    let open = match Course::of(text, site) {
+        Some(course) => course.open_at(site.prefix.len() + end).1,
+        None => counted_brackets(&line[..end], site).1,
+    };
+    let is_closed = open == 0;
     match is_closed
         && ['"', '\'', '`']
             .into_iter()

@@ -820,6 +820,38 @@ fn lines_are_kept_where_no_text_would_be_right() {
 }
 
 #[test]
+fn unfinished_lines_without_a_grammar_end_with_a_token_and_open_no_bracket() {
+    for (id, fixture, answer, wanted) in [
+        ("rust", "fn f() {\n    a.filter($0)\n}\n", "|c| c.va", ""),
+        ("rust", "fn f() {\n    println!(\"$0\n", "{} o", "{}"),
+        ("sql", "SELECT a FROM b WHERE c IN ($0)\n", "'gold', 's", ""),
+        ("sql", "SELECT a FROM b WHERE c IN ($0\n", "'gold', 's", ""),
+        ("markdown", "$0\n", "A purse holds co", "A purse holds"),
+        (
+            "rust",
+            "fn f() {\n    $0\n",
+            "a();\n    if b {\n        c.va",
+            "a();",
+        ),
+        (
+            "rust",
+            "fn f() {\n    $0\n",
+            "if b {\n        c();\n        d.va",
+            "if b {\n        c();",
+        ),
+        (
+            "rust",
+            "fn f() {\n    $0\n}\n",
+            "a();\n    if b {\n        c();\n        d.va",
+            "a();",
+        ),
+    ] {
+        let text = cleaned(id, fixture, answer, Finish::Length);
+        assert_eq!(text, wanted, "{id}: {fixture}");
+    }
+}
+
+#[test]
 fn lines_that_stop_early_are_removed() {
     for (id, fixture, answer) in [
         ("python", "def f(a):\n    $0\n    return a\n", "a.b ="),
