@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::overlap::{closes_line, completes_line, counted_brackets, end_by_brackets};
+use super::overlap::{
+    before_blanks, closes_line, completes_line, counted_brackets, end_by_brackets,
+};
 use super::syntax_site::SyntaxSite;
 use super::written::{
     breaks_off, leaves_brackets_open, leaves_header, leaves_string, rest_ends_lines,
@@ -55,8 +57,8 @@ pub(super) fn end_at_line(text: &str, site: &SyntaxSite<'_>) -> Change {
 
 /// Returns the end of a completion of a line in a language without a grammar: before the bracket
 /// that the rest of the line closes. If there is none, the end is one of `ends` at which no bracket of
-/// the completion is open, and which no comma precedes: the last before a closing bracket, as inside
-/// of it lines follow each other, or else the first.
+/// the completion is open and no comma goes on, before what repeats the rest of the line: the last
+/// before a closing bracket, as inside of it lines follow each other, or else the first.
 fn end_without_grammar(
     text: &str,
     mut ends: impl DoubleEndedIterator<Item = usize>,
@@ -65,16 +67,23 @@ fn end_without_grammar(
     if let Some(end) = end_by_brackets(text, site) {
         return end;
     }
-    let rest = first_line(site.suffix).trim_start();
-    let is_whole = |end: &usize| {
-        let lines = text[..*end].trim_end();
-        let goes_on = lines.ends_with(',') && !rest.starts_with(',');
-        !goes_on && counted_brackets(lines, site).1 == 0
+    let rest = first_line(site.suffix);
+    let begins_closed = rest.trim_start().starts_with([')', ']', '}']);
+    let is_closed = begins_closed && counted_brackets(text, site).0.is_none();
+    // A comma that the rest has, too, is the end of an element.
+    let goes_on = |lines: &str| lines.ends_with(',') && !rest.trim_start().starts_with(',');
+    let whole = |end: usize| {
+        let lines = text[..end].trim_end();
+        let kept = match lines.strip_suffix(rest.trim()) {
+            Some(kept) => before_blanks(kept, rest),
+            None if goes_on(lines) && !(is_closed && end == text.len()) => return None,
+            None => end,
+        };
+        (counted_brackets(&text[..kept], site).1 == 0).then_some(kept)
     };
-    let is_closed = rest.starts_with([')', ']', '}']) && counted_brackets(text, site).0.is_none();
     let end = match is_closed {
-        true => ends.rfind(is_whole),
-        false => ends.find(is_whole),
+        true => ends.rev().find_map(whole),
+        false => ends.find_map(whole),
     };
     end.unwrap_or(0)
 }

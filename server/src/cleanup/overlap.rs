@@ -432,7 +432,7 @@ fn is_blank(line: &str) -> bool {
 }
 
 /// Returns the end of a text without the blanks that the rest of its line begins with.
-fn before_blanks(text: &str, rest: &str) -> usize {
+pub(super) fn before_blanks(text: &str, rest: &str) -> usize {
     let blanks = &rest[..rest.len() - rest.trim_start().len()];
     text.strip_suffix(blanks).unwrap_or(text).len()
 }

@@ -273,6 +273,19 @@ fn arguments_over_lines_are_kept_in_languages_without_a_grammar() {
             "f(\n    b\n)",
         ),
         ("c", "int a = f($0, b);\n", "1,\n  2", "1"),
+        ("c", "f($0);\n", "a,\n  b,\n", "a,\n  b,\n"),
+        (
+            "rust",
+            "fn main() {\n    f($0, b);\n}\n",
+            "|x| {\n        x;\n    }, b);\n    c();",
+            "|x| {\n        x;\n    }",
+        ),
+        (
+            "rust",
+            "fn main() {\n    if $0 {\n    }\n}\n",
+            "a && b {\n        c();\n    }",
+            "a && b",
+        ),
         ("rust", "fn main() {\n    spawn($0)\n}\n", "|| {\n", ""),
     ] {
         assert_eq!(check(id, fixture, completion).0, wanted, "{id}: {fixture}");
