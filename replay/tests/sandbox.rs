@@ -903,6 +903,7 @@ tries('prlimit', libc.prlimit(1, 7, None, ctypes.create_string_buffer(16)))
 tries('sethostname', libc.sethostname(b'x', 1))
 tries('setuid', libc.setuid(0))
 tries('ioctl', libc.ioctl(0, 0x5412, b'x'))
+tries('sock_diag', libc.socket(16, 3, 4))
 if platform.machine() == 'x86_64':
     calls = dict(clone_newuser=(56, 0x10000011, 0, 0, 0, 0), clone3=(435, None, 0), bpf=(321, 0, None, 0),
         perf=(298, None, 0, -1, -1, 0), userfaultfd=(323, 0), io_uring=(425, 1, None), keyctl=(250, 0, -3, 0),
@@ -1986,9 +1987,9 @@ fn a_spare_that_cannot_start_says_why_when_it_is_to_run() {
 }
 
 /// Prints a checksum of each readable file under `/proc` and `/sys`, but for what the whole machine
-/// moves and for what a process counts of itself while it reads.
+/// moves and for what a process counts of itself while it reads, and the options of a new socket.
 const READABLE: &str = "
-import json, os, re, zlib
+import json, os, re, socket, zlib
 # Moved by everybody on the machine.
 machine = {'cpuinfo', 'loadavg', 'meminfo', 'diskstats', 'swaps', 'uptime', 'cgroups', 'irq', 'fs',
            'softnet_stat', 'protocols', 'sockstat', 'ptype', 'random', 'pressure', 'modules', 'driver'}
@@ -1996,8 +1997,8 @@ machine = {'cpuinfo', 'loadavg', 'meminfo', 'diskstats', 'swaps', 'uptime', 'cgr
 own = {'stat', 'sched', 'schedstat', 'io', 'status', 'statm', 'smaps', 'smaps_rollup', 'maps',
        'numa_maps', 'pagemap', 'mem', 'fd', 'fdinfo', 'map_files', 'task', 'root', 'cwd', 'exe', 'net',
        'timerslack_ns', 'wchan', 'stack', 'syscall', 'auxv', 'clear_refs', 'attr', 'ns', 'arch_status'}
-# Numbers, and an order of lines, that the kernel draws for a worker and its sockets.
-drawn = {'mountinfo', 'cgroup', 'autogroup', 'unix', 'netlink'}
+# Numbers, and an order of lines, that are drawn for a worker and its sockets.
+drawn = {'mountinfo', 'cgroup', 'autogroup', 'unix', 'netlink', 'ip_local_port_range'}
 found = {}
 def read(path):
     try:
@@ -2017,6 +2018,14 @@ def walk(top, without):
             path = os.path.join(folder, name)
             if name not in without and not os.path.islink(path):
                 read(path)
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    for family in (socket.AF_UNIX, socket.AF_INET):
+        for option in range(100):
+            try:
+                value = socket.socket(family, kind).getsockopt(socket.SOL_SOCKET, option, 64).hex()
+            except OSError as error:
+                value = error.errno
+            found[f'option {option} of {family} {kind}'] = value
 numbers = [name for name in os.listdir('/proc') if name.isdigit()]
 found['numbers'] = sorted(map(int, numbers))
 walk('/proc', machine | set(numbers))
@@ -2034,6 +2043,28 @@ print(json.dumps(found))
 const IMPORTS: &str =
     "import ctypes, fcntl, mmap, os, resource, select, socket, subprocess, threading, time
 libc = ctypes.CDLL(None)";
+
+/// The kernel chooses an outgoing connection's port by a counter of the machine.
+#[test]
+fn every_network_has_ports_of_its_own() {
+    let read = || {
+        said(&python(
+            "print(open('/proc/sys/net/ipv4/ip_local_port_range').read())",
+        ))
+    };
+    let outside = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let numbers = |text: &str| -> Vec<u32> {
+        let words = text.split_whitespace();
+        words.map(|word| word.parse().unwrap()).collect()
+    };
+    let drawn: BTreeSet<Vec<u32>> = (0..3).map(|_| numbers(&read())).collect();
+    // Where the file can't be written, all have the default.
+    if !drawn.contains(&numbers(&outside)) {
+        assert_eq!(drawn.len(), 3, "{drawn:?}");
+        let is_usual = |range: &Vec<u32>| range[0] >= 32_768 && range[1] <= 60_999;
+        assert!(drawn.iter().all(is_usual), "{drawn:?}");
+    }
+}
 
 /// Actions of a run that something readable could count, one a line, as `NAME: CODE`.
 const DISTURBANCES: &str = r#"

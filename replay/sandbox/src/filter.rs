@@ -2,8 +2,8 @@
 //!
 //! The namespaces and the missing capabilities already refuse most of these; the filter keeps
 //! the rest of the kernel's surface (new namespaces, io_uring, keyrings, exotic sockets) out of
-//! reach. What it refuses answers EPERM, ENOSYS where programs have a fallback to take, or nothing
-//! at all for advice.
+//! reach. What it refuses answers EPERM, ENOSYS where programs have a fallback to take, ENOPROTOOPT
+//! for options of sockets, or nothing at all for advice.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) fn apply(memory: MemoryControl) -> Result<(), SandboxError> {
     Ok(())
 }
 
-fn programs(memory: MemoryControl) -> Result<[BpfProgram; 3], BackendError> {
+fn programs(memory: MemoryControl) -> Result<[BpfProgram; 4], BackendError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     let compile = |rules: Rules, errno: i32| -> Result<BpfProgram, BackendError> {
         SeccompFilter::new(
@@ -45,6 +45,7 @@ fn programs(memory: MemoryControl) -> Result<[BpfProgram; 3], BackendError> {
     Ok([
         compile(forbidden()?, libc::EPERM)?,
         compile(absent(memory)?, libc::ENOSYS)?,
+        compile(options()?, libc::ENOPROTOOPT)?,
         compile(advice()?, 0)?,
     ])
 }
@@ -53,6 +54,9 @@ fn programs(memory: MemoryControl) -> Result<[BpfProgram; 3], BackendError> {
 const OPEN_TREE_ATTR: i64 = 467;
 const STATMOUNT_TO_LSM_LIST: [i64; 5] = [457, 458, 459, 460, 461];
 const CACHESTAT: i64 = 451;
+
+/// An option newer than the C library's table; the same number on every architecture here.
+const SO_NETNS_COOKIE: i32 = 71;
 
 fn forbidden() -> Result<Rules, BackendError> {
     let mut rules = Rules::new();
@@ -166,7 +170,16 @@ fn forbidden() -> Result<Rules, BackendError> {
         .into_iter()
         .map(|family| (0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
         .collect();
-    rules.insert(libc::SYS_socket, vec![rule(&others)?]);
+    // Lists of sockets have cookies, see `options`.
+    let lists = [
+        (0, SeccompCmpOp::Eq, libc::AF_NETLINK.unsigned_abs().into()),
+        (
+            2,
+            SeccompCmpOp::Eq,
+            libc::NETLINK_SOCK_DIAG.unsigned_abs().into(),
+        ),
+    ];
+    rules.insert(libc::SYS_socket, vec![rule(&others)?, rule(&lists)?]);
 
     // Ask (all ones), the default, and without address randomization.
     let personalities = [0xffff_ffff, 0, libc::ADDR_NO_RANDOMIZE as u64];
@@ -232,6 +245,23 @@ fn absent(memory: MemoryControl) -> Result<Rules, BackendError> {
     Ok(both)
 }
 
+/// Options of sockets that show a counter of the whole machine, which outlives every run: cookies of
+/// a socket and of a network namespace.
+fn options() -> Result<Rules, BackendError> {
+    let mut rules = Rules::new();
+    let cookies = [libc::SO_COOKIE, SO_NETNS_COOKIE]
+        .into_iter()
+        .map(|option| {
+            rule(&[
+                (1, SeccompCmpOp::Eq, libc::SOL_SOCKET.unsigned_abs().into()),
+                (2, SeccompCmpOp::Eq, option.unsigned_abs().into()),
+            ])
+        })
+        .collect::<Result<_, _>>()?;
+    rules.insert(libc::SYS_getsockopt, cookies);
+    Ok(with_x32(rules))
+}
+
 /// Advice by which pages of the machine's files would leave memory or enter it: it seems taken.
 fn advice() -> Result<Rules, BackendError> {
     let mut rules = Rules::new();
@@ -279,6 +309,7 @@ fn with_x32(rules: Rules) -> Rules {
         libc::SYS_move_pages => 533,
         libc::SYS_process_vm_readv => 539,
         libc::SYS_process_vm_writev => 540,
+        libc::SYS_getsockopt => 542,
         other => other,
     };
     let mut both = rules.clone();

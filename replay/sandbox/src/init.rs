@@ -54,6 +54,8 @@ pub(super) fn second_stage(socket: &UnixStream) -> Result<(), SandboxError> {
 
     sethostname("sandbox").map_err(|errno| SandboxError::setup("set its host name", errno))?;
     loopback_up().map_err(|error| SandboxError::setup("bring up its loopback device", error))?;
+    // Kernels and containers may keep this file from being written.
+    let _ = draw_ports();
     let kernel = Kernel::running();
     let renewable = order.course == Course::Worker;
     let mut root = mounts::build(job, kernel, renewable)?;
@@ -397,6 +399,22 @@ fn give_up_rights(memory: MemoryControl) -> Result<(), SandboxError> {
 fn close_to_tracing() -> Result<(), SandboxError> {
     prctl::set_dumpable(false)
         .map_err(|errno| SandboxError::setup("close itself to tracing", errno))
+}
+
+/// Draws the ports from which those of outgoing connections come, out of the usual ones. The kernel
+/// chooses among them by a counter of the whole machine, which else would tell a run what an earlier
+/// one did: a worker in which anything used the network has no next run.
+fn draw_ports() -> io::Result<()> {
+    let mut drawn = [0; 4];
+    File::open("/dev/urandom")?.read_exact(&mut drawn)?;
+    let [first, size] = [[drawn[0], drawn[1]], [drawn[2], drawn[3]]].map(u16::from_ne_bytes);
+    let first = 32_768 + first % 12_000;
+    // The kernel prefers ends of different parity.
+    let last = first + 8001 + size % 4000 * 2;
+    std::fs::write(
+        "/proc/sys/net/ipv4/ip_local_port_range",
+        format!("{first} {last}"),
+    )
 }
 
 /// Sets the loopback device up through a route netlink request, rtnetlink(7). The fields are in
