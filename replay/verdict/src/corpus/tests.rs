@@ -282,6 +282,32 @@ fn working_folder() -> TempDir {
     folder
 }
 
+/// Code under test could read the answers of the original from what is compiled from it.
+#[test]
+fn a_path_source_is_copied_without_what_build_tools_compiled() {
+    let folder = TempDir::new().unwrap();
+    for path in [
+        "app/pom.xml",
+        "app/target/classes/A.class",
+        "app/src/target/A.java",
+        "lib/build.gradle.kts",
+        "lib/build/classes/B.class",
+        "lib/.gradle/cache.bin",
+        "docs/build/c.md",
+    ] {
+        write(folder.path(), path, path);
+    }
+    let cache = TempDir::new().unwrap();
+    let project = project(&format!("{{ path = {:?} }}", folder.path()));
+    let copied = bring(cache.path(), &project).unwrap();
+    assert_snapshot!(listing(&copied.root), @r#"
+f app/pom.xml
+f app/src/target/A.java
+f docs/build/c.md
+f lib/build.gradle.kts
+"#);
+}
+
 #[test]
 fn a_path_source_is_copied_without_what_ignore_files_and_tools_leave_out() {
     let folder = working_folder();

@@ -26,6 +26,22 @@ const MADE_BY_TOOLS: [&str; 8] = [
     "node_modules",
 ];
 
+/// The files of Gradle's projects.
+const GRADLE: [&str; 4] = [
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "settings.gradle.kts",
+];
+
+/// Folders into which build tools compile sources, and the files beside them of which one shows it.
+/// What is compiled from the original of a change would give its answers.
+const BUILD_RESULTS: [(&str, &[&str]); 3] = [
+    ("target", &["pom.xml"]),
+    ("build", &GRADLE),
+    (".gradle", &GRADLE),
+];
+
 /// One file or link of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TreeEntry {
@@ -111,12 +127,19 @@ fn kept(root: &Path) -> WalkBuilder {
         .require_git(false)
         .filter_entry(|entry| {
             entry.depth() == 0
-                || !entry
-                    .file_name()
-                    .to_str()
-                    .is_some_and(|name| MADE_BY_TOOLS.contains(&name))
+                || !entry.file_name().to_str().is_some_and(|name| {
+                    MADE_BY_TOOLS.contains(&name) || is_build_result(entry.path(), name)
+                })
         });
     walk
+}
+
+/// Returns true if a build tool made a folder of this path and name.
+fn is_build_result(folder: &Path, name: &str) -> bool {
+    BUILD_RESULTS.iter().any(|(of_tool, files)| {
+        let mut beside = files.iter().map(|file| folder.with_file_name(file));
+        *of_tool == name && folder.is_dir() && beside.any(|file| file.is_file())
+    })
 }
 
 /// The entries of a tree, sorted by path, and the names of those whose paths or targets are not
