@@ -495,7 +495,9 @@ impl Judge {
             self.confirmation
                 .finds_flaky(executor, engine, relied, batch)
         };
+        let mut last: &[&str] = &[];
         for batch in &batches {
+            last = batch;
             let changed = [code.file()];
             let run = TestRun {
                 first_failure_ends: true,
@@ -537,6 +539,15 @@ impl Judge {
         {
             verdict = failure;
         }
+        if is_changed
+            && verdict.outcome == Outcome::Timeout
+            && self.times_out_unchanged(engine, last)?
+        {
+            // A limit of time says only that the machine is slow, unless it is not without the
+            // change.
+            let reason = "without the change, too, the time limit ran out";
+            return Ok(Some(Verdict::infrastructure(&reason).into()));
+        }
         if is_changed && verdict.outcome == Outcome::Passed && rely_on(&deciding, &expected)? {
             return Ok(None);
         }
@@ -577,6 +588,17 @@ impl Judge {
         let has_failed = verdict.outcome == Outcome::Failed && !verdict.failed.is_empty();
         let is_clear = has_failed && !self.flaky.is_doubtful(&verdict, covering, true);
         Ok(is_clear.then_some(verdict))
+    }
+
+    /// Returns true if tests exceed their time limit without a change.
+    ///
+    /// # Errors
+    /// The sandbox is unavailable.
+    fn times_out_unchanged(&self, engine: Engine, tests: &[&str]) -> Result<bool, VerdictError> {
+        let run = TestRun::new(&[], tests, self.executor.limits(tests));
+        let result = self.executor.execute(engine, &run)?;
+        let verdict = self.executor.interpret(&result, tests);
+        Ok(verdict.outcome == Outcome::Timeout)
     }
 
     /// Returns the tests that decide over a hole: those that its benchmark names, or else the
