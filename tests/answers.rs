@@ -610,6 +610,34 @@ fn a_configuration_below_the_top_takes_no_proof() {
     assert_eq!(verdict["proof"], "altered", "{verdict:#}");
 }
 
+/// The id of an inherited test has the name of the class that inherits it, and its function that of
+/// the other one.
+#[test]
+fn tests_that_classes_inherit_take_no_proof() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let verdict = verdict_on_changed_names(
+        &[
+            (
+                "boxes.py",
+                "def double(n):\n    once = n * 2\n    return once\n",
+            ),
+            (
+                "test_boxes.py",
+                "from boxes import double\n\n\nclass Shared:\n    \
+                 def test_double(self):\n        assert double(4) == 8\n\n\n\
+                 class TestFirst(Shared):\n    pass\n\n\n\
+                 class TestSecond(Shared):\n    pass\n",
+            ),
+        ],
+        "once",
+        "all",
+    );
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    assert_eq!(verdict["proof"], "altered", "{verdict:#}");
+}
+
 /// Messages are blank among twins. A test that expects one itself fails there with every code: it
 /// proves nothing, and the other tests do.
 #[test]

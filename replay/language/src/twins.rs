@@ -36,6 +36,8 @@ pub struct TestFunction {
     /// Its name, after the names of what encloses it: classes, or the titles of `describe`. A
     /// title with placeholders has `\0` in their place.
     pub names: Vec<String>,
+    /// Its names in classes of the file that inherit it, each as above.
+    pub inherited: Vec<Vec<String>>,
     /// The bytes of its definition.
     pub span: Range<usize>,
     /// Edits that each alter an expectation, in an order that is drawn: one of every assertion
@@ -45,6 +47,15 @@ pub struct TestFunction {
     pub complements: Vec<TestEdit>,
     /// The edits that give it a name without meaning; `None` if it keeps its own.
     pub neutral: Option<NeutralName>,
+}
+
+impl TestFunction {
+    /// Its own names, and those that it has where it is inherited.
+    pub fn all_names(&self) -> impl Iterator<Item = &[String]> {
+        std::iter::once(&self.names)
+            .chain(&self.inherited)
+            .map(Vec::as_slice)
+    }
 }
 
 /// An edit that makes a twin.
@@ -90,6 +101,7 @@ pub enum RowNames {
 /// A function of a file of tests as a language finds it.
 pub(crate) struct FoundFunction {
     pub(super) names: Vec<String>,
+    pub(super) inherited: Vec<Vec<String>>,
     pub(super) span: Range<usize>,
     pub(super) assertions: Vec<AssertionEdits>,
     pub(super) neutral: Option<NeutralName>,
@@ -149,6 +161,7 @@ impl FoundFunction {
         }
         TestFunction {
             names: self.names,
+            inherited: self.inherited,
             span: self.span,
             altered,
             complements,
@@ -984,6 +997,32 @@ class SameTest {
         let lines = twins_of("src/test/java/SameTest.java", java);
         assert_lines(&lines, &["  assertEquals(\"…"]);
         assert_no_lines(&lines, &["String title"]);
+    }
+
+    #[test]
+    fn a_method_has_the_names_of_the_classes_that_inherit_it() {
+        let text = "class Shared:\n    def test_one(self): pass\n    def test_two(self): pass\n\
+                    class TestFirst(Shared, metaclass=M): pass\n\
+                    @mark\nclass TestSecond(TestFirst):\n    def test_two(self): pass\n\
+                    class TestOther(other.Shared): pass\n";
+        let file = ExpectationFile {
+            name: "test_shared.py",
+            language: Language::for_path(Path::new("test_shared.py")),
+            text,
+        };
+        let functions = test_functions(&[file], 7);
+        let names = functions.iter().map(|function| {
+            let names = function.all_names().map(|names| names.join("."));
+            names.collect::<Vec<_>>().join(" ")
+        });
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [
+                "Shared.test_one TestFirst.test_one TestSecond.test_one",
+                "Shared.test_two TestFirst.test_two",
+                "TestSecond.test_two",
+            ]
+        );
     }
 
     /// Titles repeat answers, which code could read in place of the altered ones.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_language::twins::{
-    self, ExpectationFile, RowNames, SourceEdit, TestEdit, TestFunction, Way, has_word,
+    self, ExpectationFile, NeutralName, RowNames, SourceEdit, TestEdit, TestFunction, Way, has_word,
 };
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
@@ -63,7 +63,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 18;
+const VERSION: u32 = 19;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -924,19 +924,56 @@ fn renamed_ids(
     suites: SuiteNames,
 ) -> Option<(Vec<String>, Vec<SourceEdit>)> {
     let neutral = function.neutral.as_ref()?;
-    let (_, around) = function.names.split_last()?;
-    // A part that is not known can't be written into the new ids.
-    if around.iter().any(|name| name.contains('\0')) {
-        return None;
-    }
-    let own = executor.runner.test_ids(path, &function.names);
-    let index = own
-        .iter()
-        .position(|pattern| ids.iter().all(|id| matches_id(pattern, id)))?;
+    let is_single = ids.len() == 1 && neutral.single != neutral.several;
     let suites = match suites {
         SuiteNames::Neutral => neutral.suites.as_slice(),
         SuiteNames::Own => &[],
     };
+    let mut inside: BTreeMap<&String, String> = BTreeMap::new();
+    for names in function.all_names() {
+        let patterns = executor.runner.test_ids(path, names);
+        let of_names: Vec<&String> = ids
+            .iter()
+            .filter(|id| patterns.iter().any(|pattern| matches_id(pattern, id)))
+            .collect();
+        if of_names.is_empty() {
+            continue;
+        }
+        let renamed = ids_inside(executor, path, names, neutral, suites, &of_names, is_single)?;
+        inside.extend(of_names.into_iter().zip(renamed));
+    }
+    let inside: Vec<String> = ids
+        .iter()
+        .map(|id| inside.get(id).cloned())
+        .collect::<Option<_>>()?;
+    let edits = match is_single {
+        true => &neutral.single,
+        false => &neutral.several,
+    };
+    let suites = suites.iter().map(|(_, edit)| edit);
+    Some((inside, edits.iter().chain(suites).cloned().collect()))
+}
+
+/// The ids under a neutral name of those of a function's tests that have these names; `None` if they
+/// are not known.
+fn ids_inside(
+    executor: &Executor,
+    path: &str,
+    names: &[String],
+    neutral: &NeutralName,
+    suites: &[(String, SourceEdit)],
+    ids: &[&String],
+    is_single: bool,
+) -> Option<Vec<String>> {
+    let (_, around) = names.split_last()?;
+    // A part that is not known can't be written into the new ids.
+    if around.iter().any(|name| name.contains('\0')) {
+        return None;
+    }
+    let own = executor.runner.test_ids(path, names);
+    let index = own
+        .iter()
+        .position(|pattern| ids.iter().all(|id| matches_id(pattern, id)))?;
     let mut names: Vec<String> = suites.iter().map(|(name, _)| name.clone()).collect();
     if suites.is_empty() {
         names.extend_from_slice(around);
@@ -952,8 +989,7 @@ fn renamed_ids(
     if neutral.rows != RowNames::Kept && left_out.any(|id| matches_id(&own[index], id)) {
         return None;
     }
-    let is_single = ids.len() == 1 && neutral.single != neutral.several;
-    let inside = match neutral.rows {
+    Some(match neutral.rows {
         _ if is_single => vec![start],
         RowNames::Kept => ids
             .iter()
@@ -963,14 +999,7 @@ fn renamed_ids(
             .map(|row| format!("{start}[{row}]"))
             .collect(),
         RowNames::Numbered => (0..ids.len()).map(|row| format!("{start} {row}")).collect(),
-    };
-    let edits = if is_single {
-        &neutral.single
-    } else {
-        &neutral.several
-    };
-    let suites = suites.iter().map(|(_, edit)| edit);
-    Some((inside, edits.iter().chain(suites).cloned().collect()))
+    })
 }
 
 /// Files in which expectations of a file of tests may be written: other files of tests that it
@@ -1050,7 +1079,10 @@ fn functions_with_ids(
 ) -> Vec<(TestFunction, Vec<String>)> {
     let mut owners: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, function) in functions.iter().enumerate() {
-        let patterns = executor.runner.test_ids(path, &function.names);
+        let patterns: Vec<String> = function
+            .all_names()
+            .flat_map(|names| executor.runner.test_ids(path, names))
+            .collect();
         for id in stable {
             if patterns.iter().any(|pattern| matches_id(pattern, id)) {
                 owners.entry(id).or_default().push(index);

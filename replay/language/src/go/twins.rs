@@ -133,6 +133,7 @@ pub(super) fn collect_tests(
         if let (Some(name), Some(body)) = (name, node.child_by_field_name("body")) {
             functions.push(FoundFunction {
                 names: vec![text[name.byte_range()].to_owned()],
+                inherited: Vec::new(),
                 span: node.byte_range(),
                 assertions: CallFrame::new(&GRAMMAR, files, node).assertions(),
                 neutral: Some(neutral(name, body, functions.len(), files)),

@@ -154,6 +154,7 @@ pub(super) fn collect_tests(
             let edits = vec![SourceEdit::new(name.byte_range(), &new)];
             functions.push(FoundFunction {
                 names: around.clone(),
+                inherited: Vec::new(),
                 span: child.byte_range(),
                 assertions: CallFrame::new(&GRAMMAR, files, child).assertions(),
                 neutral: Some(NeutralName {

@@ -48,6 +48,7 @@ pub(super) fn collect_tests(
     functions: &mut Vec<FoundFunction>,
 ) {
     let text = files[0].text;
+    let classes = classes(node, text);
     for child in named_children(node) {
         let (decorated, definition) = match child.kind() {
             "decorated_definition" => (Some(child), child.child_by_field_name("definition")),
@@ -59,11 +60,24 @@ pub(super) fn collect_tests(
         let name = definition.child_by_field_name("name");
         match (definition.kind(), name) {
             ("class_definition", Some(name)) => {
-                around.push(text[name.byte_range()].to_owned());
+                let (name, first) = (&text[name.byte_range()], functions.len());
+                around.push(name.to_owned());
                 if let Some(body) = definition.child_by_field_name("body") {
                     collect_tests(body, files, around, functions);
                 }
                 around.pop();
+                for function in &mut functions[first..] {
+                    // Functions of classes inside have more names.
+                    if let [.., _, method] = function.names.as_slice()
+                        && function.names.len() == around.len() + 2
+                    {
+                        let heirs = heirs(&classes, name, method).into_iter();
+                        let names = |heir: &str| [heir.to_owned(), method.clone()];
+                        function.inherited = heirs
+                            .map(|heir| [around.as_slice(), &names(heir)].concat())
+                            .collect();
+                    }
+                }
             }
             ("function_definition", Some(name)) => {
                 let mut names = around.clone();
@@ -71,6 +85,7 @@ pub(super) fn collect_tests(
                 let frame = CallFrame::new(&GRAMMAR, files, definition);
                 functions.push(FoundFunction {
                     names,
+                    inherited: Vec::new(),
                     span: child.byte_range(),
                     assertions: frame.assertions(),
                     neutral: neutral(decorated, name, functions.len(), &frame),
@@ -83,6 +98,71 @@ pub(super) fn collect_tests(
             _ => {}
         }
     }
+}
+
+/// A class of a file of tests.
+struct TestClass<'t> {
+    name: &'t str,
+    bases: Vec<&'t str>,
+    methods: Vec<&'t str>,
+}
+
+/// The classes of a block.
+fn classes<'t>(block: Node<'_>, text: &'t str) -> Vec<TestClass<'t>> {
+    let mut classes = Vec::new();
+    for class in named_children(block).into_iter().filter_map(undecorated) {
+        if class.kind() != "class_definition" {
+            continue;
+        }
+        let Some(name) = class.child_by_field_name("name") else {
+            continue;
+        };
+        let mut found = TestClass {
+            name: &text[name.byte_range()],
+            bases: Vec::new(),
+            methods: Vec::new(),
+        };
+        if let Some(bases) = class.child_by_field_name("superclasses") {
+            let bases = named_children(bases).into_iter();
+            let bases = bases.filter(|base| base.kind() == "identifier");
+            found
+                .bases
+                .extend(bases.map(|base| &text[base.byte_range()]));
+        }
+        if let Some(body) = class.child_by_field_name("body") {
+            let methods = named_children(body)
+                .into_iter()
+                .filter_map(undecorated)
+                .filter(|child| child.kind() == "function_definition")
+                .filter_map(|method| method.child_by_field_name("name"));
+            found
+                .methods
+                .extend(methods.map(|name| &text[name.byte_range()]));
+        }
+        classes.push(found);
+    }
+    classes
+}
+
+/// A definition without its decorators; any other node as it is.
+fn undecorated(node: Node<'_>) -> Option<Node<'_>> {
+    match node.kind() {
+        "decorated_definition" => node.child_by_field_name("definition"),
+        _ => Some(node),
+    }
+}
+
+/// The names of the classes that inherit a method of a class. A class comes after its bases.
+fn heirs<'t>(classes: &[TestClass<'t>], class: &str, method: &str) -> Vec<&'t str> {
+    let mut heirs: Vec<&str> = Vec::new();
+    for other in classes {
+        let mut bases = other.bases.iter();
+        let inherits = bases.any(|base| *base == class || heirs.contains(base));
+        if inherits && !other.methods.contains(&method) {
+            heirs.push(other.name);
+        }
+    }
+    heirs
 }
 
 /// A name without meaning, and ids without meaning for the rows of a table.

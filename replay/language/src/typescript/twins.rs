@@ -283,6 +283,7 @@ fn collect_suite<'t>(
                 let frame = CallFrame::new(&GRAMMAR, files, body);
                 functions.push(FoundFunction {
                     names: names.map(|titled| titled.name.clone()).collect(),
+                    inherited: Vec::new(),
                     span: child.byte_range(),
                     assertions: frame.assertions(),
                     neutral: Some(neutral(&titled, around, functions.len(), &frame)),
