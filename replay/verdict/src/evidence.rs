@@ -58,12 +58,9 @@ impl Rules<'_> {
         }
     }
 
-    /// The evidence that is missing in a run in which some tests must fail, or a limit that it
-    /// exceeded, as a sentence.
+    /// The evidence that is missing in a run within its limits in which some tests must fail, as a
+    /// sentence.
     pub(super) fn missing_beside_twins(&self, run: &TestRunResult) -> Option<String> {
-        if let Some((_, reason)) = exceeded_limit(run.end) {
-            return Some(reason.to_owned());
-        }
         // Which tests must run and with which status the runner exits is the caller's to check.
         let counts = |(evidence, _): &(Evidence, String)| {
             !matches!(evidence, Evidence::Executed | Evidence::Status)
@@ -213,7 +210,7 @@ impl Rules<'_> {
 }
 
 /// The outcome of a run that exceeded a limit, with the reason.
-fn exceeded_limit(end: End) -> Option<(Outcome, &'static str)> {
+pub(super) fn exceeded_limit(end: End) -> Option<(Outcome, &'static str)> {
     match end {
         End::TimedOut | End::OutOfProcessor => Some((Outcome::Timeout, "the time limit ran out")),
         End::OutOfMemory => Some((Outcome::Memory, "the memory limit was exceeded")),

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
 use super::error::VerdictError;
+use super::evidence::exceeded_limit;
 use super::executor::Executor;
 use super::judged_code::{FileContents, JudgedCode};
 use super::outcome::{Evidence, Outcome, Proof, Verdict};
@@ -25,8 +26,12 @@ const MOST_TWINS: usize = 24;
 
 /// The most files of tests that a verdict takes twins from. Each is started once more.
 const MOST_FILES: usize = 6;
-/// The most runs of drawn tests among twins.
-const MOST_RUNS: usize = 6;
+/// The fewest and the most runs of up to four drawn tests among twins.
+const FEWEST_RUNS: usize = 5;
+const MOST_RUNS: usize = 7;
+
+/// Number of drawings in which code must end as the reference does once it has ended otherwise.
+const DRAWINGS_AFTER_DOUBT: usize = 2;
 
 /// Number of altered expectations of each test that are tried on the reference.
 const ALTERED_TRIED: usize = 8;
@@ -150,13 +155,13 @@ struct DrawnTest {
     roles: Vec<Option<Twin>>,
 }
 
-/// The result of running code among twins.
-enum TwinResult {
-    /// Every twin failed, and every other test passed.
-    AsReference,
+/// A difference between a run among twins and one of the reference as it should end.
+enum Difference {
+    /// A limit was exceeded.
+    Limit(Outcome, &'static str),
     /// A twin passed: its id.
     Passed(String),
-    /// A test that is not a twin did not pass: the reason.
+    /// A test that is not a twin did not pass: its id.
     OtherFailure(String),
     /// Every test ended as with the reference, and other evidence is missing: why.
     Unproved(String),
@@ -191,35 +196,58 @@ impl TwinCheck {
         deciding: &[&str],
         verdict: &mut Verdict,
     ) -> Result<(), VerdictError> {
-        let mut drawn = self.draw(executor, engine, deciding)?;
-        if drawn.is_empty() {
-            note_unavailable(verdict, deciding);
-            return Ok(());
-        }
-        drawn.shuffle(&mut rand::rng());
-        for index in 0..drawn[0].roles.len() {
-            let found = self.run_among_twins(executor, engine, code, &drawn, index, verdict)?;
-            let (outcome, reason) = match found {
-                Ending::AsReference => continue,
-                Ending::Unclear => {
-                    note_unavailable(verdict, deciding);
-                    continue;
-                }
-                Ending::Differs(outcome, reason) => (outcome, reason),
-            };
-            verdict.missing.push(Evidence::Twins);
-            // A verdict that is not passed for other reasons stays failed unless it is forged.
-            if outcome == Outcome::Forged || verdict.outcome == Outcome::Passed {
-                verdict.outcome = outcome;
-                verdict.reason = reason;
+        let (mut drawings, mut may_doubt, mut may_be_slow) = (1, true, true);
+        while drawings > 0 {
+            drawings -= 1;
+            let mut drawn = self.draw(executor, engine, deciding)?;
+            if drawn.is_empty() {
+                note_unavailable(verdict, deciding);
+                return Ok(());
             }
-            verdict.proof = None;
-            verdict.unproven.clear();
-            return Ok(());
+            drawn.shuffle(&mut rand::rng());
+            let (mut ended, mut last) = (Vec::new(), Ending::AsReference);
+            for index in 0..drawn[0].roles.len() {
+                last = self.run_among_twins(executor, engine, code, &drawn, index, verdict)?;
+                match last {
+                    Ending::AsReference => ended.push(index),
+                    Ending::Unclear => {}
+                    Ending::Limited(_) | Ending::Differs(..) => break,
+                }
+            }
+            match last {
+                // A flaky test may fail once. Code that guesses in which runs an answer is altered
+                // has no second chance with the same roles: it must guess right again, and twice.
+                Ending::Differs(outcome, _) if may_doubt && outcome != Outcome::Forged => {
+                    may_doubt = false;
+                    drawings = DRAWINGS_AFTER_DOUBT;
+                }
+                Ending::Limited(_) if may_be_slow => {
+                    may_be_slow = false;
+                    drawings = drawings.max(1);
+                }
+                Ending::Differs(outcome, reason) => {
+                    verdict.missing.push(Evidence::Twins);
+                    // One that is not passed for other reasons stays failed unless it is forged.
+                    if outcome == Outcome::Forged || verdict.outcome == Outcome::Passed {
+                        verdict.outcome = outcome;
+                        verdict.reason = reason;
+                    }
+                    return Ok(());
+                }
+                Ending::Limited(reason) => {
+                    if verdict.outcome == Outcome::Passed {
+                        verdict.outcome = Outcome::Infrastructure;
+                        verdict.reason =
+                            format!("among changed tests and without the change, too, {reason}");
+                    }
+                    return Ok(());
+                }
+                Ending::AsReference | Ending::Unclear if drawings > 0 => {}
+                Ending::AsReference | Ending::Unclear => {
+                    note_proof(verdict, deciding, &drawn, &ended);
+                }
+            }
         }
-        note_proof(verdict, deciding, &drawn);
-        verdict.twins = drawn.into_iter().flat_map(|drawn| drawn.test.ids).collect();
-        verdict.twins.sort();
         Ok(())
     }
 
@@ -256,56 +284,26 @@ impl TwinCheck {
             .iter()
             .flat_map(|drawn| drawn.test.ids.iter().map(String::as_str))
             .collect();
-        let mut run = |code: Option<JudgedCode<'_>>| -> Result<TwinResult, VerdictError> {
+        let mut run = |code: Option<JudgedCode<'_>>| -> Result<_, VerdictError> {
             let mut replaced = changed_files(&files);
             replaced.extend(code.map(JudgedCode::file));
             let run = TestRun::new(&replaced, &inside, executor.limits(&ids));
             let result = executor.execute(engine, &run)?;
             verdict.seconds += result.wall.as_secs_f64();
             verdict.twin_seconds += result.wall.as_secs_f64();
-            Ok(compare(executor, &result, drawn, index, &inside))
+            let missing = || executor.missing_beside_twins(&result);
+            Ok(difference(&result, drawn, index, &inside, missing))
         };
-        let first = run(Some(code))?;
-        if matches!(first, TwinResult::AsReference) {
+        let Some(found) = run(Some(code))? else {
             return Ok(Ending::AsReference);
-        }
-        // Tests that depend on each other may have other outcomes among twins with any code.
-        match run(None)? {
-            TwinResult::AsReference => {}
-            TwinResult::Passed(what)
-            | TwinResult::OtherFailure(what)
-            | TwinResult::Unproved(what) => {
-                tracing::debug!("among twins, the reference ends otherwise: {what}");
-                return Ok(Ending::Unclear);
-            }
-        }
-        let decisive = match first {
-            // A flaky test may fail once.
-            TwinResult::OtherFailure(_) | TwinResult::Unproved(_) => run(Some(code))?,
-            first => first,
         };
+        let of_reference = run(None)?;
         let outside = |id: &str| {
             let own = drawn.iter().find_map(|drawn| drawn.test.own_id(id));
             own.unwrap_or_else(|| id.to_owned())
         };
-        Ok(match decisive {
-            TwinResult::AsReference => Ending::AsReference,
-            TwinResult::Passed(id) => {
-                let id = outside(&id);
-                let reason = format!("{id} passed although it was changed so that it must fail");
-                Ending::Differs(Outcome::Forged, reason)
-            }
-            // What lacked evidence before lacks it again, and twins say nothing more of it.
-            TwinResult::Unproved(_) if verdict.outcome != Outcome::Passed => Ending::AsReference,
-            TwinResult::OtherFailure(id) => {
-                let reason = format!("among changed tests, {} failed", outside(&id));
-                Ending::Differs(Outcome::Failed, reason)
-            }
-            TwinResult::Unproved(reason) => {
-                let reason = format!("among changed tests, {reason}");
-                Ending::Differs(Outcome::Failed, reason)
-            }
-        })
+        let is_passed = verdict.outcome == Outcome::Passed;
+        Ok(ending(found, of_reference, is_passed, outside))
     }
 
     /// Draws tests with twins from those that decide, those first that are named first.
@@ -391,8 +389,52 @@ enum Ending {
     AsReference,
     /// The reference does not end as it did when the twins were made.
     Unclear,
+    /// The reference exceeds a limit too: the machine is too slow. The limit, in a sentence.
+    Limited(&'static str),
     /// The code does not end as the reference does.
     Differs(Outcome, String),
+}
+
+/// The result of a run in which the code differs, and maybe the reference. `outside` gives the id of
+/// a test for one among twins.
+fn ending(
+    found: Difference,
+    of_reference: Option<Difference>,
+    is_passed: bool,
+    outside: impl Fn(&str) -> String,
+) -> Ending {
+    match of_reference {
+        None => {}
+        // This says nothing of the code.
+        Some(Difference::Limit(_, reason)) => return Ending::Limited(reason),
+        // Tests that depend on each other may have other outcomes among twins with any code.
+        Some(
+            Difference::Passed(what) | Difference::OtherFailure(what) | Difference::Unproved(what),
+        ) => {
+            tracing::debug!("among twins, the reference ends otherwise: {what}");
+            return Ending::Unclear;
+        }
+    }
+    match found {
+        Difference::Passed(id) => {
+            let id = outside(&id);
+            let reason = format!("{id} passed although it was changed so that it must fail");
+            Ending::Differs(Outcome::Forged, reason)
+        }
+        // What lacked evidence before lacks it again, and twins say nothing more of it.
+        Difference::Unproved(_) if !is_passed => Ending::AsReference,
+        Difference::OtherFailure(id) => {
+            let reason = format!("among changed tests, {} failed", outside(&id));
+            Ending::Differs(Outcome::Failed, reason)
+        }
+        Difference::Unproved(reason) => {
+            let reason = format!("among changed tests, {reason}");
+            Ending::Differs(Outcome::Failed, reason)
+        }
+        Difference::Limit(outcome, reason) => {
+            Ending::Differs(outcome, format!("among changed tests, {reason}"))
+        }
+    }
 }
 
 /// Notes that a pass has no twins to prove it.
@@ -406,17 +448,38 @@ fn note_unavailable(verdict: &mut Verdict, deciding: &[&str]) {
     }
 }
 
-/// Notes how well a pass is proven, and by which tests it is not.
-fn note_proof(verdict: &mut Verdict, deciding: &[&str], drawn: &[DrawnTest]) {
-    if verdict.outcome != Outcome::Passed || verdict.proof.is_some() {
+/// Notes which tests ran as twins in the runs that ended as the reference's, given by their indexes,
+/// how well these prove a pass, and by which tests they do not.
+fn note_proof(verdict: &mut Verdict, deciding: &[&str], drawn: &[DrawnTest], ended: &[usize]) {
+    let twins = |run: usize| drawn.iter().filter_map(move |one| one.roles[run].as_ref());
+    let failed: BTreeSet<&String> = ended
+        .iter()
+        .flat_map(|run| twins(*run))
+        .flat_map(|twin| &twin.failing)
+        .collect();
+    let ran = drawn
+        .iter()
+        .filter(|one| one.test.inside.iter().any(|id| failed.contains(id)));
+    verdict.twins = ran.flat_map(|one| one.test.ids.clone()).collect();
+    verdict.twins.sort();
+    if failed.is_empty() {
+        note_unavailable(verdict, deciding);
+    }
+    if verdict.outcome != Outcome::Passed || failed.is_empty() {
         return;
     }
+    // Code that fails every test among twins is right in each run in which the answer is altered.
+    let passed = |id: &String| {
+        let mut runs = ended.iter();
+        runs.any(|run| twins(*run).all(|twin| !twin.failing.contains(id)))
+    };
     // An edit that several tests share alters the answers of all of them.
-    let failing: BTreeSet<&String> = drawn
+    let failing: BTreeSet<&String> = ended
         .iter()
-        .flat_map(|drawn| drawn.roles.iter().flatten())
+        .flat_map(|run| twins(*run))
         .filter(|twin| twin.way.is_some())
         .flat_map(|twin| &twin.failing)
+        .filter(|id| passed(id))
         .collect();
     // Of a table, some rows may have no answer that can be altered.
     let is_altered = |one: &&DrawnTest| !one.test.altered_ids(&failing).is_empty();
@@ -458,18 +521,31 @@ impl TwinnedTest {
         self.altered().next().is_some()
     }
 
-    /// Draws the twins that take its place in most of the runs, in addition to the twins of tests
-    /// drawn already: in all runs but one or two, so that code that fails every test of a run among
-    /// twins fails the test itself. Those with altered expectations come first, of different
+    /// Draws the number of runs in which a twin takes its place: as if a coin decided over each run,
+    /// so that code can't know how many times it has to fail, but at least as often as it has
+    /// answers to alter, and not in every run, so that code that fails every test of a run among
+    /// twins fails the test itself.
+    fn draw_number(&self, runs: usize) -> usize {
+        // Two of many runs are left, so that a guess has to be right in more than one way.
+        let kept = if runs > 3 { 2 } else { 1 };
+        let least = self.altered().count().clamp(1, runs - kept);
+        loop {
+            let number = (0..runs).filter(|_| rand::random::<bool>()).count();
+            if (least..runs).contains(&number) {
+                return number;
+            }
+        }
+    }
+
+    /// Draws the twins that take its place in some of the runs, in addition to the twins of tests
+    /// drawn already. Those with altered expectations come first, of different
     /// assertions and then in different ways: code that reads the expectation passes no other. If
     /// there are several, two elements of a list are exchanged in one: code can tell a list with
     /// another element by an element that is unknown or repeated. Once each was drawn, they are
     /// drawn again.
     fn draw_roles(&self, runs: usize, others: &[DrawnTest]) -> Vec<Option<Twin>> {
         let mut rng = rand::rng();
-        // Code can't know in how many runs it has to fail.
-        let spares_two = self.altered().count() + 2 <= runs && runs > 2 && rand::random::<bool>();
-        let wanted = if spares_two { runs - 2 } else { runs - 1 };
+        let wanted = self.draw_number(runs);
         let mut left = self.twins.clone();
         left.shuffle(&mut rng);
         let mut roles: Vec<Option<Twin>> = vec![None; runs];
@@ -557,26 +633,25 @@ fn spare_each(drawn: &mut [DrawnTest]) {
 
 /// Number of runs in which twins of these tests are among them; 0 for no tests.
 ///
-/// Few tests have as many as all their assertions need, within a limit: in a twin of one assertion,
-/// code that reads another's expectation from the test is right.
+/// Few tests have as many as all their assertions need, within a limit, and two more: in a twin of
+/// one assertion, code that reads another's expectation from the test is right.
 fn runs<'t>(tests: impl ExactSizeIterator<Item = &'t TwinnedTest> + Clone) -> usize {
     let assertions = |test: &TwinnedTest| {
         let altered = test.altered().map(|twin| twin.assertion);
         altered.collect::<BTreeSet<_>>().len()
     };
-    let runs = match tests.len() {
+    let (runs, spared) = match tests.len() {
         0 => return 0,
-        1..=4 => tests
-            .clone()
-            .map(assertions)
-            .max()
-            .map_or(4, |most| (most + 1).clamp(4, MOST_RUNS)),
-        5..=12 => 3,
+        1..=4 => {
+            let most = tests.clone().map(assertions).max().unwrap_or(0);
+            ((most + 2).clamp(FEWEST_RUNS, MOST_RUNS), 2)
+        }
+        5..=12 => (3, 1),
         _ => return 2,
     };
     // Of one twin, code could guess the one run in which it has to fail.
     let most = tests.map(|test| test.twins.len()).max();
-    runs.min(most.unwrap_or(0).max(2) + 1)
+    runs.min(most.unwrap_or(0).max(2) + spared)
 }
 
 /// Edited files as a run of tests gets them.
@@ -1160,13 +1235,18 @@ fn edited_file(
     })
 }
 
-fn compare(
-    executor: &Executor,
+/// The first difference between a run of drawn tests and one of the reference as it should end. A
+/// limit comes first: it keeps tests from ending.
+fn difference(
     result: &TestRunResult,
     drawn: &[DrawnTest],
     index: usize,
     ids: &[&str],
-) -> TwinResult {
+    missing: impl FnOnce() -> Option<String>,
+) -> Option<Difference> {
+    if let Some((outcome, reason)) = exceeded_limit(result.end) {
+        return Some(Difference::Limit(outcome, reason));
+    }
     let outcomes = &result.report.tests;
     let selected: BTreeSet<&str> = ids.iter().copied().collect();
     let must_fail: BTreeSet<&str> = drawn
@@ -1181,22 +1261,24 @@ fn compare(
             .is_some_and(|test| !test.outcome.is_failure())
     };
     if let Some(id) = must_fail.iter().find(|id| passes(id)) {
-        return TwinResult::Passed((*id).to_owned());
+        return Some(Difference::Passed((*id).to_owned()));
     }
     let failing = ids
         .iter()
         .find(|id| !must_fail.contains(**id) && !passes(id));
-    if let Some(id) = failing {
-        return TwinResult::OtherFailure((*id).to_owned());
-    }
-    match executor.missing_beside_twins(result) {
-        Some(sentence) => TwinResult::Unproved(sentence),
-        None => TwinResult::AsReference,
+    match failing {
+        Some(id) => Some(Difference::OtherFailure((*id).to_owned())),
+        None => missing().map(Difference::Unproved),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use fillrate_sandbox::End;
+
+    use super::super::runner::report::TestReport;
     use super::*;
 
     /// A test with twins of these assertions and ways.
@@ -1222,7 +1304,7 @@ mod tests {
         let opposite = (0..5).map(|at| (at, None));
         let test = twinned(&altered.chain(opposite).collect::<Vec<_>>());
         let runs = runs([&test].into_iter());
-        assert_eq!(runs, 6);
+        assert_eq!(runs, 7);
         for _ in 0..100 {
             let roles = test.draw_roles(runs, &[]).into_iter().flatten();
             let altered = roles.filter(|twin| twin.way.is_some());
@@ -1231,7 +1313,7 @@ mod tests {
         }
         // Of few twins, each takes the test's place several times.
         let one = twinned(&[(0, Some(Way::Other)), (0, None)]);
-        assert_eq!(super::runs([&one].into_iter()), 3);
+        assert_eq!(super::runs([&one].into_iter()), 4);
         assert_eq!(super::runs([&test; 5].into_iter()), 3);
     }
 
@@ -1249,7 +1331,7 @@ mod tests {
             twin.edit = SourceEdit::new(index / 3..index / 3 + 1, "x");
         }
         for _ in 0..100 {
-            let roles = test.draw_roles(4, &[]).into_iter().flatten();
+            let roles = test.draw_roles(5, &[]).into_iter().flatten();
             let places: BTreeSet<usize> = roles.map(|twin| twin.edit.range.start).collect();
             assert_eq!(places, (0..3).collect());
         }
@@ -1334,7 +1416,8 @@ mod tests {
                 test,
             }];
             let mut verdict = Verdict::from_outcome(Outcome::Passed);
-            note_proof(&mut verdict, &["t.py::test[1]", "t.py::test[2]"], &drawn);
+            let deciding = ["t.py::test[1]", "t.py::test[2]"];
+            note_proof(&mut verdict, &deciding, &drawn, &[0, 1]);
             (verdict.proof, verdict.unproven)
         };
         assert_eq!(proof_of(&test, &[0, 1]), (Some(Proof::Altered), Vec::new()));
@@ -1348,6 +1431,103 @@ mod tests {
         assert_eq!(proof_of(&test, &[0]), (Some(Proof::Opposite), both.into()));
         assert_eq!(proof_of(&test, &[0, 1]), (Some(Proof::Altered), Vec::new()));
         assert_eq!(test.own_id("t.py::t0[0]").unwrap(), "a row of t.py::test");
+    }
+
+    /// Code that reads the answer from the test, and fails as often as is best for it.
+    #[test]
+    fn a_guess_is_seldom_right_in_every_run() {
+        let ways = [
+            Some(Way::Other),
+            Some(Way::First),
+            Some(Way::Anywhere),
+            None,
+        ];
+        for assertions in 1..=5 {
+            let twins: Vec<_> = (0..assertions)
+                .flat_map(|at| ways.map(|way| (at, way)))
+                .collect();
+            let test = twinned(&twins);
+            let runs = runs([&test].into_iter());
+            let mut numbers = vec![0u32; runs + 1];
+            for _ in 0..4000 {
+                let roles = test.draw_roles(runs, &[]);
+                numbers[roles.iter().flatten().count()] += 1;
+            }
+            assert_eq!((numbers[0], numbers[runs]), (0, 0));
+            let times = |chance: f64, number: usize| chance.powi(i32::try_from(number).unwrap());
+            let is_right = |fails: f64| -> f64 {
+                let of_number = |(altered, drawn): (usize, &u32)| {
+                    let right = times(fails, altered) * times(1.0 - fails, runs - altered);
+                    f64::from(*drawn) / 4000.0 * right
+                };
+                numbers.iter().enumerate().map(of_number).sum()
+            };
+            let best = (1..100).map(|percent| is_right(f64::from(percent) / 100.0));
+            assert!(best.fold(0.0, f64::max) < 0.05, "{assertions}: {numbers:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_says_nothing_of_the_tests_that_it_kept_from_ending() {
+        let result = |end: End| TestRunResult {
+            end,
+            report: TestReport::default(),
+            changed: Vec::new(),
+            unreadable: Vec::new(),
+            output: String::new(),
+            wall: Duration::ZERO,
+            peak_memory: 0,
+            level: String::new(),
+        };
+        let found = |end: End| difference(&result(end), &[], 0, &["t.py::test_000"], || None);
+        let differs = |found: Option<Difference>, of_reference: Option<Difference>| match ending(
+            found.unwrap(),
+            of_reference,
+            true,
+            str::to_owned,
+        ) {
+            Ending::Differs(outcome, reason) => (outcome, reason),
+            Ending::Limited(reason) => (Outcome::Infrastructure, reason.to_owned()),
+            Ending::AsReference | Ending::Unclear => (Outcome::Passed, String::new()),
+        };
+        let (limit, other) = (End::TimedOut, End::Exited(1));
+        let (outcome, reason) = differs(found(limit), None);
+        assert_eq!(outcome, Outcome::Timeout);
+        assert_eq!(reason, "among changed tests, the time limit ran out");
+        assert_eq!(differs(found(other), None).0, Outcome::Failed);
+        // The machine was slow for both.
+        for of_code in [limit, other] {
+            assert_eq!(
+                differs(found(of_code), found(limit)).0,
+                Outcome::Infrastructure
+            );
+        }
+        // The tests depend on each other.
+        assert_eq!(differs(found(other), found(other)).0, Outcome::Passed);
+    }
+
+    #[test]
+    fn only_runs_that_ended_as_the_references_prove_a_pass() {
+        let mut test = twinned(&[(0, Some(Way::Other))]);
+        test.ids = vec!["t.py::test".into()];
+        test.inside = vec!["t.py::test_000".into()];
+        test.twins[0].failing = test.inside.iter().cloned().collect();
+        let drawn = [DrawnTest {
+            file: "t.py".into(),
+            roles: vec![None, Some(test.twins[0].clone())],
+            test,
+        }];
+        let noted = |ended: &[usize]| {
+            let mut verdict = Verdict::from_outcome(Outcome::Passed);
+            note_proof(&mut verdict, &["t.py::test"], &drawn, ended);
+            let is_unchecked = verdict.unavailable.contains(&Evidence::Twins);
+            (verdict.proof, verdict.twins.len(), is_unchecked)
+        };
+        assert_eq!(noted(&[0, 1]), (Some(Proof::Altered), 1, false));
+        assert_eq!(noted(&[0]), (Some(Proof::None), 0, true));
+        assert_eq!(noted(&[]), (Some(Proof::None), 0, true));
+        // Without the run in which the test itself passed, code that always fails is right.
+        assert_eq!(noted(&[1]), (Some(Proof::Opposite), 1, false));
     }
 
     #[test]
