@@ -1791,8 +1791,8 @@ fn a_program_that_is_not_fit_to_wait_says_why() {
     job.input = Some("stay\n".into());
     let error = Worker::start(sandbox().executable, job).unwrap_err();
     assert!(
-        error.to_string().contains("unfit as the order says"),
-        "{error}"
+        matches!(&error, SandboxError::Unfit { reason } if reason == "as the order says"),
+        "{error:?}"
     );
 }
 

@@ -183,10 +183,15 @@ impl ForkingProgram {
             socket,
             received: Vec::new(),
         };
-        match waiting.line().as_deref() {
-            Some("ready") => Ok(waiting),
-            Some(said) => Err(failed(said.to_owned())),
-            None => Err(failed("it ended before it was ready".to_owned())),
+        let Some(line) = waiting.line() else {
+            return Err(failed("it ended before it was ready".to_owned()));
+        };
+        match line.strip_prefix("unfit ") {
+            Some(reason) => Err(SandboxError::Unfit {
+                reason: reason.to_owned(),
+            }),
+            None if line == "ready" => Ok(waiting),
+            None => Err(failed(format!("it wrote `{line}` in place of `ready`"))),
         }
     }
 

@@ -457,6 +457,12 @@ pub enum SandboxError {
         /// The system's error.
         reason: String,
     },
+    /// A worker's program reports that it can't serve runs of its job.
+    #[error("the worker's program is unfit: {reason}")]
+    Unfit {
+        /// The program's own message.
+        reason: String,
+    },
     /// The job contradicts itself.
     #[error("the sandbox job is not valid: {reason}")]
     Job {

@@ -85,6 +85,7 @@ impl ProgramStatus {
 pub(super) enum Failure {
     BelowLevel { refused: String, remedy: String },
     Program { program: String, reason: String },
+    Unfit { reason: String },
     Job { reason: String },
     Setup { step: String, reason: String },
 }
@@ -94,6 +95,7 @@ impl From<SandboxError> for Failure {
         match error {
             SandboxError::BelowLevel { refused, remedy } => Self::BelowLevel { refused, remedy },
             SandboxError::Program { program, reason } => Self::Program { program, reason },
+            SandboxError::Unfit { reason } => Self::Unfit { reason },
             SandboxError::Job { reason } => Self::Job { reason },
             SandboxError::Setup { step, reason } => Self::Setup { step, reason },
             SandboxError::Lost { reason } => Self::Setup {
@@ -109,6 +111,7 @@ impl From<Failure> for SandboxError {
         match failure {
             Failure::BelowLevel { refused, remedy } => Self::BelowLevel { refused, remedy },
             Failure::Program { program, reason } => Self::Program { program, reason },
+            Failure::Unfit { reason } => Self::Unfit { reason },
             Failure::Job { reason } => Self::Job { reason },
             Failure::Setup { step, reason } => Self::Setup { step, reason },
         }

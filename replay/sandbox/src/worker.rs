@@ -49,8 +49,8 @@ impl Worker {
     /// # Errors
     ///
     /// Every [`SandboxError`]; [`SandboxError::BelowLevel`] also if an overlay is only available as
-    /// a copy, and [`SandboxError::Program`] with the program's own message if it reports that it
-    /// is unfit.
+    /// a copy, and [`SandboxError::Unfit`] with the program's own message if it reports that it is
+    /// unfit.
     pub fn start(executable: PathBuf, job: Job) -> Result<Self, SandboxError> {
         job.check()?;
         let (orders, tasks) = mpsc::channel::<(Task, Sender<WorkerReply>)>();

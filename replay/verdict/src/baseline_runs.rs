@@ -383,6 +383,9 @@ fn try_warm(
                 let reason = "its framework supports no warm workers";
                 return Ok(WarmTrial::unfit(reason.to_owned()));
             }
+            Err(VerdictError::Sandbox(SandboxError::Unfit { reason })) => {
+                return Ok(WarmTrial::unfit(reason));
+            }
             Err(VerdictError::Sandbox(
                 error @ (SandboxError::Program { .. } | SandboxError::BelowLevel { .. }),
             )) => return Ok(WarmTrial::unfit(error.to_string())),

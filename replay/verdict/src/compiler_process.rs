@@ -99,6 +99,10 @@ impl CompilerProcess {
     fn start(&self) -> Result<Option<Worker>, VerdictError> {
         match Worker::start(Sandbox::default().executable, self.job.clone()) {
             Ok(worker) => Ok(Some(worker)),
+            Err(SandboxError::Unfit { reason }) => {
+                self.record_fault(reason);
+                Ok(None)
+            }
             Err(error @ (SandboxError::Program { .. } | SandboxError::BelowLevel { .. })) => {
                 self.record_fault(error.to_string());
                 Ok(None)

@@ -177,7 +177,9 @@ impl Executor {
             .run(&self.runner, run, loaded, readiness, memory, compiled);
         match result {
             // It worked at baseline; a worker that has only loaded the libraries still works.
-            Err(VerdictError::Sandbox(error @ SandboxError::Program { .. })) if collected => {
+            Err(VerdictError::Sandbox(
+                error @ (SandboxError::Program { .. } | SandboxError::Unfit { .. }),
+            )) if collected => {
                 self.record_slow_path("collecting tests once", &error);
                 self.warm.disable_collecting();
                 Ok(None)
@@ -240,7 +242,9 @@ impl Executor {
         match result {
             Ok(results) => Ok(results.unwrap_or_default()),
             // Each by itself may still work.
-            Err(VerdictError::Sandbox(error @ SandboxError::Program { .. })) => {
+            Err(VerdictError::Sandbox(
+                error @ (SandboxError::Program { .. } | SandboxError::Unfit { .. }),
+            )) => {
                 self.record_slow_path("judging several versions in one process", &error);
                 Ok(Vec::new())
             }

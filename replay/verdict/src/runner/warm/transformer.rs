@@ -50,7 +50,6 @@ impl Transformer {
     /// # Errors
     /// The sandbox is unavailable, or the process can't transform the project.
     pub(super) fn start(job: Job) -> Result<Self, VerdictError> {
-        let program = job.program.clone();
         let mut worker = Some(Worker::start(Sandbox::default().executable, job)?);
         // The first query has no changes and returns the whole project.
         let response = query(&mut worker, "{}".to_owned(), START_TIME)?;
@@ -66,7 +65,7 @@ impl Transformer {
             Some(TransformResponse { fault, .. }) => Err(fault.unwrap_or_default()),
             None => Err("it gives no answer".to_owned()),
         };
-        let files = files.map_err(|reason| SandboxError::Program { program, reason })?;
+        let files = files.map_err(|reason| SandboxError::Unfit { reason })?;
         let cache_error = |path: &Path| {
             let path = path.to_owned();
             move |source| VerdictError::Cache { path, source }
