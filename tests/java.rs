@@ -575,3 +575,38 @@ fn sources_of_other_purposes_are_not_compiled() {
     assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
     assert!(!replayed.err.contains("set aside"), "{replayed:#?}");
 }
+
+/// Regression: a package named as what a build writes was not compiled, and with it no test was.
+#[test]
+fn packages_named_as_what_a_build_writes_are_compiled() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    for (path, text) in [
+        ("build.gradle", "plugins { id 'java' }\n"),
+        (
+            "src/main/java/a/build/Sum.java",
+            "package a.build;\n\npublic class Sum {\n    public static int of(int a, int b) {\n        \
+             int sum = a + b;\n        return sum;\n    }\n}\n",
+        ),
+        (
+            "src/test/java/a/SumTest.java",
+            "package a;\n\nimport static org.junit.jupiter.api.Assertions.assertEquals;\n\nimport \
+             a.build.Sum;\nimport org.junit.jupiter.api.Test;\n\nclass SumTest {\n    @Test void \
+             sums() {\n        assertEquals(5, Sum.of(2, 3));\n    }\n}\n",
+        ),
+        // A second class of the same name would not compile.
+        (
+            "build/generated/a/build/Sum.java",
+            "package a.build;\n\npublic class Sum {}\n",
+        ),
+    ] {
+        dir.write(&format!("abacus/{path}"), text);
+    }
+    let abacus = text(&dir.path("abacus"));
+    let arguments = ["replay", &abacus, "--model", "reference", "--out", "run"];
+    let replayed = run(&mut junit.command(&dir, &arguments)).exits_with(0);
+    assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
+    assert!(!replayed.err.contains("set aside"), "{replayed:#?}");
+}

@@ -1,5 +1,8 @@
 //! Detection of the layout of a Java repository, and of how its tests run.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use super::super::detection::{DetectedProject, RepositoryFiles, escaped_glob, tests_not_run};
 use super::super::environment::Packages;
 use super::super::imports::joined_path;
@@ -10,15 +13,9 @@ use super::modules::JavaBuild;
 use super::pom::POM;
 use super::test_conventions::CONVENTIONS;
 
-/// Folders of files that are no sources.
-const OTHER_FOLDERS: [&str; 6] = [
-    "build",
-    "generated",
-    "node_modules",
-    "out",
-    "target",
-    "testdata",
-];
+/// Folders of files that are no sources, if they are beside a build's description or beside
+/// `src`: packages have such names as well. The harness has those of them that a build writes.
+const OTHER_FOLDERS: [&str; 5] = ["build", "generated", "out", "target", "testdata"];
 
 /// Patterns of files that are neither tests nor sources.
 const NOT_SOURCES: [&str; 2] = ["!package-info.java", "!module-info.java"];
@@ -26,7 +23,11 @@ const NOT_SOURCES: [&str; 2] = ["!package-info.java", "!module-info.java"];
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Java.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let module = JavaModule::choose(files);
-    let sources = module.files(files).filter(|path| is_source(path)).count();
+    let others = other_folders(files, &module.folder);
+    let sources = module
+        .files(files)
+        .filter(|path| is_source(path, &others))
+        .count();
     if sources == 0 {
         return None;
     }
@@ -39,7 +40,8 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     holes.extend(tests.folders.iter().map(|folder| format!("!**/{folder}/")));
     holes.extend(tests.names.iter().map(|name| format!("!{name}")));
     holes.extend(NOT_SOURCES.map(str::to_owned));
-    holes.extend(OTHER_FOLDERS.map(|folder| format!("!**/{folder}/")));
+    holes.push("!**/node_modules/".to_owned());
+    holes.extend(others.iter().map(|it| format!("!/{}/", escaped_glob(it))));
     let noun = if sources == 1 { "file" } else { "files" };
     let mut findings = vec![match module.folder.as_str() {
         "" => format!("sources: {sources} {noun} in Java"),
@@ -287,14 +289,42 @@ const VINTAGE: [&str; 4] = [
 /// The last release of JUnit 4.
 const JUNIT_4: &str = "junit:junit:4.13.2";
 
-/// True if a Java file is neither a test nor generated.
-fn is_source(path: &str) -> bool {
+/// The folders named as in [`OTHER_FOLDERS`] that hold no sources: those of a module, whether or not
+/// they exist yet, and those below it.
+fn other_folders(files: &RepositoryFiles, module: &str) -> BTreeSet<String> {
+    let within = |folder: &str, name: &str| match folder {
+        "" => name.to_owned(),
+        folder => format!("{folder}/{name}"),
+    };
+    let built: BTreeSet<&str> = build_folders(files).into_iter().collect();
+    let is_top = |folder: &str| built.contains(folder) || files.has_folder(&within(folder, "src"));
+    // Beside `src/main/java`, a folder is no package.
+    let is_set = |folder: &str| {
+        Path::new(folder).ends_with("src") || Path::new(folder).ends_with("src/main")
+    };
+    let mut others: BTreeSet<String> = OTHER_FOLDERS.map(|name| within(module, name)).into();
+    for path in files.below(module) {
+        for (end, _) in path.match_indices('/') {
+            let folder = &path[..end];
+            let (beside, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+            let is_other = is_top(beside) || name == "generated" && is_set(beside);
+            if OTHER_FOLDERS.contains(&name) && is_other {
+                others.insert(folder.to_owned());
+            }
+        }
+    }
+    others
+}
+
+/// True if a Java file is neither a test nor in one of the `others`.
+fn is_source(path: &str, others: &BTreeSet<String>) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let Some(class) = name.strip_suffix(".java") else {
         return false;
     };
-    let mut folders = folders.split('/');
-    !folders.any(|folder| OTHER_FOLDERS.contains(&folder))
+    let mut ends = path.match_indices('/').map(|(end, _)| end);
+    !ends.any(|end| others.contains(&path[..end]))
+        && folders.split('/').all(|folder| folder != "node_modules")
         && !CONVENTIONS.files.is_file(path)
         && !class.ends_with("-info")
 }
@@ -326,6 +356,42 @@ mod tests {
         ] {
             assert!(detected(&[(path, "")]).is_none(), "{path}");
         }
+    }
+
+    #[test]
+    fn packages_may_be_named_as_what_a_build_writes() {
+        let found = detected(&[
+            ("pom.xml", "<project/>"),
+            ("src/main/java/com/x/build/A.java", ""),
+            ("src/main/java/com/x/generated/B.java", ""),
+            ("target/generated-sources/com/x/C.java", ""),
+            ("src/main/generated/com/x/C.java", ""),
+            ("examples/one/pom.xml", "<project/>"),
+            ("examples/one/build/D.java", ""),
+            ("examples/two/src/E.java", ""),
+            ("examples/two/out/E.java", ""),
+            TEST,
+        ])
+        .unwrap();
+        assert_eq!(found.findings[0], "sources: 3 files in Java");
+        let others: Vec<&str> = found
+            .holes
+            .iter()
+            .filter_map(|glob| glob.strip_prefix("!/"))
+            .collect();
+        assert_eq!(
+            others,
+            [
+                "build/",
+                "examples/one/build/",
+                "examples/two/out/",
+                "generated/",
+                "out/",
+                "src/main/generated/",
+                "target/",
+                "testdata/"
+            ]
+        );
     }
 
     #[test]

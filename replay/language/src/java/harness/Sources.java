@@ -34,7 +34,8 @@ import javax.tools.ToolProvider;
 
 /** The sources of a project, and what is compiled of them. */
 final class Sources {
-    private static final Set<String> OTHER_FOLDERS = Set.of("build", "node_modules", "out", "target");
+    /** Folders of what a build writes, if they are where it writes: packages may be named so. */
+    private static final Set<String> OUTPUT_FOLDERS = Set.of("build", "out", "target");
     private static final List<String> BUILD_FILES =
             List.of("pom.xml", "build.gradle", "build.gradle.kts");
     private static final List<String> RESOURCES =
@@ -147,7 +148,8 @@ final class Sources {
                         String name = String.valueOf(folder.getFileName());
                         boolean other =
                                 name.startsWith(".")
-                                        || OTHER_FOLDERS.contains(name)
+                                        || name.equals("node_modules")
+                                        || isOutput(folder, project)
                                         || builds.stream()
                                                 .anyMatch(one -> Files.exists(folder.resolve(one)));
                         return other && !folder.equals(project)
@@ -165,6 +167,18 @@ final class Sources {
                     }
                 });
         return found;
+    }
+
+    /** Whether a folder below a project's is where a build writes: beside its file or sources. */
+    private static boolean isOutput(Path folder, Path project) {
+        if (!OUTPUT_FOLDERS.contains(String.valueOf(folder.getFileName()))) {
+            return false;
+        }
+        Path beside = folder.getParent();
+        // A project's folder whose name is `java` may hold packages, as those of modules do.
+        return beside.equals(project) && !project.endsWith("java")
+                || Files.isDirectory(beside.resolve("src"))
+                || BUILD_FILES.stream().anyMatch(name -> Files.exists(beside.resolve(name)));
     }
 
     private static String digest(byte[] bytes) {
