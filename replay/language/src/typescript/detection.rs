@@ -511,6 +511,38 @@ mod tests {
     }
 
     #[test]
+    fn tests_in_a_folder_of_any_name_that_only_a_build_fills_are_not_run() {
+        let found = |test: &str| {
+            let package = format!(
+                r#"{{"scripts":{{"test":"npm run compile && {test}","compile":"tsc -p ."}}}}"#
+            );
+            let files = [
+                ("package.json", package.as_str()),
+                ("src/a.ts", ""),
+                ("test/unit/a.test.ts", ""),
+            ];
+            project(&files).test.is_some()
+        };
+        for built in [
+            "node --test ./lib/test/*.test.js",
+            "mocha --exit lib/**/*.test.js",
+            "mocha lib/test",
+            "jest lib/",
+        ] {
+            assert!(!found(built), "{built}");
+        }
+        for kept in [
+            "node --test --import tsx/esm test/**/*.ts",
+            "mocha --reporter made/spec test/**/*.ts",
+            "mocha -r ./lib/setup.js test/unit",
+            "jest unit/",
+            "mocha **/*.test.ts",
+        ] {
+            assert!(found(kept), "{kept}");
+        }
+    }
+
+    #[test]
     fn tests_that_import_only_what_a_build_writes_are_not_run() {
         let found = |test: &str, package: &str| {
             project(&[

@@ -44,6 +44,15 @@ const SCRIPTS: [&str; 14] = [
     "mocha",
 ];
 
+/// Options whose value node loads before the tests.
+const LOADERS: [&str; 5] = [
+    "--import",
+    "--require",
+    "-r",
+    "--loader",
+    "--experimental-loader",
+];
+
 /// Runners that no runner of ours can replace.
 const OTHER_RUNNERS: [&str; 17] = [
     "ava",
@@ -185,13 +194,14 @@ impl ScriptTests {
                         .count()
                 });
             if let Some(mut found) = found {
-                if let Some(built) = found.built_argument(files) {
+                found.before = builds(files, package, script);
+                let is_built = !found.before.is_empty() || package.script("build").is_some();
+                if is_built && let Some(built) = found.built_argument(files) {
                     return Err(format!(
                         "package.json runs `{built}`, which a build writes, and completions are \
                          not built"
                     ));
                 }
-                found.before = builds(files, package, script);
                 return Ok(found);
             }
             // The first foreign runner is kept for the message if no script has a known one.
@@ -297,13 +307,6 @@ impl ScriptTests {
     /// True if node itself removes the types of what the tests load: they import TypeScript by its
     /// name, and no option brings a loader.
     pub(super) fn need_types_stripped(&self, files: &RepositoryFiles) -> bool {
-        const LOADERS: [&str; 5] = [
-            "--import",
-            "--require",
-            "-r",
-            "--loader",
-            "--experimental-loader",
-        ];
         const TYPED: [&str; 3] = [".ts", ".mts", ".cts"];
         let is_typed = |path: &str| TYPED.iter().any(|end| path.ends_with(end));
         let options = self.environment.get("NODE_OPTIONS");
@@ -321,20 +324,39 @@ impl ScriptTests {
         })
     }
 
-    /// The first file or pattern among the arguments that a build writes.
+    /// The first file or pattern among the arguments that the repository has no files for, so that
+    /// a build writes them.
     fn built_argument(&self, files: &RepositoryFiles) -> Option<&str> {
-        const BUILT: [&str; 5] = ["build", "dist", "out", "output", ".build"];
-        let arguments = self.settings.args.iter().map(String::as_str);
-        let mut paths = arguments.filter(|word| !word.starts_with('-') && word.contains('/'));
-        paths.find(|path| {
-            let path = path.trim_start_matches("./");
-            let first = path.split('/').next().unwrap_or_default();
-            let is_built = BUILT
-                .iter()
-                .any(|name| first.strip_prefix(name).is_some_and(is_no_word));
-            // A folder of that name with files in the repository is no output of a build.
-            is_built && !files.has_folder(first)
-        })
+        let arguments = &self.settings.args;
+        let is_path = |index: usize| {
+            let word = arguments[index].as_str();
+            let after = index
+                .checked_sub(1)
+                .map(|before| arguments[before].as_str());
+            // The value of an option may be a package, or a file that the tests write.
+            let may_be_value = after.is_some_and(|it| it.starts_with('-') && !it.contains('='));
+            let is_plain = is_script(word) || word.contains('*');
+            let is_loaded = after.is_some_and(|it| LOADERS.contains(&it));
+            !word.starts_with('-')
+                && word.contains('/')
+                && !is_loaded
+                && (is_plain || !may_be_value)
+        };
+        let mut paths = (0..arguments.len()).filter(|index| is_path(*index));
+        let built = paths.find(|index| {
+            let mut parts = arguments[*index].split(['*', '?', '[', '{', '(']);
+            let fixed = parent(parts.next().unwrap_or_default());
+            // What leads out of the package is not its own.
+            let Some(folder) = joined_path("", fixed) else {
+                return false;
+            };
+            // For these runners, an argument is a part of paths.
+            let is_part = matches!(self.settings.runner, RunnerName::Jest | RunnerName::Vitest);
+            let part = format!("{folder}/");
+            let is_within = || is_part && files.paths().any(|it| it.contains(&part));
+            !files.has_folder(&folder) && !is_within()
+        });
+        built.map(|index| arguments[index].as_str())
     }
 
     /// Finds the runner in a command of a script, if it starts one.
@@ -467,11 +489,6 @@ struct RunnerCall {
     arguments: Vec<String>,
     /// Options of node before a runner's file.
     node_options: Vec<String>,
-}
-
-/// True if no letter begins a text: the name before it is a whole word.
-fn is_no_word(rest: &str) -> bool {
-    !rest.starts_with(|letter: char| letter.is_alphanumeric())
 }
 
 /// True if a script is one of tests, or has one of the names that are usual at the top of a package
