@@ -21,6 +21,7 @@ pub mod written;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use candidates::HoleCandidate;
 use fillrate_language::SourceFile;
@@ -122,12 +123,18 @@ fn admit_by<E: Send>(
         if wave.is_empty() {
             break;
         }
+        // What is tried and rejected is no progress: others take its place in a later wave.
+        let admitted = AtomicUsize::new(mined.holes.len());
         let settled = run_jobs(
             &wave,
             jobs,
             || (),
-            |(), candidate| try_one(candidate),
-            |done| progress(mined.holes.len() + done.min(missing), wanted.holes),
+            |(), candidate| {
+                let settled = try_one(candidate)?;
+                admitted.fetch_add(usize::from(settled.is_ok()), Ordering::Relaxed);
+                Ok(settled)
+            },
+            |_| progress(admitted.load(Ordering::Relaxed), wanted.holes),
         )?;
         // Taken in the order of the wave, results do not depend on the number of threads.
         for (mut candidate, settled) in wave.into_iter().zip(settled) {
@@ -305,6 +312,7 @@ fn textual_rejection(
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Mutex;
 
     use fillrate_language::task::sha256_hex;
     use proptest::prelude::*;
@@ -416,6 +424,37 @@ mod tests {
             let Ok(mined) = admit_by(&contents, candidates, &wanted, settle, 2, |_, _| {});
             assert_eq!(mined.holes.len(), 2, "{mined:?}");
         }
+    }
+
+    #[test]
+    fn progress_counts_admitted_holes_and_never_runs_backwards() {
+        let sources = sources();
+        let coverage = LineCoverage {
+            tested: &|_| true,
+            at_import: &|_| false,
+        };
+        let tried = AtomicUsize::new(0);
+        let settle = |_: &HoleCandidate| {
+            Ok::<_, Infallible>(match tried.fetch_add(1, Ordering::Relaxed) {
+                0 | 2 => Err(Rejection::Leak),
+                _ => Ok(None),
+            })
+        };
+        let wanted = MiningRequest {
+            holes: 3,
+            kinds: vec![HoleKind::Line],
+            seed: 0,
+            mutation_score: None,
+            solved: BTreeSet::new(),
+        };
+        let candidates = candidates::find_candidates("demo", &sources[0], coverage);
+        let contents = HashMap::from([("a.py", PROGRAM)]);
+        let shown = Mutex::new(Vec::new());
+        let show = |done, total| shown.lock().expect("no panic").push((done, total));
+        let Ok(mined) = admit_by(&contents, candidates, &wanted, settle, 1, show);
+        assert_eq!(mined.holes.len(), 3);
+        let shown = shown.into_inner().expect("no panic");
+        assert_eq!(shown, [(0, 3), (1, 3), (1, 3), (2, 3), (3, 3)]);
     }
 
     fn python(path: String, contents: String) -> SourceFile {

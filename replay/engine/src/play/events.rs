@@ -431,8 +431,11 @@ impl<'a> PhaseProgress<'a> {
 
     /// Says how many units of how many are completed.
     pub fn set(&self, done: usize, total: usize) {
-        // It is recorded for the repetition by `repeating`, which has no figures of its own.
-        *self.last.lock() = (done, total);
+        // It is recorded for the repetition by `repeating`, which has no figures of its own. Held
+        // meanwhile, it keeps threads that report at once in the order of their numbers.
+        let mut last = self.last.lock();
+        let done = done.max(last.0);
+        *last = (done, total);
         self.listener.receive(&Event::PhaseProgress {
             phase: self.phase,
             subject: self.subject.clone(),
