@@ -345,3 +345,60 @@ fn a_workspace_with_a_replaced_module_is_replayed() {
     assert_eq!(row["holes"], 3, "{row:#}");
     assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
 }
+
+/// Regression: of a module that a workspace or a folder gives another, only its own folder was
+/// copied, so that none of its tests was compiled.
+#[test]
+fn a_module_is_compiled_with_others_of_the_repository() {
+    let Some(go) = Go::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let module = "module example.com/b\n\ngo 1.21\n\nrequire example.com/a v0.0.0\n";
+    let replacing = format!("{module}\nreplace example.com/a => ../a\n");
+    for (repository, name, contents) in [
+        ("used", "go.work", "go 1.21\n\nuse (\n\t./a\n\t./b\n)\n"),
+        ("used", "b/go.mod", module),
+        ("replaced", "b/go.mod", &replacing),
+    ] {
+        dir.write(&format!("{repository}/{name}"), contents);
+    }
+    for repository in ["used", "replaced"] {
+        for (name, contents) in [
+            ("a/go.mod", "module example.com/a\n\ngo 1.21\n"),
+            (
+                "a/a.go",
+                "package a\n\nfunc Two(x int) int {\n\treturn 2 * x\n}\n",
+            ),
+            (
+                "b/b.go",
+                "package b\n\nimport \"example.com/a\"\n\nfunc Six(x int) int {\n\tthree := 3 * x\n\
+                 \treturn a.Two(three)\n}\n",
+            ),
+            (
+                "b/b_test.go",
+                "package b\n\nimport \"testing\"\n\nfunc TestSix(t *testing.T) {\n\tif Six(2) != 12 \
+                 {\n\t\tt.Fatal(Six(2))\n\t}\n}\n",
+            ),
+        ] {
+            dir.write(&format!("{repository}/{name}"), contents);
+        }
+        let folder = text(&dir.path(repository));
+        let out = text(&dir.path(&format!("run-{repository}")));
+        let arguments = ["replay", &folder, "--package", "b", "--holes", "2"];
+        let more = [
+            "--kinds",
+            "line",
+            "--model",
+            "reference",
+            "--out",
+            &out,
+            "--json",
+        ];
+        let report = go.fillrate(&dir, &[&arguments[..], &more].concat());
+        let row = &report["rows"].as_array().unwrap()[0];
+        assert_eq!(row["project"], "b", "{row:#}");
+        assert_eq!(row["holes"], 2, "{row:#}");
+        assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
+    }
+}

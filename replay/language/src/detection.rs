@@ -54,6 +54,7 @@ fn is_listed(folder: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
     super::java::modules::is_module(folder, &read)
         || super::typescript::workspaces::is_member(folder, &read)
         || super::python::workspaces::is_member(folder, &read)
+        || super::go::workspaces::is_member(folder, &read)
 }
 
 /// True if patterns of folders, as lists of a workspace's packages have them, match a folder; those

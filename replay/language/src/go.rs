@@ -9,6 +9,7 @@ mod names;
 mod outline;
 mod test_conventions;
 mod twins;
+pub(crate) mod workspaces;
 
 use tree_sitter::Node;
 

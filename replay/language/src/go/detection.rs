@@ -1,10 +1,12 @@
 //! Detection of the layout of a repository with a Go module, and of how its tests run.
 
-use super::super::detection::{DetectedProject, RepositoryFiles, tests_not_run};
+use super::super::detection::{DetectedProject, RepositoryFiles, escaped_glob, tests_not_run};
 use super::super::environment::Packages;
+use super::super::imports::parent;
 use super::super::runner::{RunnerName, TestSettings};
 use super::imports::usual_name;
 use super::test_conventions::CONVENTIONS;
+use super::workspaces::{WORKSPACE, focused_module, is_used};
 
 /// Patterns of files that are neither tests nor sources of the module.
 const NOT_SOURCES: [&str; 5] = [
@@ -17,9 +19,10 @@ const NOT_SOURCES: [&str; 5] = [
 
 /// Implements [`LanguageSupport::detect`](super::super::LanguageSupport) for Go.
 pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
-    if !files.focus().is_empty() {
-        return None;
-    }
+    let module = match files.focus() {
+        "" => find_module(files),
+        _ => Some(focused_module(files)?),
+    };
     let is_own = |path: &&str| {
         path.ends_with(".go")
             && !path
@@ -27,7 +30,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
                 .any(|part| matches!(part, "vendor" | "testdata" | "node_modules"))
     };
     let (tests, sources): (Vec<&str>, Vec<&str>) = files
-        .paths()
+        .below(files.focus())
         .filter(is_own)
         .partition(|path| CONVENTIONS.files.is_file(path));
     if sources.is_empty() {
@@ -38,7 +41,6 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
         many => format!("{many} {what}s"),
     };
     let mut findings = vec![format!("sources: {} in Go", count(&sources, "file"))];
-    let module = find_module(files);
     let folder = module.and_then(|module| module.rsplit_once('/'));
     let start = folder.map_or_else(String::new, |(folder, _)| format!("{folder}/"));
     // `./...` ends where another module begins.
@@ -54,7 +56,14 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
     let mut environment = Packages::default();
     let test = match (runnable, module) {
         (Some(module), _) => {
-            findings.push(format!("packages: what {module} requires, by go"));
+            let read = |path: &str| files.read(path);
+            let workspace = match is_used(parent(module), &read) {
+                true => format!(", with the other modules of {WORKSPACE}"),
+                false => String::new(),
+            };
+            findings.push(format!(
+                "packages: what {module} requires, by go{workspace}"
+            ));
             let files = count(&own_tests, "file");
             findings.push(format!("tests: {files}, run by `go test`"));
             environment.file = Some(module.to_owned());
@@ -69,7 +78,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
             None
         }
     };
-    let mut holes = vec![format!("{start}**/*.go")];
+    let mut holes = vec![format!("{}**/*.go", escaped_glob(&start))];
     holes.extend(
         CONVENTIONS
             .files
@@ -141,6 +150,32 @@ mod tests {
         let found = detected(&[("x/go.mod", module), ("x/b.go", ""), ("x/b_test.go", "")]).unwrap();
         assert_eq!(found.environment.file.as_deref(), Some("x/go.mod"));
         assert_eq!(found.holes[0], "x/**/*.go");
+    }
+
+    #[test]
+    fn a_module_beside_others_is_run_by_itself() {
+        let (_folder, files) = RepositoryFiles::written(&[
+            ("go.work", "go 1.22\n\nuse (\n\t./a\n\t./b\n)\n"),
+            ("a/go.mod", "module example.com/a\n"),
+            ("a/a.go", ""),
+            ("a/a_test.go", ""),
+            ("b/go.mod", "module example.com/b\n"),
+            ("b/b.go", ""),
+            ("b/c.go", ""),
+            ("b/b_test.go", ""),
+        ]);
+        let found = detect(&files.focused("b")).unwrap();
+        assert_eq!(found.name.as_deref(), Some("b"));
+        assert_eq!(found.environment.file.as_deref(), Some("b/go.mod"));
+        assert_eq!(found.holes[0], "b/**/*.go");
+        assert_eq!(
+            found.findings[..3],
+            [
+                "sources: 2 files in Go",
+                "packages: what b/go.mod requires, by go, with the other modules of go.work",
+                "tests: 1 file, run by `go test`"
+            ]
+        );
     }
 
     #[test]

@@ -9,7 +9,9 @@ use super::super::environment::{
     Interpreter, NamedText, PackageManager, ProgramProbe, Toolchain, at_least, beyond_usr,
     read_requested,
 };
+use super::super::imports::parent;
 use super::super::programs::{self, CHECK_NETWORK, answer};
+use super::workspaces::{WORKSPACE, is_used, workspace_files};
 use crate::task::sha256_hex;
 
 /// The program that runs tests: its source, which every environment has compiled.
@@ -39,7 +41,8 @@ pub const ARCHIVES: &str = "archives.json";
 pub const ANEW: &str = "fillrate-anew";
 
 /// The environment of every command of Go, so that what is compiled outside the sandbox is found
-/// within: no output contains paths of this machine, and no compiler of C is needed.
+/// within: no output contains paths of this machine, and no compiler of C is needed. Only a module
+/// that the workspace at the top uses is compiled with its others.
 pub const SETTINGS: [(&str, &str); 4] = [
     ("GOFLAGS", "-trimpath"),
     ("CGO_ENABLED", "0"),
@@ -82,7 +85,7 @@ impl PackageManager for GoModules {
         }]
     }
 
-    /// `go.mod`, and `go.sum` if there is one.
+    /// `go.mod`, `go.sum` if there is one, and those of the other modules of a workspace.
     fn requested_files(
         &self,
         project: &str,
@@ -97,6 +100,8 @@ impl PackageManager for GoModules {
         if let Ok(text) = fs::read_to_string(sums) {
             files.push(("go.sum".to_owned(), text));
         }
+        let read = |path: &str| fs::read_to_string(source.join(path)).ok();
+        files.extend(workspace_files(parent(module), &read));
         Ok(files)
     }
 
@@ -131,11 +136,14 @@ impl PackageManager for GoModules {
         for (name, text) in request.files {
             lines.extend(text.lines().map(|line| format!("{name} {line}")));
         }
+        let workspace = workspace_file(request.source, module);
+        let workspace = workspace.map(|file| ("GOWORK", request.source.join(file)));
         let go = |arguments: &[&str], folder: &Path| {
             let mut go = Command::new(&request.interpreter.path);
             go.args(arguments)
                 .current_dir(folder)
                 .envs(SETTINGS)
+                .envs(workspace.clone())
                 .env("GOMODCACHE", root.join(MODULES))
                 .env("GOCACHE", root.join(BUILT));
             go
@@ -150,8 +158,19 @@ impl PackageManager for GoModules {
         let names = DRIVER.map(|(name, _)| name);
         run(go(&[&["build", "-o", &output][..], &names].concat(), root))?;
         // Vendored modules are part of the source; `-modcacherw` keeps the cache removable.
-        if !sources.join("vendor").is_dir() {
-            run(go(&["mod", "download", "-modcacherw"], &sources))?;
+        let (vendoring, download) = match workspace {
+            // Of a workspace, `mod download` also asks for modules that are in its folders.
+            Some(_) => (
+                request.source,
+                ["list", "-modcacherw", "-deps", "-test", "./..."].as_slice(),
+            ),
+            None => (
+                sources.as_path(),
+                ["mod", "download", "-modcacherw"].as_slice(),
+            ),
+        };
+        if !vendoring.join("vendor").is_dir() {
+            run(go(download, &sources))?;
         }
         // Compiles and links all tests, and runs none: with them the cache is warm. The baseline
         // reports what does not compile.
@@ -167,6 +186,7 @@ impl PackageManager for GoModules {
             .arg(&request.interpreter.path)
             .current_dir(&sources)
             .envs(SETTINGS)
+            .envs(workspace.clone())
             .env("GOMODCACHE", root.join(MODULES))
             .env("GOCACHE", root.join(BUILT));
         run(list)?;
@@ -178,6 +198,13 @@ impl PackageManager for GoModules {
 /// The folder of the repository with the module, given its `go.mod`.
 pub fn module_folder(module: &str) -> &str {
     module.rsplit_once('/').map_or(".", |(folder, _)| folder)
+}
+
+/// The file at the top of a repository that names the modules of the workspace, if it uses the one
+/// with this `go.mod`.
+pub fn workspace_file(source: &Path, module: &str) -> Option<&'static str> {
+    let read = |path: &str| fs::read_to_string(source.join(path)).ok();
+    is_used(parent(module), &read).then_some(WORKSPACE)
 }
 
 /// The name of the compiled driver in an environment.

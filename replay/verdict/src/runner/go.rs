@@ -1,7 +1,7 @@
 //! The runner for Go's own tests.
 
 use fillrate_language::go::environment::{
-    ANEW, ARCHIVES, BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder,
+    ANEW, ARCHIVES, BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder, workspace_file,
 };
 use fillrate_sandbox::{Bind, Overlay, Replaced};
 
@@ -39,7 +39,11 @@ impl TestFramework for GoTest {
         let folder = module_folder(module.unwrap_or("go.mod"));
         let go = prepared.environment.interpreter.display().to_string();
         let program = format!("{ENVIRONMENT}/{}", driver_name());
-        (program, vec![go, format!("-C={REPOSITORY}/{folder}")])
+        let mut arguments = vec![go, format!("-C={REPOSITORY}/{folder}")];
+        if let Some(file) = module.and_then(|module| workspace_file(&prepared.source, module)) {
+            arguments.push(format!("--work={REPOSITORY}/{file}"));
+        }
+        (program, arguments)
     }
 
     fn environment(&self, _: &Project) -> Vec<(&'static str, String)> {

@@ -1,8 +1,9 @@
 // Runs tests of Go, and reports every test out of band.
 //
-// Use: fillrate_go GO [-C=FOLDER] [--leave-out=FOLDER ...] [OPTION of go test ...]
-// [PACKAGE ...], with the working directory at the root of the repository.  FOLDER
-// holds the module; without packages, all of the module's are tested.
+// Use: fillrate_go GO [-C=FOLDER] [--work=FILE] [--leave-out=FOLDER ...] [OPTION of go
+// test ...] [PACKAGE ...], with the working directory at the root of the repository.
+// FOLDER holds the module; without packages, all of the module's are tested.  FILE is
+// the go.work of the workspace that uses it.
 //
 // Input: a line of JSON on the standard input, as harness.rs describes it.  Output:
 // lines of JSON on the standard input, as report.rs describes them, each with the
@@ -46,6 +47,7 @@ import (
 
 const (
 	leaveOut     = "--leave-out="
+	workspace    = "--work="
 	messageLimit = 4000
 	// One argument of a program may have 128 KiB.
 	longestPattern = 100_000
@@ -237,6 +239,10 @@ func (run *Run) prepare(arguments []string) error {
 		switch {
 		case strings.HasPrefix(argument, "-C="):
 			if err := os.Chdir(strings.TrimPrefix(argument, "-C=")); err != nil {
+				return err
+			}
+		case strings.HasPrefix(argument, workspace):
+			if err := os.Setenv("GOWORK", strings.TrimPrefix(argument, workspace)); err != nil {
 				return err
 			}
 		case strings.HasPrefix(argument, leaveOut):

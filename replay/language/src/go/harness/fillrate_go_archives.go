@@ -45,7 +45,10 @@ func prepareArchives(environment, goProgram string) error {
 	type listed struct {
 		ImportPath, Dir, Export string
 		Deps                    []string
-		Module                  *struct{ Main bool }
+		Module                  *struct {
+			Main    bool
+			Replace *struct{ Version string }
+		}
 	}
 	run := &Run{goProgram: goProgram, patterns: []string{"./..."}}
 	all, err := list[listed](run, "-e", "-deps", "-test", "-export", "-json=ImportPath,Dir,Export,Deps,Module")
@@ -70,7 +73,9 @@ func prepareArchives(environment, goProgram string) error {
 		kept[file] = true
 		folder, err := filepath.Rel(module, one.Dir)
 		isTest := strings.Contains(one.ImportPath, " [") || strings.HasSuffix(one.ImportPath, ".test")
-		if isTest || one.Module != nil && one.Module.Main {
+		// A folder that replaces a module has no version, and its packages may need the module's.
+		isOwn := one.Module != nil && (one.Module.Main || one.Module.Replace != nil && one.Module.Replace.Version == "")
+		if isTest || isOwn {
 			if err != nil {
 				folder = "."
 			}
