@@ -89,10 +89,7 @@ fn new_bar(title: String) -> ProgressBar {
 /// Writes a line for a phase at its start, at its end and every [`LINE_EVERY`] between.
 #[derive(Default)]
 struct PlainLineListener {
-    /// Time of the last line of the phase, and the number of units done then.
-    last: Mutex<Option<(Instant, usize)>>,
-    /// Time at which the phase began to advance, and the number of units done then.
-    first: Mutex<Option<(Instant, usize)>>,
+    phase: Mutex<PlainPhase>,
 }
 
 /// The time between plain lines.
@@ -100,10 +97,11 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 impl Listener for PlainLineListener {
     fn receive(&self, event: &Event) {
-        match event {
+        let mut shown = self.phase.lock();
+        let line = match event {
             Event::PhaseStarted { .. } => {
-                *self.last.lock() = None;
-                *self.first.lock() = None;
+                *shown = PlainPhase::default();
+                None
             }
             Event::PhaseProgress {
                 phase,
@@ -111,30 +109,61 @@ impl Listener for PlainLineListener {
                 done,
                 total,
             } => {
-                // A resumed phase begins with work done earlier, which says nothing on the speed.
-                let (began, before) = *self.first.lock().get_or_insert((Instant::now(), *done));
-                let left = time_left(
-                    began.elapsed(),
-                    *done - before.min(*done),
-                    *total - *done.min(total),
-                );
-                let mut last = self.last.lock();
-                let due = last.is_none_or(|(when, before)| {
-                    when.elapsed() >= LINE_EVERY || (done == total && before != *total)
-                });
-                if due {
-                    let title = title(*phase, subject.as_deref());
-                    let so_far = time_so_far(began.elapsed());
-                    note!("{title}: {done}/{total}{so_far}{left}");
-                    *last = Some((Instant::now(), *done));
-                }
+                let title = title(*phase, subject.as_deref());
+                shown.progress(&title, *done, *total, Instant::now())
             }
             _ => {
-                if let Some(message) = message(event) {
-                    note!("{message}");
+                let message = message(event);
+                if let Event::ProjectPreparing { .. } = event {
+                    shown.step.clone_from(&message);
                 }
+                message
             }
+        };
+        if let Some(line) = line {
+            note!("{line}");
         }
+    }
+}
+
+/// What the plain lines have shown of the phase under way.
+#[derive(Default)]
+struct PlainPhase {
+    /// Time of the last line, and the number of units done then.
+    last: Option<(Instant, usize)>,
+    /// Time at which the phase began to advance, and the number of units done then.
+    first: Option<(Instant, usize)>,
+    /// Time at which the unit under way began, and the number of units before it.
+    unit: Option<(Instant, usize)>,
+    /// The line of the last step of the unit under way.
+    step: Option<String>,
+}
+
+impl PlainPhase {
+    /// The line about progress, if one is due.
+    fn progress(&mut self, title: &str, done: usize, total: usize, now: Instant) -> Option<String> {
+        // A resumed phase begins with work done earlier, which says nothing on the speed.
+        let (began, before) = *self.first.get_or_insert((now, done));
+        if self.unit.is_none_or(|(_, before)| before != done) {
+            self.unit = Some((now, done));
+            self.step = None;
+        }
+        let is_due = self.last.is_none_or(|(when, before)| {
+            now.duration_since(when) >= LINE_EVERY || (done == total && before != total)
+        });
+        if !is_due {
+            return None;
+        }
+        self.last = Some((now, done));
+        // Of a long unit, its step says more than the units before it.
+        if let (Some(step), Some((began, _))) = (&self.step, self.unit) {
+            let so_far = time_so_far(now.duration_since(began));
+            return Some(format!("{step}{so_far}"));
+        }
+        let elapsed = now.duration_since(began);
+        let left = time_left(elapsed, done - before.min(done), total - done.min(total));
+        let so_far = time_so_far(elapsed);
+        Some(format!("{title}: {done}/{total}{so_far}{left}"))
     }
 }
 
@@ -327,6 +356,36 @@ fn test_notes(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_step_is_repeated_with_its_time() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut shown = PlainPhase::default();
+        let mut line = |step: Option<&str>, done, seconds| {
+            if let Some(step) = step {
+                shown.step = Some(step.to_owned());
+            }
+            shown.progress("preparing", done, 2, after(seconds))
+        };
+        assert_eq!(line(None, 0, 0).as_deref(), Some("preparing: 0/2"));
+        let step = Some("demo: preparing its environment");
+        for (seconds, expected) in [
+            (60, "demo: preparing its environment, 1 min so far"),
+            (120, "demo: preparing its environment, 2 min so far"),
+        ] {
+            assert_eq!(line(step, 0, seconds).as_deref(), Some(expected));
+        }
+        // The step is over, and the time of the next one begins.
+        let next = line(None, 1, 130);
+        assert_eq!(next.as_deref(), Some("preparing: 1/2, 2 min so far"));
+        let step = Some("other: preparing its environment");
+        let next = line(step, 1, 190);
+        assert_eq!(
+            next.as_deref(),
+            Some("other: preparing its environment, 1 min so far")
+        );
+    }
 
     #[test]
     fn time_left_is_estimated_from_three_units_on() {

@@ -129,7 +129,7 @@ pub struct ProjectLoader<'a> {
     pub after_first_runs: bool,
 }
 
-/// Time after which a long run of all tests is reported again.
+/// Time after which a long step, such as a run of all tests, is reported again.
 const REPEAT_EVERY: Duration = Duration::from_secs(60);
 /// Duration of a run of all tests up to which all runs are made before a project is used.
 const SHORT_RUN: Duration = Duration::from_secs(5);
@@ -470,7 +470,8 @@ pub fn prepare(
     let mut prepared = Vec::new();
     let mut absent = Vec::new();
     for project in &manifest.projects {
-        let ready = prepare_project(corpus, project, tests, listener);
+        let work = || prepare_project(corpus, project, tests, listener);
+        let ready = progress.repeating(REPEAT_EVERY, || (), work);
         match ready {
             Ok(ready) => prepared.push(ready),
             Err(error) => {
