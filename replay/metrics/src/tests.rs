@@ -523,17 +523,20 @@ fn sampled(clusters: &[&[f64]]) -> SampledFigure {
     SampledFigure::Clusters(clusters.collect())
 }
 
+/// Versions of one sample each, with the figures of [`six`].
+fn versions_of_six() -> Vec<ModelVersion> {
+    let version = |(offline, online)| ModelVersion {
+        offline: sampled(&[&[offline]]),
+        online: sampled(&[&[online]]),
+    };
+    six().into_iter().map(version).collect()
+}
+
 // All 6**6 resamples of the pairs by numpy, the 6 of one version only left out:
 // numpy.percentile(pearson, [2.5, 97.5]).
 #[test]
 fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
-    let versions: Vec<ModelVersion> = six()
-        .into_iter()
-        .map(|(offline, online)| ModelVersion {
-            offline: sampled(&[&[offline]]),
-            online: sampled(&[&[online]]),
-        })
-        .collect();
+    let versions = versions_of_six();
     let found = two_level_bootstrap(&versions, Coefficient::Pearson, 20_000, 1).unwrap();
     close(found.estimate.value, 0.7366615866752362);
     assert!(
@@ -553,13 +556,7 @@ fn a_bootstrap_of_versions_comes_to_its_exact_distribution() {
 // difference of the two coefficients, linearly interpolated at 2.5 and 97.5 %.
 #[test]
 fn a_gain_in_correlation_comes_to_its_exact_distribution() {
-    let versions: Vec<ModelVersion> = six()
-        .into_iter()
-        .map(|(offline, online)| ModelVersion {
-            offline: sampled(&[&[offline]]),
-            online: sampled(&[&[online]]),
-        })
-        .collect();
+    let versions = versions_of_six();
     let others = [0.30, 0.33, 0.35, 0.50, 0.41, 0.45].map(|other| sampled(&[&[other]]));
     let gain = |others: &[SampledFigure]| {
         correlation_gain(&versions, others, Coefficient::Pearson, 20_000, 1)
