@@ -22,6 +22,7 @@ pub(super) static CSHARP: LanguageSupport = LanguageSupport {
     has_docstrings: false,
     runners: &[],
     packages: &environment::Nuget,
+    build_results: &[],
     detect: detection::detect,
     holes: HoleRules {
         case_blocks: &["switch_section"],

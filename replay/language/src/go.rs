@@ -26,6 +26,7 @@ pub(super) static GO: LanguageSupport = LanguageSupport {
     has_docstrings: false,
     runners: &[RunnerName::Go, RunnerName::Junit],
     packages: &environment::GoModules,
+    build_results: &[],
     detect: detection::detect,
     holes: HoleRules {
         case_blocks: &[

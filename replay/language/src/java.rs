@@ -27,6 +27,11 @@ pub(super) static JAVA: LanguageSupport = LanguageSupport {
     has_docstrings: false,
     runners: &[RunnerName::Jupiter, RunnerName::Junit],
     packages: &environment::Jars,
+    build_results: &[
+        ("target", &[pom::POM]),
+        ("build", &gradle::FILES),
+        (".gradle", &gradle::FILES),
+    ],
     detect: detection::detect,
     holes: HoleRules {
         case_blocks: &["switch_block_statement_group"],

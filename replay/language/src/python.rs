@@ -27,6 +27,7 @@ pub(super) static PYTHON: LanguageSupport = LanguageSupport {
     has_docstrings: true,
     runners: &[RunnerName::Pytest, RunnerName::Unittest, RunnerName::Junit],
     packages: &environment::Pip,
+    build_results: &[],
     detect: detection::detect,
     holes: HoleRules {
         case_blocks: &[],

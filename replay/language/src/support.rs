@@ -27,6 +27,8 @@ pub struct LanguageSupport {
     pub runners: &'static [RunnerName],
     /// The package manager of its projects.
     pub packages: &'static dyn PackageManager,
+    /// Folders into which its build tools compile, each with the files of which one is beside it.
+    pub build_results: &'static [(&'static str, &'static [&'static str])],
     /// Reads how a repository's project in this language is built and tested; `None` if it has no
     /// sources in this language, or belongs to another row of the table.
     pub detect: fn(&RepositoryFiles) -> Option<DetectedProject>,

@@ -44,6 +44,7 @@ const COMMON: LanguageSupport = LanguageSupport {
         RunnerName::Junit,
     ],
     packages: &environment::Npm,
+    build_results: &[],
     detect: |_| None,
     holes: HoleRules {
         case_blocks: &["switch_case", "switch_default"],

@@ -13,6 +13,9 @@ pub(super) const BUILDS: [&str; 2] = ["build.gradle", "build.gradle.kts"];
 /// Gradle's lists of projects.
 const SETTINGS: [&str; 2] = ["settings.gradle", "settings.gradle.kts"];
 
+/// The files that show a folder of Gradle.
+pub(super) const FILES: [&str; 4] = [BUILDS[0], BUILDS[1], SETTINGS[0], SETTINGS[1]];
+
 /// Gradle's list of packages with names and versions.
 const CATALOG: &str = "gradle/libs.versions.toml";
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 use std::time::{Duration, SystemTime};
 
-use fillrate_language::SourceFile;
+use fillrate_language::{LANGUAGES, SourceFile};
 use fillrate_syntax::Language;
 use ignore::WalkBuilder;
 use sha2::{Digest, Sha256};
@@ -24,22 +24,6 @@ const MADE_BY_TOOLS: [&str; 8] = [
     ".ruff_cache",
     "__pycache__",
     "node_modules",
-];
-
-/// The files of Gradle's projects.
-const GRADLE: [&str; 4] = [
-    "build.gradle",
-    "build.gradle.kts",
-    "settings.gradle",
-    "settings.gradle.kts",
-];
-
-/// Folders into which build tools compile sources, and the files beside them of which one shows it.
-/// What is compiled from the original of a change would give its answers.
-const BUILD_RESULTS: [(&str, &[&str]); 3] = [
-    ("target", &["pom.xml"]),
-    ("build", &GRADLE),
-    (".gradle", &GRADLE),
 ];
 
 /// One file or link of a tree.
@@ -134,11 +118,13 @@ fn kept(root: &Path) -> WalkBuilder {
     walk
 }
 
-/// Returns true if a build tool made a folder of this path and name.
+/// Returns true if a build tool of any language compiles into a folder of this path and name. What
+/// is compiled from the original of a change would give its answers.
 fn is_build_result(folder: &Path, name: &str) -> bool {
-    BUILD_RESULTS.iter().any(|(of_tool, files)| {
+    let mut results = LANGUAGES.iter().flat_map(|language| language.build_results);
+    results.any(|(result, files)| {
         let mut beside = files.iter().map(|file| folder.with_file_name(file));
-        *of_tool == name && folder.is_dir() && beside.any(|file| file.is_file())
+        *result == name && folder.is_dir() && beside.any(|file| file.is_file())
     })
 }
 
