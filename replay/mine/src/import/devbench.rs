@@ -98,9 +98,9 @@ fn read(
 /// The file of a program.
 fn program_path(language: &str, name: &str, extension: &str) -> String {
     match language {
-        // The runner compiles nothing in a folder of this name with the tests, as each program is
-        // compiled by itself: their classes have the same names.
-        "java" => format!("programs/build/{name}.java"),
+        // The runner compiles nothing in this folder with the tests, as a build writes there. Each
+        // program is compiled by itself: their classes have the same names.
+        "java" => format!("build/{name}.java"),
         _ => format!("programs/{name}.{extension}"),
     }
 }

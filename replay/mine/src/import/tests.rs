@@ -357,7 +357,7 @@ fn devbench_programs_are_judged_by_their_assertions() {
     insta::assert_snapshot!(folder.holes(), @r#"
     devbench-python-low-context/programs/python_low_context_1.py:2:block [python/low-context/1] "    return 2 * n" ["tests/test_python_low_context_1.py"]
     devbench-typescript-low-context/programs/typescript_low_context_1.ts:2:block [typescript/low-context/1] "    return 2 * n" ["tests/typescript_low_context_1.test.mjs"]
-    devbench-java-low-context/programs/build/java_low_context_1.java:2:block [java/low-context/1] "    return 2 * n" ["java_low_context_1"]
+    devbench-java-low-context/build/java_low_context_1.java:2:block [java/low-context/1] "    return 2 * n" ["java_low_context_1"]
     devbench-csharp-low-context/programs/csharp_low_context_1.cs:2:block [csharp/low-context/1] "    return 2 * n" []
     "#);
     let read = |path: &str| {
