@@ -40,17 +40,15 @@ def main():
     runs = {}
     for name, file, family in models(options):
         with Served(options, file, name, family, out) as settings:
-            folder = out / name
-            views = ",".join(options.view)
-            fillrate(
-                options,
-                *("replay", CORPUS, "--tasks", tasks, "--model", settings, "--view", views),
-                *("--request-timeout", TIMEOUT, "--jobs", "1", "--out", folder),
-            )
-        for view in options.view:
-            several = len(options.view) > 1
-            title = "editor" if view == "finished" else f"editor-{view}"
-            runs[name, view] = folder / title if several else folder
+            for view in options.view:
+                # One after the other: prompts of a hole begin alike in all views, so that a view
+                # played beside another one would find them in the server's cache.
+                runs[name, view] = out / f"{name}-{view}"
+                fillrate(
+                    options,
+                    *("replay", CORPUS, "--tasks", tasks, "--model", settings, "--view", view),
+                    *("--request-timeout", TIMEOUT, "--jobs", "1", "--out", runs[name, view]),
+                )
     print(table(options, runs))
 
 
@@ -115,6 +113,8 @@ class Served:
         )
         size = options.context_tokens * 3
         command = [setup("llama-server"), "-m", file, "--host", "127.0.0.1", "--port", str(PORT)]
+        # It would keep the prompts of one view for the next, whose latencies were lower.
+        command += ["--cache-ram", "0"]
         command += ["-c", str(size), "-np", "1", "-t", str(options.threads)]
         self.log = (out / f"{name}.log").open("wb")
         self.server = subprocess.Popen(list(map(str, command)), stdout=self.log, stderr=self.log)

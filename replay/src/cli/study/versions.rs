@@ -92,9 +92,10 @@ pub(super) fn replay_versions(
         false => ReplayPlan {
             // People do not see what comes later than their next key.
             developer: Some(developer(true, None)),
+            // First the one whose latencies count: a server may keep its prompts for the other.
             views: vec![
-                CodeView::Finished,
                 CodeView::AsWritten(ViewExtent::default()),
+                CodeView::Finished,
             ],
             // One request at a time, so that no latency includes waiting for another.
             connections: Some(1),
@@ -115,7 +116,11 @@ pub(super) fn replay_versions(
         )));
     }
     let runs = outcome.runs.into_iter();
-    let folders = runs.map(|one| one.run.folder().to_owned()).collect();
+    let mut folders: Vec<PathBuf> = runs.map(|one| one.run.folder().to_owned()).collect();
+    if !arguments.demo {
+        // Of each model's two views, the finished one is first, whichever is played first.
+        folders.chunks_mut(2).for_each(<[PathBuf]>::reverse);
+    }
     Ok((folders, outcome.absent))
 }
 
