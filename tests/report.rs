@@ -140,6 +140,7 @@ fn attempt(hole: &Hole, model: &str, sample: u32, completion: &str, outcome: Out
         sample,
         repair_round: 0,
         offered: vec![completion.to_owned()],
+        overlap: String::new(),
         answered: true,
         latency_ms: 5.0 + f64::from(sample) * 1.37 + (completion.len() % 17) as f64,
         trace: Some(Trace {

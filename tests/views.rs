@@ -121,3 +121,53 @@ fn views_without_effect_are_refused() {
         assert_eq!(refused.error_message(), message);
     }
 }
+
+/// Where nothing follows, a model closes what the finished file closes after the hole.
+#[test]
+fn what_a_view_lacks_may_be_written_too() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    shop(&dir);
+    let hole = &holes(&dir.path("tasks.jsonl"))[0];
+    let answer =
+        json!({"hole": hole["id"], "completions": ["[count] * RATE\n    )\n    return total"]});
+    dir.write("answers.jsonl", &answer.to_string());
+    let replay = [
+        "replay",
+        "shop",
+        "--tasks",
+        "tasks.jsonl",
+        "--model",
+        "answers.jsonl",
+        "--context",
+        "none",
+        "--view",
+        "finished,as-written,closed",
+        "--out",
+        "run",
+        "--json",
+    ];
+    dir.fillrate(&replay).exits_with(0);
+    for (run, offered, overlap) in [
+        ("run/none", "[count] * RATE", Value::Null),
+        (
+            "run/none-as-written",
+            "[count] * RATE\n    )",
+            json!("\n    )"),
+        ),
+        ("run/none-closed", "[count] * RATE", Value::Null),
+    ] {
+        let attempts = attempts(&dir.path(run));
+        let attempt = attempts.values().next().unwrap();
+        assert_eq!(attempt["offered"], json!([offered]), "{run}");
+        assert_eq!(attempt["overlap"], overlap, "{run}");
+        assert_eq!(attempt["verdict"]["outcome"], "passed", "{run}");
+        let shown = dir.fillrate(&["show", run, "--json"]).exits_with(0).json();
+        let accepted = &shown["rows"][0]["metrics"]["acceptance/oracle-prefix"];
+        assert_eq!(accepted["value"], 1.0, "{run}: {shown:#}");
+        let audit = ["audit", run, "--sample", "1.0"];
+        dir.fillrate(&audit).exits_with(0);
+    }
+}

@@ -42,7 +42,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fillrate_language::task::Hole;
+use fillrate_language::task::{Hole, TaskError};
 use fillrate_mine::Rejection;
 use fillrate_server::completion::Trace;
 use fillrate_verdict::corpus::detect::recorded_location;
@@ -149,6 +149,11 @@ pub struct Attempt {
     pub repair_round: u32,
     /// The candidates the server returned, best first.
     pub offered: Vec<String>,
+    /// Text after the hole in the finished file that the first candidate writes as well, because
+    /// the view of the file lacks it: see
+    /// [`CodeView::overlap`](fillrate_mine::written::CodeView::overlap).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub overlap: String,
     /// True if the server answered in time.
     pub answered: bool,
     /// Milliseconds from request to answer.
@@ -172,6 +177,14 @@ impl Attempt {
     /// Returns the text that was spliced in: the first candidate, or nothing.
     pub fn completion(&self) -> &str {
         self.offered.first().map(String::as_str).unwrap_or_default()
+    }
+
+    /// The hole's file as it was judged.
+    ///
+    /// # Errors
+    /// The file is not the one the hole was cut into.
+    pub fn filled(&self, hole: &Hole, contents: &str) -> Result<String, TaskError> {
+        hole.filled_over(contents, self.completion(), &self.overlap)
     }
 }
 
@@ -1101,6 +1114,7 @@ mod tests {
             sample: 0,
             repair_round: 0,
             offered: vec!["x".into()],
+            overlap: String::new(),
             answered: true,
             latency_ms: 1.5,
             trace: None,

@@ -347,7 +347,21 @@ impl Hole {
     /// # Errors
     /// The file is not the one the hole was cut into.
     pub fn filled(&self, contents: &str, completion: &str) -> Result<String, TaskError> {
+        self.filled_over(contents, completion, "")
+    }
+
+    /// As [`Hole::filled`], without the text after the hole that the completion writes as well.
+    ///
+    /// # Errors
+    /// As [`Hole::filled`].
+    pub fn filled_over(
+        &self,
+        contents: &str,
+        completion: &str,
+        overlap: &str,
+    ) -> Result<String, TaskError> {
         let (prefix, suffix) = self.cut(contents)?;
+        let suffix = suffix.strip_prefix(overlap).unwrap_or(suffix);
         Ok([prefix, completion, suffix].concat())
     }
 }

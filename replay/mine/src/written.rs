@@ -54,9 +54,27 @@ impl ViewExtent {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// The offset of the end of what is cut after a hole, with the nodes around it.
+    fn end(
+        self,
+        language: &Language,
+        contents: &str,
+        around: &[Node<'_>],
+        hole: &Range<usize>,
+    ) -> usize {
+        match self {
+            Self::File => contents.len(),
+            Self::Definition => definition_end(language, around, hole),
+        }
+    }
 }
 
 impl CodeView {
+    /// The version of the rules of views: what a run with another one judged may have other
+    /// verdicts.
+    pub const VERSION: u32 = 2;
+
     /// Every view.
     pub fn all() -> impl Iterator<Item = Self> {
         let cut = ViewExtent::VARIANTS
@@ -83,10 +101,8 @@ impl CodeView {
         contents: &str,
         hole: &Range<usize>,
     ) -> String {
-        let (extent, closes) = match self {
-            Self::Finished => return contents[hole.end..].to_owned(),
-            Self::AsWritten(extent) => (extent, false),
-            Self::Closed(extent) => (extent, true),
+        let Some(extent) = self.extent() else {
+            return contents[hole.end..].to_owned();
         };
         // Without a grammar it is unknown where a definition ends.
         let Some(language) = language else {
@@ -94,12 +110,9 @@ impl CodeView {
         };
         let tree = language.parse(contents);
         let around: Vec<Node<'_>> = ancestors(tree.root_node(), hole).collect();
-        let end = match extent {
-            ViewExtent::File => contents.len(),
-            ViewExtent::Definition => definition_end(language, &around, hole),
-        };
+        let end = extent.end(language, contents, &around, hole);
         let mut suffix = String::new();
-        if closes {
+        if matches!(self, Self::Closed(_)) {
             for pair in open_pairs(language, &around, hole) {
                 // A pair that is closed behind the cut is closed by the text that is kept.
                 if pair.close.end <= end {
@@ -108,6 +121,93 @@ impl CodeView {
             }
         }
         suffix + &contents[end..]
+    }
+
+    /// Returns the text after the hole in `contents` that a completion writes as well, because this
+    /// view lacks it: `\n}` if the completion closes a function that is closed after the hole. The
+    /// completion with this text after it would have it twice. It is empty in a finished file.
+    ///
+    /// If the completion goes on as `contents` does, it is just that. Else it reaches to the last
+    /// bracket that the completion closes and the hole's own text does not, and over what the
+    /// completion's end repeats of the lines up to the next bracket.
+    pub fn overlap<'c>(
+        self,
+        language: Option<&Language>,
+        contents: &'c str,
+        hole: &Range<usize>,
+        completion: &str,
+    ) -> &'c str {
+        let reference = &contents[hole.clone()];
+        let (Some(extent), Some(language)) = (self.extent(), language) else {
+            return "";
+        };
+        if completion.trim_end() == reference.trim_end() {
+            return "";
+        }
+        let tree = language.parse(contents);
+        let around: Vec<Node<'_>> = ancestors(tree.root_node(), hole).collect();
+        let cut = hole.end..extent.end(language, contents, &around, hole);
+        let is_closed = matches!(self, Self::Closed(_));
+        let more = completion.trim_end().strip_prefix(reference);
+        if let Some(more) = more.filter(|_| !is_closed)
+            && contents[cut.clone()].starts_with(more)
+        {
+            return &contents[cut.start..cut.start + more.len()];
+        }
+        let suffix = self.suffix(Some(language), contents, hole);
+        let shown = [&contents[..hole.start], completion, &suffix].concat();
+        let own = hole.start..hole.start + completion.len();
+        let own = UnmatchedBrackets::within(language, language.parse(&shown).root_node(), &own);
+        let of_reference = UnmatchedBrackets::within(language, tree.root_node(), hole);
+        let after = UnmatchedBrackets::within(language, tree.root_node(), &cut);
+        // The brackets that were open before the hole and that the hole's own text leaves open.
+        let outer = own.closed.len().saturating_sub(of_reference.closed.len());
+        let ends_block = completion.trim_end().ends_with([')', ']', '}'])
+            && completion.trim().lines().count() > reference.trim().lines().count();
+        let closed_more = match outer {
+            // The hole opens some itself, which the text after it closes first.
+            0 if ends_block => of_reference.opened.saturating_sub(own.opened),
+            0 => 0,
+            // An editor has closed the outer ones.
+            _ if is_closed => of_reference.opened,
+            _ => of_reference.opened + outer,
+        };
+        let closed_more = closed_more.min(after.closed.len());
+        let (closed, open) = after.closed.split_at(closed_more);
+        let begin = closed.last().map_or(hole.end, |bracket| bracket.end);
+        let end = open.first().map_or(cut.end, |bracket| bracket.start);
+        let lines = contents[begin..end].trim_end();
+        // Code that repeats itself in the finished file is no overlap.
+        let repeats_itself = closed.is_empty() && !repeated(reference, lines, is_closed).is_empty();
+        let more = match repeats_itself {
+            true => "",
+            false => repeated(completion, lines, is_closed),
+        };
+        &contents[hole.end..begin + more.len()]
+    }
+
+    /// Returns the text that a person goes on to write after the hole's own, because this view
+    /// lacks it. It is empty if the view shows a part of it: the brackets that an editor has closed.
+    pub fn continuation<'c>(
+        self,
+        language: Option<&Language>,
+        contents: &'c str,
+        hole: &Range<usize>,
+    ) -> &'c str {
+        let (Self::AsWritten(extent), Some(language)) = (self, language) else {
+            return "";
+        };
+        let tree = language.parse(contents);
+        let around: Vec<Node<'_>> = ancestors(tree.root_node(), hole).collect();
+        &contents[hole.end..extent.end(language, contents, &around, hole)]
+    }
+
+    /// The end of what is cut; `None` if nothing is.
+    fn extent(self) -> Option<ViewExtent> {
+        match self {
+            Self::Finished => None,
+            Self::AsWritten(extent) | Self::Closed(extent) => Some(extent),
+        }
     }
 }
 
@@ -164,6 +264,90 @@ fn definition_end(language: &Language, around: &[Node<'_>], hole: &Range<usize>)
     end.unwrap_or(hole.end).max(hole.end)
 }
 
+/// The brackets of a range whose other one is outside of it.
+#[derive(Default)]
+struct UnmatchedBrackets {
+    /// Number of brackets that are opened.
+    opened: usize,
+    /// The brackets that are closed.
+    closed: Vec<Range<usize>>,
+}
+
+impl UnmatchedBrackets {
+    fn within(language: &Language, root: Node<'_>, range: &Range<usize>) -> Self {
+        let mut found = Self::default();
+        let mut cursor = root.walk();
+        // Not recursive, as code may be nested arbitrarily deeply.
+        loop {
+            let node = cursor.node();
+            // The parser inserts missing tokens, which the text does not contain.
+            let is_token = node.child_count() == 0 && !node.is_missing();
+            let is_within = range.start <= node.start_byte() && node.end_byte() <= range.end;
+            if is_token && is_within {
+                if language.opening_brackets.contains(&node.kind()) {
+                    found.opened += 1;
+                } else if CLOSING_BRACKETS.contains(&node.kind()) {
+                    match found.opened.checked_sub(1) {
+                        Some(opened) => found.opened = opened,
+                        None => found.closed.push(node.byte_range()),
+                    }
+                }
+            }
+            let may_hold = node.start_byte() < range.end && range.start < node.end_byte();
+            if (may_hold && cursor.goto_first_child()) || cursor.goto_next_sibling() {
+                continue;
+            }
+            loop {
+                if !cursor.goto_parent() {
+                    return found;
+                }
+                if cursor.goto_next_sibling() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+const CLOSING_BRACKETS: [&str; 3] = [")", "]", "}"];
+
+/// Returns the longest beginning of `after`, up to a line end, that `text` ends with after something
+/// else; white space does not count, but a line end does if `after` begins with it or if
+/// `on_own_line` is set.
+fn repeated<'a>(text: &str, after: &'a str, on_own_line: bool) -> &'a str {
+    let text = text.trim_end();
+    let most = text.matches('\n').count() + 2;
+    let ends = after.match_indices('\n').map(|(end, _)| end);
+    let pieces = ends.chain([after.len()]).map(|end| &after[..end]);
+    let begins_line = on_own_line
+        || after
+            .trim_start_matches([' ', '\t', '\r'])
+            .starts_with('\n');
+    let ends_with = |piece: &&str| {
+        let mut left = text;
+        for character in piece.chars().rev().filter(|one| !one.is_whitespace()) {
+            left = left.trim_end();
+            match left.strip_suffix(character) {
+                Some(rest) => left = rest,
+                None => return false,
+            }
+        }
+        let (kept, repetition) = (left.trim_end(), &text[left.len()..]);
+        let is_word = |one: char| one.is_alphanumeric() || one == '_';
+        let splits_word =
+            kept.len() == left.len() && kept.ends_with(is_word) && repetition.starts_with(is_word);
+        !kept.is_empty()
+            && !repetition.is_empty()
+            && !splits_word
+            && (!begins_line || left[kept.len()..].contains('\n'))
+    };
+    pieces
+        .take(most)
+        .filter(ends_with)
+        .last()
+        .unwrap_or_default()
+}
+
 /// A bracket or a quote that is open at a hole and closed after it.
 struct OpenPair {
     open: Range<usize>,
@@ -205,7 +389,7 @@ fn open_pairs(language: &Language, around: &[Node<'_>], hole: &Range<usize>) -> 
         for child in children {
             if language.opening_brackets.contains(&child.kind()) {
                 open.push(child);
-            } else if [")", "]", "}"].contains(&child.kind())
+            } else if CLOSING_BRACKETS.contains(&child.kind())
                 && let Some(opening) = open.pop()
             {
                 pairs.push((opening.byte_range(), child.byte_range()));
@@ -336,6 +520,145 @@ mod tests {
           |
         const y = f(1);
         ");
+    }
+
+    /// The overlap of a completion with the fixture's text after the hole.
+    fn overlap(language: &str, fixture: &str, view: CodeView, completion: &str) -> String {
+        let parts: Vec<&str> = fixture.split("$0").collect();
+        let [prefix, reference, suffix] = parts[..] else {
+            panic!("a fixture has two marks: {fixture}");
+        };
+        let contents = [prefix, reference, suffix].concat();
+        let hole = prefix.len()..prefix.len() + reference.len();
+        let language = Language::by_id(language);
+        view.overlap(language, &contents, &hole, completion)
+            .to_owned()
+    }
+
+    #[test]
+    fn completions_overlap_the_brackets_that_they_close() {
+        let written = CodeView::AsWritten(ViewExtent::Definition);
+        let closed = CodeView::Closed(ViewExtent::Definition);
+        let method = "class A {\n  f(x) {\n    if (x) {\n      $0return x;$0\n    }\n    \
+            return 0;\n  }\n}\n";
+        let catching = "function f(g) {\n  try {\n    g();\n  $0} catch (error) {$0\n    \
+            return 1;\n  }\n  return 0;\n}\nf();\n";
+        let call = "function f(g) {\n  g($01$0);\n  return 0;\n}\n";
+        for (fixture, view, completion, expected) in [
+            (method, written, "return x;", ""),
+            (method, written, "return x + 1;", ""),
+            (method, written, "return x;\n    }", "\n    }"),
+            (
+                method,
+                written,
+                "return x;\n    }\n    return 1;\n  }",
+                "\n    }\n    return 0;\n  }",
+            ),
+            // Its own bracket, not the function's.
+            (method, written, "while (x) {\n        x--;\n      }", ""),
+            // An editor closed them, so the buffer has them twice.
+            (method, closed, "return x;\n    }", ""),
+            (method, CodeView::Finished, "return x;\n    }", ""),
+            (
+                catching,
+                written,
+                "} catch (error) {\n    throw error;\n  }\n  return 2;\n}",
+                "\n    return 1;\n  }\n  return 0;\n}",
+            ),
+            // The hole opens this one, so no editor has closed it.
+            (
+                catching,
+                closed,
+                "} catch (error) {\n    throw error;\n  }",
+                "\n    return 1;\n  }",
+            ),
+            // It opens no block that the text after the hole could close.
+            (catching, written, "} finally_(1);", ""),
+            (call, written, "2)", ")"),
+            (call, written, "2);\n  return 1;\n}", ");\n  return 0;\n}"),
+            (call, written, "g(2)", ""),
+        ] {
+            let found = overlap("typescript", fixture, view, completion);
+            assert_eq!(found, expected, "{completion:?} in {view}: {fixture}");
+        }
+    }
+
+    #[test]
+    fn completions_overlap_the_lines_that_they_repeat() {
+        let written = CodeView::AsWritten(ViewExtent::Definition);
+        let twice = "def f(x):\n    $0g(x)$0\n    g(x)\n    return x\n";
+        for (language, fixture, completion, expected) in [
+            ("python", PYTHON, "total = count", ""),
+            (
+                "python",
+                PYTHON,
+                "total = 3 * count\n        return total\n",
+                "\n        return total",
+            ),
+            // Another rest is inserted as it is.
+            ("python", PYTHON, "total = 3\n        return 3", ""),
+            ("python", PYTHON, "return total", ""),
+            // Both calls are in the finished file.
+            ("python", twice, "g(x)\n    g(x)", "\n    g(x)"),
+            (
+                "python",
+                "def f(x):\n    $0g(x)\n    g(x)$0\n    g(x)\n",
+                "g(y)\n    g(x)",
+                "",
+            ),
+            (
+                "typescript",
+                "function f() {\n  const x = $01$0;\n  return x;\n}\n",
+                "2;\n  return x;",
+                ";\n  return x;",
+            ),
+            (
+                "typescript",
+                "function f() {\n  return $0x$0;\n}\n",
+                "y;",
+                ";",
+            ),
+        ] {
+            let found = overlap(language, fixture, written, completion);
+            assert_eq!(found, expected, "{completion:?} in {fixture}");
+        }
+    }
+
+    /// Whoever goes on exactly as the finished file does writes the finished file.
+    #[test]
+    fn the_finished_text_gives_the_finished_file() {
+        let mut tried = 0;
+        for path in [
+            "demo-python/src/ledgerline/errors.py",
+            "demo-typescript/src/desk.ts",
+            "demo-typescript/src/result.ts",
+            "demo-typescript/src/address/postcode.ts",
+        ] {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../../corpora")
+                .join(path);
+            let contents = std::fs::read_to_string(&path).expect("the demo has the file");
+            let language = Language::for_path(&path);
+            let view = CodeView::AsWritten(ViewExtent::Definition);
+            let line_ends: Vec<usize> = contents.match_indices('\n').map(|(at, _)| at).collect();
+            for lines in line_ends.windows(2) {
+                let line = &contents[lines[0] + 1..lines[1]];
+                let hole = lines[1] - line.trim_start().len()..lines[1];
+                let cut = view.continuation(language, &contents, &hole);
+                let ends = cut
+                    .match_indices('\n')
+                    .map(|(end, _)| end)
+                    .chain([cut.len()]);
+                for end in ends.filter(|_| !hole.is_empty()) {
+                    let text = [&contents[hole.clone()], &cut[..end]].concat();
+                    let overlap = view.overlap(language, &contents, &hole, &text);
+                    tried += 1;
+                    let written = cut[..end].trim_end();
+                    assert_eq!(overlap, written, "{}: {text}", path.display());
+                }
+            }
+        }
+        assert!(tried > 1000, "{tried}");
     }
 
     #[test]

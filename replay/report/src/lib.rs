@@ -295,6 +295,7 @@ mod tests {
             sample,
             repair_round: 0,
             offered: offered.iter().map(|text| (*text).to_owned()).collect(),
+            overlap: String::new(),
             answered: true,
             latency_ms: f64::from(10 + sample),
             trace: None,

@@ -257,7 +257,7 @@ pub(super) fn estimate_attempts(
                     return None;
                 }
                 let view = DisplayedCompletion {
-                    remaining: &one.reference,
+                    remaining: &one.remaining,
                     candidates: &attempt.offered,
                     latency_ms,
                     place: one.position,

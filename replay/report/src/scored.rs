@@ -27,7 +27,8 @@ pub(super) struct ScoredAttempt {
     pub(super) accepted: Option<bool>,
     /// Milliseconds from request to response; `None` without a response, or without a model.
     pub(super) latency_ms: Option<f64>,
-    pub(super) reference: String,
+    /// The text that a developer is about to write.
+    pub(super) remaining: String,
     /// The cursor position at the hole.
     pub(super) position: LinePosition,
     /// The hole's mutation score.
@@ -60,11 +61,13 @@ impl ScoredAttempt {
         } else {
             InvocationRates::default()
         };
+        // Where the file is shown as it was written, a right completion may go on.
+        let remaining = [hole.reference.as_str(), &attempt.overlap].concat();
         let has_offer = is_counted && !attempt.offered.is_empty();
         let accepted = has_offer.then(|| {
             let mut offered = attempt.offered.iter();
-            // The oracle accepts a candidate that begins as the reference does.
-            offered.any(|candidate| oracle_prefix(&hole.reference, candidate).is_some())
+            // The oracle accepts a candidate that the text to write begins with.
+            offered.any(|candidate| oracle_prefix(&remaining, candidate).is_some())
         });
         Self {
             cluster: cluster(hole),
@@ -72,7 +75,7 @@ impl ScoredAttempt {
             invocation,
             accepted,
             latency_ms: latency_ms(&attempt),
-            reference: hole.reference.clone(),
+            remaining,
             position: position(hole, contents),
             mutation: hole
                 .mutation
@@ -119,7 +122,7 @@ impl ScoredAttempt {
             invocation: self.invocation,
             accepted: self.accepted,
             latency_ms: latency_ms(&attempt),
-            reference: self.reference.clone(),
+            remaining: self.remaining.clone(),
             position: self.position,
             mutation: self.mutation,
             probability: probability(&attempt),

@@ -196,6 +196,9 @@ pub(crate) struct HoleText<'a> {
     pub(crate) suffix: &'a str,
     /// Text to type.
     pub(crate) reference: &'a str,
+    /// Text that the developer goes on to type after it. It is not typed here, but a completion may
+    /// reach into it.
+    pub(crate) continuation: &'a str,
     /// The longest wait of the server for the next key, in milliseconds.
     pub(crate) wait_ms: u64,
     /// Timeout for a completion, for a developer who waits for each.
@@ -486,7 +489,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
             .settings
             .chance(self.policy, self.hole.id, self.written);
         let view = DisplayedCompletion {
-            remaining: self.remaining(),
+            remaining: &[self.remaining(), self.hole.continuation].concat(),
             candidates: &request.candidates,
             latency_ms,
             place: LinePosition::between(&self.before_cursor(), self.hole.suffix),
@@ -531,8 +534,11 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         let text = self.session.requests[request].candidates[candidate].clone();
         self.put(&text).await?;
         self.editor.report_accepted(request, candidate).await?;
-        let kept = agreeing(&text, self.remaining());
-        let (right, wrong) = text.split_at(kept);
+        let remaining = self.remaining().len();
+        let whole = [self.remaining(), self.hole.continuation].concat();
+        let (right, wrong) = text.split_at(agreeing(&text, &whole));
+        // What comes after the reference is kept, but not counted.
+        let (right, _) = right.split_at(right.len().min(remaining));
         let back: Vec<&str> = keys(wrong).collect();
         let mut end = self.cursor() + text.len();
         // The developer deletes from the end, one key at a time, as a backspace does.
@@ -549,7 +555,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
             kept: key_count(right),
             removed: back.len(),
         });
-        self.written += kept;
+        self.written += right.len();
         Ok(match back.is_empty() {
             true => LastAction::Accepted,
             false => LastAction::Repaired,
@@ -689,6 +695,17 @@ mod tests {
         latency_ms: Option<f64>,
         offers: impl Fn(&str) -> Vec<String>,
     ) -> (TypingSession, String) {
+        typed_before("", reference, policy, latency_ms, offers)
+    }
+
+    /// As [`typed`], with a text that the developer goes on to write.
+    fn typed_before(
+        continuation: &str,
+        reference: &str,
+        policy: &str,
+        latency_ms: Option<f64>,
+        offers: impl Fn(&str) -> Vec<String>,
+    ) -> (TypingSession, String) {
         let mut editor = Scripted {
             text: "f()\n".to_owned(),
             offers,
@@ -699,6 +716,7 @@ mod tests {
             prefix: "f(",
             suffix: ")\n",
             reference,
+            continuation,
             wait_ms: 150,
             timeout: Duration::from_secs(1),
         };
@@ -741,6 +759,23 @@ mod tests {
         // After an accept the editor sends a request without delay.
         let latencies: Vec<_> = session.requests.iter().map(|one| one.latency_ms).collect();
         assert_eq!(latencies, [Some(10.0), Some(10.0)]);
+    }
+
+    #[test]
+    fn what_goes_on_to_what_comes_next_is_right() {
+        for (policy, offered, text, deletes) in [
+            ("oracle-prefix", "ab; c", "f(ab; c)\n", 0),
+            ("oracle-prefix", "ab; d", "f(ab)\n", 0),
+            ("accept-all", "ab; d", "f(ab; )\n", 1),
+        ] {
+            let offers = |_: &str| vec![offered.to_owned()];
+            let (session, typed) = typed_before("; c, d", "ab", policy, Some(10.0), offers);
+            assert_eq!(typed, text, "{policy} {offered}");
+            assert_eq!(session.keys.deletes, deletes, "{policy} {offered}");
+            // The text after the reference saves no keys that count.
+            let kept = session.requests[0].accepted.map(|one| one.kept);
+            assert!(kept.is_none_or(|kept| kept == 2), "{session:?}");
+        }
     }
 
     #[test]

@@ -322,6 +322,7 @@ mod tests {
             sample: 0,
             repair_round: 0,
             offered: vec!["x = 2".to_owned()],
+            overlap: String::new(),
             answered: true,
             latency_ms: 1.0,
             trace: None,

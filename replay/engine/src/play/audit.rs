@@ -104,7 +104,7 @@ pub fn run(plan: &AuditPlan, listener: &dyn Listener) -> Result<AuditOutcome, Pl
                 attempt,
                 hole,
                 project,
-                filled: hole.filled(&run.source(hole)?, attempt.completion())?,
+                filled: attempt.filled(hole, &run.source(hole)?)?,
             });
         }
     }
@@ -200,6 +200,7 @@ mod tests {
             sample: 0,
             repair_round: 0,
             offered: Vec::new(),
+            overlap: String::new(),
             answered: true,
             latency_ms: 1.0,
             trace: None,

@@ -231,6 +231,7 @@ impl<'a> SubjectReplay<'a> {
             hole,
             project,
             contents: &project.source_file(hole)?.contents,
+            view: self.parameters.subject.view,
         })
     }
 
@@ -356,7 +357,9 @@ impl<'a> SubjectReplay<'a> {
                 request.text().unwrap_or_default(),
             ]
             .concat();
-            session.requests[index].outcome = Some(self.judge.judge(site, &completion)?.outcome);
+            let overlap = site.overlap(&completion);
+            let verdict = self.judge.judge(site, &completion, overlap)?;
+            session.requests[index].outcome = Some(verdict.outcome);
         }
         self.recorder.add_typing(TypingAttempt {
             key: self.parameters.typing_key(hole, policy),
@@ -379,7 +382,22 @@ impl<'a> SubjectReplay<'a> {
         reply: CompletionReply,
     ) -> Result<Attempt, PlayError> {
         let hole = site.hole;
-        let verdict = self.verdict(site, &reply)?;
+        let shown = reply.candidates.first();
+        let completion = shown.map(String::as_str).unwrap_or_default();
+        let overlap = site.overlap(completion);
+        let verdict = match reply.trace.as_ref().and_then(|it| it.fault.as_ref()) {
+            // A failed request is the model's, not a wrong completion: it must not count as a
+            // failed test.
+            Some(fault) => {
+                self.failures.count(hole, fault)?;
+                Verdict::infrastructure(fault)
+            }
+            None => {
+                self.failures.reset();
+                self.judge.judge(site, completion, overlap)?
+            }
+        };
+        let overlap = overlap.to_owned();
         let repair_round = sample.repair_round;
         let attempt = Attempt {
             key: self
@@ -397,6 +415,7 @@ impl<'a> SubjectReplay<'a> {
                 .scripted_latency()
                 .unwrap_or(reply.latency.as_secs_f64() * 1000.0),
             offered: reply.candidates,
+            overlap,
             trace: reply.trace,
             verdict,
         };
@@ -406,22 +425,6 @@ impl<'a> SubjectReplay<'a> {
         }
         self.recorder.add_attempt(&attempt)?;
         Ok(attempt)
-    }
-
-    fn verdict(&self, site: &HoleSite<'_>, reply: &CompletionReply) -> Result<Verdict, PlayError> {
-        // A failed request is the model's, not a wrong completion: it must not count as a failed
-        // test.
-        if let Some(fault) = reply.trace.as_ref().and_then(|trace| trace.fault.as_ref()) {
-            self.failures.count(site.hole, fault)?;
-            return Ok(Verdict::infrastructure(fault));
-        }
-        self.failures.reset();
-        let completion = reply
-            .candidates
-            .first()
-            .map(String::as_str)
-            .unwrap_or_default();
-        Ok(self.judge.judge(site, completion)?)
     }
 }
 

@@ -175,7 +175,7 @@ fn settle_one(
     let hole = &conflict.hole;
     let (mut chosen, mut unsettled) = (None, None);
     for attempt in &conflict.attempts {
-        let filled = hole.filled(&conflict.contents, attempt.completion())?;
+        let filled = attempt.filled(hole, &conflict.contents)?;
         let verdict = project.judge.judge_with(Engine::Naive, hole, &filled)?;
         if verdict.outcome == Outcome::Infrastructure {
             // It says nothing of the code, and would take the attempt out of every figure.

@@ -233,7 +233,8 @@ impl<'a> ReplayParameters<'a> {
             parts.push(json!({"hidden": hidden}));
         }
         if self.subject.view != CodeView::Finished {
-            parts.push(json!({"view": self.subject.view.to_string()}));
+            let view = self.subject.view.to_string();
+            parts.push(json!({"view": view, "version": CodeView::VERSION}));
         }
         parts
     }

@@ -1,9 +1,13 @@
 //! Verdicts on completions of holes, under the limit of concurrent verdicts.
 
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fillrate_language::task::{Hole, TaskError};
+use fillrate_mine::written::CodeView;
+use fillrate_syntax::Language;
 use fillrate_verdict::{Outcome, Verdict};
 
 use crate::play::events::Listener;
@@ -18,6 +22,8 @@ pub(super) struct HoleSite<'a> {
     pub(super) project: &'a PlayableProject,
     /// The file with the reference in it.
     pub(super) contents: &'a str,
+    /// The state of the file that the model is shown.
+    pub(super) view: CodeView,
 }
 
 /// The judge of a subject's completions.
@@ -29,7 +35,7 @@ pub(super) struct CompletionJudge<'a> {
 }
 
 impl CompletionJudge<'_> {
-    /// Judges a completion once a permit is free.
+    /// Judges a completion once a permit is free, in place of the hole and of the overlap after it.
     ///
     /// # Errors
     /// The file has changed.
@@ -37,11 +43,12 @@ impl CompletionJudge<'_> {
         &self,
         site: &HoleSite<'_>,
         completion: &str,
+        overlap: &str,
     ) -> Result<Verdict, TaskError> {
         // The clock starts after the wait for the permit, which counts as idle time.
         let permit = self.permits.judging.take();
         let began = Instant::now();
-        let verdict = site.judge(completion)?;
+        let verdict = site.judge(completion, overlap)?;
         drop(permit);
         self.permits
             .add_verdict(began.elapsed(), verdict.seconds, verdict.twin_seconds);
@@ -65,7 +72,7 @@ impl CompletionJudge<'_> {
         let Some(judge) = &site.project.judge else {
             return Ok(None);
         };
-        let filled = site.hole.filled(site.contents, attempt.completion())?;
+        let filled = attempt.filled(site.hole, site.contents)?;
         let _permit = self.permits.judging.take();
         let began = Instant::now();
         let record = audit::audit_attempt(judge, attempt, site.hole, &filled, self.listener)?;
@@ -75,9 +82,29 @@ impl CompletionJudge<'_> {
 }
 
 impl HoleSite<'_> {
+    /// The text after the hole that a completion writes as well, because the view lacks it.
+    pub(super) fn overlap(&self, completion: &str) -> &str {
+        let (view, contents) = (self.view, self.contents);
+        view.overlap(self.language(), contents, &self.range(), completion)
+    }
+
+    /// The text that a person goes on to write after the hole's own.
+    pub(super) fn continuation(&self) -> &str {
+        let (view, contents) = (self.view, self.contents);
+        view.continuation(self.language(), contents, &self.range())
+    }
+
+    fn language(&self) -> Option<&'static Language> {
+        Language::for_path(Path::new(&self.hole.path))
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.hole.start.0..self.hole.end.0
+    }
+
     /// Judges the file with a completion in its hole.
-    fn judge(&self, completion: &str) -> Result<Verdict, TaskError> {
-        let filled = self.hole.filled(self.contents, completion)?;
+    fn judge(&self, completion: &str, overlap: &str) -> Result<Verdict, TaskError> {
+        let filled = self.hole.filled_over(self.contents, completion, overlap)?;
         let Some(judge) = &self.project.judge else {
             return Ok(Verdict {
                 reason: UNTESTED.to_owned(),

@@ -219,6 +219,7 @@ impl HoleSession<'_> {
             prefix,
             suffix,
             reference: &hole.reference,
+            continuation: self.site.continuation(),
             wait_ms: subject.configuration.typing.wait_ms,
             timeout: self.parameters.request_timeout,
         };
@@ -229,7 +230,14 @@ impl HoleSession<'_> {
         self.permits.add(|spent| &mut spent.models, began.elapsed());
         let session = typed?;
         let (file, configuration) = (editor.file, editor.configuration);
-        check_contents(hole, &file.contents(), &[prefix, &hole.reference, suffix])?;
+        let contents = file.contents();
+        // The last completion may have gone on to what comes next.
+        let beyond = contents
+            .strip_prefix(&[prefix, hole.reference.as_str()].concat())
+            .and_then(|rest| rest.strip_suffix(suffix.as_str()))
+            .filter(|beyond| text.continuation.starts_with(beyond))
+            .unwrap_or_default();
+        check_contents(hole, &contents, &[prefix, &hole.reference, beyond, suffix])?;
         developer.close(file).await?;
         Ok(TypedReference {
             session,

@@ -31,6 +31,7 @@ fn attempt(hole: &Hole, outcome: Outcome, latency_ms: f64) -> Attempt {
         sample: 0,
         repair_round: 0,
         offered: vec!["x".into()],
+        overlap: String::new(),
         answered: true,
         latency_ms,
         trace: None,
