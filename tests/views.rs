@@ -150,6 +150,7 @@ fn what_a_view_lacks_may_be_written_too() {
         "--json",
     ];
     dir.fillrate(&replay).exits_with(0);
+    let id = hole["id"].as_str().unwrap().to_owned();
     for (run, offered, overlap) in [
         ("run/none", "[count] * RATE", Value::Null),
         (
@@ -167,6 +168,13 @@ fn what_a_view_lacks_may_be_written_too() {
         let shown = dir.fillrate(&["show", run, "--json"]).exits_with(0).json();
         let accepted = &shown["rows"][0]["metrics"]["acceptance/oracle-prefix"];
         assert_eq!(accepted["value"], 1.0, "{run}: {shown:#}");
+        let attempt = dir.fillrate(&["show", run, &id]).exits_with(0).out;
+        let judged = "text of the finished file that it writes too, left out where it was judged";
+        assert_eq!(
+            attempt.contains(judged),
+            overlap != Value::Null,
+            "{attempt}"
+        );
         let audit = ["audit", run, "--sample", "1.0"];
         dir.fillrate(&audit).exits_with(0);
     }

@@ -231,6 +231,10 @@ static COLUMNS_BEFORE_TEXT: &[AttemptColumn] = &[
         offered.first().map(String::as_str).into()
     }),
     attempt_column!("reference", Text, |row| row.hole.reference.as_str().into()),
+    attempt_column!("overlap", Text, |row| {
+        let overlap = Some(row.scored.attempt.overlap.as_str());
+        overlap.filter(|text| !text.is_empty()).into()
+    }),
     attempt_column!("outcome", Text, |row| {
         row.scored.attempt.verdict.outcome.name().into()
     }),

@@ -214,6 +214,10 @@ fn show_attempt(attempt: &Attempt, has_latency: bool, most: Option<usize>) {
         attempt.verdict.outcome.name(),
     );
     print_section("completion", attempt.completion());
+    if !attempt.overlap.is_empty() {
+        let name = "text of the finished file that it writes too, left out where it was judged";
+        print_section(name, &attempt.overlap);
+    }
     if let Some(trace) = &attempt.trace {
         out!("{}", show_trace(trace, has_latency, most));
     }
