@@ -337,13 +337,17 @@ impl WrittenProject {
                 lines += &format!("hidden = {}\n", list(hidden.into_iter()));
             }
         } else {
-            let holes = if self.tests.is_empty() {
-                "*"
-            } else {
-                "/programs/"
+            let holes: BTreeSet<String> = match self.tests.is_empty() {
+                true => ["*".to_owned()].into(),
+                // Programs have a folder of their own, beside the tests'.
+                false => {
+                    let folders = self.holes.iter().filter_map(|path| path.split_once('/'));
+                    folders.map(|(top, _)| format!("/{top}/")).collect()
+                }
             };
             // Other tasks of the same benchmark can give a hole away.
-            lines += &format!("holes = [{}]\nhidden = [\"*\"]\n", quoted(holes));
+            let holes = list(holes.into_iter());
+            lines += &format!("holes = {holes}\nhidden = [\"*\"]\n");
         }
         if let Some(runner) = self.runner {
             let args = if self.repository.is_some() {
