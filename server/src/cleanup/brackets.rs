@@ -6,7 +6,7 @@ use tree_sitter::Node;
 
 use super::Change;
 use super::syntax_site::SyntaxSite;
-use crate::syntax::Language;
+use crate::syntax::{Bracket, brackets};
 
 /// Ends a completion before a closing bracket that matches neither its own nor one that is open at
 /// the cursor and not closed by the suffix.
@@ -107,65 +107,11 @@ fn balance(
     })
 }
 
-/// A bracket token.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bracket {
-    /// The bracket that closes it, or itself.
-    pub(super) closer: char,
-    pub(super) opens: bool,
-    /// Its byte offset.
-    pub(super) start: usize,
-}
-
-/// Returns the bracket tokens of a tree, in order, without those of nodes that `leaves_out`
-/// selects.
-pub(super) fn brackets(
-    language: &Language,
-    root: Node<'_>,
-    leaves_out: impl Fn(Node<'_>) -> bool,
-) -> Vec<Bracket> {
-    let mut found = Vec::new();
-    let mut cursor = root.walk();
-    // Not recursive, as code may be nested arbitrarily deeply.
-    loop {
-        let node = cursor.node();
-        // The parser inserts missing tokens into the tree, which the text does not contain.
-        let is_token = node.child_count() == 0 && !node.is_missing();
-        let opens = language.opening_brackets.contains(&node.kind());
-        let closer = match node.kind().chars().next_back() {
-            Some('(' | ')') => Some(')'),
-            Some('[' | ']') => Some(']'),
-            Some('{' | '}') => Some('}'),
-            _ => None,
-        };
-        if let Some(closer) = closer
-            && is_token
-            && (opens || matches!(node.kind(), ")" | "]" | "}"))
-        {
-            found.push(Bracket {
-                closer,
-                opens,
-                start: node.start_byte(),
-            });
-        }
-        if (!leaves_out(node) && cursor.goto_first_child()) || cursor.goto_next_sibling() {
-            continue;
-        }
-        loop {
-            if !cursor.goto_parent() {
-                return found;
-            }
-            if cursor.goto_next_sibling() {
-                break;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cleanup::{CompletionExtent, CursorSite};
+    use crate::syntax::Language;
 
     #[test]
     fn skipped_nodes_do_not_change_the_balance() {

@@ -6,12 +6,12 @@ use std::cmp::Ordering;
 
 use tree_sitter::Node;
 
-use super::brackets::{Bracket, around, brackets, is_balanced_outside};
+use super::brackets::{around, is_balanced_outside};
 use super::extent::{fits, has_error_within, is_error};
 use super::overlap::counted_brackets;
 use super::syntax_site::SyntaxSite;
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
-use crate::syntax::{Language, OpenText};
+use crate::syntax::{Bracket, Language, OpenText, brackets};
 
 /// Ends a completion with the innermost definition or block in which it begins. Outside of all
 /// blocks, and among the members of a class, it ends with the definition in which it begins or that

@@ -2,6 +2,7 @@
 //! in this folder and one line in [`LANGUAGES`]; nothing else in the server names a language or a
 //! node kind.
 
+mod brackets;
 mod csharp;
 mod extent;
 mod go;
@@ -19,6 +20,7 @@ use tree_sitter::{Node, Parser, Point, Tree};
 
 use crate::text::{ByteOffset, Text};
 
+pub use brackets::{Bracket, brackets};
 pub use extent::CompletionExtent;
 pub use imports::{ImportedModule, module_path};
 pub use strings::OpenText;
