@@ -7,10 +7,11 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use fillrate_syntax::Language;
+use fillrate_metrics::oracle_prefix;
+use fillrate_syntax::{Language, brackets};
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
-use tree_sitter::Node;
+use tree_sitter::{Node, Tree};
 
 /// The state in which a hole's file is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -54,25 +55,10 @@ impl ViewExtent {
     pub fn name(self) -> &'static str {
         self.into()
     }
-
-    /// The offset of the end of what is cut after a hole, with the nodes around it.
-    fn end(
-        self,
-        language: &Language,
-        contents: &str,
-        around: &[Node<'_>],
-        hole: &Range<usize>,
-    ) -> usize {
-        match self {
-            Self::File => contents.len(),
-            Self::Definition => definition_end(language, around, hole),
-        }
-    }
 }
 
 impl CodeView {
-    /// The version of the rules of views: what a run with another one judged may have other
-    /// verdicts.
+    /// Version of the rules of views: verdicts by another one may differ.
     pub const VERSION: u32 = 2;
 
     /// Every view.
@@ -105,22 +91,8 @@ impl CodeView {
             return contents[hole.end..].to_owned();
         };
         // Without a grammar it is unknown where a definition ends.
-        let Some(language) = language else {
-            return String::new();
-        };
-        let tree = language.parse(contents);
-        let around: Vec<Node<'_>> = ancestors(tree.root_node(), hole).collect();
-        let end = extent.end(language, contents, &around, hole);
-        let mut suffix = String::new();
-        if matches!(self, Self::Closed(_)) {
-            for pair in open_pairs(language, &around, hole) {
-                // A pair that is closed behind the cut is closed by the text that is kept.
-                if pair.close.end <= end {
-                    suffix.push_str(&pair.closed(contents));
-                }
-            }
-        }
-        suffix + &contents[end..]
+        let cut = language.map(|language| CutFile::new(language, contents, hole, extent));
+        cut.map_or_else(String::new, |cut| cut.suffix(self.is_closed()))
     }
 
     /// Returns the text after the hole in `contents` that a completion writes as well, because this
@@ -137,53 +109,12 @@ impl CodeView {
         hole: &Range<usize>,
         completion: &str,
     ) -> &'c str {
-        let reference = &contents[hole.clone()];
         let (Some(extent), Some(language)) = (self.extent(), language) else {
             return "";
         };
-        if completion.trim_end() == reference.trim_end() {
-            return "";
-        }
-        let tree = language.parse(contents);
-        let around: Vec<Node<'_>> = ancestors(tree.root_node(), hole).collect();
-        let cut = hole.end..extent.end(language, contents, &around, hole);
-        let is_closed = matches!(self, Self::Closed(_));
-        let more = completion.trim_end().strip_prefix(reference);
-        if let Some(more) = more.filter(|_| !is_closed)
-            && contents[cut.clone()].starts_with(more)
-        {
-            return &contents[cut.start..cut.start + more.len()];
-        }
-        let suffix = self.suffix(Some(language), contents, hole);
-        let shown = [&contents[..hole.start], completion, &suffix].concat();
-        let own = hole.start..hole.start + completion.len();
-        let own = UnmatchedBrackets::within(language, language.parse(&shown).root_node(), &own);
-        let of_reference = UnmatchedBrackets::within(language, tree.root_node(), hole);
-        let after = UnmatchedBrackets::within(language, tree.root_node(), &cut);
-        // The brackets that were open before the hole and that the hole's own text leaves open.
-        let outer = own.closed.len().saturating_sub(of_reference.closed.len());
-        let ends_block = completion.trim_end().ends_with([')', ']', '}'])
-            && completion.trim().lines().count() > reference.trim().lines().count();
-        let closed_more = match outer {
-            // The hole opens some itself, which the text after it closes first.
-            0 if ends_block => of_reference.opened.saturating_sub(own.opened),
-            0 => 0,
-            // An editor has closed the outer ones.
-            _ if is_closed => of_reference.opened,
-            _ => of_reference.opened + outer,
-        };
-        let closed_more = closed_more.min(after.closed.len());
-        let (closed, open) = after.closed.split_at(closed_more);
-        let begin = closed.last().map_or(hole.end, |bracket| bracket.end);
-        let end = open.first().map_or(cut.end, |bracket| bracket.start);
-        let lines = contents[begin..end].trim_end();
-        // Code that repeats itself in the finished file is no overlap.
-        let repeats_itself = closed.is_empty() && !repeated(reference, lines, is_closed).is_empty();
-        let more = match repeats_itself {
-            true => "",
-            false => repeated(completion, lines, is_closed),
-        };
-        &contents[hole.end..begin + more.len()]
+        let cut = CutFile::new(language, contents, hole, extent);
+        let end = cut.overlap_end(completion, self.is_closed());
+        &contents[hole.end..end]
     }
 
     /// Returns the text that a person goes on to write after the hole's own, because this view
@@ -197,9 +128,11 @@ impl CodeView {
         let (Self::AsWritten(extent), Some(language)) = (self, language) else {
             return "";
         };
-        let tree = language.parse(contents);
-        let around: Vec<Node<'_>> = ancestors(tree.root_node(), hole).collect();
-        &contents[hole.end..extent.end(language, contents, &around, hole)]
+        &contents[hole.end..CutFile::new(language, contents, hole, extent).end]
+    }
+
+    fn is_closed(self) -> bool {
+        matches!(self, Self::Closed(_))
     }
 
     /// The end of what is cut; `None` if nothing is.
@@ -240,6 +173,99 @@ impl FromStr for CodeView {
     }
 }
 
+/// A file that is cut after a hole.
+struct CutFile<'a> {
+    language: &'a Language,
+    contents: &'a str,
+    hole: &'a Range<usize>,
+    tree: Tree,
+    /// The end of what is cut.
+    end: usize,
+}
+
+impl<'a> CutFile<'a> {
+    fn new(
+        language: &'a Language,
+        contents: &'a str,
+        hole: &'a Range<usize>,
+        extent: ViewExtent,
+    ) -> Self {
+        let tree = language.parse(contents);
+        let end = match extent {
+            ViewExtent::File => contents.len(),
+            ViewExtent::Definition => {
+                let around: Vec<Node<'_>> = ancestors(tree.root_node(), hole).collect();
+                definition_end(language, &around, hole)
+            }
+        };
+        Self {
+            language,
+            contents,
+            hole,
+            tree,
+            end,
+        }
+    }
+
+    /// The text after the hole, with or without what an editor has closed.
+    fn suffix(&self, is_closed: bool) -> String {
+        let mut suffix = String::new();
+        if is_closed {
+            let around: Vec<Node<'_>> = ancestors(self.tree.root_node(), self.hole).collect();
+            for pair in open_pairs(self.language, &around, self.hole) {
+                // A pair that is closed behind the cut is closed by the text that is kept.
+                if pair.close.end <= self.end {
+                    suffix.push_str(&pair.closed(self.contents));
+                }
+            }
+        }
+        suffix + &self.contents[self.end..]
+    }
+
+    /// The end of the overlap of a completion, which begins at the hole's end.
+    fn overlap_end(&self, completion: &str, is_closed: bool) -> usize {
+        let Self { contents, hole, .. } = *self;
+        let reference = &contents[hole.clone()];
+        if completion.trim_end() == reference.trim_end() {
+            return hole.end;
+        }
+        let written = oracle_prefix(&contents[hole.start..self.end], completion);
+        if let Some(length) = written.filter(|length| *length > reference.len() && !is_closed) {
+            return hole.start + length;
+        }
+        let suffix = self.suffix(is_closed);
+        let shown = [&contents[..hole.start], completion, &suffix].concat();
+        let shown = self.language.parse(&shown);
+        let unmatched = |tree: &Tree, range| UnmatchedBrackets::within(self.language, tree, &range);
+        let own = unmatched(&shown, hole.start..hole.start + completion.len());
+        let of_reference = unmatched(&self.tree, hole.clone());
+        let after = unmatched(&self.tree, hole.end..self.end);
+        // The brackets that were open before the hole and that the hole's own text leaves open.
+        let outer = own.closed.len().saturating_sub(of_reference.closed.len());
+        let ends_block = completion.trim_end().ends_with([')', ']', '}'])
+            && completion.trim().lines().count() > reference.trim().lines().count();
+        let closed_more = match outer {
+            // The hole opens some itself, which the text after it closes first.
+            0 if ends_block => of_reference.opened.saturating_sub(own.opened),
+            0 => 0,
+            // An editor has closed the outer ones.
+            _ if is_closed => of_reference.opened,
+            _ => of_reference.opened + outer,
+        };
+        let closed_more = closed_more.min(after.closed.len());
+        let (closed, open) = after.closed.split_at(closed_more);
+        // A closing bracket is one byte.
+        let begin = closed.last().map_or(hole.end, |bracket| bracket + 1);
+        let end = open.first().copied().unwrap_or(self.end);
+        let lines = contents[begin..end].trim_end();
+        // Code that repeats itself in the finished file is no overlap.
+        if closed.is_empty() && !repeated(reference, lines, is_closed).is_empty() {
+            return begin;
+        }
+        begin + repeated(completion, lines, is_closed).len()
+    }
+}
+
 /// The nodes that contain a range, innermost first.
 fn ancestors<'t>(root: Node<'t>, range: &Range<usize>) -> impl Iterator<Item = Node<'t>> {
     let innermost = root.descendant_for_byte_range(range.start, range.end);
@@ -269,47 +295,26 @@ fn definition_end(language: &Language, around: &[Node<'_>], hole: &Range<usize>)
 struct UnmatchedBrackets {
     /// Number of brackets that are opened.
     opened: usize,
-    /// The brackets that are closed.
-    closed: Vec<Range<usize>>,
+    /// The offsets of those that are closed.
+    closed: Vec<usize>,
 }
 
 impl UnmatchedBrackets {
-    fn within(language: &Language, root: Node<'_>, range: &Range<usize>) -> Self {
+    fn within(language: &Language, tree: &Tree, range: &Range<usize>) -> Self {
         let mut found = Self::default();
-        let mut cursor = root.walk();
-        // Not recursive, as code may be nested arbitrarily deeply.
-        loop {
-            let node = cursor.node();
-            // The parser inserts missing tokens, which the text does not contain.
-            let is_token = node.child_count() == 0 && !node.is_missing();
-            let is_within = range.start <= node.start_byte() && node.end_byte() <= range.end;
-            if is_token && is_within {
-                if language.opening_brackets.contains(&node.kind()) {
-                    found.opened += 1;
-                } else if CLOSING_BRACKETS.contains(&node.kind()) {
-                    match found.opened.checked_sub(1) {
-                        Some(opened) => found.opened = opened,
-                        None => found.closed.push(node.byte_range()),
-                    }
-                }
-            }
-            let may_hold = node.start_byte() < range.end && range.start < node.end_byte();
-            if (may_hold && cursor.goto_first_child()) || cursor.goto_next_sibling() {
-                continue;
-            }
-            loop {
-                if !cursor.goto_parent() {
-                    return found;
-                }
-                if cursor.goto_next_sibling() {
-                    break;
-                }
+        let is_outside =
+            |node: Node<'_>| node.end_byte() <= range.start || range.end <= node.start_byte();
+        let all = brackets(language, tree.root_node(), is_outside).into_iter();
+        for bracket in all.filter(|bracket| range.contains(&bracket.start)) {
+            match found.opened.checked_sub(1) {
+                _ if bracket.opens => found.opened += 1,
+                Some(opened) => found.opened = opened,
+                None => found.closed.push(bracket.start),
             }
         }
+        found
     }
 }
-
-const CLOSING_BRACKETS: [&str; 3] = [")", "]", "}"];
 
 /// Returns the longest beginning of `after`, up to a line end, that `text` ends with after something
 /// else; white space does not count, but a line end does if `after` begins with it or if
@@ -389,7 +394,7 @@ fn open_pairs(language: &Language, around: &[Node<'_>], hole: &Range<usize>) -> 
         for child in children {
             if language.opening_brackets.contains(&child.kind()) {
                 open.push(child);
-            } else if CLOSING_BRACKETS.contains(&child.kind())
+            } else if [")", "]", "}"].contains(&child.kind())
                 && let Some(opening) = open.pop()
             {
                 pairs.push((opening.byte_range(), child.byte_range()));
@@ -412,15 +417,21 @@ mod tests {
 
     /// The file that is shown for a fixture whose hole is between two `$0`, with the cursor as `|`.
     fn shown(language: &str, fixture: &str, view: CodeView) -> String {
+        let (contents, hole) = cut(fixture);
+        let language = Language::by_id(language).expect("the language is in the table");
+        assert!(language.parses(&contents), "{contents}");
+        let suffix = view.suffix(Some(language), &contents, &hole);
+        format!("{}|{suffix}", &contents[..hole.start])
+    }
+
+    /// The file and the hole of a fixture.
+    fn cut(fixture: &str) -> (String, Range<usize>) {
         let parts: Vec<&str> = fixture.split("$0").collect();
         let [prefix, reference, suffix] = parts[..] else {
             panic!("a fixture has two marks: {fixture}");
         };
-        let contents = [prefix, reference, suffix].concat();
         let hole = prefix.len()..prefix.len() + reference.len();
-        let language = Language::by_id(language).expect("the language is in the table");
-        assert!(language.parses(&contents), "{contents}");
-        format!("{prefix}|{}", view.suffix(Some(language), &contents, &hole))
+        ([prefix, reference, suffix].concat(), hole)
     }
 
     const PYTHON: &str = "import os\n\n\nclass Shop:\n    def price(self, count):\n        \
@@ -524,12 +535,7 @@ mod tests {
 
     /// The overlap of a completion with the fixture's text after the hole.
     fn overlap(language: &str, fixture: &str, view: CodeView, completion: &str) -> String {
-        let parts: Vec<&str> = fixture.split("$0").collect();
-        let [prefix, reference, suffix] = parts[..] else {
-            panic!("a fixture has two marks: {fixture}");
-        };
-        let contents = [prefix, reference, suffix].concat();
-        let hole = prefix.len()..prefix.len() + reference.len();
+        let (contents, hole) = cut(fixture);
         let language = Language::by_id(language);
         view.overlap(language, &contents, &hole, completion)
             .to_owned()
@@ -595,6 +601,8 @@ mod tests {
                 "total = 3 * count\n        return total\n",
                 "\n        return total",
             ),
+            // A word that is cut in two is not the file's.
+            ("python", PYTHON, "total = count * 3\n        retur", ""),
             // Another rest is inserted as it is.
             ("python", PYTHON, "total = 3\n        return 3", ""),
             ("python", PYTHON, "return total", ""),

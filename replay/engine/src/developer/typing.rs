@@ -346,6 +346,12 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         &self.hole.reference[self.written..]
     }
 
+    /// The text that the developer is about to write: what remains of the reference, and what comes
+    /// next.
+    fn to_write(&self) -> String {
+        [self.remaining(), self.hole.continuation].concat()
+    }
+
     /// The file up to the cursor.
     fn before_cursor(&self) -> String {
         [self.hole.prefix, &self.hole.reference[..self.written]].concat()
@@ -489,7 +495,7 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
             .settings
             .chance(self.policy, self.hole.id, self.written);
         let view = DisplayedCompletion {
-            remaining: &[self.remaining(), self.hole.continuation].concat(),
+            remaining: &self.to_write(),
             candidates: &request.candidates,
             latency_ms,
             place: LinePosition::between(&self.before_cursor(), self.hole.suffix),
@@ -534,11 +540,9 @@ impl<'a, E: TypingEditor> TypingState<'a, E> {
         let text = self.session.requests[request].candidates[candidate].clone();
         self.put(&text).await?;
         self.editor.report_accepted(request, candidate).await?;
-        let remaining = self.remaining().len();
-        let whole = [self.remaining(), self.hole.continuation].concat();
-        let (right, wrong) = text.split_at(agreeing(&text, &whole));
+        let (right, wrong) = text.split_at(agreeing(&text, &self.to_write()));
         // What comes after the reference is kept, but not counted.
-        let (right, _) = right.split_at(right.len().min(remaining));
+        let right = &right[..right.len().min(self.remaining().len())];
         let back: Vec<&str> = keys(wrong).collect();
         let mut end = self.cursor() + text.len();
         // The developer deletes from the end, one key at a time, as a backspace does.
