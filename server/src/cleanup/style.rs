@@ -1,6 +1,9 @@
 //! Adapts a completion to the file's line ends and indentation.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use tree_sitter::Node;
 
 use super::extent::before_a_line;
 use super::syntax_site::SyntaxSite;
@@ -71,12 +74,26 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
         return Change::None;
     }
     let (from, to) = (one(own), one(file));
+    let (literals, first_row) = own_literals(text, site);
     let mut new = String::with_capacity(text.len());
+    // The indentation of the last line of code, before and after.
+    let mut above = (base.to_owned(), base.to_owned());
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let code = line.trim_start_matches([' ', '\t']);
         let indent = &line[..line.len() - code.len()];
-        if index == 0 || code.trim().is_empty() {
+        let literal = literals.get(&(first_row + index));
+        // The text of a string is a value.
+        if index == 0 || code.trim().is_empty() || literal == Some(&Literal::String) {
             new.push_str(line);
+            continue;
+        }
+        // A comment moves with the line on which it begins.
+        if literal == Some(&Literal::Comment)
+            && let Some(deeper) = indent.strip_prefix(&above.0)
+        {
+            new.push_str(&above.1);
+            new.push_str(deeper);
+            new.push_str(code);
             continue;
         }
         // Indentation up to the block's own belongs to the file; only the deeper part is converted.
@@ -86,13 +103,12 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
             None => ("", indent),
         };
         let levels = deeper.matches(&from).count();
-        let rest = deeper.len() - levels * from.len();
-        if rest > 0 {
+        if deeper.len() > levels * from.len() {
             // Aligned by hand, or mixed: left as it is.
             return Change::None;
         }
-        new.push_str(kept);
-        new.push_str(&to.repeat(levels));
+        above = (indent.to_owned(), [kept, &to.repeat(levels)].concat());
+        new.push_str(&above.1);
         new.push_str(code);
     }
     // The file's unit may differ within this block, so a conversion that breaks the syntax is
@@ -141,28 +157,64 @@ struct CodeLine<'a> {
 }
 
 fn lines_of_code<'a>(file: &'a str, site: &SyntaxSite<'_>) -> Vec<CodeLine<'a>> {
-    let mut within_text: BTreeSet<usize> = BTreeSet::new();
-    if let Some(parsed) = site.with("") {
-        let mut pending = vec![parsed.tree.root_node()];
-        while let Some(node) = pending.pop() {
-            let (first, last) = (node.start_position().row, node.end_position().row);
-            if first == last {
-                continue;
-            }
-            if node.kind().contains("string") || parsed.language.is_comment(node) {
-                within_text.extend(first + 1..=last);
-                continue;
-            }
-            let mut cursor = node.walk();
-            pending.extend(node.children(&mut cursor));
-        }
-    }
+    let literals = literal_rows("", 0..file.len(), site);
     file.split('\n')
         .map(str::trim_end)
         .enumerate()
-        .filter(|(number, text)| !text.is_empty() && !within_text.contains(number))
+        .filter(|(number, text)| !text.is_empty() && !literals.contains_key(number))
         .map(|(number, text)| CodeLine { number, text })
         .collect()
+}
+
+/// A literal that spans lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Literal {
+    String,
+    /// A comment, or a string that documents its definition.
+    Comment,
+}
+
+/// Returns the rows of a completion that continue a string or a comment, and its first row.
+fn own_literals(text: &str, site: &SyntaxSite<'_>) -> (BTreeMap<usize, Literal>, usize) {
+    let cursor = site.prefix.len();
+    let rows = literal_rows(text, cursor..cursor + text.len(), site);
+    (
+        rows,
+        memchr::memchr_iter(b'\n', site.prefix.as_bytes()).count(),
+    )
+}
+
+/// Returns the rows that continue a string or a comment, of those that overlap a range of bytes of the
+/// file with a completion.
+fn literal_rows(
+    text: &str,
+    range: Range<usize>,
+    site: &SyntaxSite<'_>,
+) -> BTreeMap<usize, Literal> {
+    let mut rows = BTreeMap::new();
+    let Some(parsed) = site.with(text) else {
+        return rows;
+    };
+    let mut pending = vec![parsed.tree.root_node()];
+    while let Some(node) = pending.pop() {
+        let (first, last) = (node.start_position().row, node.end_position().row);
+        if first == last || node.end_byte() < range.start || node.start_byte() > range.end {
+            continue;
+        }
+        let is_comment = parsed.language.is_comment(node);
+        if is_comment || node.kind().contains("string") {
+            let is_statement = |node: Node<'_>| parsed.language.is_statement(node);
+            let literal = match is_comment || node.parent().is_some_and(is_statement) {
+                true => Literal::Comment,
+                false => Literal::String,
+            };
+            rows.extend((first + 1..=last).map(|row| (row, literal)));
+            continue;
+        }
+        let mut cursor = node.walk();
+        pending.extend(node.children(&mut cursor));
+    }
+    rows
 }
 
 /// Returns the unit of these lines and the number of steps one level deeper below a line that opens
@@ -211,17 +263,17 @@ const BLOCK_OPENERS: [char; 2] = [':', '{'];
 
 /// Returns the unit of a completion, from the line after the first that opens a block.
 fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
-    let base = last_line(site.prefix);
-    let base_width = base.len() - base.trim_start().len();
-    let mut lines = text.lines();
-    let mut above = lines.next()?;
-    // At the beginning of a line, the first line has its own indentation.
-    let own = above.len() - above.trim_start().len();
-    let mut above_width = base_width + if base.trim().is_empty() { own } else { 0 };
-    for line in lines.filter(|line| !line.trim().is_empty()) {
-        let indent = &line[..line.len() - line.trim_start().len()];
-        if above.trim_end().ends_with(BLOCK_OPENERS) && indent.len() > above_width {
-            let deeper = &indent[above_width.min(indent.len())..];
+    let (literals, first_row) = own_literals(text, site);
+    let is_code = |(index, line): &(usize, &str)| {
+        !line.trim().is_empty() && !literals.contains_key(&(first_row + index))
+    };
+    // The first line may continue the cursor's, and that line may open the block.
+    let begun = [last_line(site.prefix), first_line(text)].concat();
+    let mut above = begun.as_str();
+    for (_, line) in text.lines().enumerate().skip(1).filter(is_code) {
+        let [above_width, width] = [above, line].map(|it| it.len() - it.trim_start().len());
+        if above.trim_end().ends_with(BLOCK_OPENERS) && width > above_width {
+            let deeper = &line[above_width..width];
             let all = |one: char| deeper.chars().all(|character| character == one);
             return if all('\t') {
                 Some(Indent::Tabs)
@@ -230,7 +282,6 @@ fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
             };
         }
         above = line;
-        above_width = indent.len();
     }
     None
 }
