@@ -23,6 +23,9 @@ pub(super) struct Around {
     first_stray_closer: Option<usize>,
     /// Number of brackets open at the cursor that the suffix closes.
     pub(super) closed_after: usize,
+    /// True if the suffix lacks a closing bracket for one that the completion leaves open, or for
+    /// one before the cursor whose closing bracket that takes.
+    pub(super) lacks_closer: bool,
 }
 
 /// Matches brackets of the prefix, the completion and the suffix by kind. Tree-sitter distinguishes
@@ -104,6 +107,7 @@ fn balance(
             .get(allowed)
             .map(|(_, start)| start - completion.start),
         closed_after: needed,
+        lacks_closer: matched(all, &own) < own.len() + matched(all, &[]),
     })
 }
 

@@ -297,6 +297,9 @@ fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !FENCES.iter().any(|fence| text.contains(fence)) {
         return Change::None;
     }
+    if site.language.is_none() && !ends_unopened_fence(text) {
+        return Change::None;
+    }
     if begins_with_fence(text, site) {
         return match fence(text) {
             Some((start, end)) => Change::Rewrite(text[start..end].trim_end().to_owned()),
@@ -314,16 +317,29 @@ fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
 
 /// True if a completion of a model that is not a chat model begins with a fence.
 pub(super) fn begins_with_fence(text: &str, site: &SyntaxSite<'_>) -> bool {
-    begins_fence(text.trim_start()) && may_leak_fences(site) && !in_literal("", 0, site)
+    site.language.is_some()
+        && begins_fence(text.trim_start())
+        && may_leak_fences(site)
+        && !in_literal("", 0, site)
 }
 
 /// True if a fence in a completion can't be part of the file's code.
 fn may_leak_fences(site: &SyntaxSite<'_>) -> bool {
     !site.chat
-        && site.language.is_some()
         && !FENCES
             .iter()
             .any(|fence| site.prefix.contains(fence) || site.suffix.contains(fence))
+}
+
+/// True if the first fence of a text ends one that begins nowhere, as no text with fences does.
+fn ends_unopened_fence(text: &str) -> bool {
+    let lines = || {
+        text.lines()
+            .map(str::trim)
+            .filter(|line| begins_fence(line))
+    };
+    let is_end = |line: &str| line.trim_start_matches(['`', '~']).is_empty();
+    lines().next().is_some_and(is_end) && lines().count() % 2 == 1
 }
 
 /// Characters of fences: <https://spec.commonmark.org/0.31.2/#fenced-code-blocks>.

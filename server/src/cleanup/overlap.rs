@@ -6,7 +6,8 @@ use super::extent::fits;
 use super::syntax_site::SyntaxSite;
 use super::written::{
     begins_statement_at, begins_with_operator, closes_before_rest, end_of_line_node, ends_alone,
-    is_in_brackets, leaves_brackets_open, opens_brackets, rest_ends_lines, unescaped,
+    is_in_brackets, is_in_interpolation, leaves_brackets_open, opens_brackets, rest_ends_lines,
+    unescaped,
 };
 use super::{Change, alphanumerics, first_line, last_line};
 
@@ -33,6 +34,7 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
                 || alphanumerics(own[0].1) >= 3
                 || ends_open_text(own[0].1, site)
                 || matches!(own[0].1.trim(), "/>" | ">")
+                || is_last_statement(text, own[0], &following, site)
         } else {
             repeated >= REPEATED_LINES && is_distinctive(&own[..repeated])
         };
@@ -47,6 +49,20 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
         }
         _ => Change::None,
     }
+}
+
+/// True if a line is a statement, however short, that only closing brackets follow in the suffix.
+fn is_last_statement(
+    text: &str,
+    (start, line): (usize, &str),
+    following: &[&str],
+    site: &SyntaxSite<'_>,
+) -> bool {
+    let next = following.get(1).map_or("}", |next| next.trim());
+    let begun = start + line.len() - line.trim_start().len();
+    alphanumerics(line) > 0
+        && next.starts_with([')', ']', '}'])
+        && begins_statement_at(begun, text, site)
 }
 
 /// True if a line begins with the end of the string or comment around the cursor.
@@ -376,18 +392,39 @@ fn closing_repeated(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let repeats = text[end..].starts_with(rest);
     let kept = &text[..end];
     if rest.starts_with('>') {
-        // It may also be an operator, or end a tag, unless `<` is before the cursor.
-        let is_right = || {
-            site.prefix.ends_with('<')
-                || fits(kept, site)
-                || ends_alone(&[kept, rest].concat(), site)
-        };
+        // It may also be an operator, or end a tag, unless it ends a list of types.
+        if opens_types(site) {
+            return Some(end);
+        }
+        let is_right = || fits(kept, site) || ends_alone(&[kept, rest].concat(), site);
         let is_needless = repeats && rest.len() > 1 || !fits(text, site);
         return (is_needless && is_right()).then_some(end);
+    }
+    // In a string, a second `}` is text.
+    if rest.starts_with('}') && is_in_interpolation(site) {
+        return Some(end);
     }
     // Unlike brackets, a string is seldom closed at once to go on after it.
     let goes_on = kept.trim().is_empty() && !rest.starts_with(['"', '\'', '`']);
     (!goes_on && (repeats || !fits(text, site))).then_some(end)
+}
+
+/// True if the cursor's line opens a list of types before the cursor, such as `Map<`, and does not
+/// close it.
+pub(super) fn opens_types(site: &SyntaxSite<'_>) -> bool {
+    let line = last_line(site.prefix);
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut open = 0_usize;
+    for (at, letter) in line.char_indices() {
+        match letter {
+            '<' if line[..at].ends_with(is_word) && !line[at + 1..].starts_with([' ', '=']) => {
+                open += 1;
+            }
+            '>' if !line[..at].ends_with(['=', '-']) => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    open > 0
 }
 
 /// Returns the end of a completion that goes on after `end`, where it closes the bracket or quote
@@ -397,10 +434,11 @@ fn end_beyond_closer(text: &str, end: usize, site: &SyntaxSite<'_>) -> Option<us
     let rest = first_line(site.suffix).trim();
     let opener = opener(rest)?;
     let line = first_line(&text[end..]).trim_end();
-    let own = line.strip_suffix(rest).or_else(|| {
-        let inner = line.trim_end_matches([';', ',', '{', ' ']);
-        inner.strip_suffix(rest)
-    });
+    let inner = line.trim_end_matches([';', ',', '{', ' ']);
+    // The model may repeat a part of the rest alone.
+    let mut parts = (1..rest.len()).rev().filter_map(|end| rest.get(..end));
+    let own = line.strip_suffix(rest).or_else(|| inner.strip_suffix(rest));
+    let own = own.or_else(|| parts.find_map(|part| line.strip_suffix(part)));
     let beyond = end + own.unwrap_or(line).len();
     let reopens = text[end..beyond].chars().skip(1).any(|c| c == opener);
     let is_right = || {

@@ -8,7 +8,7 @@ use tree_sitter::Node;
 
 use super::brackets::{around, is_balanced_outside};
 use super::extent::{fits, has_error_within, is_error};
-use super::overlap::counted_brackets;
+use super::overlap::{counted_brackets, opens_types};
 use super::syntax_site::SyntaxSite;
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
 use crate::syntax::{Bracket, Language, OpenText, brackets};
@@ -24,7 +24,7 @@ pub(super) fn end_at_block(text: &str, site: &SyntaxSite<'_>) -> Change {
 /// `None` while it may continue.
 pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let Some(language) = site.language else {
-        return end_by_empty_line(text, site);
+        return end_without_grammar(text, site);
     };
     if language.indented_blocks {
         end_by_indentation(text, site)
@@ -35,19 +35,29 @@ pub(super) fn end_of_block(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the end of a completion at a file's end in a language without a grammar: before the first
-/// line that is indented less than the cursor's, or not at all, that follows an empty line outside of
-/// the completion's own brackets.
-fn end_by_empty_line(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
-    // What follows the cursor may be the rest of several blocks.
-    if !site.suffix.trim().is_empty() {
-        return None;
-    }
+/// Returns the end of a completion in a language without a grammar. Where nothing of the block
+/// follows, it is before the first line that is indented less than the cursor's, or not at all, that
+/// follows an empty line outside of the completion's own brackets. Where the next line is one of the
+/// block, it is before the bracket that closes the block.
+fn end_without_grammar(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let begun = last_line(site.prefix);
     let line = match begun.trim().is_empty() {
         true => indentation(&[begun, first_line(text)].concat()),
         false => indentation(begun),
     };
+    if !site.suffix.trim().is_empty() {
+        // What follows the cursor may also be the rest of several blocks.
+        let is_inside = indentation_below(site).is_some_and(|below| below >= line)
+            && !site.suffix.trim_start().starts_with([')', ']', '}']);
+        let (stray, open) = counted_brackets(text, site);
+        let (at, _) = stray.filter(|_| is_inside && open == 0)?;
+        let begun = last_line(&text[..at]);
+        return Some(if begun.trim().is_empty() {
+            at - begun.len()
+        } else {
+            at
+        });
+    }
     let leaves = |start: &usize| {
         let (lines, next) = (&text[..*start], first_line(&text[*start..]));
         let is_apart = last_line(&text[..start - 1]).trim().is_empty();
@@ -90,6 +100,10 @@ enum BracketRole {
     Other,
 }
 
+/// Texts of which one completes a statement that lacks its end: an operand, alone or before a
+/// semicolon, the rest of a `for`, the rest of a type and a name.
+const OPERANDS: [&str; 5] = [" x()", " x();", " x;", " x(); x()", " x> x;"];
+
 /// The syntax that is open at a cursor.
 #[derive(Debug)]
 pub(super) struct Beginning {
@@ -104,36 +118,60 @@ impl Beginning {
         if language.indented_blocks {
             return Some(Self { roles: Vec::new() });
         }
-        // The cursor may be in a string. Without the quote and the brackets that close all open
-        // ones, the parser sees an error instead of blocks. So every quote is tried, and the one
-        // that yields the most blocks is right.
+        // The parser sees an error instead of blocks where the text at the cursor lacks an operand,
+        // the end of a string or closing brackets. So these are tried until the text is right; else
+        // those that yield the most blocks count.
         let marks = language.quotes.iter().map(|quote| quote.mark);
         // Right behind the mark that begins a string of several lines, its end has to follow a line.
-        let ends = marks.clone().map(str::to_owned);
-        let lines = marks.filter(|mark| mark.len() > 1);
+        let lines = marks.clone().filter(|mark| mark.len() > 1);
         let lines = lines.map(|mark| format!("\nx\n{mark}"));
-        let tried = std::iter::once(String::new()).chain(ends).chain(lines);
-        let tried = tried.filter_map(|end| {
+        let ends = OPERANDS.into_iter().chain(marks).map(str::to_owned);
+        let mut best: Option<Self> = None;
+        for end in std::iter::once(String::new()).chain(ends).chain(lines) {
             let open = Course::of(&end, site)?.open;
-            let closed = format!("{end}\n{}", closers(&open, "", site));
-            let parsed = site.written_with(&closed)?;
-            let root = parsed.tree.root_node();
-            let role = |bracket: &Bracket| {
-                let token = root.descendant_for_byte_range(bracket.start, bracket.start + 1);
-                let role = token.and_then(|token| role(language, token));
-                (bracket.start, role.unwrap_or(BracketRole::Other))
-            };
-            Some(open.iter().map(role).collect::<Vec<_>>())
-        });
-        let blocks = |roles: &Vec<(usize, BracketRole)>| {
-            let is_block = |(_, role): &&(usize, BracketRole)| *role != BracketRole::Other;
-            roles.iter().filter(is_block).count()
+            let closers = closers(&open, "", site);
+            // The statement around brackets may lack its semicolon.
+            let ended = closers.replace(")}", ");}").replace("}}", "};}");
+            let has_operand = OPERANDS.contains(&end.as_str()) && ended != closers;
+            for closers in std::iter::once(closers).chain(has_operand.then_some(ended)) {
+                let (read, is_right) = Self::read(&format!("{end}\n{closers}"), &open, site)?;
+                if best
+                    .as_ref()
+                    .is_none_or(|best| read.blocks() > best.blocks())
+                {
+                    best = Some(read);
+                }
+                if is_right {
+                    return best;
+                }
+            }
+        }
+        best
+    }
+
+    /// Reads the roles of `open` brackets with a text that closes them. Also returns true if the text
+    /// is right from the first of them on.
+    fn read(closed: &str, open: &[Bracket], site: &SyntaxSite<'_>) -> Option<(Self, bool)> {
+        let parsed = site.written_with(closed)?;
+        let root = parsed.tree.root_node();
+        let role = |bracket: &Bracket| {
+            let token = root.descendant_for_byte_range(bracket.start, bracket.start + 1);
+            let role = token.and_then(|token| role(parsed.language, token));
+            (bracket.start, role.unwrap_or(BracketRole::Other))
         };
-        let best = tried.reduce(|best, other| {
-            let is_better = blocks(&other) > blocks(&best);
-            if is_better { other } else { best }
-        });
-        Some(Self { roles: best? })
+        let roles = open.iter().map(role).collect();
+        let cursor = site.prefix.len();
+        let first = open.first().map_or(cursor, |bracket| bracket.start);
+        let is_right = !has_error_within(root, &(first..cursor + closed.len()));
+        Some((Self { roles }, is_right))
+    }
+
+    /// Returns the number of open brackets that hold statements or members.
+    fn blocks(&self) -> usize {
+        let roles = self.roles.iter();
+        roles
+            .filter(|(_, role)| *role != BracketRole::Other)
+            .count()
     }
 
     fn role(&self, bracket: &Bracket) -> BracketRole {
@@ -211,8 +249,18 @@ pub(super) fn opens_brackets(text: &str, site: &SyntaxSite<'_>) -> bool {
     Course::of(text, site).is_some_and(|course| course.open_at(usize::MAX).1 > 0)
 }
 
+/// True if a completion leaves a list of types of its own open, such as `List<`, before the `>` of
+/// the one around the cursor.
+fn leaves_types(text: &str, site: &SyntaxSite<'_>) -> bool {
+    let line = text.trim_end();
+    let is_last = first_line(site.suffix).trim_start().starts_with('>') && opens_types(site);
+    is_last
+        && !line.contains(['\n', '\r'])
+        && end_of_type_arguments(&[line, ">"].concat()).is_none()
+}
+
 /// True if a completion leaves a bracket of its own open that the rest of the cursor's line does not
-/// begin by closing.
+/// begin by closing, or closes in place of one before the cursor.
 pub(super) fn leaves_brackets_open(text: &str, site: &SyntaxSite<'_>) -> bool {
     let Some(course) = Course::of(text, site) else {
         return false;
@@ -222,11 +270,16 @@ pub(super) fn leaves_brackets_open(text: &str, site: &SyntaxSite<'_>) -> bool {
     let mut rest = first_line(site.suffix)
         .chars()
         .filter(|letter| !letter.is_whitespace());
+    let is_followed = own.len() > 0;
     own.any(|closer| rest.next() != Some(closer))
+        || is_followed && around(text, site).is_some_and(|around| around.lacks_closer)
 }
 
 /// True if a blank, but no line end, follows the innermost bracket that is open after a completion.
 pub(super) fn begins_with_blank(text: &str, site: &SyntaxSite<'_>) -> bool {
+    if site.language.is_none() {
+        return site.prefix.ends_with(['(', '[', '{']) && text.starts_with(' ');
+    }
     let open = Course::of(text, site).and_then(|course| course.open_at(usize::MAX).0.pop());
     open.is_some_and(|open| {
         let inner = match (open.start + 1).checked_sub(site.prefix.len()) {
@@ -710,6 +763,9 @@ pub(super) fn closes_before_rest(text: &str, site: &SyntaxSite<'_>) -> Option<us
     if !")]}".contains(closer) {
         return None;
     }
+    if closer == '}' && is_in_interpolation(site) {
+        return end_beyond_code(text, closer, "{");
+    }
     let cursor = site.prefix.len();
     let course = Course::of(text, site)?;
     let innermost = course.open.last().filter(|open| open.closer == closer)?;
@@ -729,6 +785,19 @@ pub(super) fn rest_ends_lines(site: &SyntaxSite<'_>) -> bool {
     let rest = first_line(site.suffix).trim_start();
     let open = site.open_text_after("");
     rest.starts_with("</") || open.is_some_and(|open| rest.starts_with(open.end_mark()))
+}
+
+/// True if the cursor is in the code of a string, such as `${…}`.
+pub(super) fn is_in_interpolation(site: &SyntaxSite<'_>) -> bool {
+    // The code may be missing yet.
+    let Some(parsed) = site.with("x") else {
+        return false;
+    };
+    let cursor = site.prefix.len();
+    let root = parsed.tree.root_node();
+    let innermost = root.descendant_for_byte_range(cursor, cursor + 1);
+    let mut around = std::iter::successors(innermost, Node::parent);
+    around.any(|node| parsed.language.interpolations.contains(&node.kind()))
 }
 
 /// Returns the offset of the closing tag of the element around the cursor.
@@ -787,25 +856,37 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
         let is_open = open.is_some_and(|open| open.end_mark() == quote.mark);
         return is_open.then(|| text.find(quote.mark)).flatten();
     }
-    // Strings with these quotes end on their line, so the lines before do not matter.
     let line = last_line(site.prefix);
-    let is_open = unescaped(line, character).count() % 2 == 1
-        || site.language?.open_quote(line) == Some(quote);
-    let begin = unescaped(line, character).last().filter(|_| is_open);
+    let is_open = match quote.spans_lines {
+        true => {
+            let open = site.open_text_after("");
+            open.is_some_and(|open| open.end_mark() == quote.mark)
+        }
+        // The lines before do not matter.
+        false => {
+            unescaped(line, character).count() % 2 == 1
+                || site.language?.open_quote(line) == Some(quote)
+        }
+    };
+    if !is_open {
+        return None;
+    }
+    // Without a quote on the line, the string began above.
+    let begin = unescaped(line, character).last();
     let letters = |c: char| c.is_alphabetic() || "$@".contains(c);
-    let begun = begin.map_or(line, |begin| &line[..begin]);
-    let prefix = &begun[begun.trim_end_matches(letters).len()..];
+    let before = begin.map_or("", |begin| &line[..begin]);
+    let prefix = &before[before.trim_end_matches(letters).len()..];
     let code = match character {
         '`' if !quote.is_raw => "${",
         _ if prefix.len() <= 3 && prefix.contains(['f', 'F', '$']) => "{",
-        _ => return is_open.then(|| unescaped(text, character).next()).flatten(),
+        _ => return unescaped(text, character).next(),
     };
-    let begun = &line[begin? + character.len_utf8()..];
+    let begun = begin.map_or(line, |begin| &line[begin + character.len_utf8()..]);
     end_beyond_code(&[begun, text].concat(), character, code)?.checked_sub(begun.len())
 }
 
-/// Returns the offset of the quote that ends a string, outside of the code in it. `code` is the text
-/// that begins such code.
+/// Returns the offset of the quote that ends a string, outside of the code in it, or of the `}` that
+/// ends such code around the cursor. `code` is the text that begins code in the string.
 fn end_beyond_code(text: &str, quote: char, code: &str) -> Option<usize> {
     // The strings and braces that are open, by the characters that end them.
     let mut open = vec![quote];
@@ -880,6 +961,9 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     if leaves_open && is_wrong(text) && (!is_wrong("") || closed_after() == course.open.len()) {
         return true;
     }
+    if leaves_string(text, site) && is_wrong(text) || leaves_types(text, site) {
+        return true;
+    }
     let ink = text.trim_end();
     if lacks_opener(ink, site) && is_wrong(text) {
         let is_repaired = |opener: &&str| !is_wrong(&[ink, opener].concat());
@@ -904,7 +988,8 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     let ends_type = ink.ends_with('>') && first_line(site.suffix).starts_with('>');
     let ends_open = ink.ends_with(|last| ".,=+-*/%&|^<>!?:".contains(last)) && !ends_type;
     let goes_on = text.trim().contains('\n') || ends_open && !in_string;
-    if !goes_on && (in_string || !first_line(site.suffix).trim().is_empty()) {
+    let is_followed = !first_line(site.suffix).trim().is_empty();
+    if !goes_on && (in_string || is_followed && !ends_with_keyword(ink, site)) {
         return false;
     }
     let wrong = |separator: &str| is_wrong_alone(ink, separator, &open, site);
@@ -916,6 +1001,15 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
             .any(|continuation| !wrong(continuation))
     };
     wrong("") && (goes_on || wrong(";") && is_unfinished())
+}
+
+/// True if a completion ends with a keyword, such as an operator that lacks its operand.
+fn ends_with_keyword(ink: &str, site: &SyntaxSite<'_>) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let before = ink.trim_end_matches(is_word);
+    let word = &ink[before.len()..];
+    // A keyword may also be a name, as in `a.in`.
+    !before.ends_with('.') && site.language.is_some_and(|it| it.keywords.contains(&word))
 }
 
 /// True if a completion closes its own brackets, and ends a statement where nothing follows but what
@@ -979,7 +1073,7 @@ fn lacks_opener(ink: &str, site: &SyntaxSite<'_>) -> bool {
 }
 
 /// Returns the indentation of the first line below the cursor's that is not blank.
-fn indentation_below(site: &SyntaxSite<'_>) -> Option<usize> {
+pub(super) fn indentation_below(site: &SyntaxSite<'_>) -> Option<usize> {
     let below = &site.suffix[first_line(site.suffix).len()..];
     let next = below.lines().find(|line| !line.trim().is_empty());
     next.map(indentation)
@@ -1061,7 +1155,9 @@ pub(super) fn end_at_whole_statement(text: &str, site: &SyntaxSite<'_>) -> Chang
     if site.language.is_none() {
         return Change::EndAt(match text.contains('\n') {
             true => last_whole_line(text, site),
-            false => last_whole_token(text, site),
+            // Before further lines, a part of one is not wanted.
+            false if site.suffix.trim().is_empty() => last_whole_token(text, site),
+            false => 0,
         });
     }
     let Some(course) = Course::of(text, site) else {
@@ -1228,6 +1324,11 @@ pub(super) fn begins_with_operator(line: &str, site: &SyntaxSite<'_>) -> bool {
         '.', '?', ':', '&', '|', '+', '-', '*', '/', '=', '<', '>', '%', '^', ',',
     ]) && !is_step()
         && !is_comment()
+}
+
+/// Returns the offset of the innermost bracket that is open at the cursor.
+pub(super) fn innermost_bracket(site: &SyntaxSite<'_>) -> Option<usize> {
+    Course::of("", site)?.open.last().map(|open| open.start)
 }
 
 /// True if a bracket is open after a completion.

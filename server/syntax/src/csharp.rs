@@ -156,7 +156,7 @@ pub(super) static CSHARP: Language = Language {
         "enum_member_declaration_list",
         "global_statement",
     ],
-    switch_bodies: &["switch_body"],
+    switch_bodies: &["switch_body", "switch_expression"],
     clauses: &[
         "catch_clause",
         "finally_clause",
@@ -194,6 +194,7 @@ pub(super) static CSHARP: Language = Language {
         "string_literal",
         "verbatim_string_literal",
     ],
+    interpolations: &["interpolation"],
     comments: &["comment"],
     quotes: &[
         Quote::raw("\"\"\""),

@@ -109,6 +109,7 @@ pub(super) static GO: Language = Language {
         "raw_string_literal",
         "rune_literal",
     ],
+    interpolations: &[],
     comments: &["comment"],
     quotes: &[
         Quote::on_one_line("\""),

@@ -142,6 +142,7 @@ pub(super) static JAVA: Language = Language {
         "record_declaration",
     ],
     strings: &["character_literal", "string_literal"],
+    interpolations: &[],
     comments: &["block_comment", "line_comment"],
     quotes: &[
         Quote::across_lines("\"\"\""),

@@ -51,6 +51,8 @@ pub struct Language {
     pub definitions: &'static [&'static str],
     /// Kinds of a string literal.
     pub strings: &'static [&'static str],
+    /// Kinds of the code in a string literal.
+    pub interpolations: &'static [&'static str],
     /// Kinds of a comment.
     pub comments: &'static [&'static str],
     /// Marks of string literals. A longer mark precedes those that are its prefixes.
@@ -314,6 +316,7 @@ mod tests {
                 language.functions,
                 language.definitions,
                 language.strings,
+                language.interpolations,
                 language.comments,
                 language.clauses,
                 language.switch_bodies,

@@ -53,6 +53,7 @@ pub(super) static PYTHON: Language = Language {
     functions: &["function_definition"],
     definitions: &["function_definition", "class_definition"],
     strings: &["string"],
+    interpolations: &["interpolation"],
     comments: &["comment"],
     quotes: &[
         Quote::across_lines("\"\"\""),

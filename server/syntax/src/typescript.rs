@@ -162,6 +162,7 @@ const COMMON: Language = Language {
         "type_alias_declaration",
     ],
     strings: &["string", "template_string"],
+    interpolations: &["template_substitution"],
     comments: &["comment"],
     quotes: &[
         Quote::on_one_line("\""),
