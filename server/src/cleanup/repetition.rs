@@ -2,7 +2,9 @@
 
 use super::extent::has_error_within;
 use super::syntax_site::SyntaxSite;
+use super::written::{begins_with_operator, indentation_below, innermost_bracket};
 use super::{Change, alphanumerics, first_line, indentation, last_line};
+use crate::syntax::Language;
 
 /// Minimum number of letters and digits of a single repeated line that is removed.
 const LONG_LINE: usize = 10;
@@ -63,7 +65,7 @@ fn without_indentation(text: &str, begun: &str, site: &SyntaxSite<'_>) -> Option
     let own = text.trim_start_matches([' ', '\t']);
     let lead = text.len() - own.len();
     let first = first_line(own);
-    if begun.is_empty() || lead == 0 || first.is_empty() || !is_indented(begun, lead, site) {
+    if begun.is_empty() || lead == 0 || first.is_empty() || !is_indented(text, begun, lead, site) {
         return None;
     }
     let later = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
@@ -94,41 +96,84 @@ fn without_indentation(text: &str, begun: &str, site: &SyntaxSite<'_>) -> Option
     Some(kept)
 }
 
-/// True if the cursor's line needs no further indentation, by the line above.
-fn is_indented(begun: &str, lead: usize, site: &SyntaxSite<'_>) -> bool {
-    let Some(language) = site.language.filter(|_| site.open_text_after("").is_none()) else {
+/// True if a completion that begins with `lead` blanks repeats the indentation of the cursor's line:
+/// the line above allows no deeper one, or the next line is not deeper either.
+fn is_indented(text: &str, begun: &str, lead: usize, site: &SyntaxSite<'_>) -> bool {
+    if site.open_text_after("").is_some() {
         return false;
-    };
+    }
     let before = &site.prefix[..site.prefix.len() - begun.len()];
     let Some(above) = before.lines().rfind(|line| !line.trim().is_empty()) else {
         return false;
     };
     let (here, width) = (indentation(begun), indentation(above));
+    let own_width = indentation(&[begun, text].concat());
+    let first = first_line(text).trim();
+    let mut later = text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let next = later.next().map(indentation);
+    // The lines of a block are deeper than its header.
+    let opens_block = first.ends_with([':', '{']);
+    let misplaces_block =
+        opens_block && next.is_some_and(|next| (here..=own_width).contains(&next));
+    if misplaces_block {
+        return true;
+    }
+    let is_contradicted = next.or_else(|| indentation_below(site)) == Some(here);
+    let is_whole =
+        text[..lead] == *begun && (width == 0 || here > width && here % (here - width) == 0);
     // The cursor may be in the middle of the indentation.
     let mut lines = [before, site.suffix].into_iter().flat_map(str::lines);
-    let is_level = lines.any(|line| {
-        let code = line.trim_start();
-        !code.is_empty() && !code.starts_with('*') && indentation(line) == here
-    });
-    let is_whole = here == lead && (width == 0 || here > width && here % width == 0);
-    if !is_level && !is_whole {
+    let mut is_level = || {
+        lines.any(|line| {
+            let code = line.trim_start();
+            !code.is_empty() && !code.starts_with('*') && indentation(line) == here
+        })
+    };
+    let comment = format!(" {}", Language::line_comment_of(site.language));
+    let code = above.split(comment.as_str()).next().unwrap_or_default();
+    let code = code.trim_end();
+    let last = code.chars().next_back().unwrap_or(' ');
+    let word = code.trim_start().split(|c: char| !c.is_alphabetic()).next();
+    let leaves_block = word.is_some_and(|word| LEAVING.contains(&word));
+    let indented_blocks = site.language.is_some_and(|it| it.indented_blocks);
+    let below = site
+        .suffix
+        .lines()
+        .skip(1)
+        .find(|line| !line.trim().is_empty());
+    // A part of a chain may be deeper than the line above, unless that or the next is a part too.
+    let continues = begins_with_operator(first, site)
+        && ![Some(code), below]
+            .into_iter()
+            .flatten()
+            .any(|line| begins_with_operator(line.trim(), site));
+    let ends_statement = "{};".contains(last);
+    let is_known = site.language.is_some() || ends_statement;
+    if !is_contradicted && !(is_known && (is_whole || is_level())) {
         return false;
     }
-    let comment = [" ", language.line_comment].concat();
-    let code = above.split(comment.as_str()).next().unwrap_or_default();
-    let last = code.trim_end().chars().next_back();
-    if language.indented_blocks {
-        return match last {
-            Some(':') => here > width,
-            Some(',' | '(' | '[' | '{' | '\\' | '=') => false,
-            _ => here + lead > width,
-        };
-    }
     match last {
-        Some('{') => here > width,
-        Some(';' | '}') => here >= width,
-        _ => false,
+        '{' => here > width && (!indented_blocks || is_contradicted),
+        ':' => here > width && (indented_blocks || is_contradicted),
+        // A list's elements are as deep as the one above, unless that opens a bracket.
+        ',' => is_contradicted && here == width && !opens_bracket(before, above, site),
+        '(' | '[' => is_contradicted && here > width,
+        '\\' | '=' => false,
+        _ if indented_blocks => {
+            own_width > width || here < width && leaves_block && own_width == width
+        }
+        ';' | '}' => here >= width,
+        _ => is_contradicted && here >= width && !continues,
     }
+}
+
+/// Words that begin a statement after which nothing of its block runs.
+const LEAVING: [&str; 4] = ["break", "continue", "raise", "return"];
+
+/// True if a line, the last of `before`, opens a bracket that is open at the cursor.
+fn opens_bracket(before: &str, line: &str, site: &SyntaxSite<'_>) -> bool {
+    let start = before.rfind(line).unwrap_or(0);
+    innermost_bracket(site).is_some_and(|at| at >= start)
 }
 
 /// Removes lines at the start that repeat the lines just above the cursor: two or more, or a long
