@@ -1355,4 +1355,20 @@ const IDIOMS: &[Idiom] = &[
         finish: Finish::Stop,
         right: &[""],
     },
+    Idiom {
+        name: "verbatim string that begins above, closed",
+        language: "csharp",
+        fixture: "class A\n{\n    string q = @\"SELECT a\n        $0\";\n}\n",
+        answer: "FROM b\";\n\n    int x;",
+        finish: Finish::Stop,
+        right: &["FROM b"],
+    },
+    Idiom {
+        name: "tag without its end, between elements",
+        language: "typescriptreact",
+        fixture: "function A() {\n  return (\n    <nav>\n      <a href=\"/\">Home</a>\n      $0\n      <a href=\"/about\">About</a>\n    </nav>\n  );\n}\n",
+        answer: "<a href=\"/users\">Users</a",
+        finish: Finish::Stop,
+        right: &[""],
+    },
 ];

@@ -849,7 +849,10 @@ fn end_of_type_arguments(line: &str) -> Option<usize> {
 /// the line ends too.
 fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let mut quotes = site.language?.quotes.iter();
-    let quote = quotes.find(|quote| rest.starts_with(quote.mark))?;
+    let quote = match site.open_text_after("") {
+        Some(OpenText::String(open)) if rest.starts_with(open.mark) => open,
+        _ => quotes.find(|it| it.start == it.mark && rest.starts_with(it.mark))?,
+    };
     let character = quote.mark.chars().next()?;
     if quote.mark.len() > 1 {
         let open = site.open_text_after("");
@@ -965,6 +968,12 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
         return true;
     }
     let ink = text.trim_end();
+    // In an element, only the whole file shows what is wrong.
+    let tag = last_line(ink).rsplit_once("</");
+    let ends_in_tag = tag.is_some_and(|(_, tag)| !tag.contains('>'));
+    if ends_in_tag && is_wrong(text) && !is_wrong(&[ink, ">"].concat()) {
+        return true;
+    }
     if lacks_opener(ink, site) && is_wrong(text) {
         let is_repaired = |opener: &&str| !is_wrong(&[ink, opener].concat());
         if OPENERS.iter().any(is_repaired) {

@@ -198,6 +198,8 @@ pub(super) static CSHARP: Language = Language {
     comments: &["comment"],
     quotes: &[
         Quote::raw("\"\"\""),
+        Quote::raw_between("@\"", "\""),
+        Quote::raw_between("@$\"", "\""),
         Quote::on_one_line("\""),
         Quote::on_one_line("'"),
     ],

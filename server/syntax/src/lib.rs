@@ -85,7 +85,9 @@ pub struct Language {
 /// Delimiter of a string literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote {
-    /// The mark on both sides.
+    /// The mark at its start.
+    pub start: &'static str,
+    /// The mark at its end.
     pub mark: &'static str,
     /// True if the literal may continue over line ends.
     pub spans_lines: bool,
@@ -97,6 +99,7 @@ impl Quote {
     /// A literal that ends with its line.
     const fn on_one_line(mark: &'static str) -> Self {
         Self {
+            start: mark,
             mark,
             spans_lines: false,
             is_raw: false,
@@ -116,6 +119,14 @@ impl Quote {
         Self {
             is_raw: true,
             ..Self::across_lines(mark)
+        }
+    }
+
+    /// A raw literal that begins with another mark than it ends with.
+    const fn raw_between(start: &'static str, mark: &'static str) -> Self {
+        Self {
+            start,
+            ..Self::raw(mark)
         }
     }
 }

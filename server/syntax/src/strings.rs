@@ -44,7 +44,7 @@ impl Language {
 
     fn open_after_line(&self, line: &str, open: Option<OpenText>) -> Option<OpenText> {
         let has_comments = self.line_comment == "//";
-        let spans = |quote: &&Quote| quote.spans_lines && line.contains(quote.mark);
+        let spans = |quote: &&Quote| quote.spans_lines && line.contains(quote.start);
         let may_open = self.quotes.iter().any(|quote| spans(&quote))
             || has_comments && line.contains(COMMENT[0]);
         // Most lines have no such mark, so they need no scan.
@@ -84,7 +84,11 @@ impl Language {
                     length += escaped.map_or(0, char::len_utf8);
                 } else if rest.starts_with(quote.mark) {
                     length = quote.mark.len();
-                    (open, short) = (None, None);
+                    // In a verbatim string of C#, a quote is doubled.
+                    match quote.start != quote.mark && rest[length..].starts_with(quote.mark) {
+                        true => length *= 2,
+                        false => (open, short) = (None, None),
+                    }
                 }
             } else if rest.starts_with(self.line_comment) {
                 // Nothing is open here, so the comment takes the rest of the line.
@@ -99,8 +103,8 @@ impl Language {
                 // glob.
                 length = COMMENT[0].len();
                 open = Some(OpenText::Comment);
-            } else if let Some(quote) = self.quotes.iter().find(|it| rest.starts_with(it.mark)) {
-                length = quote.mark.len();
+            } else if let Some(quote) = self.quotes.iter().find(|it| rest.starts_with(it.start)) {
+                length = quote.start.len();
                 match quote.spans_lines {
                     true => open = Some(OpenText::String(quote)),
                     false => short = Some(quote),
@@ -173,6 +177,8 @@ mod tests {
             ("go", "a := `C:\\`\n", None),
             ("java", "char c = '\"'; // \"\"\"\n", None),
             ("java", "String s = \"\"\"\n", Some("\"\"\"")),
+            ("csharp", "var s = @\"a \"\"b\"\"\n", Some("\"")),
+            ("csharp", "var s = $@\"a\nb\\\";\n", None),
         ] {
             let language = Language::by_id(id).expect("it is in the table");
             let found = match language.open_text(text, None) {
