@@ -1371,4 +1371,20 @@ const IDIOMS: &[Idiom] = &[
         finish: Finish::Stop,
         right: &[""],
     },
+    Idiom {
+        name: "properties of a returned type",
+        language: "typescript",
+        fixture: "class A {\n  size(): {\n    $0\n",
+        answer: "unit: string;\n    verb: string;\n  } | null {\n    return this.found;\n  }\n\n  next() {}\n}\n",
+        finish: Finish::Stop,
+        right: &["unit: string;\n    verb: string;\n  }"],
+    },
+    Idiom {
+        name: "lines of the file in another indentation",
+        language: "python",
+        fixture: "def f(text):\n    if text:\n        g(text)\n    for x in text:\n        g(x)\n    $0\n    yield {\n      'kind': 'item',\n      'text': text,\n    }\n",
+        answer: "x = h(text)\n    yield {\n      'kind': 'item',\n      'text': text,",
+        finish: Finish::Stop,
+        right: &["x = h(text)"],
+    },
 ];

@@ -111,8 +111,15 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
         new.push_str(&above.1);
         new.push_str(code);
     }
-    // The file's unit may differ within this block, so a conversion that breaks the syntax is
-    // dropped.
+    // The file's unit may differ within this block, so a conversion of the file's own lines, or one
+    // that breaks the syntax, is dropped.
+    let mut changed = text
+        .lines()
+        .zip(new.lines())
+        .filter(|(old, new)| old != new);
+    if changed.any(|(old, _)| site.suffix.lines().any(|line| line == old)) {
+        return Change::None;
+    }
     if is_correct(text, site) && !is_correct(&new, site) {
         return Change::None;
     }

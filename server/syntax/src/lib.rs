@@ -41,7 +41,8 @@ pub struct Language {
     pub statements: &'static [&'static str],
     /// Kinds whose named children are statements or members.
     pub blocks: &'static [&'static str],
-    /// Kinds whose braces hold the cases of a `switch` or similar statement.
+    /// Kinds whose braces hold the cases of a `switch` or similar statement, or the properties of a
+    /// type.
     pub switch_bodies: &'static [&'static str],
     /// Kinds of a statement's part that holds a block, such as `else`.
     pub clauses: &'static [&'static str],

@@ -142,7 +142,7 @@ const COMMON: Language = Language {
         "while_statement",
     ],
     blocks: &["program", "statement_block", "class_body"],
-    switch_bodies: &["switch_body"],
+    switch_bodies: &["object_type", "switch_body"],
     clauses: &["catch_clause", "else_clause", "finally_clause"],
     functions: &[
         "arrow_function",
