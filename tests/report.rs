@@ -951,6 +951,11 @@ fn a_folder_with_other_files_is_not_overwritten() {
     );
     // An earlier report is replaced, and no shard of it is left.
     let report = report(&dir, &[&first]);
+    // A replay of the repository around it does not read it.
+    assert_eq!(
+        fs::read_to_string(report.join(".gitignore")).unwrap(),
+        "*\n"
+    );
     fs::write(report.join("data/attempts-99.js"), "").unwrap();
     dir.fillrate(&["report", &text(&first), "-o", &text(&report)])
         .exits_with(0);
@@ -1281,6 +1286,7 @@ fn evaluations_are_valid_by_the_published_schema() {
     let finished = dir
         .fillrate(&[&["export", &runs[0], &runs[1]], &format[..]].concat())
         .exits_with(0);
+    assert!(out.join(".gitignore").is_file());
     let records: Vec<&Path> = finished.out.lines().map(Path::new).collect();
     assert_eq!(records.len(), 2);
     let record: Value = serde_json::from_str(&fs::read_to_string(records[0]).unwrap()).unwrap();

@@ -62,6 +62,7 @@ fn table_9_is_reproduced_as_published() {
             "out",
         ])
         .exits_with(0);
+    assert!(dir.path("out/.gitignore").is_file());
     let json = fs::read_to_string(dir.path("out/study.json")).unwrap();
     let study: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(study["schema"], 2);

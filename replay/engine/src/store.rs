@@ -410,10 +410,14 @@ fn advice(error: &rusqlite::Error) -> &'static str {
     }
 }
 
-/// Creates the folder of a run, with a `.gitignore` that leaves out everything in it. Otherwise a
-/// repository around it would change with every run, and the next one would find the references
-/// that this one stores among the repository's files. A folder that holds anything is unchanged.
-fn create_folder(folder: &Path) -> io::Result<()> {
+/// Creates a folder for output, such as a run, with a `.gitignore` that leaves out everything in
+/// it. Otherwise a repository around it would change with every run, and the next one would find
+/// the references that this one stores among the repository's files. A folder that holds anything
+/// is unchanged.
+///
+/// # Errors
+/// The folder can't be created or written to.
+pub fn create_output_folder(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     match std::fs::read_dir(folder)?.next() {
         Some(_) => Ok(()),
@@ -427,7 +431,7 @@ impl Run {
     /// # Errors
     /// The folder holds a run of something else, or can't be written to.
     pub fn open_or_begin(folder: &Path, identity: &serde_json::Value) -> Result<Self, StoreError> {
-        create_folder(folder).map_err(|source| StoreError::Folder {
+        create_output_folder(folder).map_err(|source| StoreError::Folder {
             folder: folder.to_owned(),
             source,
         })?;

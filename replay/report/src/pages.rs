@@ -30,7 +30,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use fillrate_engine::developer::gate::GateFit;
-use fillrate_engine::store::{Attempt, AuditRecord, Run, StoreError, context_title};
+use fillrate_engine::store::{
+    Attempt, AuditRecord, Run, StoreError, context_title, create_output_folder,
+};
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
 use fillrate_server::completion::Trace;
@@ -341,6 +343,7 @@ impl HtmlReport {
             return Err(HtmlReportError::Occupied(folder.to_owned()));
         }
         // A report that is killed while it is written may be written again.
+        create_output_folder(folder).map_err(fault(folder))?;
         std::fs::create_dir_all(&data).map_err(fault(&data))?;
         std::fs::write(&unfinished, []).map_err(fault(&unfinished))?;
         for entry in std::fs::read_dir(&data).map_err(fault(&data))? {

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
-use fillrate_engine::store::Run;
+use fillrate_engine::store::{Run, create_output_folder};
 use fillrate_report::export::{self, ExportError, ExportFormat};
+use fillrate_verdict::corpus::tree;
 
 use super::{CliError, Success};
 
@@ -110,6 +111,13 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
         "attempts"
     };
     outln!("{}: {rows} {what}", out.display());
+    if let Some(repository) = tree::repository_with(out) {
+        note!(
+            "fillrate: the file is now part of the source of {}, and a replay of it begins anew; \
+             move the file or add it to `.gitignore`",
+            repository.display()
+        );
+    }
     Ok(Success::Whole)
 }
 
@@ -140,7 +148,7 @@ fn write_evaluations(arguments: &ExportArguments, format: Format) -> Result<Succ
         )));
     }
     let runs = super::runs::open_runs(&arguments.runs)?;
-    std::fs::create_dir_all(folder).map_err(CliError::file(folder))?;
+    create_output_folder(folder).map_err(CliError::file(folder))?;
     let written = match format {
         Format::Inspect => export::write_inspect(&runs, &arguments.python, folder),
         _ => export::write_every_eval_ever(&runs, folder),

@@ -5,6 +5,7 @@ mod versions;
 use std::path::PathBuf;
 
 use clap::Args;
+use fillrate_engine::store::create_output_folder;
 use fillrate_report::table::TextWidth;
 use fillrate_study::sides::{read_offline_side, read_online_side, read_typed_side};
 use fillrate_study::{Grouping, SecondSide, Study, StudyOptions, StudySide};
@@ -158,7 +159,7 @@ fn write_study(
         CliError::Refused(format!("the study can't be written as JSON: {error}"))
     })?;
     let folder = &arguments.out;
-    std::fs::create_dir_all(folder).map_err(CliError::file(folder))?;
+    create_output_folder(folder).map_err(CliError::file(folder))?;
     for (name, contents) in [(JSON, json.clone() + "\n"), (PAGE, study.page())] {
         let path = folder.join(name);
         std::fs::write(&path, contents).map_err(CliError::file(&path))?;

@@ -22,7 +22,7 @@ use super::segment::{Segment, SegmentHeader, SegmentRow, segments_in};
 use super::{
     ADD_ATTEMPT, ADD_AUDIT, ADD_TYPING, Attempt, AuditRecord, DeveloperSettings, FILE_NAME,
     Machine, Partition, ProjectState, ProjectStatus, SCHEMA, StoreError, TABLES, TypingAttempt,
-    create_folder, united_identity,
+    create_output_folder, united_identity,
 };
 
 /// The parts of one run, read and checked.
@@ -499,7 +499,7 @@ impl MergedParts {
                 folder.display()
             )));
         }
-        create_folder(folder).map_err(StoreError::file(folder))?;
+        create_output_folder(folder).map_err(StoreError::file(folder))?;
         std::fs::rename(&database, &existing).map_err(StoreError::file(&existing))
     }
 

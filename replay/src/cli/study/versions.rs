@@ -9,7 +9,7 @@ use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::mining::HoleSelection;
 use fillrate_engine::play::projects::{AbsentProject, ExecutionPlan};
 use fillrate_engine::play::replay::{self, ReplayPlan};
-use fillrate_engine::store::DeveloperSettings;
+use fillrate_engine::store::{DeveloperSettings, create_output_folder};
 use fillrate_language::task::HoleKind;
 use fillrate_mine::written::{CodeView, ViewExtent};
 
@@ -70,6 +70,7 @@ pub(super) fn replay_versions(
         ));
     }
     check_typed_models(&arguments.model)?;
+    create_output_folder(&arguments.out).map_err(CliError::file(&arguments.out))?;
     let folder = arguments.out.join("versions");
     std::fs::create_dir_all(&folder).map_err(CliError::file(&folder))?;
     let plan = |kinds: &[HoleKind], models| {

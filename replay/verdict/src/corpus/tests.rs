@@ -282,6 +282,18 @@ fn working_folder() -> TempDir {
     folder
 }
 
+#[test]
+fn repository_has_files_that_are_not_ignored() {
+    let folder = working_folder();
+    let repository = |path: &str| tree::repository_with(&folder.path().join(path));
+    assert_eq!(
+        repository("docs/a.md"),
+        Some(folder.path().canonicalize().unwrap())
+    );
+    assert_eq!(repository("noise.log"), None);
+    assert_eq!(repository("build/out.py"), None);
+}
+
 /// Code under test could read the answers of the original from what is compiled from it.
 #[test]
 fn a_path_source_is_copied_without_what_build_tools_compiled() {

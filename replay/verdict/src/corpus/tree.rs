@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use fillrate_language::{LANGUAGES, SourceFile};
@@ -98,6 +98,18 @@ pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
 /// [entries](kept_entries) of a user's folder, because a name or a link's target is not UTF-8.
 pub(super) fn unnamed_entries(root: &Path) -> Result<Vec<String>, CorpusError> {
     Ok(collect(root, &kept(root))?.1)
+}
+
+/// Returns the root of the Git repository around a file, if the file is one of the repository's
+/// [entries](kept_entries) and so changes its digest.
+pub fn repository_with(file: &Path) -> Option<PathBuf> {
+    let file = file.canonicalize().ok()?;
+    let root = file
+        .ancestors()
+        .find(|folder| folder.join(".git").exists())?;
+    let mut kept = kept(root).build().flatten();
+    kept.any(|entry| entry.path() == file)
+        .then(|| root.to_owned())
 }
 
 fn kept(root: &Path) -> WalkBuilder {
