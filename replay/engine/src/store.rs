@@ -78,6 +78,16 @@ pub fn view_name(identity: &serde_json::Value) -> &str {
     identity["view"].as_str().unwrap_or("finished")
 }
 
+/// Number of attempts of a finished run by its [identity](Run::identity) and its number of holes,
+/// if it is known in advance.
+pub fn expected_attempts(identity: &serde_json::Value, holes: usize) -> Option<usize> {
+    let samples = identity["samples"].as_u64()?;
+    let rounds = identity["repair_rounds"].as_u64().unwrap_or(0);
+    let samples = usize::try_from(samples).ok()?;
+    // The number of repair rounds depends on the outcomes, so it is unknown in advance.
+    (rounds == 0).then_some(holes * samples)
+}
+
 /// The context that a run's [identity](Run::identity) names and, unless it is the finished file,
 /// the view.
 pub fn context_title(identity: &serde_json::Value) -> Option<String> {

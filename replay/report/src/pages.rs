@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 
 use fillrate_engine::developer::gate::GateFit;
 use fillrate_engine::store::{
-    Attempt, AuditRecord, Run, StoreError, context_title, create_output_folder,
+    Attempt, AuditRecord, Run, StoreError, context_title, create_output_folder, expected_attempts,
 };
 use fillrate_language::task::Hole;
 use fillrate_metrics::metric::{EM_CCEVAL, ES_CCEVAL_LEVENSHTEIN};
@@ -623,11 +623,7 @@ impl ReportedRun {
     }
 
     fn expected(&self) -> Option<usize> {
-        let samples = self.identity["samples"].as_u64()?;
-        let rounds = self.identity["repair_rounds"].as_u64().unwrap_or(0);
-        let samples = usize::try_from(samples).ok()?;
-        // The number of repair rounds depends on the outcomes, so it is unknown in advance.
-        (rounds == 0).then_some(self.own.len() * samples)
+        expected_attempts(&self.identity, self.own.len())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use fillrate_engine::store::{Attempt, Run};
+use fillrate_engine::store::{Attempt, Run, StoreError, expected_attempts};
 use fillrate_language::mutate::MutationScore;
 use fillrate_language::task::Hole;
 use fillrate_report::table::TextWidth;
@@ -76,6 +76,9 @@ pub(super) fn run(arguments: &ShowArguments, width: TextWidth) -> Result<Success
         if arguments.json {
             outln!("{}", json(&report));
         } else {
+            if let Some(line) = unfinished_line(&run)? {
+                outln!("{line}");
+            }
             if arguments.holes {
                 for attempt in run.attempts()? {
                     let outcome = attempt.verdict.outcome;
@@ -173,6 +176,11 @@ fn show_comparison(
         outln!("{}", json(&comparison));
         return Ok(Success::Whole);
     }
+    for NamedRun { name, run } in &runs {
+        if let Some(line) = unfinished_line(run)? {
+            outln!("{name}: {line}");
+        }
+    }
     out!(
         "{}",
         color::with_bold_header(&comparison.table("run", width))
@@ -191,6 +199,19 @@ fn show_comparison(
         }
     }
     Ok(Success::Whole)
+}
+
+/// Says how far a run is; `None` if it is finished.
+fn unfinished_line(run: &Run) -> Result<Option<String>, StoreError> {
+    if run.is_finished()? {
+        return Ok(None);
+    }
+    let made = run.outcomes()?.len();
+    let all = expected_attempts(&run.identity()?, run.holes()?.len());
+    let all = all.map_or(String::new(), |all| format!(" of {all}"));
+    Ok(Some(format!(
+        "not finished: {made}{all} attempts; the same replay continues it"
+    )))
 }
 
 fn show_attempt(attempt: &Attempt, has_latency: bool, most: Option<usize>) {
@@ -506,6 +527,22 @@ mod tests {
         assert_eq!(found("b/a.py:1").ok().as_deref(), Some("b/a.py:1"));
         assert_eq!(found("ab").ok().as_deref(), Some("ab/a.py:1"));
         assert!(found("b/a.py").is_err());
+    }
+
+    #[test]
+    fn unfinished_run_says_how_far_it_is() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let identity = serde_json::json!({"samples": 2});
+        let run = Run::open_or_begin(folder.path(), &identity).expect("it is empty");
+        let (file, kind) = ("x = 1\n", fillrate_language::task::HoleKind::Line);
+        let hole = Hole::new("p", "python", "a.py", kind, 0..5, file);
+        run.add_holes([(&hole, file)]).expect("there is room");
+        assert_eq!(
+            unfinished_line(&run).expect("it can be read").as_deref(),
+            Some("not finished: 0 of 2 attempts; the same replay continues it")
+        );
+        run.set_finished().expect("there is room");
+        assert_eq!(unfinished_line(&run).expect("it can be read"), None);
     }
 
     #[test]
