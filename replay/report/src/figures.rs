@@ -59,11 +59,11 @@ pub(super) fn report_row(project: &str, language: &str, scored: &[&ScoredAttempt
         }
     };
 
-    // Only samples with evidence count, so holes may differ in their number.
-    let samples = by_hole.values().map(|of_hole| passes(of_hole).len());
+    // Rows of one run get the same columns, so samples without evidence count here.
+    let samples = by_hole.values().map(Vec::len);
     let (fewest, most) = (samples.clone().min(), samples.max().unwrap_or(0));
-    // As papers have it, and the largest that all holes have enough samples for. Holes with less
-    // than k are not in pass@k, as its n shows.
+    // As papers have it, and the largest that all holes have enough samples for. Holes with fewer
+    // than k verdicts are not in pass@k, as its n shows.
     let usual = [5, 10, 100].into_iter().filter(|k| *k <= most);
     for k in [1, fewest.unwrap_or(1).max(1)].into_iter().chain(usual) {
         put(&format!("pass@{k}"), pass_at(&by_hole, k));

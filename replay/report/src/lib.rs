@@ -539,6 +539,43 @@ mod tests {
     }
 
     #[test]
+    fn reference_is_not_best_run_and_rows_have_same_columns() {
+        let folder = tempfile::tempdir().expect("the system gives a temporary folder");
+        let run = |name: &str, protocol: &str, second: Outcome| {
+            let model = serde_json::json!({"protocol": protocol, "name": name});
+            let identity = serde_json::json!({"model": name, "configuration": {"model": model}});
+            let run = Run::open_or_begin(&folder.path().join(name), &identity).expect("it is new");
+            for (path, outcome) in [("a.py", Outcome::Passed), ("b.py", second)] {
+                let hole = Hole::new("demo", "python", path, HoleKind::Line, 14..27, FILE);
+                run.add_holes([(&hole, FILE)]).expect("there is room");
+                for (sample, outcome) in (0..).zip([Outcome::Passed, Outcome::Passed, outcome]) {
+                    let made = attempt(&hole, sample, &["total = a + 1"], outcome);
+                    run.add_attempt(&made).expect("there is room");
+                }
+            }
+            run
+        };
+        let runs = || {
+            vec![
+                run("a", "openai-completions", Outcome::Failed),
+                run("b", "openai-completions", Outcome::Infrastructure),
+                run("reference", "recorded", Outcome::Passed),
+            ]
+        };
+        let report = crate::pages::HtmlReport::load(runs(), false).expect("they can be read");
+        let summary = report.file("data/summary.js").expect("it can be made");
+        let summary = summary.expect("there is one").contents;
+        assert!(summary.contains(r#"\"first\":0,\"second\":1"#), "{summary}");
+        // One of three samples is without evidence.
+        let report = RunReport::load(&runs()[1]).expect("it can be read");
+        let names = report.rows[0]
+            .metrics
+            .keys()
+            .filter(|name| name.starts_with("pass@"));
+        assert_eq!(names.collect::<Vec<_>>(), ["pass@1", "pass@3"]);
+    }
+
+    #[test]
     fn a_table_begins_with_what_is_left_out_of_its_figures() {
         let (_folder, report) = report();
         let table = report.table(TextWidth::UNLIMITED);

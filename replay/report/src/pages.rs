@@ -622,6 +622,12 @@ impl ReportedRun {
         first.collect()
     }
 
+    /// True if its completions are the references.
+    fn is_of_reference(&self) -> bool {
+        let model = &self.identity["configuration"]["model"];
+        model["protocol"] == "recorded" && model["name"] == "reference"
+    }
+
     fn expected(&self) -> Option<usize> {
         expected_attempts(&self.identity, self.own.len())
     }

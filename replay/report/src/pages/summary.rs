@@ -304,7 +304,10 @@ impl HtmlReport {
     }
 
     fn best(&self, rows: &[Cell]) -> Option<BestRuns> {
+        // The reference is the upper bound of the candidates, not one of them.
+        let is_candidate = |cell: &&Cell| !self.reported_runs[cell.run].is_of_reference();
         let rows = rows.iter().filter(|cell| cell.is_of_all());
+        let rows = rows.filter(is_candidate);
         let mut rates: Vec<(usize, f64)> = rows
             .filter_map(|cell| Some((cell.run, cell.row.metrics.get(PASS_AT_1.name)?.value)))
             .collect();
