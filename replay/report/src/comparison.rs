@@ -305,7 +305,7 @@ impl Comparison {
             let lines = [unproven_line(&run.row), left_out_line(&run.row)];
             let lines = lines.into_iter().filter(|line| !line.is_empty());
             lines
-                .map(|line| format!("{}: {line}", run.context))
+                .map(|line| width.lines(&format!("{}: {line}", run.context)))
                 .collect::<String>()
         });
         let left_out: String = left_out.collect();

@@ -151,8 +151,8 @@ impl RunReport {
             return text;
         };
         // Warnings come before the table, where they can't be overlooked.
-        text.insert_str(0, &left_out_line(all));
-        text.insert_str(0, &unproven_line(all));
+        text.insert_str(0, &width.lines(&left_out_line(all)));
+        text.insert_str(0, &width.lines(&unproven_line(all)));
         let outcomes = all.outcomes.iter();
         let outcomes: Vec<String> = outcomes
             .map(|(name, count)| format!("{name} {count}"))

@@ -48,9 +48,9 @@ impl Study {
         line(&self.pairs_table(width));
         line(&format!(
             "Each row: sign agreement over pairs of versions; Pearson's r with an interval that \
-             is exact for\nnormal figures, and its permutation p over all orders of {} versions \
-             or fewer; p by Holm for all\nrows; Spearman's and Kendall's coefficient with p; r \
-             without measurement error;\nthe conclusion by p Holm.",
+             is exact for normal figures, and its permutation p over all orders of {} versions \
+             or fewer; p by Holm for all rows; Spearman's and Kendall's coefficient with p; r \
+             without measurement error; the conclusion by p Holm.",
             MOST_EXACT
         ));
         // A sentence that applies to several pairs is printed once.
