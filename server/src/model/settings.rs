@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use fillrate_syntax::spelling::nearest_name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -425,9 +426,17 @@ impl FromStr for Protocol {
             .into_iter()
             .find(|protocol| protocol.name() == name)
             .ok_or_else(|| {
+                let names = Self::ALL.map(Self::name);
+                // A vendor's name begins those of its protocols: `ollama` means `ollama-generate`.
+                let mut meant = names.iter().filter(|known| known.starts_with(name));
+                let nearest = match meant.next() {
+                    Some(first) if !name.is_empty() && meant.next().is_none() => Some(*first),
+                    _ => nearest_name(name, &names),
+                };
+                let pointer = nearest.map_or(String::new(), |it| format!("write \"{it}\", or "));
                 ModelError::Settings(format!(
-                    "model: there is no protocol \"{name}\": use one of {}.",
-                    Self::ALL.map(Self::name).join(", ")
+                    "model: there is no protocol \"{name}\": {pointer}use one of {}.",
+                    names.join(", ")
                 ))
             })
     }

@@ -112,6 +112,7 @@ fn invalid_settings_are_reported_in_one_sentence() {
         Err(error) => error.message().to_owned(),
     };
     insta::assert_snapshot!(read("protocol = \"openai\""), @r#"model: there is no protocol "openai": use one of embedded, openai-completions, openai-chat, vllm, llama-infill, llama-completion, anthropic-messages, mistral-fim, deepseek-fim, inception-fim, ollama-generate, tgi, recorded, empty."#);
+    assert!(read("protocol = \"ollama\"").contains(": write \"ollama-generate\", or use"));
     insta::assert_snapshot!(read("key = \"sk-1\""), @"unknown field `key`, expected one of `protocol`, `url`, `name`, `family`, `infill`, `key_env`, `key_command`, `headers`, `omit`, `parameters`, `proxy`, `ca_file`, `recording`, `max_tokens`, `temperature`, `top_p`, `seed`, `timeout_ms`, `load_timeout_ms`, `context_tokens`, `candidates`, `stream`, `retries`, `price`");
     assert_eq!(read("protocol = \"llama-infill\""), "LlamaInfill");
     assert_eq!(read(""), "Embedded");
