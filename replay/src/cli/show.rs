@@ -1,9 +1,9 @@
 //! `fillrate show`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use fillrate_engine::store::{Attempt, Run, StoreError, expected_attempts};
+use fillrate_engine::store::{Attempt, FILE_NAME, Run, StoreError, expected_attempts};
 use fillrate_language::mutate::MutationScore;
 use fillrate_language::task::Hole;
 use fillrate_report::table::TextWidth;
@@ -20,7 +20,7 @@ use super::{CliError, Success, color, day, one_of};
 pub(super) struct ShowArguments {
     /// The run: a folder that `replay` wrote; or a file of holes that `mine` wrote
     run: PathBuf,
-    /// A hole's id, or the beginning or end of one that names no other
+    /// A hole's id, the beginning or end of one that names no other, or its FILE:LINE
     hole: Option<String>,
     /// List the holes with their outcomes above the figures
     #[arg(long, conflicts_with_all = ["hole", "compare_with", "since", "json"])]
@@ -385,7 +385,7 @@ fn section_of(name: &str, text: &str, most: Option<usize>) -> String {
     section
 }
 
-/// The only hole of these whose id begins or ends so.
+/// The only hole of these whose id begins or ends so, or that is at this FILE:LINE.
 fn the_one<'a>(
     holes: impl Iterator<Item = &'a Hole>,
     wanted: &str,
@@ -393,7 +393,12 @@ fn the_one<'a>(
 ) -> Result<&'a Hole, CliError> {
     let mut matching: Vec<&Hole> = holes
         // The end of an id suffices, because ids begin with the project and the path.
-        .filter(|hole| hole.id.starts_with(wanted) || hole.id.ends_with(wanted))
+        .filter(|hole| {
+            // An id is PROJECT/PATH:LINE:KIND:DIGEST.
+            let location = format!("/{wanted}:");
+            let is_there = hole.id.contains(&location);
+            hole.id.starts_with(wanted) || hole.id.ends_with(wanted) || is_there
+        })
         .collect();
     // A whole id may be the beginning or the end of another.
     if let Some(exact) = matching.iter().position(|hole| hole.id == wanted) {
@@ -401,6 +406,12 @@ fn the_one<'a>(
     }
     match matching.as_slice() {
         [hole] => Ok(hole),
+        [] if Path::new(wanted).join(FILE_NAME).is_file() => Err(CliError::Refused(format!(
+            "`{wanted}` is a run, not a hole; to compare two runs: `fillrate show {} \
+             --compare-with {}`",
+            super::shell_word(&arguments.run),
+            super::shell_word(Path::new(wanted))
+        ))),
         [] => Err(CliError::Refused(format!(
             "the run has no hole `{wanted}`; `fillrate show {} --holes` lists them",
             super::shell_word(&arguments.run)
@@ -527,6 +538,20 @@ mod tests {
         assert_eq!(found("b/a.py:1").ok().as_deref(), Some("b/a.py:1"));
         assert_eq!(found("ab").ok().as_deref(), Some("ab/a.py:1"));
         assert!(found("b/a.py").is_err());
+        let holes = [hole("p/src/a.py:12:line:0"), hole("p/src/a.py:1:line:0")];
+        let found = |wanted: &str| {
+            let hole = the_one(holes.iter(), wanted, &arguments);
+            hole.map(|it| it.id.clone()).map_err(|it| it.to_string())
+        };
+        assert_eq!(found("a.py:1").as_deref(), Ok("p/src/a.py:1:line:0"));
+        assert!(found("py:1").is_err());
+        let run = tempfile::tempdir().expect("the system gives a temporary folder");
+        Run::open_or_begin(run.path(), &serde_json::json!({})).expect("it is empty");
+        let fault = found(&run.path().to_string_lossy()).expect_err("it is no hole");
+        assert!(
+            fault.contains("fillrate show run --compare-with"),
+            "{fault}"
+        );
     }
 
     #[test]
