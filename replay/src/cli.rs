@@ -331,7 +331,7 @@ enum Command {
     Plan(plan::PlanArguments),
     /// Make holes of a public benchmark's records
     Import(import::ImportArguments),
-    /// Export or purge the telemetry of this machine
+    /// Show the statistics of this machine's telemetry, export it or delete it
     Telemetry(telemetry::TelemetryArguments),
     /// Fit a policy that accepts completions as people did
     Fit(fit::FitArguments),
@@ -463,6 +463,13 @@ struct CorpusArguments {
 }
 
 impl CorpusArguments {
+    /// True if the corpus is a manifest file, not a repository.
+    fn is_manifest(&self) -> bool {
+        self.corpus
+            .extension()
+            .is_some_and(|ending| ending == "toml")
+    }
+
     /// The location of the corpus or of the package.
     ///
     /// # Errors

@@ -146,6 +146,11 @@ fn compare(
         for model in &comparison.models {
             outln!("run of {}: {}", model.model, model.run);
         }
+        let runs = comparison.models.iter();
+        let runs: Vec<String> = runs
+            .map(|it| super::shell_word(Path::new(&it.run)))
+            .collect();
+        outln!("\nnext:\n  fillrate report {} -o pages", runs.join(" "));
     }
     let mut failures = Vec::new();
     // All rules are evaluated, so that one run of CI shows every failure.

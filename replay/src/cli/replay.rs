@@ -236,7 +236,7 @@ fn replay(
         print_figures(arguments, played, width)?;
     }
     if is_first_look(arguments) {
-        compare_with_bounds(&plan, played.first(), listener, width)?;
+        compare_with_bounds(arguments, &plan, played.first(), listener, width)?;
     }
     for ReplayedRun { run, .. } in played.iter().filter(|one| !one.is_complete) {
         note!(
@@ -272,6 +272,7 @@ fn is_first_look(arguments: &ReplayArguments) -> bool {
 /// Replays the same holes without other files as context, and with their references, and prints
 /// the models and the next steps.
 fn compare_with_bounds(
+    arguments: &ReplayArguments,
     plan: &ReplayPlan,
     first: Option<&ReplayedRun>,
     listener: &dyn Listener,
@@ -315,10 +316,13 @@ fn compare_with_bounds(
     );
     // These are to be pasted whole, whatever the width.
     outln!("\nnext:\n  fillrate show {folder} [HOLE]\n  fillrate report {folder} -o pages");
-    sayln!(
-        "  fillrate replay PATH                     your own repository: a folder or an address\n  \
-         fillrate replay … --model fillrate.toml  your own model (README.md)"
-    );
+    // Anything but a manifest is a person's own repository.
+    if arguments.holes.corpus.is_manifest() {
+        sayln!(
+            "  fillrate replay PATH                     your own repository: a folder or an address"
+        );
+    }
+    sayln!("  fillrate replay … --model fillrate.toml  your own model (README.md)");
     Ok(())
 }
 
