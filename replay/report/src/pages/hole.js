@@ -35,15 +35,15 @@
     return text.replaceAll('\n', '↵\n').replaceAll('\t', '→\t').replace(/ (?=$|↵)/gm, '·');
   }
 
-  /** The reference against a completion. @param {[number, string][]} pieces */
-  function difference(pieces) {
+  /** The reference against a completion. @param {[number, string][]} pieces @param {string} title of the attempt */
+  function difference(pieces, title) {
     const parts = pieces.map(([side, text]) => {
       if (side === 0) {
         return text;
       }
       return side < 0 ? el('del', {}, visible(text)) : el('ins', {}, visible(text));
     });
-    return el('pre', { class: 'code diff', tabindex: '0', role: 'region', 'aria-label': 'Difference: deleted is what only the reference has, inserted what only the completion has' }, ...parts);
+    return el('pre', { class: 'code diff', tabindex: '0', role: 'region', 'aria-label': `${title}, difference: deleted is what only the reference has, inserted what only the completion has` }, ...parts);
   }
 
   /** @param {string} title @param {...(string|Node|false|null)} parts */
@@ -126,7 +126,7 @@
       }
       details.append(
         el('h3', {}, 'Reference against completion'),
-        attempt.offered.length > 0 ? difference(attempt.difference) : el('p', {}, `There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`),
+        attempt.offered.length > 0 ? difference(attempt.difference, title) : el('p', {}, `There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`),
         attempt.offered.length > 0 && fold('Completion alone', code(attempt.offered[0], 'Completion')),
         ...(others.length > 0 ? [fold(`${others.length} more candidates`, ...others.map((/** @type {string} */ text) => code(text, 'Candidate')))] : []),
         facts(attempt),
