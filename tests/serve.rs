@@ -374,7 +374,7 @@ fn a_fault_is_notified_once_with_what_to_do_and_is_over_when_the_model_answers()
             0,
             "the model timed out",
             "the model did not answer within",
-            "Wait until the model is loaded",
+            "Wait until the model is loaded. If it is slow,",
         ),
     ] {
         status.store(code, Ordering::SeqCst);

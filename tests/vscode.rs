@@ -422,7 +422,7 @@ fn assert_connected(seen: &Value, settings: &Path) {
     );
     assert_listed(&seen["ollama"], &["qwen2.5-coder:0.5b-base"]);
     let unanswered = text("unanswered");
-    assert!(unanswered.contains("Check `model.name`"), "{unanswered}");
+    assert!(unanswered.contains("Check model.name"), "{unanswered}");
     assert!(!unanswered.contains("BODY"), "{unanswered}");
     let fault = text("settingsFault");
     assert!(

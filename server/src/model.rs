@@ -603,8 +603,9 @@ impl ModelError {
             Self::NotRecorded { .. } => "Record it, or choose another model.",
             Self::Failed(_) => "Check the log of the model's server.",
             Self::Timeout(_) => {
-                "Wait until the model is loaded, or raise `model.timeout_ms`, or \
-                 `model.load_timeout_ms` for the first answer."
+                "Wait until the model is loaded. If it is slow, choose a smaller model, lower \
+                 `model.max_tokens` or raise `model.timeout_ms`, or `model.load_timeout_ms` for the \
+                 first answer."
             }
         }
     }

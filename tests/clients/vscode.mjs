@@ -1212,7 +1212,7 @@ try {
     // The picture of the extension's page is wherever the project is.
     .filter((text) => !text.includes("https://github.com/"))
     // What these steps provoke.
-    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not answer|The settings can't be used/.test(text));
+    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not (always )?answer|The settings can't be used/.test(text));
   await browser.close();
   server.child.kill();
   oracle.server.close();

@@ -309,17 +309,19 @@ async function check(
 function show(table: ModelTable, found: Diagnosis): void {
   const { openConfiguration, enterKey, showLog } = ACTIONS;
   const about = `Fillrate: “${table.name}”`;
+  // A message is not Markdown.
+  const text = found.text.replaceAll("`", "");
   const said =
     found.kind === "fits"
-      ? vscode.window.showInformationMessage(`${about} answers now. ${found.text}`, showLog)
+      ? vscode.window.showInformationMessage(`${about} answers now. ${text}`, showLog)
       : found.kind === "misfits"
         ? vscode.window.showWarningMessage(
-            `${about} answers, but does not fit. ${found.text}`,
+            `${about} answers, but does not fit. ${text}`,
             openConfiguration,
             showLog,
           )
         : vscode.window.showErrorMessage(
-            `${about} does not answer at ${table.url}. ${found.text}`,
+            `${about} does not ${found.answered ? "always " : ""}answer at ${table.url}. ${text}`,
             ...(table.key === undefined ? [] : [enterKey]),
             openConfiguration,
             showLog,

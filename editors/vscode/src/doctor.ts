@@ -15,6 +15,8 @@ const LONGEST = 240;
 /** Result of `fillrate doctor`. */
 export interface Diagnosis {
   kind: "fits" | "misfits" | "fault";
+  /** True if the model answered at least once. */
+  answered: boolean;
   /** The result in one or two sentences. */
   text: string;
   /** Everything that the program printed. */
@@ -62,14 +64,16 @@ export function judged(
 ): Diagnosis {
   const output = [stdout.trimEnd(), stderr].filter((text) => text !== "").join("\n");
   const last = stdout.trimEnd().split("\n").at(-1) ?? "";
+  // The program prints the model with its first answer.
+  const answered = /^ {2}model /m.test(stdout);
   const needsFamily = stderr.includes("identifies no model family");
   if (code === 0) {
-    return { kind: "fits", text: last, output, needsFamily };
+    return { kind: "fits", text: last, output, answered, needsFamily };
   }
   if (code === 3) {
-    return { kind: "misfits", text: last, output, needsFamily };
+    return { kind: "misfits", text: last, output, answered, needsFamily };
   }
-  return { kind: "fault", text: advice(stderr), output, needsFamily };
+  return { kind: "fault", text: advice(stderr), output, answered, needsFamily };
 }
 
 /** Returns the advice of a fault, without the text of a model's server, which has no limit. */

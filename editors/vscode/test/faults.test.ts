@@ -51,12 +51,14 @@ test("a diagnosis gives advice and leaves bodies to the log", () => {
     kind: "fits",
     text: "The family fits.",
     output: "  ok\nThe family fits.",
+    answered: false,
     needsFamily: false,
   });
   const unknown = fault(`model: the name "m" identifies no model family: ${"x, ".repeat(200)}`);
   assert.equal(unknown.needsFamily, true);
   assert.equal(unknown.text.length, 240);
   assert.equal(judged(3, "1 of 3 holes\n", "").kind, "misfits");
+  assert.equal(judged(1, "  model    a\n  ok       b\n", "fillrate: slow").answered, true);
 });
 
 test("an address without a scheme gets one proposed", () => {
