@@ -42,7 +42,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     stopTrial: () => stopTrial(session),
     purge: () => purge(session),
     restart: () => session.restart(),
-    trigger: () => vscode.commands.executeCommand("editor.action.inlineSuggest.trigger"),
+    trigger: () => requestCompletion(),
     openConfiguration: () => openConfiguration(),
     openSettings: () => openSettings("@ext:fillrate.fillrate"),
     showLog: () => session.showLog(),
@@ -206,6 +206,16 @@ function ended(line: string): string {
   return /[.!?]$/.test(line) ? line : `${line}.`;
 }
 
+/** Requests a completion, or says why none is requested. */
+async function requestCompletion(): Promise<void> {
+  const reason = whyOff();
+  if (reason !== undefined) {
+    vscode.window.setStatusBarMessage(`Fillrate: ${reason}`, SAID_MS);
+    return;
+  }
+  await vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
+}
+
 /** Shows the commands to choose from after a click on the status bar. */
 async function menu(session: Session): Promise<void> {
   const item = statusItem(situation(session), edited(), isAutomatic());
@@ -218,6 +228,7 @@ async function menu(session: Session): Promise<void> {
       label: isAutomatic() ? "Switch Automatic Completions Off" : "Switch Automatic Completions On",
       command: "toggleAutomatic",
     },
+    { label: "Request a Completion", command: "trigger" },
     { label: "Snooze for 5 Minutes", command: "snooze5" },
     { label: "Snooze for 30 Minutes", command: "snooze30" },
     { label: "Connect a Model", command: "connect" },

@@ -20,7 +20,9 @@ export class Toast {
     const shown = { text, isOpen: true };
     this.last = shown;
     await cleared;
-    const choice = await vscode.window.showErrorMessage(text, ...Object.keys(choices));
+    // A message is not Markdown.
+    const plain = text.replaceAll("`", "");
+    const choice = await vscode.window.showErrorMessage(plain, ...Object.keys(choices));
     shown.isOpen = false;
     if (choice !== undefined) {
       await choices[choice]?.();
