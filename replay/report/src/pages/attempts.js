@@ -188,7 +188,7 @@
       { name: 'proof', width: 96, about: 'Of a pass: how well the tests prove that the code computes its answers', cell: (item) => Number.isNaN(columns.proof[item]) ? '–' : summary.proofs[columns.proof[item]], compare: byNumber('proof') },
       { name: 'EM', width: 60, numeric: true, about: 'em/cceval: exact match', cell: value('exact', 0), compare: byNumber('exact') },
       { name: 'ES', width: 72, numeric: true, about: 'es/cceval-levenshtein: edit similarity, from 0 to 100', cell: value('similarity', 0), compare: byNumber('similarity') },
-      { name: 'accepted', width: 96, about: 'By a simulated developer: acceptance/oracle-prefix', cell: (item) => Number.isNaN(columns.accepted[item]) ? '–' : columns.accepted[item] ? 'yes' : 'no', compare: byNumber('accepted') },
+      { name: 'accepted', width: 116, about: 'By a simulated developer: acceptance/oracle-prefix', cell: (item) => Number.isNaN(columns.accepted[item]) ? '–' : columns.accepted[item] ? 'yes' : 'no', compare: byNumber('accepted') },
       { name: 'ms', width: 84, numeric: true, about: 'Milliseconds from request to answer', cell: value('latency', 1), compare: byNumber('latency') },
       { name: 'p', width: 72, numeric: true, about: "Geometric mean of the model's probabilities of the tokens", cell: value('probability', 3), compare: byNumber('probability') },
       { name: 'chars', width: 72, numeric: true, about: 'Characters of the completion', cell: (item) => String(columns.characters[item]), compare: byNumber('characters') },
