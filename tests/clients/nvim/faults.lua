@@ -134,6 +134,28 @@ local messages = person:said().messages
 assert(messages:find("of setup() to its path", 1, true), messages)
 person:leave()
 
+-- The answer to a command is shown whole.
+person = Person.start({ width = 60 })
+person:set_up(server, settings)
+person:lua("vim.notify = own_notify")
+person:lua("vim.cmd.edit(...)", file .. ".md")
+person:keys(":Fillrate toggle filetype<CR>")
+assert(vim.wait(20000, function()
+  return person:mode().blocking
+end, 5))
+person:keys("<CR>")
+person:wait("the answer", [[return vim.v.errmsg:find("option `filetypes`", 1, true) ~= nil]])
+-- A key that requests a completion says why it does not.
+person:lua("vim.notify = function(message) table.insert(said, message) end")
+person:lua("vim.cmd.edit(...)", file)
+person:lua([[require("fillrate").toggle()]])
+person:lua([[require("fillrate").trigger()]])
+person:wait(
+  "the reason",
+  [[return (said[#said] or ""):find("Completions are off", 1, true) ~= nil]]
+)
+person:leave()
+
 -- A program that is corrected is used for what is opened then.
 local corrected = vim.fn.tempname()
 person = Person.start()

@@ -419,7 +419,14 @@ end
 --- @return boolean requested false where completions are off or there is no server
 function M.trigger(buf)
   local display = displays[buf]
-  if not display or not M.is_on(buf) then
+  local reason = M.why_off(buf)
+  reason = M.unserved(buf)
+    or reason and ("Completions are %s: see `:Fillrate toggle`."):format(reason)
+  if reason then
+    server.say(reason, nil, true)
+    return false
+  end
+  if not display then
     return false
   end
   if display.trigger then

@@ -12,6 +12,13 @@ local function say(fact)
   server.say(fact, vim.log.levels.INFO, true)
 end
 
+--- Reports why a command does nothing. The answer to a command is never shortened.
+---
+--- @param reason string
+local function refuse(reason)
+  server.say(reason, vim.log.levels.ERROR, true)
+end
+
 --- @param words string[]
 --- @param most integer
 --- @return boolean
@@ -19,7 +26,7 @@ local function too_many(words, most)
   if #words <= most then
     return false
   end
-  server.say(("There is a word too many: %s. See :help :Fillrate."):format(words[most + 1]))
+  refuse(("There is a word too many: %s. See :help :Fillrate."):format(words[most + 1]))
   return true
 end
 
@@ -30,7 +37,7 @@ local function stats(words)
     return
   end
   if days and not days:match("^%d+$") then
-    server.say(("`:Fillrate stats` takes a number of days, not %s."):format(days))
+    refuse(("`:Fillrate stats` takes a number of days, not %s."):format(days))
     return
   end
   local client = server.client()
@@ -61,13 +68,13 @@ local function explain(words)
     return
   end
   if not client then
-    server.say("No server has this buffer, so there is nothing to explain here.")
+    refuse("No server has this buffer, so there is nothing to explain here.")
     return
   end
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   server.ask(client, "fillrate/explain", params, function(explanation)
     if not explanation then
-      server.say("The server can't complete here yet: it is starting, or does not know this file.")
+      refuse("The server can't complete here yet: it is starting, or does not know this file.")
       return
     end
     local lines = require("fillrate.window").explained(explanation)
@@ -85,7 +92,7 @@ local function use(name, models)
     local names = vim.tbl_map(function(model)
       return model.name
     end, models.models)
-    server.say(("There is no model `%s`; there are: %s."):format(name, table.concat(names, ", ")))
+    refuse(("There is no model `%s`; there are: %s."):format(name, table.concat(names, ", ")))
     return
   end
   local settings = server.chosen()
@@ -176,7 +183,7 @@ local function trial(words)
   if words[1] == "start" then
     local started, fault = trial_of(vim.list_slice(words, 2))
     if not started then
-      server.say(assert(fault))
+      refuse(assert(fault))
       return
     end
     server.ask(client, "fillrate/models", {}, function(models)
@@ -185,7 +192,7 @@ local function trial(words)
           return item.name == name
         end)
         if not known then
-          server.say(("There is no model `%s` to try."):format(name))
+          refuse(("There is no model `%s` to try."):format(name))
           return
         end
       end
@@ -201,7 +208,7 @@ local function trial(words)
       say("The trial is over.")
     end
   elseif words[1] then
-    server.say(("`:Fillrate trial` takes `start` or `stop`, not `%s`."):format(words[1]))
+    refuse(("`:Fillrate trial` takes `start` or `stop`, not `%s`."):format(words[1]))
   else
     server.ask(client, "fillrate/models", {}, function(models)
       say(models.trial and described(models.trial) or "No trial runs.")
@@ -219,13 +226,13 @@ local function toggle(words)
   local on, where
   local unserved = vim.list_contains({ "buffer", "filetype" }, words[1]) and buffers.unserved(buf)
   if unserved then
-    server.say(unserved)
+    refuse(unserved)
   elseif words[1] == "buffer" then
     on, where = buffers.toggle_buffer(buf), " in this buffer"
   elseif words[1] == "filetype" then
     on, where = buffers.toggle_filetype(vim.bo[buf].filetype), " for " .. vim.bo[buf].filetype
   elseif words[1] then
-    server.say(("`:Fillrate toggle` takes `buffer` or `filetype`, not `%s`."):format(words[1]))
+    refuse(("`:Fillrate toggle` takes `buffer` or `filetype`, not `%s`."):format(words[1]))
   else
     on, where = buffers.toggle(), ""
   end
@@ -267,16 +274,18 @@ function M.run(call)
   local run = runs[call.fargs[1]]
   local known = table.concat(vim.fn.sort(vim.tbl_keys(runs)), ", ")
   if not require("fillrate.options").current then
-    server.say('Call require("fillrate").setup() first: see :help fillrate.')
+    refuse('Call require("fillrate").setup() first: see :help fillrate.')
   elseif not call.fargs[1] then
     local text = require("fillrate").statusline()
     local message = server.problem()
       or require("fillrate.status").message(vim.api.nvim_get_current_buf())
+      or require("fillrate.buffers").unserved(vim.api.nvim_get_current_buf())
+      or server.shortened()
     -- A message names the plugin already.
     text = text:gsub("^fillrate: ", "")
     say((text ~= "" and text or "no server") .. (message and ": " .. message or ""))
   elseif not run then
-    server.say(("`:Fillrate %s` is not known; there are: %s."):format(call.fargs[1], known))
+    refuse(("`:Fillrate %s` is not known; there are: %s."):format(call.fargs[1], known))
   else
     run(words, call.bang)
   end

@@ -92,6 +92,15 @@ local asked = {}
 --- @type string?
 local problem
 
+--- Last message that was shown shortened, in full.
+--- @type string?
+local shortened
+
+--- @return string?
+function M.shortened()
+  return shortened
+end
+
 --- Shortens a message that Neovim itself shows to what fits in its last line, since a longer one
 --- ends in "Press ENTER". Plugins that replace `vim.notify` have room for all of it.
 ---
@@ -109,6 +118,7 @@ local function fitted(message)
   if vim.fn.strdisplaywidth(message) <= room and not message:find("\n", 1, true) then
     return message
   end
+  shortened = message:gsub("^fillrate: ", "")
   local rest = "… See :Fillrate"
   local characters = math.max(0, room - vim.fn.strdisplaywidth(rest))
   return vim.fn.strcharpart(vim.split(message, "\n")[1], 0, characters) .. rest

@@ -39,7 +39,9 @@ function M.open(title, lines, filetype)
     title = " " .. title .. " ",
     title_pos = "center",
   })
-  vim.wo[window].wrap = false
+  -- A table of figures keeps its columns; text is wrapped between words.
+  vim.wo[window].wrap = filetype == "markdown"
+  vim.wo[window].linebreak = true
   if filetype then
     vim.bo[buf].filetype = filetype
   end
