@@ -68,6 +68,8 @@ impl<'a> Impression<'a> {
     fn new(recorded: &'a RecordedCompletion, is_reported: bool) -> Self {
         let accepted = recorded.accepted.as_ref();
         let partly = recorded.partly.as_ref();
+        let accepted = accepted.map(|accepted| (accepted.candidate, accepted.characters));
+        let accepted = accepted.or_else(|| accepted_in_parts(recorded));
         // An accepted completion was shown, whether or not that was reported.
         let is_taken = accepted.is_some() || partly.is_some();
         let taken = is_taken.then_some(Displayed {
@@ -78,7 +80,7 @@ impl<'a> Impression<'a> {
             answered: &recorded.answered,
             // Without reports, it is unknown which others were shown.
             shown: recorded.shown.or(taken).filter(|_| is_reported),
-            accepted: accepted.map(|accepted| (accepted.candidate, accepted.characters)),
+            accepted,
             // A whole candidate has the parts of it that were accepted before.
             partly: partly
                 .filter(|_| accepted.is_none())
@@ -87,6 +89,15 @@ impl<'a> Impression<'a> {
             retention: &recorded.retention,
         }
     }
+}
+
+/// Returns the candidate that the accepted parts of a completion add up to, and its characters.
+/// Editors differ in whether they report the last of several parts as an accept.
+fn accepted_in_parts(recorded: &RecordedCompletion) -> Option<(usize, usize)> {
+    let taken = recorded.partly.as_ref()?.characters;
+    let mut candidates = recorded.answered.candidates.iter();
+    let candidate = candidates.position(|size| size.characters == taken)?;
+    Some((candidate, taken))
 }
 
 impl Impression<'_> {

@@ -414,6 +414,24 @@ fn parts_of_an_accepted_candidate_count_once() {
     close(Some(completed.value), 10.0 / 30.0);
 }
 
+// An editor reports an accept by two words as two parts: of 10 characters, 4 and 6.
+#[test]
+fn parts_that_add_up_to_a_candidate_accept_it() {
+    let mut one = shown("s", "f");
+    one.partly = Some(PartialAcceptance {
+        steps: 2,
+        characters: 10,
+    });
+    let row = &statistics(vec![one.clone(), shown("s", "f")], Vec::new()).rows[0];
+    assert_eq!(figure(row, "acceptance/shown").value, 0.5);
+    one.partly = Some(PartialAcceptance {
+        steps: 1,
+        characters: 4,
+    });
+    let row = &statistics(vec![one], Vec::new()).rows[0];
+    assert_eq!(figure(row, "acceptance/shown").value, 0.0);
+}
+
 // Two configurations of one model take turns in a file, and accept 10 characters an answer. The
 // characters of an answer are counted when the next one, which is the other configuration's, is
 // there. By hand, 2 · 10 of 2 · 200 characters, and 2 · 10 of 2 · 20.
