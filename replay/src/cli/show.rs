@@ -210,7 +210,8 @@ fn unfinished_line(run: &Run) -> Result<Option<String>, StoreError> {
     let all = expected_attempts(&run.identity()?, run.holes()?.len());
     let all = all.map_or(String::new(), |all| format!(" of {all}"));
     Ok(Some(format!(
-        "not finished: {made}{all} attempts; the same replay continues it"
+        "not finished: {made}{all} attempts; the same command continues it, unless a comparison \
+         needs no more"
     )))
 }
 
@@ -564,7 +565,10 @@ mod tests {
         run.add_holes([(&hole, file)]).expect("there is room");
         assert_eq!(
             unfinished_line(&run).expect("it can be read").as_deref(),
-            Some("not finished: 0 of 2 attempts; the same replay continues it")
+            Some(
+                "not finished: 0 of 2 attempts; the same command continues it, unless a comparison \
+                 needs no more"
+            )
         );
         run.set_finished().expect("there is room");
         assert_eq!(unfinished_line(&run).expect("it can be read"), None);
