@@ -552,6 +552,12 @@ fn the_overview_is_grouped_sorted_and_coloured() {
     assert_eq!(seen["firstStop"], "To the content");
     assert_eq!(seen["printed"]["header"], false);
     assert_eq!(seen["printed"]["ground"], "rgb(255, 255, 255)");
+    // A point of a plot has its figures, and leads to the attempts behind them.
+    let figures = seen["figures"].as_str().expect("a point has a title");
+    assert!(figures.contains("pass@1"), "{figures}");
+    assert!(figures.contains("n "), "{figures}");
+    let behind = seen["behind"].as_str().expect("an address");
+    assert!(behind.starts_with("#run=0&language="), "{behind}");
 }
 
 #[test]

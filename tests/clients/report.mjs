@@ -212,7 +212,13 @@ async function overview() {
   const firstStop = await page.evaluate(() => document.activeElement.textContent);
   await page.emulateMedia({ media: 'print' });
   const printed = { ground: await ground(), header: await page.locator('header').isVisible() };
-  return { together, byKind, descending, ascending, light, dark, kept, firstStop, printed };
+  await page.emulateMedia({ media: 'screen' });
+  const point = page.locator('#acceptance svg.wide a.point').first();
+  const figures = await point.locator('title').textContent();
+  await point.click();
+  await page.waitForURL('**/attempts.html#*');
+  const behind = await page.evaluate(() => location.hash);
+  return { together, byKind, descending, ascending, light, dark, kept, firstStop, printed, figures, behind };
 }
 
 /** Finds in the matrix the holes that only the first run solves, opens one, and comes back. */

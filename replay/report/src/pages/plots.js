@@ -11,22 +11,57 @@
     return el('td', { class: typeof value === 'number' ? 'numeric' : null }, typeof value === 'number' && !column.startsWith('k') ? value.toLocaleString('en') : String(value));
   }
 
+  /** The figures of a point, as text. @param {any} plot @param {number} row */
+  function said(plot, row) {
+    return plot.columns.map((/** @type {string} */ column, /** @type {number} */ index) =>
+      `${column} ${cell(plot.rows[row][index], column).textContent}`).join(', ');
+  }
+
+  /**
+   * A link on a point to the attempts behind it, which shows their figures to a pointer or a key.
+   * @param {any} plot @param {any} target @param {number} width the number of the picture
+   */
+  function link(plot, target, width) {
+    const svg = (/** @type {string} */ name) => document.createElementNS('http://www.w3.org/2000/svg', name);
+    const [across, down] = target.at[width];
+    const circle = svg('circle');
+    circle.setAttribute('cx', across);
+    circle.setAttribute('cy', down);
+    circle.setAttribute('r', '10');
+    const text = said(plot, target.row);
+    circle.appendChild(svg('title')).textContent = text;
+    const state = new URLSearchParams({ run: target.run });
+    const language = plot.columns.indexOf('language');
+    if (language >= 0) {
+      state.set('language', plot.rows[target.row][language]);
+    }
+    const place = svg('a');
+    place.setAttribute('href', `attempts.html#${state}`);
+    place.setAttribute('aria-label', text);
+    place.setAttribute('class', 'point');
+    place.appendChild(circle);
+    return place;
+  }
+
   /** @param {any} plot */
   function figure(plot) {
     const parts = [];
     if (plot.svg) {
       // Drawn by a library on our side; parsed as a document of its own, whose scripts, if there
       // were any, would not run.
-      const drawings = Object.entries(plot.svg).map(([width, text]) => {
+      const drawings = Object.entries(plot.svg).map(([width, text], number) => {
         const drawing = new DOMParser().parseFromString(/** @type {string} */ (text), 'image/svg+xml').documentElement;
-        drawing.setAttribute('role', 'img');
+        // The points are links, which an image can't have.
+        drawing.setAttribute('role', 'group');
         drawing.setAttribute('aria-label', `${plot.title}; its figures are in the table below`);
         drawing.setAttribute('class', `drawing ${width}`);
-        return document.importNode(drawing, true);
+        const shown = document.importNode(drawing, true);
+        shown.append(...plot.targets.map((/** @type {any} */ target) => link(plot, target, number)));
+        return shown;
       });
       parts.push(
         ...drawings,
-        el('ul', { class: 'legend', 'aria-label': 'Legend' }, ...plot.series.map((/** @type {string} */ name, /** @type {number} */ index) =>
+        el('ul', { class: 'legend', 'aria-label': 'Legend' }, ...plot.series.map((/** @type {[number, string]} */ [index, name]) =>
           el('li', {}, el('span', { class: `mark series-${index % 8}`, 'aria-hidden': 'true' }, marks[index % 3]), ' ', name))),
       );
     }

@@ -32,8 +32,9 @@ struct Plot {
     about: String,
     /// The pictures, if there are figures.
     svg: Option<Drawings>,
-    /// The names of the runs in it, in the order of their colours.
-    series: Vec<String>,
+    /// The numbers of the colours and the names of what is drawn.
+    series: Vec<(usize, String)>,
+    targets: Vec<Target>,
     columns: Vec<&'static str>,
     rows: Vec<Vec<PlotCell>>,
 }
@@ -44,6 +45,17 @@ struct Drawings {
     wide: String,
     /// For a telephone.
     narrow: String,
+}
+
+/// A place in a plot with figures of its own, for pointers and keys.
+#[derive(Serialize)]
+struct Target {
+    /// Index of the row with its figures.
+    row: usize,
+    /// Index of the run whose attempts are behind it.
+    run: usize,
+    /// Its pixels from the left and the top, in the wide and the narrow picture.
+    at: [(i32, i32); 2],
 }
 
 /// A cell of the table below a plot.
@@ -76,6 +88,10 @@ struct Point {
     y: f64,
     within_x: Option<(f64, f64)>,
     within_y: Option<(f64, f64)>,
+    /// Index of the table's row with its figures.
+    row: Option<usize>,
+    /// Index of its run.
+    run: usize,
 }
 
 impl Point {
@@ -85,12 +101,16 @@ impl Point {
             y,
             within_x: None,
             within_y: None,
+            row: None,
+            run: 0,
         }
     }
 
-    fn estimated(x: f64, y: &Estimate) -> Self {
+    /// A point with the figures of the last of some rows.
+    fn estimated(x: f64, y: &Estimate, rows: &[Vec<PlotCell>]) -> Self {
         Self {
             within_y: y.low.zip(y.high),
+            row: rows.len().checked_sub(1),
             ..Self::at(x, y.value)
         }
     }
@@ -221,7 +241,7 @@ impl HtmlReport {
                         PlotCell::Count(k),
                         PlotCell::fraction(estimate),
                     ]);
-                    points.push(Point::estimated(k as f64, &estimate));
+                    points.push(Point::estimated(k as f64, &estimate, &rows));
                 }
             }
             points
@@ -249,6 +269,7 @@ impl HtmlReport {
                 about: "The probability that one of k completions makes all tests pass, mean over the holes with as many verdicts, which n counts. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
+                targets: Vec::new(),
                 columns: vec!["run", "k", PASS_AT_K.name],
                 rows,
             },
@@ -282,7 +303,7 @@ impl HtmlReport {
                 ]);
                 points.push(Point {
                     within_x: pass.low.zip(pass.high),
-                    ..Point::estimated(pass.value, accepted)
+                    ..Point::estimated(pass.value, accepted, &rows)
                 });
             }
             points
@@ -301,6 +322,7 @@ impl HtmlReport {
                 about: "A point for each run and language: what a simulated developer accepts of the completions offered, against what the tests accept. A simulation, not people. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
+                targets: Vec::new(),
                 columns: vec!["run", "language", PASS_AT_1.name, ORACLE_ACCEPTANCE.name],
                 rows,
             },
@@ -313,7 +335,7 @@ impl HtmlReport {
     fn policies(&self) -> Result<Plot, HtmlReportError> {
         let mut rows = Vec::new();
         let mut by_policy: BTreeMap<String, Vec<Point>> = BTreeMap::new();
-        for reported in &self.reported_runs {
+        for (run, reported) in self.reported_runs.iter().enumerate() {
             let first = reported.first_attempts();
             let Some(pass) = pass_at(&by_hole(&first), 1) else {
                 continue;
@@ -330,7 +352,8 @@ impl HtmlReport {
                 ]);
                 let point = Point {
                     within_x: pass.low.zip(pass.high),
-                    ..Point::estimated(pass.value, accepted)
+                    run,
+                    ..Point::estimated(pass.value, accepted, &rows)
                 };
                 by_policy.entry(figures.policy).or_default().push(point);
             }
@@ -351,6 +374,7 @@ impl HtmlReport {
                 about: "A point for each run under each policy: of the completions that a simulated developer was shown, those it accepted, against pass@1. What to look for is whether runs stand in the same order under every policy. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
+                targets: Vec::new(),
                 columns: vec!["policy", "run", PASS_AT_1.name, ACCEPTANCE_SHOWN.name],
                 rows,
             },
@@ -378,7 +402,7 @@ impl HtmlReport {
                 PlotCell::Text(reported.name.clone()),
                 PlotCell::Count(latencies.len()),
             ];
-            for p in [0.5, 0.9, 0.95, 0.99] {
+            for p in QUANTILES {
                 let value = fillrate_metrics::quantile(&latencies, p)
                     .map_or(0.0, |quantile| quantile.value);
                 figures.push(PlotCell::Number((value * 10.0).round() / 10.0));
@@ -389,9 +413,15 @@ impl HtmlReport {
             let of = latencies.len() as f64;
             // The last step is at the last value, where the share is 1.
             let places = (1..=steps).map(|step| step * latencies.len() / steps);
-            places
+            let mut points: Vec<Point> = places
                 .map(|place| Point::at(latencies[place - 1], place as f64 / of))
-                .collect()
+                .collect();
+            for p in QUANTILES {
+                if let Some(point) = points.iter_mut().find(|point| point.y >= p) {
+                    point.row = rows.len().checked_sub(1);
+                }
+            }
+            points
         });
         // A single value, or none, spans no range.
         let range = if least < most {
@@ -417,6 +447,7 @@ impl HtmlReport {
                 about: "How many of the answers were there after how long, as the editor saw it; the scale is logarithmic. Requests without an answer are left out, n counts answers.".to_owned(),
                 svg: None,
                 series: Vec::new(),
+                targets: Vec::new(),
                 columns: vec!["run", "n", "median, ms", "90 %, ms", "95 %, ms", "99 %, ms"],
                 rows,
             },
@@ -455,6 +486,7 @@ impl HtmlReport {
                 about: "Whether completions pass more often where tests notice fewer faults. The holes that have a mutation score (fillrate mutate, or --min-mutation-score) are put into fifths of the scale; a point is the mean score and the mean pass@1 of one, n counts its holes. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
+                targets: Vec::new(),
                 columns: vec!["run", "scores", "mean score", PASS_AT_1.name],
                 rows,
             },
@@ -493,6 +525,7 @@ impl HtmlReport {
                 about: "Whether the model's own confidence predicts what passes. Completions are put into tenths by the geometric mean of the probabilities that the model gave their tokens; a point is a tenth's mean and the share that passes, n counts completions. Only models that tell probabilities are here. Bars are 95 % intervals, clustered by file.".to_owned(),
                 svg: None,
                 series: Vec::new(),
+                targets: Vec::new(),
                 columns: vec!["run", "probabilities", "mean probability", "passed"],
                 rows,
             },
@@ -502,15 +535,21 @@ impl HtmlReport {
     }
 
     fn series(&self, mut points: impl FnMut(&ReportedRun) -> Vec<Point>) -> Vec<Series> {
-        let reported_runs = self.reported_runs.iter();
+        let reported_runs = self.reported_runs.iter().enumerate();
         reported_runs
-            .map(|reported| Series {
-                name: reported.name.clone(),
-                points: points(reported),
+            .map(|(run, reported)| {
+                let points = points(reported).into_iter();
+                Series {
+                    name: reported.name.clone(),
+                    points: points.map(|point| Point { run, ..point }).collect(),
+                }
             })
             .collect()
     }
 }
+
+/// Shares of the answers whose latencies are in the table.
+const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
 /// Returns the index of the bin of a value between 0 and 1, of the given number of equal bins.
 fn bin(value: f64, bins: usize) -> usize {
@@ -539,7 +578,7 @@ fn binned(bins: &[Vec<(&str, f64, f64)>], name: &str, rows: &mut Vec<Vec<PlotCel
             PlotCell::Number((mean * 1000.0).round() / 10.0),
             PlotCell::fraction(estimate),
         ]);
-        points.push(Point::estimated(mean, &estimate));
+        points.push(Point::estimated(mean, &estimate, rows));
     }
     points
 }
@@ -554,17 +593,31 @@ fn plot(mut plot: Plot, frame: &Frame, series: Vec<Series>) -> Result<Plot, Html
                 reason,
             })
         };
-        plot.svg = Some(Drawings {
-            wide: drawn(WIDE)?,
-            narrow: drawn(NARROW)?,
-        });
+        let ((wide, in_wide), (narrow, in_narrow)) = (drawn(WIDE)?, drawn(NARROW)?);
+        plot.svg = Some(Drawings { wide, narrow });
+        let points = series.iter().flat_map(|series| &series.points);
+        let places = in_wide.into_iter().zip(in_narrow);
+        plot.targets = points
+            .zip(places)
+            .filter_map(|(point, (wide, narrow))| {
+                Some(Target {
+                    row: point.row?,
+                    run: point.run,
+                    at: [wide, narrow],
+                })
+            })
+            .collect();
     }
-    plot.series = series.into_iter().map(|series| series.name).collect();
+    let series = series.into_iter().enumerate();
+    let drawn = series.filter(|(_, series)| !series.points.is_empty());
+    plot.series = drawn.map(|(at, series)| (at, series.name)).collect();
     Ok(plot)
 }
 
-fn draw(frame: &Frame, series: &[Series], size: Size) -> Result<String, String> {
+/// Draws a picture. Also returns the pixels of the points, in order.
+fn draw(frame: &Frame, series: &[Series], size: Size) -> Result<(String, Vec<(i32, i32)>), String> {
     let mut svg = String::new();
+    let places;
     {
         let root = SVGBackend::with_string(&mut svg, size.pixels).into_drawing_area();
         let mut builder = ChartBuilder::on(&root);
@@ -578,20 +631,25 @@ fn draw(frame: &Frame, series: &[Series], size: Size) -> Result<String, String> 
         if frame.x.scale == Scale::Milliseconds {
             let ticks = log_ticks(&x);
             let chart = builder.build_cartesian_2d(x.log_scale().with_key_points(ticks), y);
-            fill(chart.map_err(|error| error.to_string())?, frame, series)?;
+            places = fill(chart.map_err(|error| error.to_string())?, frame, series)?;
         } else {
             let chart = builder.build_cartesian_2d(x, y);
-            fill(chart.map_err(|error| error.to_string())?, frame, series)?;
+            places = fill(chart.map_err(|error| error.to_string())?, frame, series)?;
         }
         root.present().map_err(|error| error.to_string())?;
     }
-    Ok(svg)
+    Ok((svg, places))
 }
 
 type Chart<'a, 'b, X> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, plotters::coord::types::RangedCoordf64>>;
 
-fn fill<X>(mut chart: Chart<'_, '_, X>, frame: &Frame, series: &[Series]) -> Result<(), String>
+/// Draws into a chart. Returns the pixels of the points, in order.
+fn fill<X>(
+    mut chart: Chart<'_, '_, X>,
+    frame: &Frame,
+    series: &[Series],
+) -> Result<Vec<(i32, i32)>, String>
 where
     X: Ranged<ValueType = f64> + ValueFormatter<f64>,
 {
@@ -654,7 +712,10 @@ where
             }
         }
     }
-    Ok(())
+    let points = series.iter().flat_map(|series| &series.points);
+    Ok(points
+        .map(|point| chart.backend_coord(&(point.x, point.y)))
+        .collect())
 }
 
 /// Number of marks for runs: ●, ▲ and ✕.
