@@ -1387,4 +1387,12 @@ const IDIOMS: &[Idiom] = &[
         finish: Finish::Stop,
         right: &["x = h(text)"],
     },
+    Idiom {
+        name: "type in a type, on one line",
+        language: "typescript",
+        fixture: "type A = { a: { b: any; $0\n",
+        answer: "c: string } };\n\ntype B = { d: any };\n",
+        finish: Finish::Stop,
+        right: &["c: string } };"],
+    },
 ];

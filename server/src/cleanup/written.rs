@@ -183,7 +183,12 @@ impl Beginning {
 /// Returns the role of a bracket token.
 fn role(language: &Language, token: Node<'_>) -> Option<BracketRole> {
     let block = token.parent()?;
-    if language.is_switch_body(block) {
+    // On one line, the properties of a type are a part of what is around them.
+    let row = token.start_position().row;
+    let mut next = std::iter::successors(token.next_sibling(), |node| node.next_sibling());
+    let next = next.find(|node| !language.is_comment(*node));
+    let spans_lines = next.is_none_or(|next| next.start_position().row > row);
+    if language.is_switch_body(block) && spans_lines {
         return Some(BracketRole::Block);
     }
     if !language.is_block(block) {
