@@ -137,7 +137,7 @@ fn a_package_for_this_platform_has_the_program_in_it() {
 }
 
 /// Plays a person in a real editor: `tests/clients/vscode.mjs` with this input, in this folder.
-/// Gives what was seen; `None` if a program is unavailable.
+/// Gives what was seen; `None` if a program is unavailable. Fails if the extension writes no log.
 fn play(folder: &Path, mut input: Value) -> Option<Value> {
     let tools = programs::install("code-server")?;
     let chromium = programs::install("chromium")?;
@@ -166,8 +166,18 @@ fn play(folder: &Path, mut input: Value) -> Option<Value> {
         "{said}\nSee {}",
         pictures.display()
     );
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Without its module in C++, the editor writes no logs.
+    let vscode = tools.join("node_modules/code-server/lib/vscode");
+    match vscode.join(LOG_MODULE).is_file() {
+        true => assert_eq!(seen["logged"], true, "the extension has no log"),
+        false => programs::print_uncaptured("skipped: the editor's logs, it writes none here\n"),
+    }
+    Some(seen)
 }
+
+/// The compiled part of the module by which VS Code writes its logs.
+const LOG_MODULE: &str = "node_modules/@vscode/spdlog/build/Release/spdlog.node";
 
 /// With the editor and the package, without a toolchain and without settings. How long it takes is
 /// printed: that depends on what else the machine does.

@@ -1179,13 +1179,12 @@ const firstSteps = {
   },
 };
 
-/** Returns the lines in the extension host's logs that report errors of Fillrate. */
+/** Returns the lines of the extension host's logs. */
 function logged(folder) {
   return readdirSync(folder, { recursive: true })
     .map((name) => join(folder, name))
     .filter((path) => /exthost.*\.log$/.test(path) && statSync(path).isFile())
-    .flatMap((path) => readFileSync(path, "utf8").split("\n"))
-    .filter((line) => /\[error\]/i.test(line) && /fillrate/i.test(line));
+    .flatMap((path) => readFileSync(path, "utf8").split("\n"));
 }
 
 let step = "";
@@ -1206,13 +1205,15 @@ try {
   say(`failed at “${step}”: ${error.stack}\nThe bar says: ${await bar.innerText({ timeout: 500 }).catch(() => "nothing")}`);
 } finally {
   // Those of the editor itself, which is in a folder of our name, are not ours.
-  seen.errors = [...errors, ...logged(at("user/logs"))]
+  const log = logged(at("user/logs"));
+  seen.logged = log.some((line) => / is Fillrate \d/.test(line));
+  seen.errors = [...errors, ...log.filter((line) => /\[error\]/i.test(line) && /fillrate/i.test(line))]
     .map((text) => text.replaceAll(input.tools, "…").replaceAll(input.folder, "…"))
     .filter((text) => /fillrate/i.test(text))
     // The picture of the extension's page is wherever the project is.
     .filter((text) => !text.includes("https://github.com/"))
     // What these steps provoke.
-    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not (always )?answer|The settings can't be used/.test(text));
+    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not (always )?answer|The settings can't be used|there is no setting `modle`/.test(text));
   await browser.close();
   server.child.kill();
   oracle.server.close();

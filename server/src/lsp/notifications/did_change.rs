@@ -36,7 +36,8 @@ pub(in crate::lsp) fn handle(session: &EditorSession, params: DidChangeTextDocum
         let after = state.documents.snapshot(uri);
         let view = state.documents.model_view(uri);
         let (Some(after), Some(view), Some(changes)) = (after, view, changes) else {
-            tracing::warn!(uri, "an edit of a document that is not open was dropped");
+            // VS Code sends the last edit of a document that it reverts and closes after its end.
+            tracing::debug!(uri, "an edit of a document that is not open was dropped");
             return;
         };
         // A completion for the earlier text can't be shown any more.
