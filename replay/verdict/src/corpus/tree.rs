@@ -100,8 +100,8 @@ pub(super) fn unnamed_entries(root: &Path) -> Result<Vec<String>, CorpusError> {
     Ok(collect(root, &kept(root))?.1)
 }
 
-/// Returns the root of the Git repository around a file, if the file is one of the repository's
-/// [entries](kept_entries) and so changes its digest.
+/// Returns the root of the Git repository around a file, if the repository does not ignore the file,
+/// which so changes its digest.
 pub fn repository_with(file: &Path) -> Option<PathBuf> {
     let file = file.canonicalize().ok()?;
     let root = file
