@@ -29,7 +29,11 @@
     circle.setAttribute('cy', down);
     circle.setAttribute('r', '10');
     const text = said(plot, target.row);
-    circle.appendChild(svg('title')).textContent = text;
+    // Points that cover each other show the figures of all.
+    const covers = (/** @type {any} */ other) =>
+      Math.hypot(other.at[width][0] - across, other.at[width][1] - down) < 6;
+    const texts = plot.targets.filter(covers).map((/** @type {any} */ other) => said(plot, other.row));
+    circle.appendChild(svg('title')).textContent = [...new Set(texts)].join('\n');
     const state = new URLSearchParams({ run: target.run });
     const language = plot.columns.indexOf('language');
     if (language >= 0) {
