@@ -130,8 +130,8 @@ pub enum Outcome {
     Forged,
     /// It passed with less proof than a report asks for. No verdict has this outcome.
     Unproven,
-    /// The changed file does not parse, and the tests fail; or the project does not compile with
-    /// it, in a language whose tests are compiled.
+    /// The changed file's syntax tree has errors, and the tests fail; or the project does not compile
+    /// with it, in a language whose tests are compiled.
     Syntax,
     /// The time limit ran out.
     Timeout,
