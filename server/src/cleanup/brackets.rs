@@ -51,6 +51,8 @@ fn balance(
     let completion = site.prefix.len()..site.prefix.len() + text.len();
     let (mut before, mut own, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let (mut strays, mut closed_after) = (Vec::new(), Vec::new());
+    // The completion's brackets that close its own.
+    let mut closing = Vec::new();
     for Bracket {
         closer,
         opens,
@@ -69,9 +71,11 @@ fn balance(
         };
         if opens {
             open.push(closer);
-        } else if open.pop().is_none()
-            && let Some(unmatched) = unmatched
-        {
+        } else if open.pop().is_some() {
+            if completion.contains(&start) {
+                closing.push((closer, start));
+            }
+        } else if let Some(unmatched) = unmatched {
             unmatched.push((closer, start));
         }
     }
@@ -93,7 +97,28 @@ fn balance(
     // line.
     let counts = (0..=all).filter(|closed| closes_its_own(*closed));
     let needed = counts.map(|closed| matched(closed, &[])).max().unwrap_or(0);
-    let allowed = if closes_its_own(all) && matched(all, &own) >= needed {
+    let is_right = |own: &[char]| closes_its_own(all) && matched(all, own) >= needed;
+    // The completion may end with the brackets that the suffix has, too: `} else { … }` before `}`.
+    let is_repeated = |from: usize| {
+        let (_, start) = closing[from];
+        let repeated: Vec<char> = closing[from..].iter().rev().map(|(it, _)| *it).collect();
+        let rest = &text[start - completion.start..];
+        // A closing bracket after it is one too many itself.
+        let is_last = strays.last().is_none_or(|(_, stray)| *stray < start);
+        is_last && !rest.contains(char::is_alphanumeric) && is_right(&repeated)
+    };
+    if all > 0
+        && own.is_empty()
+        && !is_right(&[])
+        && let Some(from) = (0..closing.len()).rev().find(|from| is_repeated(*from))
+    {
+        return Some(Around {
+            first_stray_closer: Some(closing[from].1 - completion.start),
+            closed_after: needed,
+            lacks_closer: false,
+        });
+    }
+    let allowed = if is_right(&own) {
         all
     } else {
         // The fewest brackets are cut off: the longest beginning is tried first.

@@ -297,7 +297,7 @@ fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !FENCES.iter().any(|fence| text.contains(fence)) {
         return Change::None;
     }
-    if site.language.is_none() && !ends_unopened_fence(text) {
+    if may_write_fences(site) && !ends_unopened_fence(text) {
         return Change::None;
     }
     if begins_with_fence(text, site) {
@@ -317,7 +317,7 @@ fn remove_leaked_fence(text: &str, site: &SyntaxSite<'_>) -> Change {
 
 /// True if a completion of a model that is not a chat model begins with a fence.
 pub(super) fn begins_with_fence(text: &str, site: &SyntaxSite<'_>) -> bool {
-    site.language.is_some()
+    !may_write_fences(site)
         && begins_fence(text.trim_start())
         && may_leak_fences(site)
         && !in_literal("", 0, site)
@@ -341,6 +341,18 @@ fn ends_unopened_fence(text: &str) -> bool {
     let is_end = |line: &str| line.trim_start_matches(['`', '~']).is_empty();
     lines().next().is_some_and(is_end) && lines().count() % 2 == 1
 }
+
+/// True if fences may be text of the file: Markdown and what is unknown.
+fn may_write_fences(site: &SyntaxSite<'_>) -> bool {
+    let is_prose = |path: &str| match path.rsplit_once('.') {
+        Some((_, ending)) => PROSE.contains(&ending),
+        None => true,
+    };
+    site.language.is_none() && site.path.is_none_or(is_prose)
+}
+
+/// Endings of files that may have fences.
+const PROSE: [&str; 5] = ["adoc", "markdown", "md", "mdx", "txt"];
 
 /// Characters of fences: <https://spec.commonmark.org/0.31.2/#fenced-code-blocks>.
 const FENCES: [&str; 2] = ["```", "~~~"];

@@ -253,14 +253,22 @@ pub(super) fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize
     (letter == closer).then_some(kept)
 }
 
-/// Counts the brackets of a text outside of strings, for languages without a grammar. Returns the
-/// first that closes none of the text's own, with its offset, and the number of those left open.
+/// Counts the brackets of a completion outside of strings, for languages without a grammar. Returns
+/// the first that closes none of the completion's own, with its offset, and the number of those left
+/// open.
 pub(super) fn counted_brackets(
     text: &str,
     site: &SyntaxSite<'_>,
 ) -> (Option<(usize, char)>, usize) {
-    let (mut stray, mut open) = (None, 0);
-    let mut in_string = unescaped(last_line(site.prefix), '"').count() % 2 == 1;
+    let in_string = unescaped(last_line(site.prefix), '"').count() % 2 == 1;
+    let (strays, open) = all_brackets(text, in_string);
+    (strays.first().copied(), open)
+}
+
+/// Counts the brackets of a text outside of strings. Returns those that close none of its own, with
+/// their offsets, and the number of those left open.
+pub(super) fn all_brackets(text: &str, mut in_string: bool) -> (Vec<(usize, char)>, usize) {
+    let (mut strays, mut open) = (Vec::new(), 0);
     let mut quotes = unescaped(text, '"').peekable();
     for (at, letter) in text.char_indices() {
         if quotes.next_if_eq(&at).is_some() {
@@ -270,11 +278,11 @@ pub(super) fn counted_brackets(
             _ if in_string => {}
             '(' | '[' | '{' => open += 1,
             ')' | ']' | '}' if open > 0 => open -= 1,
-            ')' | ']' | '}' => stray = stray.or(Some((at, letter))),
+            ')' | ']' | '}' => strays.push((at, letter)),
             _ => {}
         }
     }
-    (stray, open)
+    (strays, open)
 }
 
 /// True if whole lines close what the rest of the cursor's line closes, or repeat that rest, and fit

@@ -1114,6 +1114,17 @@ fn code_that_looks_like_foreign_tokens_is_kept() {
 }
 
 #[test]
+fn fences_in_code_without_a_grammar_are_removed() {
+    let at = |path| CursorSite {
+        path: Some(path),
+        ..site_at("rust", "fn f() -> $0 {\n    1\n}\n")
+    };
+    let cleaned = |path| clean("```rust\nu32\n```\n", &at(path)).0;
+    assert_eq!(cleaned("src/a.rs"), "u32");
+    assert!(cleaned("docs/a.md").starts_with("```rust"));
+}
+
+#[test]
 fn leaked_fences_are_removed_under_every_protocol() {
     assert_eq!(
         check("python", "x = $0\n", "```python\nf(1)\n```\nThis calls f.").0,

@@ -8,7 +8,7 @@ use tree_sitter::Node;
 
 use super::brackets::{around, is_balanced_outside};
 use super::extent::{fits, has_error_within, is_error};
-use super::overlap::{counted_brackets, opens_types};
+use super::overlap::{all_brackets, counted_brackets, opens_types};
 use super::syntax_site::SyntaxSite;
 use super::{Change, CompletionExtent, first_line, indentation, last_line};
 use crate::syntax::{Bracket, Language, OpenText, brackets};
@@ -49,8 +49,10 @@ fn end_without_grammar(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
         // What follows the cursor may also be the rest of several blocks.
         let is_inside = indentation_below(site).is_some_and(|below| below >= line)
             && !site.suffix.trim_start().starts_with([')', ']', '}']);
-        let (stray, open) = counted_brackets(text, site);
-        let (at, _) = stray.filter(|_| is_inside && open == 0)?;
+        let in_string = unescaped(begun, '"').count() % 2 == 1;
+        let (strays, open) = all_brackets(text, in_string);
+        let needed = brackets_to_close(site);
+        let (at, _) = *strays.get(needed).filter(|_| is_inside && open == 0)?;
         let begun = last_line(&text[..at]);
         return Some(if begun.trim().is_empty() {
             at - begun.len()
@@ -68,6 +70,25 @@ fn end_without_grammar(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
         is_apart && has_code && indentation(next) < line.max(1) && is_outside()
     };
     super::line_ends(text).find(leaves)
+}
+
+/// Counts the brackets that are open at the cursor and that the suffix does not close, in the lines
+/// from the last before the cursor that is not indented to the first after it.
+fn brackets_to_close(site: &SyntaxSite<'_>) -> usize {
+    let begins = |line: &str| !line.starts_with([' ', '\t', '\r', '\n', ')', ']', '}']);
+    let mut start = site.prefix.len();
+    for line in site.prefix.split_inclusive('\n').rev() {
+        start -= line.len();
+        if begins(line) {
+            break;
+        }
+    }
+    let lines = super::line_ends(site.suffix);
+    let mut next = lines.filter(|end| site.suffix.len() > *end && begins(&site.suffix[*end..]));
+    let end = next.next().unwrap_or(site.suffix.len());
+    let (_, open) = all_brackets(&site.prefix[start..], false);
+    let (closed, _) = all_brackets(&site.suffix[..end], false);
+    open.saturating_sub(closed.len())
 }
 
 /// True if a completion leaves open a string or comment that may span lines. Until it is closed, the
@@ -1000,10 +1021,20 @@ pub(super) fn breaks_off(text: &str, site: &SyntaxSite<'_>) -> bool {
     let in_string = stays_in_string(ink, site);
     // Before the end of a list of types, a type may end with such a list.
     let ends_type = ink.ends_with('>') && first_line(site.suffix).starts_with('>');
-    let ends_open = ink.ends_with(|last| ".,=+-*/%&|^<>!?:".contains(last)) && !ends_type;
+    // In Python, what is in brackets may end with a comma.
+    let is_indented = site.language.is_some_and(|it| it.indented_blocks);
+    let ends_element = ink.ends_with(',') && is_indented && !open.is_empty();
+    let ends_open =
+        ink.ends_with(|last| ".,=+-*/%&|^<>!?:".contains(last)) && !ends_type && !ends_element;
     let goes_on = text.trim().contains('\n') || ends_open && !in_string;
     let is_followed = !first_line(site.suffix).trim().is_empty();
     if !goes_on && (in_string || is_followed && !ends_with_keyword(ink, site)) {
+        return false;
+    }
+    // What an annotation belongs to may be written later.
+    let line = ending_line(ink, site);
+    let line = line.trim_start();
+    if line.starts_with('@') || line.starts_with('[') && line.ends_with(']') {
         return false;
     }
     let wrong = |separator: &str| is_wrong_alone(ink, separator, &open, site);
@@ -1314,17 +1345,21 @@ pub(super) fn last_whole_token(text: &str, site: &SyntaxSite<'_>) -> usize {
     }
 }
 
-/// Members whose ends need no mark: those of structs and interfaces in Go, and of interfaces in
-/// TypeScript.
-const MEMBERS: [&str; 8] = [
+/// Members whose ends need no mark: those of structs, interfaces and groups of declarations in Go,
+/// and of interfaces in TypeScript.
+const MEMBERS: [&str; 12] = [
     "call_signature",
+    "const_spec",
     "construct_signature",
     "field_declaration",
+    "import_spec",
     "index_signature",
     "method_elem",
     "method_signature",
     "property_signature",
     "type_elem",
+    "type_spec",
+    "var_spec",
 ];
 
 /// True if a line begins with an operator, and so continues the previous one.
