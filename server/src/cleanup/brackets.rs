@@ -97,28 +97,7 @@ fn balance(
     // line.
     let counts = (0..=all).filter(|closed| closes_its_own(*closed));
     let needed = counts.map(|closed| matched(closed, &[])).max().unwrap_or(0);
-    let is_right = |own: &[char]| closes_its_own(all) && matched(all, own) >= needed;
-    // The completion may end with the brackets that the suffix has, too: `} else { … }` before `}`.
-    let is_repeated = |from: usize| {
-        let (_, start) = closing[from];
-        let repeated: Vec<char> = closing[from..].iter().rev().map(|(it, _)| *it).collect();
-        let rest = &text[start - completion.start..];
-        // A closing bracket after it is one too many itself.
-        let is_last = strays.last().is_none_or(|(_, stray)| *stray < start);
-        is_last && !rest.contains(char::is_alphanumeric) && is_right(&repeated)
-    };
-    if all > 0
-        && own.is_empty()
-        && !is_right(&[])
-        && let Some(from) = (0..closing.len()).rev().find(|from| is_repeated(*from))
-    {
-        return Some(Around {
-            first_stray_closer: Some(closing[from].1 - completion.start),
-            closed_after: needed,
-            lacks_closer: false,
-        });
-    }
-    let allowed = if is_right(&own) {
+    let allowed = if closes_its_own(all) && matched(all, &own) >= needed {
         all
     } else {
         // The fewest brackets are cut off: the longest beginning is tried first.
@@ -127,6 +106,28 @@ fn balance(
             .find(|closed| closes_its_own(*closed) && matched(*closed, &[]) >= needed)
             .unwrap_or_default()
     };
+    // A completion that has to close a bracket first, such as `} else { … }` before `}`, may end with
+    // the brackets that the suffix has, too.
+    let is_repeated = |from: &usize| {
+        let (_, start) = closing[*from];
+        let closed = strays.iter().filter(|(_, stray)| *stray < start).count();
+        let repeated: Vec<char> = closing[*from..].iter().rev().map(|(it, _)| *it).collect();
+        let rest = &text[start - completion.start..];
+        closed > 0
+            && !rest.contains(char::is_alphanumeric)
+            && closes_its_own(closed)
+            && matched(closed, &repeated) >= needed
+    };
+    let may_repeat = allowed == 0 && all > 0 && own.is_empty();
+    let repeated = (0..closing.len()).rev().find(is_repeated);
+    if let Some(from) = repeated.filter(|_| may_repeat) {
+        let (_, start) = closing[from];
+        return Some(Around {
+            first_stray_closer: Some(start - completion.start),
+            closed_after: needed,
+            lacks_closer: false,
+        });
+    }
     Some(Around {
         first_stray_closer: strays
             .get(allowed)

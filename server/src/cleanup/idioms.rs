@@ -1459,4 +1459,20 @@ const IDIOMS: &[Idiom] = &[
         finish: Finish::Length,
         right: &["\"errors\""],
     },
+    Idiom {
+        name: "else, and two brackets that are there",
+        language: "go",
+        fixture: "package p\n\nfunc f() {\n\tif a {\n\t\tx()$0\n\t}\n}\n",
+        answer: "\n\t} else {\n\t\ty()\n\t}\n}",
+        finish: Finish::Stop,
+        right: &["\n\t} else {\n\t\ty()"],
+    },
+    Idiom {
+        name: "the end of an if, another, and the function's bracket",
+        language: "typescript",
+        fixture: "function f() {\n  if (a) {\n    x();\n  $0\n}\n",
+        answer: "}\n  if (b) {\n    y();\n  }\n}",
+        finish: Finish::Stop,
+        right: &["}\n  if (b) {\n    y();\n  }"],
+    },
 ];
