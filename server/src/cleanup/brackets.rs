@@ -119,19 +119,12 @@ fn balance(
             && matched(closed, &repeated) >= needed
     };
     let may_repeat = allowed == 0 && all > 0 && own.is_empty();
-    let repeated = (0..closing.len()).rev().find(is_repeated);
-    if let Some(from) = repeated.filter(|_| may_repeat) {
-        let (_, start) = closing[from];
-        return Some(Around {
-            first_stray_closer: Some(start - completion.start),
-            closed_after: needed,
-            lacks_closer: false,
-        });
-    }
+    let repeated = (0..closing.len())
+        .rev()
+        .find(|from| may_repeat && is_repeated(from));
+    let excess = repeated.map_or_else(|| strays.get(allowed), |from| closing.get(from));
     Some(Around {
-        first_stray_closer: strays
-            .get(allowed)
-            .map(|(_, start)| start - completion.start),
+        first_stray_closer: excess.map(|(_, start)| start - completion.start),
         closed_after: needed,
         lacks_closer: matched(all, &own) < own.len() + matched(all, &[]),
     })

@@ -69,7 +69,7 @@ fn end_without_grammar(
     }
     let rest = first_line(site.suffix);
     let begins_closed = rest.trim_start().starts_with([')', ']', '}']);
-    let is_closed = begins_closed && counted_brackets(text, site).0.is_none();
+    let is_closed = begins_closed && counted_brackets(text, site).0.is_empty();
     // A comma that the rest has, too, is the end of an element.
     let goes_on = |lines: &str| lines.ends_with(',') && !rest.trim_start().starts_with(',');
     let whole = |end: usize| {

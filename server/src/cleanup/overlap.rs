@@ -5,9 +5,9 @@ use std::ops::Range;
 use super::extent::fits;
 use super::syntax_site::SyntaxSite;
 use super::written::{
-    begins_statement_at, begins_with_operator, closes_before_rest, end_of_line_node, ends_alone,
-    is_in_brackets, is_in_interpolation, leaves_brackets_open, opens_brackets, rest_ends_lines,
-    unescaped,
+    begins_statement_at, begins_with_operator, closes_before_rest, end_of_line_node,
+    end_of_type_arguments, ends_alone, is_in_brackets, is_in_interpolation, leaves_brackets_open,
+    opens_brackets, rest_ends_lines, unescaped,
 };
 use super::{Change, alphanumerics, first_line, last_line};
 
@@ -245,7 +245,7 @@ pub(super) fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize
     }
     let closer = site.suffix.trim_start().chars().next();
     let closer = closer.filter(|c| ")]}".contains(*c))?;
-    let (at, letter) = counted_brackets(text, site).0?;
+    let (at, letter) = *counted_brackets(text, site).0.first()?;
     let kept = match rest.trim().is_empty() {
         true => text[..at].trim_end().len(),
         false => before_blanks(&text[..at], rest),
@@ -253,16 +253,10 @@ pub(super) fn end_by_brackets(text: &str, site: &SyntaxSite<'_>) -> Option<usize
     (letter == closer).then_some(kept)
 }
 
-/// Counts the brackets of a completion outside of strings, for languages without a grammar. Returns
-/// the first that closes none of the completion's own, with its offset, and the number of those left
-/// open.
-pub(super) fn counted_brackets(
-    text: &str,
-    site: &SyntaxSite<'_>,
-) -> (Option<(usize, char)>, usize) {
+/// Counts the [brackets](all_brackets) of a completion, for languages without a grammar.
+pub(super) fn counted_brackets(text: &str, site: &SyntaxSite<'_>) -> (Vec<(usize, char)>, usize) {
     let in_string = unescaped(last_line(site.prefix), '"').count() % 2 == 1;
-    let (strays, open) = all_brackets(text, in_string);
-    (strays.first().copied(), open)
+    all_brackets(text, in_string)
 }
 
 /// Counts the brackets of a text outside of strings. Returns those that close none of its own, with
@@ -422,17 +416,12 @@ fn closing_repeated(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
 pub(super) fn opens_types(site: &SyntaxSite<'_>) -> bool {
     let line = last_line(site.prefix);
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let mut open = 0_usize;
-    for (at, letter) in line.char_indices() {
-        match letter {
-            '<' if line[..at].ends_with(is_word) && !line[at + 1..].starts_with([' ', '=']) => {
-                open += 1;
-            }
-            '>' if !line[..at].ends_with(['=', '-']) => open = open.saturating_sub(1),
-            _ => {}
-        }
-    }
-    open > 0
+    line.match_indices('<').any(|(at, _)| {
+        let inner = &line[at + 1..];
+        line[..at].ends_with(is_word)
+            && !inner.starts_with([' ', '='])
+            && end_of_type_arguments(inner).is_none()
+    })
 }
 
 /// Returns the end of a completion that goes on after `end`, where it closes the bracket or quote

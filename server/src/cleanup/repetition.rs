@@ -2,7 +2,7 @@
 
 use super::extent::has_error_within;
 use super::syntax_site::SyntaxSite;
-use super::written::{begins_with_operator, indentation_below, innermost_bracket};
+use super::written::{begins_with_operator, innermost_bracket, line_below};
 use super::{Change, alphanumerics, first_line, indentation, last_line};
 use crate::syntax::Language;
 
@@ -65,10 +65,15 @@ fn without_indentation(text: &str, begun: &str, site: &SyntaxSite<'_>) -> Option
     let own = text.trim_start_matches([' ', '\t']);
     let lead = text.len() - own.len();
     let first = first_line(own);
-    if begun.is_empty() || lead == 0 || first.is_empty() || !is_indented(text, begun, lead, site) {
+    let later = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let next = || later().next().map(indentation);
+    if begun.is_empty()
+        || lead == 0
+        || first.is_empty()
+        || !is_indented(text, begun, lead, next(), site)
+    {
         return None;
     }
-    let later = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
     let least = |width: usize| later().all(|line| indentation(line) >= width);
     let (here, own_width) = (indentation(begun), indentation(text));
     // Below a header, lines are deeper in any case, so their depth does not show a shift.
@@ -97,8 +102,15 @@ fn without_indentation(text: &str, begun: &str, site: &SyntaxSite<'_>) -> Option
 }
 
 /// True if a completion that begins with `lead` blanks repeats the indentation of the cursor's line:
-/// the line above allows no deeper one, or the next line is not deeper either.
-fn is_indented(text: &str, begun: &str, lead: usize, site: &SyntaxSite<'_>) -> bool {
+/// the line above allows no deeper one, or the next line is not deeper either. `next` is the
+/// indentation of the completion's next line.
+fn is_indented(
+    text: &str,
+    begun: &str,
+    lead: usize,
+    next: Option<usize>,
+    site: &SyntaxSite<'_>,
+) -> bool {
     if site.open_text_after("").is_some() {
         return false;
     }
@@ -109,8 +121,6 @@ fn is_indented(text: &str, begun: &str, lead: usize, site: &SyntaxSite<'_>) -> b
     let (here, width) = (indentation(begun), indentation(above));
     let own_width = indentation(&[begun, text].concat());
     let first = first_line(text).trim();
-    let mut later = text.lines().skip(1).filter(|line| !line.trim().is_empty());
-    let next = later.next().map(indentation);
     // The lines of a block are deeper than its header.
     let opens_block = first.ends_with([':', '{']);
     let misplaces_block =
@@ -118,7 +128,8 @@ fn is_indented(text: &str, begun: &str, lead: usize, site: &SyntaxSite<'_>) -> b
     if misplaces_block {
         return true;
     }
-    let is_contradicted = next.or_else(|| indentation_below(site)) == Some(here);
+    let below = line_below(site);
+    let is_contradicted = next.or_else(|| below.map(indentation)) == Some(here);
     let is_whole =
         text[..lead] == *begun && (width == 0 || here > width && here % (here - width) == 0);
     // The cursor may be in the middle of the indentation.
@@ -136,11 +147,6 @@ fn is_indented(text: &str, begun: &str, lead: usize, site: &SyntaxSite<'_>) -> b
     let word = code.trim_start().split(|c: char| !c.is_alphabetic()).next();
     let leaves_block = word.is_some_and(|word| LEAVING.contains(&word));
     let indented_blocks = site.language.is_some_and(|it| it.indented_blocks);
-    let below = site
-        .suffix
-        .lines()
-        .skip(1)
-        .find(|line| !line.trim().is_empty());
     // A part of a chain may be deeper than the line above, unless that or the next is a part too.
     let continues = begins_with_operator(first, site)
         && ![Some(code), below]

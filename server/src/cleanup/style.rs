@@ -53,7 +53,9 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
     if !text.contains('\n') {
         return Change::None;
     }
-    let Some(own) = own_style(text, site) else {
+    let (literals, first_row) = own_literals(text, site);
+    let is_literal = |index: usize| literals.contains_key(&(first_row + index));
+    let Some(own) = own_style(text, is_literal, site) else {
         return Change::None;
     };
     // The indentation of the line that the completion continues or begins.
@@ -74,7 +76,6 @@ pub(super) fn match_indentation(text: &str, site: &SyntaxSite<'_>) -> Change {
         return Change::None;
     }
     let (from, to) = (one(own), one(file));
-    let (literals, first_row) = own_literals(text, site);
     let mut new = String::with_capacity(text.len());
     // The indentation of the last line of code, before and after.
     let mut above = (base.to_owned(), base.to_owned());
@@ -268,12 +269,14 @@ const MIN_INDENTED: usize = 2;
 /// Characters that end a line that opens a block.
 const BLOCK_OPENERS: [char; 2] = [':', '{'];
 
-/// Returns the unit of a completion, from the line after the first that opens a block.
-fn own_style(text: &str, site: &SyntaxSite<'_>) -> Option<Indent> {
-    let (literals, first_row) = own_literals(text, site);
-    let is_code = |(index, line): &(usize, &str)| {
-        !line.trim().is_empty() && !literals.contains_key(&(first_row + index))
-    };
+/// Returns the unit of a completion, from the line after the first that opens a block. Lines that
+/// continue a literal, by their index, do not count.
+fn own_style(
+    text: &str,
+    is_literal: impl Fn(usize) -> bool,
+    site: &SyntaxSite<'_>,
+) -> Option<Indent> {
+    let is_code = |(index, line): &(usize, &str)| !line.trim().is_empty() && !is_literal(*index);
     // The first line may continue the cursor's, and that line may open the block.
     let begun = [last_line(site.prefix), first_line(text)].concat();
     let mut above = begun.as_str();

@@ -49,8 +49,7 @@ fn end_without_grammar(text: &str, site: &SyntaxSite<'_>) -> Option<usize> {
         // What follows the cursor may also be the rest of several blocks.
         let is_inside = indentation_below(site).is_some_and(|below| below >= line)
             && !site.suffix.trim_start().starts_with([')', ']', '}']);
-        let in_string = unescaped(begun, '"').count() % 2 == 1;
-        let (strays, open) = all_brackets(text, in_string);
+        let (strays, open) = counted_brackets(text, site);
         let needed = brackets_to_close(site);
         let (at, _) = *strays.get(needed).filter(|_| is_inside && open == 0)?;
         let begun = last_line(&text[..at]);
@@ -296,9 +295,9 @@ pub(super) fn leaves_brackets_open(text: &str, site: &SyntaxSite<'_>) -> bool {
     let mut rest = first_line(site.suffix)
         .chars()
         .filter(|letter| !letter.is_whitespace());
-    let is_followed = own.len() > 0;
+    let has_own = own.len() > 0;
     own.any(|closer| rest.next() != Some(closer))
-        || is_followed && around(text, site).is_some_and(|around| around.lacks_closer)
+        || has_own && around(text, site).is_some_and(|around| around.lacks_closer)
 }
 
 /// True if a blank, but no line end, follows the innermost bracket that is open after a completion.
@@ -857,7 +856,7 @@ fn end_of_element(text: &str, name: &str) -> Option<usize> {
 
 /// Returns the offset of the first `>` of a line that closes no `<` of the line, and is no part of
 /// an arrow or another operator.
-fn end_of_type_arguments(line: &str) -> Option<usize> {
+pub(super) fn end_of_type_arguments(line: &str) -> Option<usize> {
     let mut open = 0_usize;
     for (at, letter) in line.char_indices() {
         match letter {
@@ -875,22 +874,15 @@ fn end_of_type_arguments(line: &str) -> Option<usize> {
 /// the line ends too.
 fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize> {
     let mut quotes = site.language?.quotes.iter();
-    let quote = match site.open_text_after("") {
+    let open = site.open_text_after("");
+    let quote = match open {
         Some(OpenText::String(open)) if rest.starts_with(open.mark) => open,
         _ => quotes.find(|it| it.start == it.mark && rest.starts_with(it.mark))?,
     };
     let character = quote.mark.chars().next()?;
-    if quote.mark.len() > 1 {
-        let open = site.open_text_after("");
-        let is_open = open.is_some_and(|open| open.end_mark() == quote.mark);
-        return is_open.then(|| text.find(quote.mark)).flatten();
-    }
     let line = last_line(site.prefix);
     let is_open = match quote.spans_lines {
-        true => {
-            let open = site.open_text_after("");
-            open.is_some_and(|open| open.end_mark() == quote.mark)
-        }
+        true => open.is_some_and(|open| open.end_mark() == quote.mark),
         // The lines before do not matter.
         false => {
             unescaped(line, character).count() % 2 == 1
@@ -899,6 +891,9 @@ fn end_of_string(text: &str, rest: &str, site: &SyntaxSite<'_>) -> Option<usize>
     };
     if !is_open {
         return None;
+    }
+    if quote.mark.len() > 1 {
+        return text.find(quote.mark);
     }
     // Without a quote on the line, the string began above.
     let begin = unescaped(line, character).last();
@@ -1117,11 +1112,15 @@ fn lacks_opener(ink: &str, site: &SyntaxSite<'_>) -> bool {
         && indentation_below(site).is_some_and(|next| next > indentation(&ending_line(ink, site)))
 }
 
-/// Returns the indentation of the first line below the cursor's that is not blank.
-pub(super) fn indentation_below(site: &SyntaxSite<'_>) -> Option<usize> {
+/// Returns the indentation of the [line below](line_below).
+fn indentation_below(site: &SyntaxSite<'_>) -> Option<usize> {
+    line_below(site).map(indentation)
+}
+
+/// Returns the first line below the cursor's that is not blank.
+pub(super) fn line_below<'a>(site: &SyntaxSite<'a>) -> Option<&'a str> {
     let below = &site.suffix[first_line(site.suffix).len()..];
-    let next = below.lines().find(|line| !line.trim().is_empty());
-    next.map(indentation)
+    below.lines().find(|line| !line.trim().is_empty())
 }
 
 /// Returns the line on which a completion ends, up to its end.
