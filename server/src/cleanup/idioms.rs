@@ -1383,9 +1383,9 @@ const IDIOMS: &[Idiom] = &[
         name: "lines of the file in another indentation",
         language: "python",
         fixture: "def f(text):\n    if text:\n        g(text)\n    for x in text:\n        g(x)\n    $0\n    yield {\n      'kind': 'item',\n      'text': text,\n    }\n",
-        answer: "x = h(text)\n    yield {\n      'kind': 'item',\n      'text': text,",
+        answer: "yield {\n      'kind': 'item',\n      'text': None,\n    }",
         finish: Finish::Stop,
-        right: &["x = h(text)"],
+        right: &["yield {\n      'kind': 'item',\n      'text': None,\n    }"],
     },
     Idiom {
         name: "type in a type, on one line",
