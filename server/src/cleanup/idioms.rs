@@ -1475,4 +1475,20 @@ const IDIOMS: &[Idiom] = &[
         finish: Finish::Stop,
         right: &["}\n  if (b) {\n    y();\n  }"],
     },
+    Idiom {
+        name: "arm of a switch expression, in the middle of its arrow",
+        language: "csharp",
+        fixture: "class A\n{\n    int F(Kind k)\n    {\n        return k switch\n        {\n            A =$0\n",
+        answer: "> 1,\n            _ => 2,\n        };\n    }\n\n    int Count()\n    {\n        return 0;\n    }\n}\n",
+        finish: Finish::Stop,
+        right: &["> 1,\n            _ => 2,\n        };"],
+    },
+    Idiom {
+        name: "call without its argument in a loop",
+        language: "csharp",
+        fixture: "class A\n{\n    void F(List<int> xs)\n    {\n        foreach (var x in xs)\n        {\n            Console.WriteLine($0\n",
+        answer: "x);\n        }\n    }\n\n    int Count()\n    {\n        return 0;\n    }\n}\n",
+        finish: Finish::Stop,
+        right: &["x);\n        }"],
+    },
 ];
