@@ -1491,4 +1491,12 @@ const IDIOMS: &[Idiom] = &[
         finish: Finish::Stop,
         right: &["x);\n        }"],
     },
+    Idiom {
+        name: "part of a chain, deeper than its beginning",
+        language: "typescript",
+        fixture: "function f() {\n  const a = b\n  $0\n}\n",
+        answer: "  .map(g)\n  h(a);",
+        finish: Finish::Stop,
+        right: &["  .map(g)\n  h(a);"],
+    },
 ];
