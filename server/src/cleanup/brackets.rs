@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tree_sitter::Node;
+use tree_sitter::{Node, Tree};
 
 use super::Change;
 use super::syntax_site::SyntaxSite;
@@ -49,34 +49,41 @@ fn balance(
 ) -> Option<Around> {
     let parsed = site.with(text)?;
     let completion = site.prefix.len()..site.prefix.len() + text.len();
+    let in_file = |tree: &Tree, within: Range<usize>| {
+        brackets(parsed.language, tree.root_node(), |node| {
+            leaves_out(node, &within)
+        })
+    };
+    let found = in_file(&parsed.tree, completion.clone());
+    let (inside, mut outside): (Vec<Bracket>, Vec<Bracket>) =
+        (found.into_iter()).partition(|bracket| completion.contains(&bracket.start));
+    // After an error, the parser may take the end of a string of the suffix for the beginning of
+    // one. A file that has no error without the completion tells its brackets for certain.
+    if let Some(tree) = site.file().filter(|tree| !tree.root_node().has_error()) {
+        outside = in_file(&tree, completion.start..completion.start);
+    }
     let (mut before, mut own, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let (mut strays, mut closed_after) = (Vec::new(), Vec::new());
     // The completion's brackets that close its own.
     let mut closing = Vec::new();
-    for Bracket {
-        closer,
-        opens,
-        start,
-    } in brackets(parsed.language, parsed.tree.root_node(), |node| {
-        leaves_out(node, &completion)
-    }) {
-        // A closing bracket of the prefix without an opener is an error of the file, and is
-        // ignored.
-        let (open, unmatched) = if start < completion.start {
-            (&mut before, None)
-        } else if start < completion.end {
-            (&mut own, Some(&mut strays))
+    for bracket in &inside {
+        let token = (bracket.closer, bracket.start);
+        if bracket.opens {
+            own.push(bracket.closer);
+        } else if own.pop().is_some() {
+            closing.push(token);
         } else {
-            (&mut after, Some(&mut closed_after))
-        };
-        if opens {
-            open.push(closer);
-        } else if open.pop().is_some() {
-            if completion.contains(&start) {
-                closing.push((closer, start));
-            }
-        } else if let Some(unmatched) = unmatched {
-            unmatched.push((closer, start));
+            strays.push(token);
+        }
+    }
+    for bracket in &outside {
+        let is_before = bracket.start < completion.start;
+        let open = if is_before { &mut before } else { &mut after };
+        if bracket.opens {
+            open.push(bracket.closer);
+        } else if open.pop().is_none() && !is_before {
+            // One of the prefix without an opener is an error of the file, and is ignored.
+            closed_after.push(bracket.closer);
         }
     }
     // Number of the suffix's closing brackets that still find their opener if the completion closes
@@ -85,7 +92,7 @@ fn balance(
         let kept = before.len().saturating_sub(closed);
         let open = before[..kept].iter().chain(own).rev();
         open.zip(&closed_after)
-            .take_while(|(open, (closer, _))| *open == closer)
+            .take_while(|(open, closer)| open == closer)
             .count()
     };
     let closes_its_own = |closed: usize| {

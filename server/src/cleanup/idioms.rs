@@ -1499,4 +1499,12 @@ const IDIOMS: &[Idiom] = &[
         finish: Finish::Stop,
         right: &["  .map(g)\n  h(a);"],
     },
+    Idiom {
+        name: "lambda's body, where the parser takes the end of a string of the suffix for its beginning",
+        language: "java",
+        fixture: "class T {\n    void a() {\n        F f = (o, v) -> {\n            $0\n        };\n        f.accept(\"hello\", 42);\n        assertEquals(\"hello\", ref.get());\n    }\n}\n",
+        answer: "ref.set(o);\n            set(v);\n        };\n        f.accept(\"hello\", 42);\n        assertEquals(\"hello\", ref.get());\n    }\n}",
+        finish: Finish::Stop,
+        right: &["ref.set(o);\n            set(v);"],
+    },
 ];

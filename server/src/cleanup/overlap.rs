@@ -33,7 +33,7 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
             repeated > 1
                 || alphanumerics(own[0].1) >= 3
                 || ends_open_text(own[0].1, site)
-                || matches!(own[0].1.trim(), "/>" | ">")
+                || is_end_of_tag(own[0].1.trim())
                 || is_last_statement(text, own[0], &following, site)
         } else {
             repeated >= REPEATED_LINES && is_distinctive(&own[..repeated])
@@ -49,6 +49,11 @@ pub(super) fn remove_repeated_suffix(text: &str, site: &SyntaxSite<'_>) -> Chang
         }
         _ => Change::None,
     }
+}
+
+/// True if a line is a closing tag, or closes an opening one.
+fn is_end_of_tag(line: &str) -> bool {
+    line == ">" || line == "/>" || line.starts_with("</")
 }
 
 /// True if a line is a statement, however short, that only closing brackets follow in the suffix.

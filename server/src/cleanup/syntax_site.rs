@@ -83,6 +83,11 @@ impl<'a> SyntaxSite<'a> {
         Some(self.file.with(text, language, || self.file_tree(language)))
     }
 
+    /// Returns the tree of the file without a completion; `None` if its language is unknown.
+    pub(super) fn file(&self) -> Option<Tree> {
+        Some(self.file_tree(self.site.language?))
+    }
+
     /// Parses the file up to the cursor with this completion, without the suffix; `None` if its
     /// language is unknown.
     pub(super) fn written_with(&self, text: &str) -> Option<Arc<Parsed>> {
