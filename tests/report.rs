@@ -488,7 +488,8 @@ fn a_study_answers_on_its_first_screen() {
         let sections = screen["sections"].as_u64().unwrap();
         assert!(sections <= 9, "{name}: {sections} sections");
         let letters = screen["letters"].as_f64().unwrap();
-        assert!(letters >= 9.0, "{name}: letters of {letters} pixels");
+        assert!(letters >= 11.0, "{name}: letters of {letters} pixels");
+        assert_eq!(screen["scrolled"], 0, "{name}: a plot is cut off");
         // The badge, the answer, the next step and the plot.
         let least = if name.starts_with("1400") { 4 } else { 3 };
         let on_first = screen["firstScreen"].as_u64().unwrap();
@@ -678,8 +679,11 @@ fn matrix_finds_holes_that_only_one_run_solves() {
     assert_eq!(saved[0], "hole,project,language,kind,alpha,beta");
     assert_eq!(saved.len(), 5, "{saved:?}");
     assert!(saved[1].ends_with(",passed,failed"), "{saved:?}");
-    // Both runs' attempts are on the hole's page, and Back leads to the filters as they were.
+    // Both runs' attempts are on the hole's page, open side by side, and Back leads to the filters
+    // as they were.
     assert_eq!(seen["opened"], 2);
+    let tops: [f64; 2] = serde_json::from_value(seen["tops"].clone()).unwrap();
+    assert_eq!(tops[0], tops[1]);
     assert!(seen["copy"].as_u64() > Some(0), "{seen}");
     assert_eq!(seen["back"], "4 of 12 holes");
     assert_eq!(seen["before"], "6 of 12 holes");

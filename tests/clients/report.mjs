@@ -172,10 +172,11 @@ async function study() {
         height: await page.evaluate(() => document.documentElement.scrollHeight),
         painted: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime),
         firstScreen: await page.evaluate(() => [...document.querySelectorAll('.badge, .answer, .next, .decision svg')]
-          .filter((element) => element.getBoundingClientRect().bottom <= innerHeight).length),
+          .map((element) => element.getBoundingClientRect()).filter((box) => box.height > 0 && box.bottom <= innerHeight).length),
         folded: await page.locator('details:not([open])').count(),
         sections: await page.locator('main > details').count(),
         letters: (await page.evaluate(legible)).letters,
+        scrolled: await page.evaluate(() => [...document.querySelectorAll('figure, figure div')].filter((box) => box.scrollWidth > box.clientWidth + 1).length),
         axe: await violations(page, '.decision'),
       };
       await page.context().close();
@@ -238,6 +239,7 @@ async function matrix() {
   await page.locator('table.long tbody tr[id]').first().locator('.outcome').last().click();
   await page.waitForFunction(() => document.querySelectorAll('details.attempt').length > 0);
   const opened = await page.locator('details.attempt').count();
+  const tops = await page.locator('details.attempt[open]').evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
   const copy = await page.locator('button.copy').count();
   await page.goBack();
   await page.waitForFunction(() => document.getElementById('found')?.textContent.includes('holes'));
@@ -253,7 +255,7 @@ async function matrix() {
     await page.locator('#filter-pattern').selectOption(pattern);
     patterns.push(await found());
   }
-  return { all, only, address, cells, saved, opened, copy, back, before, unproven, patterns };
+  return { all, only, address, cells, saved, opened, tops, copy, back, before, unproven, patterns };
 }
 
 /** Uses the table of attempts as a person would. */

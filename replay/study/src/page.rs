@@ -5,6 +5,7 @@ use fillrate_report::page::Page;
 use maud::{Markup, PreEscaped, html};
 
 use super::format::{self, bound, decimals, p_value};
+use super::plot::{NARROW, WIDE};
 use super::{Grouping, MetricPair, SecondSide, Study, Trust};
 
 /// The page's style: light or dark as the reader's system is, and printable.
@@ -169,13 +170,11 @@ impl Study {
             points.collect::<Vec<_>>().join("; ")
         );
         html! {
-            // The drawing escapes the labels in it.
-            @if let Some(svg) = self.scatter(pair) {
+            // The drawing escapes the labels in it. Letters have the same size in both.
+            @if let (Some(wide), Some(narrow)) = (self.scatter(pair, WIDE), self.scatter(pair, NARROW)) {
                 figure {
-                    // A narrow screen scrolls it, rather than to shrink its letters.
-                    div.drawing tabindex="0" role="group" aria-label=(pair.title()) {
-                        div role="img" aria-label=(description) { (PreEscaped(svg)) }
-                    }
+                    div.wide role="img" aria-label=(description) { (PreEscaped(wide)) }
+                    div.narrow role="img" aria-label=(description) { (PreEscaped(narrow)) }
                     figcaption {
                         "Each point is a version, bars are 95 % intervals."
                         @if pair.prediction().is_some() {

@@ -6,8 +6,12 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::{FigureUnit, MeasuredFigure, MetricPair, SecondSide, Study};
 
-/// Width and height in pixels.
-const SIZE: (u32, u32) = (640, 400);
+/// Width of a scatter in pixels, for a window and for a telephone.
+pub(super) const WIDE: u32 = 640;
+pub(super) const NARROW: u32 = 360;
+
+/// Height of a scatter in pixels.
+const HEIGHT: u32 = 400;
 
 /// The height of a label in pixels.
 const LETTER: i32 = 12;
@@ -19,10 +23,10 @@ const DOT: i32 = 5;
 const STEPS: u32 = 40;
 
 impl Study {
-    /// The scatter of a pair: offline from left to right, the second side from bottom to top. Lines
+    /// The scatter of a pair, `width` pixels wide: offline from left to right, the second side from bottom to top. Lines
     /// and letters are drawn in the colour of the text around it. `None` without a point, or where
     /// it can't be drawn.
-    pub(super) fn scatter(&self, pair: &MetricPair) -> Option<String> {
+    pub(super) fn scatter(&self, pair: &MetricPair, width: u32) -> Option<String> {
         let labels = pair
             .points
             .iter()
@@ -38,6 +42,7 @@ impl Study {
         let mut svg = String::new();
         draw(
             &mut svg,
+            width,
             &points,
             line.as_ref(),
             (pair.offline_unit, pair.second_unit),
@@ -54,6 +59,7 @@ fn axis_name(second: SecondSide, metric: &str) -> String {
 
 fn draw(
     svg: &mut String,
+    width: u32,
     points: &[(&str, &MeasuredFigure, &MeasuredFigure)],
     prediction: Option<&LinearPrediction>,
     units: (FigureUnit, FigureUnit),
@@ -63,7 +69,7 @@ fn draw(
         range(points.iter().map(|point| point.1)),
         range(points.iter().map(|point| point.2)),
     );
-    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    let area = SVGBackend::with_string(svg, (width, HEIGHT)).into_drawing_area();
     let mut chart = ChartBuilder::on(&area)
         .margin(12)
         .x_label_area_size(44)
@@ -98,7 +104,7 @@ fn draw(
         .map(|(_, one, other)| chart.backend_coord(&(one.value, other.value)))
         .collect();
     let names: Vec<&str> = points.iter().map(|(label, _, _)| *label).collect();
-    let shifts = place_labels(&places, &names);
+    let shifts = place_labels(&places, &names, width as i32);
     for ((label, one, other), shift) in points.iter().zip(shifts) {
         if let Some((low, high)) = one.low.zip(one.high) {
             let ends = [(low, other.value), (high, other.value)];
@@ -156,9 +162,10 @@ fn band(
     (upper, middle)
 }
 
-/// Places each label next to its point so that it covers no other point and no other label. Returns
-/// the shifts of their upper left corners from the points, in pixels.
-fn place_labels(points: &[(i32, i32)], labels: &[&str]) -> Vec<(i32, i32)> {
+/// Places each label next to its point so that it covers no other point and no other label, in a
+/// plot `plot_width` pixels wide. Returns the shifts of their upper left corners from the points, in
+/// pixels.
+fn place_labels(points: &[(i32, i32)], labels: &[&str], plot_width: i32) -> Vec<(i32, i32)> {
     let mut taken: Vec<[i32; 4]> = points
         .iter()
         .map(|(x, y)| [x - DOT, y - DOT, x + DOT, y + DOT])
@@ -185,7 +192,7 @@ fn place_labels(points: &[(i32, i32)], labels: &[&str]) -> Vec<(i32, i32)> {
         let cost = |shift: &(i32, i32)| {
             let own = area(*shift);
             // The labels of the axis take the first 64 pixels.
-            let is_outside = own[0] < 64 || own[2] > SIZE.0 as i32 || own[1] < 0;
+            let is_outside = own[0] < 64 || own[2] > plot_width || own[1] < 0;
             let covered = taken.iter().filter(|other| overlap(&own, other)).count();
             covered + 10 * usize::from(is_outside)
         };
@@ -250,7 +257,7 @@ mod tests {
             "at-the-edge",
             "low",
         ];
-        let shifts = place_labels(&points, &labels);
+        let shifts = place_labels(&points, &labels, WIDE as i32);
         let areas: Vec<[i32; 4]> = points
             .iter()
             .zip(&shifts)
@@ -266,7 +273,7 @@ mod tests {
             })
             .collect();
         for (at, one) in areas.iter().enumerate() {
-            assert!(one[0] >= 64 && one[2] <= SIZE.0 as i32, "{}", labels[at]);
+            assert!(one[0] >= 64 && one[2] <= WIDE as i32, "{}", labels[at]);
             for (earlier, other) in areas[..at].iter().enumerate() {
                 assert!(
                     !overlap(one, other),

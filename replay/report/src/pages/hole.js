@@ -5,6 +5,8 @@
   let holes = null;
   /** @type {any} */
   let summary = null;
+  /** Most runs whose attempts are open at first. */
+  const SIDE_BY_SIDE = 4;
   /** Address and hole of the page as drawn, so that an unchanged page is not redrawn. */
   let drawn = '';
 
@@ -183,6 +185,17 @@
     ];
   }
 
+  /** Returns the attempts that are open at first: one of each run side by side, or the named one if the runs are too many for that. @param {any[]} all @param {any} named */
+  function opened(all, named) {
+    const byRun = new Map();
+    for (const attempt of [...(named ? [named] : []), ...all]) {
+      if (!byRun.has(attempt.run)) {
+        byRun.set(attempt.run, attempt);
+      }
+    }
+    return new Set(byRun.size <= SIDE_BY_SIDE ? byRun.values() : [named ?? all[0]]);
+  }
+
   async function draw() {
     const main = /** @type {HTMLElement} */ (document.getElementById('main'));
     const asked = wanted();
@@ -212,8 +225,9 @@
     const step = (/** @type {number} */ to, /** @type {string} */ text, /** @type {string} */ key) =>
       holes.id[to] === undefined ? '' : el('a', { href: fillrate.holeAddress(holes.id[to]), 'data-key': key, title: `Key ${key}` }, text);
     const all = hole.attempts;
-    const isAsked = (/** @type {any} */ attempt) => attempt.run === asked.run && attempt.sample === asked.sample && (attempt.repair_round ?? 0) === asked.round;
-    const first = asked.run === null ? all[0] : all.find(isAsked);
+    const open = opened(all, all.find((/** @type {any} */ attempt) => attempt.run === asked.run && attempt.sample === asked.sample && (attempt.repair_round ?? 0) === asked.round));
+    const columns = [...new Set(all.map((/** @type {any} */ attempt) => attempt.run))].map((run) =>
+      el('div', {}, ...all.filter((/** @type {any} */ attempt) => attempt.run === run).map((/** @type {any} */ attempt) => show(hole, attempt, open.has(attempt)))));
     const cut = (/** @type {number} */ lines, /** @type {string} */ where) => lines > 0 && el('p', { class: 'n' }, `${count(lines)} lines ${where} are left out.`);
     box.append(
       el('p', { class: 'steps' }, step(place - 1, '← Hole before (k)', 'k'), ' ', step(place + 1, 'Next hole (j) →', 'j'), ' ', el('a', { href: fillrate.fileAddress(hole.file) }, 'All holes of the file')),
@@ -221,7 +235,7 @@
       el('h2', {}, 'Source'),
       ...[cut(hole.left_out[0], 'above'), source(hole), cut(hole.left_out[1], 'below')].filter(Boolean),
       el('h2', {}, `Attempts: ${count(all.length)}`),
-      ...all.map((/** @type {any} */ attempt) => show(hole, attempt, attempt === first)),
+      el('div', { class: 'attempts' }, ...columns),
       ...(hole.typings.length > 0 ? typed(hole.typings) : []),
     );
     if (asked.run !== null) {
