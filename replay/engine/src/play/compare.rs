@@ -93,6 +93,10 @@ pub enum ComparisonEnding {
 /// models are asked before the completions are judged.
 const BATCH: usize = 8;
 
+/// The time after which no further model is asked before the completions so far are judged, so that
+/// slow models show progress, and a killed comparison loses little.
+const ASKED_AT_ONCE: Duration = Duration::from_secs(20);
+
 /// Compares models as planned. The same plan again continues where it was stopped; with further
 /// models, it plays these.
 ///
@@ -409,12 +413,15 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
         // Completions that are not judged yet are lost if the program is killed, and a file may
         // have hundreds of holes.
         for holes in batch.chunks(BATCH) {
-            self.play_holes(holes, open)?;
+            while self.lacks(holes, open) {
+                self.play_holes(holes, open)?;
+            }
         }
         Ok(())
     }
 
-    /// Asks the models that are `open` at holes, and then judges the completions.
+    /// Asks the models that are `open` at holes, for a limited time, and then judges the
+    /// completions.
     fn play_holes(&mut self, holes: &[&'s Hole], open: &[bool]) -> Result<(), PlayError> {
         let mut jobs: Vec<(usize, HoleJob<'s>)> = Vec::new();
         for hole in holes {
@@ -425,16 +432,18 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
             }
         }
         self.warm_up(&jobs)?;
-        for (index, _) in &jobs {
-            self.begun[*index] += 1;
-        }
         let replies: Mutex<Vec<UnjudgedReply<'_>>> = Mutex::default();
+        let begun: Mutex<BTreeSet<usize>> = Mutex::default();
+        let began = Instant::now();
         let asked = run_jobs(
-            &jobs.iter().collect::<Vec<_>>(),
+            &jobs.iter().enumerate().collect::<Vec<_>>(),
             self.limits.1,
             || AskingWorker::take(&self.idle, self.subjects.len()),
-            |worker, job| {
-                let (index, job) = *job;
+            |worker, (place, (index, job))| {
+                if began.elapsed() >= ASKED_AT_ONCE {
+                    return Ok(());
+                }
+                begun.lock().insert(*place);
                 let of_job = self
                     .replay(*index)
                     .ask_job(job, &mut worker.of_subject[*index])?;
@@ -448,6 +457,14 @@ impl<'s, 'a> BatchPlayer<'s, 'a> {
         );
         // What was answered before an error is kept.
         let judged = self.judge_replies(&replies.into_inner());
+        let begun = begun.into_inner();
+        for (place, (index, job)) in jobs.into_iter().enumerate() {
+            if begun.contains(&place) {
+                self.begun[index] += 1;
+            } else {
+                self.missing.insert((job.hole.id.as_str(), index), job);
+            }
+        }
         PlayError::first_of(asked.map(drop), judged)
     }
 
