@@ -76,7 +76,10 @@ pub(super) fn run(settings: &Path) -> Result<Success, CliError> {
             sayln!("  model    {:16} {}", trace.model, trace.about);
         }
         match judge(hole, &reply, trace) {
-            Ok(text) => sayln!("  ok       {:16} {text:?}", hole.name),
+            Ok(text) => {
+                let seconds = trace.model_ms / 1000.0;
+                sayln!("  ok       {:16} {text:?} after {seconds:.1} s", hole.name);
+            }
             Err(fault) => {
                 faults += 1;
                 sayln!("  fault    {:16} {fault}", hole.name);
