@@ -386,6 +386,9 @@ fn every_page_opens_from_disk_in_light_and_dark() {
     says("plots", "Simulated acceptance by policy against pass rate");
     says("hole", "Typed by simulated developers");
     says("flips", "Passes more often with “beta”");
+    // Metrics have their names for people on every page.
+    says("flips", "exact match (first statement)");
+    says("plots", "accepted by a simulated developer");
     says("runs", "full/cgroup-v2, verdicts: 36");
     says(
         "runs",

@@ -15,8 +15,9 @@ pub struct Metric {
     /// The name with its variant, e.g. `es/cceval-difflib`. In a family, `@k`, `@ms` and `@s` are
     /// placeholders for any number.
     pub name: &'static str,
-    /// The name in plain words, for readers of reports. In a family, `#` stands for the number.
-    title: &'static str,
+    /// The name in plain words, for readers of reports. In a family, `#` stands for the number: see
+    /// [`Metric::title_of`].
+    pub title: &'static str,
     /// The unit of its values.
     pub unit: Unit,
     /// Samples that an estimate's n counts.

@@ -356,6 +356,11 @@ const fillrate = (() => {
     return state;
   }
 
+  /** Returns the metric of a name, if the report has it. @param {any} summary @param {string} name */
+  function metricNamed(summary, name) {
+    return summary.metrics.find((/** @type {any} */ metric) => metric.name === name);
+  }
+
   /** The words of a search, in small letters. @param {HTMLInputElement} search */
   function words(search) {
     return search.value.toLowerCase().split(/\s+/).filter((word) => word !== '');
@@ -371,5 +376,5 @@ const fillrate = (() => {
     });
   }
 
-  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, code, csvButton, table, row, page, state, filterState, words, searchBySlash };
+  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, code, csvButton, table, row, page, state, filterState, metricNamed, words, searchBySlash };
 })();

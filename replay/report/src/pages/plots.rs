@@ -309,8 +309,8 @@ impl HtmlReport {
             points
         });
         let frame = Frame {
-            x: Axis::share(PASS_AT_1.name),
-            y: Axis::share(ORACLE_ACCEPTANCE.name),
+            x: Axis::share(PASS_AT_1.title),
+            y: Axis::share(ORACLE_ACCEPTANCE.title),
             lines: false,
             marks: true,
             diagonal: true,
@@ -323,7 +323,7 @@ impl HtmlReport {
                 svg: None,
                 series: Vec::new(),
                 targets: Vec::new(),
-                columns: vec!["run", "language", PASS_AT_1.name, ORACLE_ACCEPTANCE.name],
+                columns: vec!["run", "language", PASS_AT_1.title, ORACLE_ACCEPTANCE.title],
                 rows,
             },
             &frame,
@@ -361,8 +361,8 @@ impl HtmlReport {
         let series = by_policy.into_iter();
         let series = series.map(|(name, points)| Series { name, points });
         let frame = Frame {
-            x: Axis::share(PASS_AT_1.name),
-            y: Axis::share("acceptance/shown, simulated"),
+            x: Axis::share(PASS_AT_1.title),
+            y: Axis::share(ACCEPTANCE_SHOWN.title),
             lines: false,
             marks: true,
             diagonal: true,
@@ -375,7 +375,7 @@ impl HtmlReport {
                 svg: None,
                 series: Vec::new(),
                 targets: Vec::new(),
-                columns: vec!["policy", "run", PASS_AT_1.name, ACCEPTANCE_SHOWN.name],
+                columns: vec!["policy", "run", PASS_AT_1.title, ACCEPTANCE_SHOWN.title],
                 rows,
             },
             &frame,
@@ -474,7 +474,7 @@ impl HtmlReport {
         });
         let frame = Frame {
             x: Axis::share("mutation score of the hole"),
-            y: Axis::share(PASS_AT_1.name),
+            y: Axis::share(PASS_AT_1.title),
             lines: false,
             marks: true,
             diagonal: false,
@@ -487,7 +487,7 @@ impl HtmlReport {
                 svg: None,
                 series: Vec::new(),
                 targets: Vec::new(),
-                columns: vec!["run", "scores", "mean score", PASS_AT_1.name],
+                columns: vec!["run", "scores", "mean score", PASS_AT_1.title],
                 rows,
             },
             &frame,
