@@ -422,9 +422,17 @@ fn replacements(
 ) -> Vec<(Way, String)> {
     let source = &file.text[candidate.range.clone()];
     let mut replacements: Vec<(Way, String)> = match &candidate.form {
-        Form::Number => altered_numbers(source, file.text, rng),
+        Form::Number => {
+            let altered = altered_numbers(source, file.text, rng);
+            match is_of_calendar(file.text, candidate.range.start) {
+                true => kept_in_calendar(source, altered),
+                false => altered,
+            }
+        }
         Form::Text => altered_texts(source, file.text, rng),
         Form::Word(other) => vec![(Way::Opposite, (*other).to_owned())],
+        // The parts of a date have different ranges.
+        Form::Elements(elements) if is_of_calendar(file.text, elements[0].start) => Vec::new(),
         Form::Elements(elements) => exchanged(&candidate.range, elements, file.text, rng)
             .map(|list| (Way::Exchanged, list))
             .into_iter()
@@ -510,6 +518,46 @@ fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, St
     all.into_iter()
         .map(|(way, number)| (way, number + suffix))
         .collect()
+}
+
+/// True if a place in a text is among the arguments of a call that makes a date or a time, which
+/// raises for numbers that no calendar or clock has.
+fn is_of_calendar(text: &str, at: usize) -> bool {
+    let before = &text[..at];
+    let is_argument = |letter: char| letter.is_alphanumeric() || " \t\n_=,.".contains(letter);
+    let call = before.trim_end_matches(is_argument);
+    let Some(call) = call.strip_suffix('(') else {
+        return false;
+    };
+    let mut names = call.rsplit(|letter: char| !letter.is_alphanumeric() && letter != '.');
+    names
+        .next()
+        .is_some_and(|name| match name.rsplit('.').next() {
+            Some("date" | "datetime" | "time") => true,
+            Some("of") => name.starts_with("Local") || name.starts_with("Year"),
+            _ => false,
+        })
+}
+
+/// Of other numbers, those that a date or a time may have in the place of this one. A day or an hour
+/// before another is as good as that.
+fn kept_in_calendar(source: &str, altered: Vec<(Way, String)>) -> Vec<(Way, String)> {
+    let Ok(number) = source.parse::<u32>() else {
+        return altered;
+    };
+    let mut kept: Vec<(Way, String)> = altered
+        .into_iter()
+        .filter(|(_, other)| {
+            other
+                .parse()
+                .is_ok_and(|other| (1..number).contains(&other))
+        })
+        .collect();
+    if kept.is_empty() {
+        let other = if number > 1 { number - 1 } else { number + 1 };
+        kept.push((Way::Anywhere, other.to_string()));
+    }
+    kept
 }
 
 /// A hexadecimal number with another decimal digit, or with another letter if it has none.
@@ -777,6 +825,41 @@ mod tests {
         for (_, altered) in altered_texts("\\x41\\n\\u00e9b", "", &mut rng) {
             assert!(altered.starts_with("\\x41\\n\\u00e9"), "{altered}");
         }
+    }
+
+    /// A date that can't be raises where its table is made, so that no test of the file runs.
+    #[test]
+    fn parts_of_dates_stay_possible() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let text = "[(f(75), date(1985, 12, 31)), (g(88), dt.time(hour=23, minute=0)), h(99)]";
+        let tree = python(text);
+        let file = parsed(text, &tree);
+        let range = |source: &str| {
+            let start = text.find(source).expect("a part of the text");
+            start..start + source.len()
+        };
+        for _ in 0..50 {
+            for source in ["1985", "12", "31", "23", "0"] {
+                let source_range = match source {
+                    "0" => range("0))").start..range("0))").start + 1,
+                    _ => range(source),
+                };
+                let number = Candidate::new(0, source_range, Form::Number);
+                let altered = replacements(&number, &file, &mut rng);
+                assert!(!altered.is_empty());
+                let most = source.parse::<u32>().expect("a number").max(2);
+                for (_, altered) in altered {
+                    assert!((1..most).contains(&altered.parse().expect("a number")));
+                }
+            }
+        }
+        let of_calendar = ["75", "1985", "31", "88", "23", "99"]
+            .map(|source| is_of_calendar(text, range(source).start));
+        assert_eq!(of_calendar, [false, true, true, false, true, false]);
+        // The parts have different ranges.
+        let parts = Form::Elements(vec![range("1985"), range("12"), range("31")]);
+        let list = Candidate::new(0, range("(1985, 12, 31)"), parts);
+        assert!(replacements(&list, &file, &mut rng).is_empty());
     }
 
     #[test]
