@@ -94,6 +94,8 @@ pub enum RowNames {
     Kept,
     /// The function's name and the row's index in brackets.
     Bracketed,
+    /// The same, of a table without an order: a row that is altered may have another index.
+    Unordered,
     /// The function's name, a space and the row's index.
     Numbered,
 }
@@ -1023,6 +1025,31 @@ class SameTest {
                 "TestSecond.test_two",
             ]
         );
+    }
+
+    /// The rows of a set have no order, so an index of an altered row may be another row's.
+    #[test]
+    fn tables_that_are_sets_are_altered_and_unordered() {
+        let text = "ROWS = {(1, 2), (3, 4)}\n\
+                    @pytest.mark.parametrize(\"a, wanted\", ROWS)\n\
+                    def test_set(a, wanted):\n    assert f(a) == wanted\n\
+                    @pytest.mark.parametrize(\"a, wanted\", [(1, 2)])\n\
+                    def test_list(a, wanted):\n    assert f(a) == wanted\n";
+        let file = ExpectationFile {
+            name: "test_set.py",
+            language: Language::for_path(Path::new("test_set.py")),
+            text,
+        };
+        let functions = test_functions(&[file], 7);
+        let rows = |index: usize| {
+            functions[index]
+                .neutral
+                .as_ref()
+                .map(|neutral| neutral.rows)
+        };
+        assert_eq!(rows(0), Some(RowNames::Unordered));
+        assert_eq!(rows(1), Some(RowNames::Bracketed));
+        assert!(!functions[0].altered.is_empty());
     }
 
     /// Titles repeat answers, which code could read in place of the altered ones.

@@ -19,6 +19,7 @@ use super::evidence::exceeded_limit;
 use super::executor::Executor;
 use super::judged_code::{FileContents, JudgedCode};
 use super::outcome::{Evidence, Outcome, Proof, Verdict};
+use super::runner::report::TestReport;
 use super::runner::{TestRun, TestRunResult};
 
 /// The most tests that a verdict runs as twins.
@@ -68,7 +69,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 19;
+const VERSION: u32 = 20;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -90,6 +91,8 @@ struct TwinnedTest {
     inside: Vec<String>,
     /// The edits of its file that give it these ids.
     rename: Vec<SourceEdit>,
+    /// True if each id among twins belongs to the own one at its place.
+    is_ordered: bool,
     /// The twins.
     twins: Vec<Twin>,
 }
@@ -99,7 +102,7 @@ impl TwinnedTest {
     fn own_id(&self, inside: &str) -> Option<String> {
         let at = self.inside.iter().position(|id| id == inside)?;
         let id = self.ids.get(at)?;
-        if self.has_ordered_ids() {
+        if self.is_ordered {
             return Some(id.clone());
         }
         let function = id
@@ -108,20 +111,12 @@ impl TwinnedTest {
         Some(format!("a row of {function}"))
     }
 
-    /// True if each id among twins belongs to the own one at its place. The rows of a table are
-    /// numbered as they are written, and own ids are sorted.
-    fn has_ordered_ids(&self) -> bool {
-        let row = |id: &String| id.split_once('[').map(|(_, row)| row.to_owned());
-        let mut pairs = self.inside.iter().zip(&self.ids);
-        self.ids.len() == 1 || pairs.all(|(inside, id)| inside == id || row(inside) == row(id))
-    }
-
     /// The tests whose answer was altered if these ids among twins failed: all or none if it is
     /// unknown which one a row is.
     fn altered_ids(&self, failing: &BTreeSet<&String>) -> Vec<&str> {
         let ids = || self.ids.iter().map(String::as_str);
         let fails: Vec<bool> = self.inside.iter().map(|id| failing.contains(id)).collect();
-        match self.has_ordered_ids() {
+        match self.is_ordered {
             true => ids()
                 .zip(fails)
                 .filter(|(_, fails)| *fails)
@@ -711,6 +706,7 @@ fn make_twins(
             let renamed = renamed_ids(executor, path, function, ids, suites);
             let (inside, rename) = renamed.unwrap_or_else(|| (ids.clone(), Vec::new()));
             TwinnedTest {
+                is_ordered: has_own_rows(ids, &inside),
                 ids: ids.clone(),
                 inside,
                 rename,
@@ -729,6 +725,7 @@ fn make_twins(
     let failing = maker.take_names_back(tests(SuiteNames::Own))?;
     maker.tests = without(&failing, maker.tests);
     let functions = without(&failing, functions);
+    maker.order_rows(&functions)?;
     let untried = |test: usize, edit: &TestEdit| UntriedTwin {
         test,
         path: files[edit.file].0.clone(),
@@ -796,6 +793,13 @@ fn make_twins(
     Ok(tests.filter(|test| !test.twins.is_empty()).collect())
 }
 
+/// True if each id among twins has the row of the own one at its place.
+fn has_own_rows(ids: &[String], inside: &[String]) -> bool {
+    let row = |id: &String| id.split_once('[').map(|(_, row)| row.to_owned());
+    let mut pairs = inside.iter().zip(ids);
+    ids.len() == 1 || pairs.all(|(inside, id)| inside == id || row(inside) == row(id))
+}
+
 /// Returns the items that are not at one of these indexes.
 fn without<T>(indexes: &BTreeSet<usize>, items: Vec<T>) -> Vec<T> {
     let items = items.into_iter().enumerate();
@@ -856,8 +860,48 @@ impl TwinMaker<'_> {
             let test = &mut self.tests[*index];
             test.inside.clone_from(&test.ids);
             test.rename.clear();
+            test.is_ordered = true;
         }
         Ok(self.failing(&failing)?.into_iter().collect())
+    }
+
+    /// Puts the ids of numbered rows in the order of the rows. Tests run in the same order under
+    /// both names, unless the order depends on what a row contains.
+    fn order_rows(
+        &mut self,
+        functions: &[(TestFunction, Vec<String>)],
+    ) -> Result<(), VerdictError> {
+        let has_order = |index: &usize| {
+            let neutral = functions[*index].0.neutral.as_ref();
+            neutral.is_some_and(|neutral| neutral.rows != RowNames::Unordered)
+        };
+        let unordered: Vec<usize> = (0..self.tests.len())
+            .filter(|index| !self.tests[*index].is_ordered)
+            .filter(has_order)
+            .collect();
+        if unordered.is_empty() {
+            return Ok(());
+        }
+        let inside = self.run(&unordered, &[], &[])?.report;
+        let own: Vec<TwinnedTest> = unordered
+            .iter()
+            .map(|index| TwinnedTest {
+                inside: self.tests[*index].ids.clone(),
+                rename: Vec::new(),
+                ..self.tests[*index].clone()
+            })
+            .collect();
+        let renamed = std::mem::replace(&mut self.tests, own);
+        let all: Vec<usize> = (0..self.tests.len()).collect();
+        let own = self.run(&all, &[], &[]);
+        self.tests = renamed;
+        let own = own?.report;
+        for index in unordered {
+            let test = &mut self.tests[index];
+            test.is_ordered =
+                sort_by_place(&mut test.ids, &own) && sort_by_place(&mut test.inside, &inside);
+        }
+        Ok(())
     }
 
     /// Returns those of some tests, given by their indexes, that do not pass without a twin. One
@@ -971,6 +1015,13 @@ impl TwinMaker<'_> {
     }
 }
 
+/// Sorts ids in the order in which a run reported them. Returns false if it lacks one.
+fn sort_by_place(ids: &mut [String], report: &TestReport) -> bool {
+    let place = |id: &String| report.tests.get(id).map(|test| test.place);
+    ids.sort_by_key(place);
+    ids.iter().all(|id| place(id).is_some())
+}
+
 /// Adds a twin under which tests fail.
 fn keep(test: &mut TwinnedTest, twin: &UntriedTwin, failing: BTreeSet<String>) {
     if !failing.is_empty() {
@@ -1072,7 +1123,7 @@ fn ids_inside(
             .iter()
             .map(|id| Some(format!("{start}{}", id.strip_prefix(own[index].as_str())?)))
             .collect::<Option<_>>()?,
-        RowNames::Bracketed => (0..ids.len())
+        RowNames::Bracketed | RowNames::Unordered => (0..ids.len())
             .map(|row| format!("{start}[{row}]"))
             .collect(),
         RowNames::Numbered => (0..ids.len()).map(|row| format!("{start} {row}")).collect(),
@@ -1280,7 +1331,6 @@ mod tests {
 
     use fillrate_sandbox::End;
 
-    use super::super::runner::report::TestReport;
     use super::*;
 
     /// A test with twins of these assertions and ways.
@@ -1296,6 +1346,7 @@ mod tests {
             ids: Vec::new(),
             inside: Vec::new(),
             rename: Vec::new(),
+            is_ordered: true,
             twins: twins.collect(),
         }
     }
@@ -1427,12 +1478,34 @@ mod tests {
             proof_of(&test, &[0]),
             (Some(Proof::Partial), vec!["t.py::test[2]".to_owned()])
         );
-        // Numbered rows have another order than ids.
+        // The order of the rows is unknown.
+        test.is_ordered = false;
         test.inside = vec!["t.py::t0[0]".into(), "t.py::t0[1]".into()];
         let both = ["t.py::test[1]", "t.py::test[2]"].map(str::to_owned);
         assert_eq!(proof_of(&test, &[0]), (Some(Proof::Opposite), both.into()));
         assert_eq!(proof_of(&test, &[0, 1]), (Some(Proof::Altered), Vec::new()));
         assert_eq!(test.own_id("t.py::t0[0]").unwrap(), "a row of t.py::test");
+    }
+
+    /// Each altered row counts for its own test, and not only if all rows are altered.
+    #[test]
+    fn numbered_rows_belong_to_the_tests_that_run_at_their_places() {
+        let lines = ["a[x]", "a[10]", "a[9]"].map(|id| {
+            format!(
+                "{{\"nonce\":\"w\",\"event\":\"test\",\"id\":\"{id}\",\"outcome\":\"passed\"}}\n"
+            )
+        });
+        let report = TestReport::parse(lines.concat().as_bytes(), "w");
+        let mut ids = ["a[10]", "a[9]", "a[x]"].map(str::to_owned);
+        assert!(sort_by_place(&mut ids, &report));
+        assert_eq!(ids, ["a[x]", "a[10]", "a[9]"]);
+        let mut test = twinned(&[]);
+        test.ids = ids.into();
+        test.inside = ["t[0]", "t[1]", "t[2]"].map(str::to_owned).into();
+        assert!(!has_own_rows(&test.ids, &test.inside));
+        assert_eq!(test.altered_ids(&[&"t[1]".to_owned()].into()), ["a[10]"]);
+        assert_eq!(test.own_id("t[2]").unwrap(), "a[9]");
+        assert!(!sort_by_place(&mut ["a[8]".to_owned()], &report));
     }
 
     /// Code that reads the answer from the test, and fails as often as is best for it.

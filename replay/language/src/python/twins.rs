@@ -208,9 +208,11 @@ fn neutral(
         // Stacked tables combine their ids, so no index names a row.
         return None;
     }
-    let rows = match tables.len() {
-        0 => RowNames::Kept,
-        _ => RowNames::Bracketed,
+    let values = tables.first().and_then(|arguments| arguments.get(1));
+    let rows = match values {
+        None => RowNames::Kept,
+        Some(values) if frame.written(*values, &["set"]).is_some() => RowNames::Unordered,
+        Some(_) => RowNames::Bracketed,
     };
     Some(NeutralName {
         name: new,
@@ -933,7 +935,7 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cell
         let Some(index) = names.iter().position(|name| name == frame.source(used)) else {
             continue;
         };
-        let table = frame.written(*values, &["list", "tuple"])?;
+        let table = frame.written(*values, &["list", "tuple", "set"])?;
         // A call is `pytest.param(…)`. With one parameter, a tuple or list is the value itself.
         let cell = |row: Node<'t>| match (names.len(), row.kind()) {
             (1, "call") | (_, "tuple" | "list" | "call") => {

@@ -189,6 +189,7 @@ fn start_element(test: &mut Option<TestResult>, element: &BytesStart<'_>) -> boo
                     .filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0)
                     .unwrap_or_default(),
                 message: String::new(),
+                place: 0,
             });
             return false;
         }

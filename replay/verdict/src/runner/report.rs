@@ -59,6 +59,9 @@ pub(crate) struct TestResult {
     pub(crate) seconds: f64,
     #[serde(default)]
     pub(crate) message: String,
+    /// The number of tests that were reported before it.
+    #[serde(skip)]
+    pub(crate) place: usize,
 }
 
 /// The outcome of one test.
@@ -244,11 +247,16 @@ impl TestReport {
     }
 
     /// Adds a result; of two with one id the worse counts.
-    pub(crate) fn add(&mut self, test: TestResult) {
-        match self.tests.get(&test.id) {
+    pub(crate) fn add(&mut self, mut test: TestResult) {
+        test.place = self.tests.len();
+        match self.tests.get_mut(&test.id) {
             // The first of equally bad results stays, with its message.
             Some(known) if known.outcome >= test.outcome => {}
-            _ => {
+            Some(known) => {
+                test.place = known.place;
+                *known = test;
+            }
+            None => {
                 self.tests.insert(test.id.clone(), test);
             }
         }
