@@ -38,6 +38,9 @@ pub struct TestFunction {
     pub names: Vec<String>,
     /// Its names in classes of the file that inherit it, each as above.
     pub inherited: Vec<Vec<String>>,
+    /// The index of the file in which it is written, as the files were given: the first, unless a
+    /// class of that file inherits it.
+    pub file: usize,
     /// The bytes of its definition.
     pub span: Range<usize>,
     /// Edits that each alter an expectation, in an order that is drawn: one of every assertion
@@ -104,6 +107,7 @@ pub enum RowNames {
 pub(crate) struct FoundFunction {
     pub(super) names: Vec<String>,
     pub(super) inherited: Vec<Vec<String>>,
+    pub(super) file: usize,
     pub(super) span: Range<usize>,
     pub(super) assertions: Vec<AssertionEdits>,
     pub(super) neutral: Option<NeutralName>,
@@ -164,6 +168,7 @@ impl FoundFunction {
         TestFunction {
             names: self.names,
             inherited: self.inherited,
+            file: self.file,
             span: self.span,
             altered,
             complements,
@@ -1025,6 +1030,51 @@ class SameTest {
                 "TestSecond.test_two",
             ]
         );
+    }
+
+    /// Such tests had no twins at all.
+    #[test]
+    fn methods_of_imported_classes_have_twins_in_the_importing_file() {
+        let file = |name, text| ExpectationFile {
+            name,
+            language: Language::for_path(Path::new(name)),
+            text,
+        };
+        let tests = "from base import TestBase, other\nfrom middle import Middle\n\
+                     class TestOwn(Middle):\n    def test_two(self): pass\n";
+        // `Middle` is not among what the tests import of the file with its base.
+        let middle = "from base import TestBase\nclass Middle(TestBase): pass\n";
+        let base = "class TestBase:\n    def helper(self): pass\n    \
+                    def test_one(self):\n        assert f(1) == 14\n    \
+                    def test_two(self): pass\n\
+                    class TestUnknown:\n    def test_three(self): pass\n";
+        let files = [
+            file("test_own.py", tests),
+            file("middle.py", middle),
+            file("base.py", base),
+        ];
+        let functions = test_functions(&files, 7);
+        let names = functions.iter().map(|function| {
+            let names = function.all_names().map(|names| names.join("."));
+            names.collect::<Vec<_>>().join(" ")
+        });
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [
+                "TestOwn.test_two",
+                "TestBase.test_one Middle.test_one TestOwn.test_one",
+                "TestBase.test_two Middle.test_two",
+            ]
+        );
+        let inherited = &functions[1];
+        assert_eq!((functions[0].file, inherited.file), (0, 2));
+        assert!(inherited.neutral.is_none());
+        assert!(!inherited.altered.is_empty() && inherited.complements.len() == 1);
+        let edits = inherited.altered.iter().chain(&inherited.complements);
+        for edit in edits {
+            assert_eq!(edit.file, 2);
+            assert!(apply(&[&edit.edit], base).contains("assert f(1) "));
+        }
     }
 
     /// The rows of a set have no order, so an index of an altered row may be another row's.

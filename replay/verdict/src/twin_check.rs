@@ -93,6 +93,8 @@ struct TwinnedTest {
     rename: Vec<SourceEdit>,
     /// True if each id among twins belongs to the own one at its place.
     is_ordered: bool,
+    /// The file in which it is written, if its own file inherits it from there.
+    home: Option<String>,
     /// The twins.
     twins: Vec<Twin>,
 }
@@ -324,6 +326,7 @@ impl TwinCheck {
             let deciding = tests.iter().filter(decides);
             found.extend(deciding.map(|test| (path.clone(), test.clone())));
         }
+        retain_one_heir(&mut found);
         // A test that can only be answered by being right counts more than one that says the
         // opposite. Which of many run is drawn, apart from the most specific ones.
         found.sort_by_key(|(_, test)| !test.has_altered());
@@ -605,6 +608,21 @@ impl TwinnedTest {
     }
 }
 
+/// Removes inherited tests if others that are written in the same file run: an edit there changes
+/// the names and the answers of both. Of several files that inherit, the first remains.
+fn retain_one_heir(found: &mut Vec<(String, TwinnedTest)>) {
+    let mut users: BTreeMap<String, String> = BTreeMap::new();
+    for (file, test) in found.iter() {
+        if test.home.is_none() {
+            users.insert(file.clone(), file.clone());
+        }
+    }
+    found.retain(|(file, test)| {
+        let home = test.home.as_ref().unwrap_or(file);
+        users.entry(home.clone()).or_insert_with(|| file.clone()) == file
+    });
+}
+
 /// Removes twins until there is a run for each test in which nothing that it depends on is altered.
 fn spare_each(drawn: &mut [DrawnTest]) {
     for index in 0..drawn.len() {
@@ -707,6 +725,7 @@ fn make_twins(
             let (inside, rename) = renamed.unwrap_or_else(|| (ids.clone(), Vec::new()));
             TwinnedTest {
                 is_ordered: has_own_rows(ids, &inside),
+                home: (function.file > 0).then(|| files[function.file].0.clone()),
                 ids: ids.clone(),
                 inside,
                 rename,
@@ -733,7 +752,7 @@ fn make_twins(
     };
     let is_own = |function: &TestFunction, edit: &TestEdit| {
         let (span, range) = (&function.span, &edit.edit.range);
-        edit.file == 0 && span.start <= range.start && range.end <= span.end
+        edit.file == function.file && span.start <= range.start && range.end <= span.end
     };
     // Each round tries one edit of every test, so that one run tries many edits.
     for round in 0..ALTERED_TRIED + COMPLEMENTS_TRIED {
@@ -944,6 +963,13 @@ impl TwinMaker<'_> {
     /// One that does not compile, or whose table raises, keeps the others from running: so each half
     /// is tried.
     fn try_own(&mut self, mut edits: Vec<UntriedTwin>) -> Result<(), VerdictError> {
+        let mut paths: BTreeSet<String> = edits.iter().map(|twin| twin.path.clone()).collect();
+        paths.remove(self.path);
+        for path in paths {
+            if !self.pass_without_messages(&path)? {
+                edits.retain(|twin| twin.path != path);
+            }
+        }
         if edits.is_empty() {
             return Ok(());
         }
@@ -1169,6 +1195,13 @@ fn other_files(
             "conftest" => file
                 .parent()
                 .is_some_and(|parent| folder.starts_with(parent)),
+            // A package of tests may hold what its modules share.
+            "__init__" => {
+                let package = file.parent().unwrap_or(Path::new(""));
+                let name = package.file_name().and_then(|name| name.to_str());
+                let is_named = name.is_some_and(|name| has_word(&imports, name));
+                folder.starts_with(package) && (is_named || imports.contains("from ."))
+            }
             // Go compiles all test files of a folder together.
             _ if other.ends_with("_test.go") => file.parent() == Some(folder),
             stem => has_word(&imports, stem),
@@ -1347,6 +1380,7 @@ mod tests {
             inside: Vec::new(),
             rename: Vec::new(),
             is_ordered: true,
+            home: None,
             twins: twins.collect(),
         }
     }
@@ -1485,6 +1519,30 @@ mod tests {
         assert_eq!(proof_of(&test, &[0]), (Some(Proof::Opposite), both.into()));
         assert_eq!(proof_of(&test, &[0, 1]), (Some(Proof::Altered), Vec::new()));
         assert_eq!(test.own_id("t.py::t0[0]").unwrap(), "a row of t.py::test");
+    }
+
+    /// In each run, the reference ended otherwise than alone, so that no run proved anything.
+    #[test]
+    fn tests_of_one_file_do_not_run_with_those_that_inherit_them() {
+        let own = |file: &str, home: Option<&str>| {
+            let test = TwinnedTest {
+                home: home.map(str::to_owned),
+                ..twinned(&[])
+            };
+            (file.to_owned(), test)
+        };
+        let retained = |mut found: Vec<(String, TwinnedTest)>| {
+            retain_one_heir(&mut found);
+            let names = found.into_iter().map(|(file, test)| (file, test.home));
+            names.collect::<Vec<_>>()
+        };
+        let (base, first, second) = (own("a", None), own("b", Some("a")), own("c", Some("a")));
+        let other = own("b", None);
+        let found = vec![first.clone(), base, other.clone(), second.clone()];
+        let a = || Some("a".to_owned());
+        assert_eq!(retained(found), [("a".into(), None), ("b".into(), None)]);
+        let found = vec![first, second, other];
+        assert_eq!(retained(found), [("b".into(), a()), ("b".into(), None)]);
     }
 
     /// Each altered row counts for its own test, and not only if all rows are altered.

@@ -134,6 +134,7 @@ pub(super) fn collect_tests(
             functions.push(FoundFunction {
                 names: vec![text[name.byte_range()].to_owned()],
                 inherited: Vec::new(),
+                file: 0,
                 span: node.byte_range(),
                 assertions: CallFrame::new(&GRAMMAR, files, node).assertions(),
                 neutral: Some(neutral(name, body, functions.len(), files)),

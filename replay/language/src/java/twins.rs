@@ -155,6 +155,7 @@ pub(super) fn collect_tests(
             functions.push(FoundFunction {
                 names: around.clone(),
                 inherited: Vec::new(),
+                file: 0,
                 span: child.byte_range(),
                 assertions: CallFrame::new(&GRAMMAR, files, child).assertions(),
                 neutral: Some(NeutralName {

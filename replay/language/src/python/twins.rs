@@ -86,6 +86,7 @@ pub(super) fn collect_tests(
                 functions.push(FoundFunction {
                     names,
                     inherited: Vec::new(),
+                    file: 0,
                     span: child.byte_range(),
                     assertions: frame.assertions(),
                     neutral: neutral(decorated, name, functions.len(), &frame),
@@ -98,6 +99,67 @@ pub(super) fn collect_tests(
             _ => {}
         }
     }
+    if node == files[0].root {
+        collect_inherited(files, functions);
+    }
+}
+
+/// Adds the methods of classes of other files that the file of tests imports or that its classes
+/// inherit. They keep their names, which are those of tests of their own file too.
+fn collect_inherited(files: &[ParsedFile<'_>], functions: &mut Vec<FoundFunction>) {
+    let code = || files.iter().enumerate().filter(|(_, file)| !file.is_data);
+    let all: Vec<TestClass<'_>> = code()
+        .flat_map(|(_, file)| classes(file.root, file.text))
+        .collect();
+    let own = classes(files[0].root, files[0].text);
+    let own: Vec<&str> = own.iter().map(|class| class.name).collect();
+    let imported = imported_names(files[0].root, files[0].text);
+    for (index, file) in code().skip(1) {
+        let classes = named_children(file.root)
+            .into_iter()
+            .filter_map(undecorated);
+        for class in classes.filter(|class| class.kind() == "class_definition") {
+            let field = |name| class.child_by_field_name(name);
+            let (Some(name), Some(body)) = (field("name"), field("body")) else {
+                continue;
+            };
+            let name = &file.text[name.byte_range()];
+            let methods = named_children(body).into_iter().filter_map(undecorated);
+            for definition in methods.filter(|method| method.kind() == "function_definition") {
+                let method = definition.child_by_field_name("name");
+                let method = method.map_or("", |name| &file.text[name.byte_range()]);
+                let mut names = heirs(&all, name, method);
+                names.insert(0, name);
+                names.retain(|name| own.contains(name) || imported.contains(name));
+                let mut names = names.into_iter();
+                let Some(first) = names.next().filter(|_| method.starts_with("test")) else {
+                    continue;
+                };
+                let of = |class: &str| vec![class.to_owned(), method.to_owned()];
+                let frame = CallFrame::in_file(&GRAMMAR, files, index, definition);
+                functions.push(FoundFunction {
+                    names: of(first),
+                    inherited: names.map(of).collect(),
+                    file: index,
+                    span: definition.byte_range(),
+                    assertions: frame.assertions(),
+                    neutral: None,
+                });
+            }
+        }
+    }
+}
+
+/// The names that a file imports from modules.
+fn imported_names<'t>(root: Node<'_>, text: &'t str) -> Vec<&'t str> {
+    let imports = named_children(root).into_iter();
+    let imports = imports.filter(|child| child.kind() == "import_from_statement");
+    let names = imports.flat_map(|import| {
+        let mut cursor = import.walk();
+        let names = import.children_by_field_name("name", &mut cursor);
+        names.collect::<Vec<_>>()
+    });
+    names.map(|name| &text[name.byte_range()]).collect()
 }
 
 /// A class of a file of tests.
@@ -152,17 +214,24 @@ fn undecorated(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// The names of the classes that inherit a method of a class. A class comes after its bases.
+/// The names of the classes that inherit a method of a class.
 fn heirs<'t>(classes: &[TestClass<'t>], class: &str, method: &str) -> Vec<&'t str> {
     let mut heirs: Vec<&str> = Vec::new();
-    for other in classes {
-        let mut bases = other.bases.iter();
-        let inherits = bases.any(|base| *base == class || heirs.contains(base));
-        if inherits && !other.methods.contains(&method) {
-            heirs.push(other.name);
+    loop {
+        let known = heirs.len();
+        for other in classes {
+            let mut bases = other.bases.iter();
+            let inherits = bases.any(|base| *base == class || heirs.contains(base));
+            let is_new = !heirs.contains(&other.name);
+            if inherits && is_new && !other.methods.contains(&method) {
+                heirs.push(other.name);
+            }
+        }
+        // Classes of several files are in no order.
+        if heirs.len() == known {
+            return heirs;
         }
     }
-    heirs
 }
 
 /// A name without meaning, and ids without meaning for the rows of a table.

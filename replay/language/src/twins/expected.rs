@@ -227,10 +227,20 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         files: &'f [ParsedFile<'t>],
         function: Node<'t>,
     ) -> Self {
+        Self::in_file(grammar, files, 0, function)
+    }
+
+    /// A test that is written in the file with this index.
+    pub(crate) fn in_file(
+        grammar: &'f Grammar,
+        files: &'f [ParsedFile<'t>],
+        file: usize,
+        function: Node<'t>,
+    ) -> Self {
         Self {
             grammar,
             files,
-            file: 0,
+            file,
             function,
             arguments: Vec::new(),
             caller: None,

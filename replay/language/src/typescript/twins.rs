@@ -284,6 +284,7 @@ fn collect_suite<'t>(
                 functions.push(FoundFunction {
                     names: names.map(|titled| titled.name.clone()).collect(),
                     inherited: Vec::new(),
+                    file: 0,
                     span: child.byte_range(),
                     assertions: frame.assertions(),
                     neutral: Some(neutral(&titled, around, functions.len(), &frame)),
