@@ -127,6 +127,19 @@ impl PackageManager for GoModules {
                     .to_owned(),
             });
         };
+        let version = request.files.first().and_then(|(_, text)| go_version(text));
+        if let Some((wanted, text)) = version
+            && !at_least(&request.interpreter.version, wanted)
+        {
+            return Err(EnvironmentError::missing(
+                &format!("go ≥ {text}"),
+                "modules whose go.mod asks for it",
+                format!(
+                    "the one found is {}, so install a newer one and put it first on the PATH",
+                    request.interpreter.version
+                ),
+            ));
+        }
         let folders = [MODULES, BUILT].map(|name| root.join(name));
         for folder in &folders {
             fs::create_dir_all(folder).map_err(EnvironmentError::io("creating", folder))?;
@@ -158,19 +171,24 @@ impl PackageManager for GoModules {
         let names = DRIVER.map(|(name, _)| name);
         run(go(&[&["build", "-o", &output][..], &names].concat(), root))?;
         // Vendored modules are part of the source; `-modcacherw` keeps the cache removable.
-        let (vendoring, download) = match workspace {
-            // Of a workspace, `mod download` also asks for modules that are in its folders.
-            Some(_) => (
-                request.source,
-                ["list", "-modcacherw", "-deps", "-test", "./..."].as_slice(),
-            ),
-            None => (
-                sources.as_path(),
-                ["mod", "download", "-modcacherw"].as_slice(),
-            ),
+        let vendoring = match workspace {
+            Some(_) => request.source,
+            None => sources.as_path(),
         };
         if !vendoring.join("vendor").is_dir() {
-            run(go(download, &sources))?;
+            let needed = run(go(
+                &["list", "-modcacherw", "-deps", "-test", "./..."],
+                &sources,
+            ));
+            // `mod download` also fetches what only tools need, and of a workspace it asks for
+            // modules that are in its folders; but it needs no package that compiles.
+            match workspace {
+                Some(_) => needed.map(drop)?,
+                None if needed.is_err() => {
+                    run(go(&["mod", "download", "-modcacherw"], &sources))?;
+                }
+                None => {}
+            }
         }
         // Compiles and links all tests, and runs none: with them the cache is warm. The baseline
         // reports what does not compile.
@@ -192,6 +210,19 @@ impl PackageManager for GoModules {
         run(list)?;
         lines.sort();
         Ok(lines.into())
+    }
+}
+
+/// The version of Go that a `go.mod` asks for, as (major, minor), and its text.
+fn go_version(module: &str) -> Option<((u32, u32), &str)> {
+    let lines = module.lines().map(str::trim);
+    let text = lines.filter_map(|line| line.strip_prefix("go ")).next()?;
+    let text = text.split("//").next().unwrap_or_default().trim();
+    // A release candidate is written as `1.26rc1`.
+    let mut numbers = text.split(['.', 'r', 'b']).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => Some(((major, minor), text)),
+        _ => None,
     }
 }
 
@@ -247,4 +278,26 @@ fn go(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
         roots: beyond_usr(vec![root]),
         platform: lines.collect::<Vec<_>>().join(" "),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_go_are_read_from_modules() {
+        for (module, version) in [
+            (
+                "module a\n\ngo 1.26.0 // newest\n",
+                Some(((1, 26), "1.26.0")),
+            ),
+            (
+                "module a\ngo 1.26rc1\ntoolchain go1.27.1\n",
+                Some(((1, 26), "1.26rc1")),
+            ),
+            ("module go\n", None),
+        ] {
+            assert_eq!(go_version(module), version, "{module}");
+        }
+    }
 }
