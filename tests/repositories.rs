@@ -40,8 +40,16 @@ fn a_package_that_tests_lack_is_installed_from_the_projects_own_lists() {
             "pyproject.toml",
             "[project]\nname = \"cellar\"\nversion = \"1\"\n\
              [project.optional-dependencies]\nold = [\"six\"]\n\
+             [tool.setuptools]\npy-modules = [\"cellar\"]\n\
              [build-system]\nrequires = [\"setuptools\"]\n\
-             build-backend = \"setuptools.build_meta\"\n",
+             build-backend = \"backend\"\nbackend-path = [\"build_tools\"]\n",
+        ),
+        // Builds that read the version from a history need it from elsewhere.
+        (
+            "build_tools/backend.py",
+            "import os\nfrom setuptools.build_meta import *\n\n\
+             os.environ[\"POETRY_DYNAMIC_VERSIONING_BYPASS\"]\n\
+             os.environ[\"UV_DYNAMIC_VERSIONING_BYPASS\"]\n",
         ),
         (
             "cellar.py",

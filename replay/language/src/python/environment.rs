@@ -158,12 +158,13 @@ impl PackageManager for Pip {
                 }
             }
         }
-        if !requirements.is_empty() || request.packages.file.is_some() {
+        let file = request.packages.file.as_deref();
+        for (file, requirements) in steps(file, request.files, &requirements) {
             // Wheels first: they install without running anything.
             let only_wheels = ["--only-binary", ":all:"];
-            let wheels = install_packages(request, &python, root, &only_wheels, &requirements);
-            if wheels.is_err() {
-                install_packages(request, &python, root, &[], &requirements)?;
+            let named = (file, requirements);
+            if install_packages(request, &python, root, &only_wheels, named).is_err() {
+                install_packages(request, &python, root, &[], named)?;
             }
         }
         if let Some(wheel) = &own {
@@ -285,12 +286,31 @@ fn extras_of(requirement: &str) -> impl Iterator<Item = &str> {
         .filter(|extra| !extra.is_empty())
 }
 
+/// A requirements file, and requirements.
+type Named<'a> = (Option<&'a str>, &'a [String]);
+
+/// Returns what the installer is called with, one call each: with hashes in a file, pip refuses
+/// every requirement that has none.
+fn steps<'a>(
+    file: Option<&'a str>,
+    files: &[NamedText],
+    requirements: &'a [String],
+) -> Vec<Named<'a>> {
+    let mut texts = files.iter().map(|(_, text)| text);
+    let mut steps = match texts.any(|text| text.contains("--hash=")) {
+        true => vec![(file, &[][..]), (None, requirements)],
+        false => vec![(file, requirements)],
+    };
+    steps.retain(|(file, requirements)| file.is_some() || !requirements.is_empty());
+    steps
+}
+
 fn install_packages(
     request: &InstallRequest<'_>,
     python: &Path,
     root: &Path,
     how: &[&str],
-    requirements: &[String],
+    (file, requirements): Named<'_>,
 ) -> Result<(), EnvironmentError> {
     let mut installer = match uv(request.toolchain) {
         Some(uv) => {
@@ -307,7 +327,7 @@ fn install_packages(
         }
     };
     installer.args(how);
-    if let Some(file) = &request.packages.file {
+    if let Some(file) = file {
         installer
             .arg("--requirement")
             .arg(request.source.join(file));
@@ -353,6 +373,8 @@ fn build_wheel(
         "SETUPTOOLS_SCM_PRETEND_VERSION",
         "PBR_VERSION",
         "PDM_BUILD_SCM_VERSION",
+        "POETRY_DYNAMIC_VERSIONING_BYPASS",
+        "UV_DYNAMIC_VERSIONING_BYPASS",
         "VERSIONINGIT_OVERRIDE_VERSION",
     ] {
         if std::env::var_os(variable).is_none() {
@@ -539,6 +561,22 @@ fn parse_pin(pin: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_with_hashes_are_installed_without_other_requirements() {
+        let more = ["pytest".to_owned()];
+        for (text, expected) in [
+            (
+                "a==1 --hash=sha256:00\n",
+                vec![(Some("r.txt"), &[][..]), (None, &more[..])],
+            ),
+            ("a==1\n", vec![(Some("r.txt"), &more[..])]),
+        ] {
+            let files = [("r.txt".to_owned(), text.to_owned())];
+            assert_eq!(steps(Some("r.txt"), &files, &more), expected, "{text}");
+        }
+        assert_eq!(steps(None, &[], &[]), []);
+    }
 
     #[test]
     fn the_project_is_installed_once_with_all_its_extras() {
