@@ -225,9 +225,11 @@ pub(super) fn exceeded_limit(end: End) -> Option<(Outcome, &'static str)> {
 fn affects_tests(path: &str) -> bool {
     // Beside sources.
     const CODE: [&str; 3] = ["pyc", "pth", "so"];
-    const SETTINGS: [&str; 9] = [
+    const SETTINGS: [&str; 11] = [
         "go.mod",
         "go.sum",
+        "pytest.toml",
+        ".pytest.toml",
         "pytest.ini",
         ".pytest.ini",
         "tox.ini",
@@ -242,4 +244,17 @@ fn affects_tests(path: &str) -> bool {
     Language::for_path(path).is_some()
         || extension.is_some_and(|extension| CODE.contains(&extension))
         || name.is_some_and(|name| SETTINGS.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_pytest_affect_tests_in_every_form() {
+        for name in ["pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"] {
+            assert!(affects_tests(&format!("checks/{name}")), "{name}");
+        }
+        assert!(!affects_tests("checks/data.toml"));
+    }
 }
