@@ -34,9 +34,36 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<DetectedProject> {
             if is_member && found.test.is_some() {
                 let members = workspaces::imported_members(files, folder);
                 found.environment.requires.extend(members);
+                add_groups_of_workspace(files, &mut found);
             }
             Some(within(folder, found))
         }
+    }
+}
+
+/// Adds what the workspace installs for the tests of all its distributions, if the one that was
+/// found lists nothing for its own.
+fn add_groups_of_workspace(files: &RepositoryFiles, found: &mut DetectedProject) {
+    let environment = &mut found.environment;
+    let lists_own = environment.file.is_some() || environment.requires.len() > REQUIRED.len();
+    if lists_own || !environment.groups.is_empty() || !environment.extras.is_empty() {
+        return;
+    }
+    let top = Metadata::read(files);
+    let (_, groups) = top.test_extras();
+    let of_groups = top
+        .declared
+        .iter()
+        .filter(|(name, _)| groups.contains(name));
+    let before = environment.requires.len();
+    environment
+        .requires
+        .extend(of_groups.map(|(_, one)| one.clone()));
+    let mut findings = found.findings.iter_mut();
+    if environment.requires.len() > before
+        && let Some(finding) = findings.find(|it| it.starts_with("packages: "))
+    {
+        finding.push_str(&format!("; the workspace's groups {}", groups.join(", ")));
     }
 }
 
@@ -125,6 +152,11 @@ fn detect_alone(files: &RepositoryFiles) -> Option<DetectedProject> {
 /// Versions of pytest and coverage that the harness works with, as requirements.
 const REQUIRED: [&str; 2] = ["pytest>=7,<10", "coverage>=7"];
 
+/// Variable by which Django finds its settings, and the plugin of pytest that prepares them and the
+/// database, as `manage.py test` does.
+const DJANGO_SETTINGS: &str = "DJANGO_SETTINGS_MODULE";
+const DJANGO_PLUGIN: &str = "pytest-django";
+
 /// Returns the packages that the tests need.
 fn environment(
     files: &RepositoryFiles,
@@ -164,10 +196,12 @@ fn environment(
         }
     }
     let is_listed = packages.file.is_some() || !from.is_empty();
-    // tox and nox count only if the project itself lists nothing for its tests.
+    // These count only if the project itself lists nothing for its tests.
     if packages.groups.is_empty() && packages.extras.is_empty() && !is_listed {
         for (file, known) in [
-            ("deps of tox.ini", &metadata.tox_requires),
+            ("Pipfile", &metadata.pipfile_requires),
+            ("tests_require of its setup", &metadata.setup_requires),
+            ("deps of tox", &metadata.tox_requires),
             ("sessions of noxfile.py", &metadata.nox_requires),
         ] {
             if !known.is_empty() {
@@ -186,8 +220,19 @@ fn environment(
         sources.push(format!("{}, which tests import", imported.join(", ")));
         packages.requires.extend(imported);
     }
+    if let Some(settings) = &metadata.django_settings {
+        let variable = DJANGO_SETTINGS.to_owned();
+        packages.env.insert(variable, settings.clone());
+        packages.requires.push(DJANGO_PLUGIN.to_owned());
+        sources.push(format!(
+            "{DJANGO_PLUGIN}, since manage.py names settings of Django"
+        ));
+    }
     sources.push("pytest and coverage".to_owned());
     findings.push(format!("packages: {}", sources.join("; ")));
+    for (name, value) in &packages.env {
+        findings.push(format!("variables: {name}={value} (manage.py)"));
+    }
     if let Some(python) = &packages.interpreter {
         findings.push(format!("interpreter: Python {python}"));
     }
@@ -223,6 +268,8 @@ fn declared_elsewhere(
     in_files
         .into_iter()
         .chain(declared)
+        .chain(metadata.pipfile_requires.iter().cloned())
+        .chain(metadata.setup_requires.iter().cloned())
         .chain(metadata.tox_requires.iter().cloned())
         .chain(metadata.nox_requires.iter().cloned())
         .filter(|one| !chosen.contains(&distribution(one)))
@@ -231,13 +278,15 @@ fn declared_elsewhere(
 
 /// Returns the requirements that a repository's lock files have.
 fn locked(files: &RepositoryFiles) -> Vec<String> {
-    let names = ["uv.lock", "poetry.lock", "pdm.lock"];
+    let names = ["uv.lock", "poetry.lock", "pdm.lock", "pylock.toml"];
     let tables = names
         .iter()
         .filter_map(|name| files.read(name)?.parse::<toml::Table>().ok());
     let mut found = Vec::new();
     for table in tables {
-        let listed = table.get("package").and_then(toml::Value::as_array);
+        // The standard lock file (PEP 751) has the plural.
+        let listed = table.get("package").or(table.get("packages"));
+        let listed = listed.and_then(toml::Value::as_array);
         for package in listed.into_iter().flatten() {
             let text = |key: &str| package.get(key).and_then(toml::Value::as_str);
             if let (Some(name), Some(version)) = (text("name"), text("version")) {
@@ -538,6 +587,101 @@ mod tests {
             "{found:?}"
         );
         assert!(!found.requires.contains(&"flake8".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn requirements_of_tests_are_found_in_setup_scripts_and_pipfiles() {
+        let setup = "from setuptools import setup\nEXTRAS = {\n    'test': ['parameterized>=0.9', \
+                     \"mock\"],\n    'docs': DOCS,\n}\nsetup(name='shop', extras_require=EXTRAS)\n";
+        assert_eq!(packages(&[("setup.py", setup)]).extras, ["test"]);
+        let required = |files: &[(&str, &str)]| packages(files).requires.split_off(REQUIRED.len());
+        let setup = "setup(name='shop', tests_require=['pytest', \"parameterized>=0.9\"])\n";
+        let found = required(&[("setup.py", setup)]);
+        assert_eq!(found, ["pytest", "parameterized>=0.9"]);
+        let config = "[options]\ntests_require =\n    parameterized\n";
+        assert_eq!(required(&[("setup.cfg", config)]), ["parameterized"]);
+        let pipfile = "[packages]\nrich = '*'\nown = {path = '.'}\n[dev-packages]\n\
+                       responses = {extras = ['tests'], version = '>=0.2'}\n";
+        let found = required(&[("Pipfile", pipfile)]);
+        assert_eq!(found, ["rich", "responses[tests]>=0.2"]);
+        let locked = "[[packages]]\nname = 'pyyaml'\nversion = '6.0'\n";
+        assert_eq!(packages(&[("pylock.toml", locked)]).spare, ["pyyaml==6.0"]);
+        let hashed = "responses==0.2 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n";
+        let found = required(&[
+            ("test-requirements.txt", hashed),
+            ("requirements.txt", hashed),
+        ]);
+        assert_eq!(found, ["responses==0.2"]);
+    }
+
+    #[test]
+    fn settings_of_tox_in_toml_are_read() {
+        let file = "'-r {tox_root}/reqs/listed.txt'";
+        for (name, table) in [
+            ("tox.toml", "env_run_base"),
+            ("pyproject.toml", "tool.tox.env_run_base"),
+        ] {
+            let text = format!("[{table}]\ndeps = ['responses>=0.2']\n");
+            let found = packages(&[(name, &text)]).requires;
+            assert!(found.contains(&"responses>=0.2".to_owned()), "{name}");
+            let text = format!("[{table}]\ndeps = [{file}]\n");
+            let found = packages(&[(name, &text), ("reqs/listed.txt", "mock\n")]);
+            assert_eq!(found.file.as_deref(), Some("reqs/listed.txt"), "{name}");
+        }
+        let groups = "[dependency-groups]\nchecks = ['mock']\n[tool.tox]\nlegacy_tox_ini = \
+                      \"[testenv]\\ndependency_groups = checks\"\n";
+        assert_eq!(packages(&[("pyproject.toml", groups)]).groups, ["checks"]);
+    }
+
+    #[test]
+    fn features_and_groups_of_hatchs_environments_are_installed() {
+        let text = INSTALLABLE.1.to_owned()
+            + "[dependency-groups]\nchecks = ['mock']\n[tool.hatch.envs.hatch-test]\n\
+               features = ['full']\ndependency-groups = ['checks']\n";
+        let found = packages(&[("pyproject.toml", &text)]);
+        assert_eq!(found.extras, ["full"]);
+        assert_eq!(found.groups, ["hatch-test"]);
+    }
+
+    #[test]
+    fn settings_of_django_are_those_of_manage_py() {
+        let manage = "os.environ.setdefault(\"DJANGO_SETTINGS_MODULE\", 'site.settings')\n";
+        let found = packages(&[("manage.py", manage)]);
+        assert_eq!(found.env["DJANGO_SETTINGS_MODULE"], "site.settings");
+        let plugin = "pytest-django".to_owned();
+        assert!(found.requires.contains(&plugin), "{found:?}");
+        let own = "[pytest]\nDJANGO_SETTINGS_MODULE = site.other\n";
+        let found = packages(&[("manage.py", manage), ("pytest.ini", own)]);
+        assert!(found.env.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn settings_of_pytest_in_toml_are_read() {
+        let (_, args) = found(&[
+            ("shop/__init__.py", ""),
+            ("checks/check_a.py", "import shop\n"),
+            ("pytest.toml", "[pytest]\npython_files = ['check_*.py']\n"),
+        ]);
+        assert_eq!(args, ["checks"]);
+    }
+
+    #[test]
+    fn groups_of_a_workspace_serve_members_without_their_own() {
+        let top = "[tool.uv.workspace]\nmembers = ['libs/*']\n[dependency-groups]\n\
+                   dev = ['responses']\n";
+        let requires = |member: &str| {
+            let (_folder, files) = RepositoryFiles::written(&[
+                ("pyproject.toml", top),
+                ("libs/a/pyproject.toml", member),
+                ("libs/a/src/a/__init__.py", ""),
+                ("libs/a/tests/test_a.py", "import a\n"),
+            ]);
+            let mut found = detect(&files.focused("libs/a")).expect("a project");
+            found.environment.requires.split_off(REQUIRED.len())
+        };
+        assert_eq!(requires("[project]\nname = 'a'\n"), ["responses"]);
+        let own = "[project]\nname = 'a'\n[dependency-groups]\ntest = ['mock']\n";
+        assert_eq!(requires(own), [""; 0]);
     }
 
     #[test]

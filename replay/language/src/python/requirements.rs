@@ -75,7 +75,10 @@ impl RequirementList {
         let mut list = Self::default();
         for line in text.lines() {
             // pip reads `#` as a comment only after white space, as it may be part of a URL.
-            let line = line.split(" #").next().unwrap_or_default().trim();
+            let line = line.split(" #").next().unwrap_or_default();
+            // Hashes follow a requirement, mostly on lines that continue it.
+            let line = line.split(" --hash=").next().unwrap_or_default();
+            let line = line.trim().trim_end_matches('\\').trim_end();
             let after = |options: &[&str]| {
                 options.iter().find_map(|option| {
                     let rest = line.strip_prefix(option)?;

@@ -36,8 +36,18 @@ pub(super) struct Metadata {
     pub(super) tox_files: Vec<String>,
     /// Requirements that the sessions of noxfile.py install for tests.
     pub(super) nox_requires: Vec<String>,
+    /// `tests_require` of setup.py and setup.cfg.
+    pub(super) setup_requires: Vec<String>,
+    /// Requirements of Pipenv's Pipfile.
+    pub(super) pipfile_requires: Vec<String>,
+    /// The module with Django's settings, as manage.py names it.
+    pub(super) django_settings: Option<String>,
     /// Extras and groups that tox and nox name for tests.
     test_names: Vec<String>,
+    /// Extras that the environments of Hatch install, by the names of these.
+    features: BTreeMap<String, Vec<String>>,
+    /// Extras of setup.py with their requirements.
+    script_extras: Vec<(String, Vec<String>)>,
     /// The file with pytest's settings.
     pub(super) pytest_file: Option<&'static str>,
     /// True if these settings name the folders of the tests.
@@ -64,30 +74,27 @@ const FOR_DEVELOPMENT: [&str; 4] = ["dev", "develop", "development", "default"];
 impl Metadata {
     /// Reads the files of a repository; those that can't be parsed count as absent.
     pub(super) fn read(files: &RepositoryFiles) -> Self {
-        let pyproject: Table = files
-            .read("pyproject.toml")
-            .and_then(|text| text.parse().ok())
-            .unwrap_or_default();
+        let pyproject = read_toml(files, "pyproject.toml");
         let setup = Settings::read(files, "setup.cfg");
         let tox = Settings::read(files, "tox.ini");
         let script = files.read("setup.py").unwrap_or_default();
         let nox = files.read("noxfile.py").unwrap_or_default();
         let (nox_requires, mut test_names) = nox_installs(&nox);
-        for key in ["extras", "dependency_groups"] {
-            let names = tox.lines("testenv", key);
-            let names = names.iter().flat_map(|line| line.split([',', ' ']));
-            test_names.extend(names.filter(|it| !it.is_empty()).map(str::to_owned));
-        }
-        let tox_deps = tox.lines("testenv", "deps");
+        let (tox_deps, names) = tox_installs(files, &tox, &pyproject);
+        test_names.extend(names);
         let tox_files = tox_deps.iter().filter_map(|line| {
             let file = line.strip_prefix("-r")?.trim_start_matches([' ', '=']);
-            joined_path("", file.trim_start_matches("{toxinidir}/"))
+            let within = ["{toxinidir}/", "{tox_root}/"];
+            let own = within.iter().find_map(|it| file.strip_prefix(it));
+            joined_path("", own.unwrap_or(file))
         });
         let mut metadata = Self {
-            tox_requires: tox.requirements("testenv", "deps"),
+            tox_requires: plain_requirements(&tox_deps),
             tox_files: tox_files.collect(),
             nox_requires,
             test_names,
+            pipfile_requires: pipfile_requires(files),
+            django_settings: django_settings(files),
             ..Self::default()
         };
         // The strongest metadata comes last: it replaces values of those before.
@@ -107,6 +114,10 @@ impl Metadata {
         self.is_installable = true;
         self.name = quoted_after(script, "name");
         self.requires_python = quoted_after(script, "python_requires");
+        self.setup_requires = strings_in(argument_of(script, "tests_require"));
+        self.script_extras = dictionary(argument_of(script, "extras_require"));
+        let names = self.script_extras.iter().map(|(name, _)| name.clone());
+        self.extras.extend(names);
         if let Some(after) = script.split("package_dir").nth(1) {
             // In `package_dir={"": "src"}`, the empty key means the folder of all packages.
             let words: Vec<&str> = after.split(['"', '\'']).take(4).collect();
@@ -137,6 +148,8 @@ impl Metadata {
         }
         let extras = setup.keys("options.extras_require");
         self.extras.extend(extras.map(str::to_owned));
+        let requires = setup.requirements("options", "tests_require");
+        self.setup_requires.extend(requires);
     }
 
     fn add_pyproject(&mut self, pyproject: &Table) {
@@ -179,8 +192,12 @@ impl Metadata {
         if tool("uv").is_some_and(|uv| uv.contains_key("dev-dependencies")) {
             self.groups.push("dev".to_owned());
         }
-        self.groups
-            .extend(keys(find(pyproject, &["tool", "hatch", "envs"])));
+        let environments = find(pyproject, &["tool", "hatch", "envs"]);
+        self.groups.extend(keys(environments));
+        for (name, environment) in environments.and_then(Value::as_table).into_iter().flatten() {
+            let features = strings(environment.get("features"));
+            self.features.insert(name.clone(), features);
+        }
         // A group may be declared in two of these places.
         let mut known = BTreeSet::new();
         self.groups.retain(|name| known.insert(name.clone()));
@@ -215,16 +232,13 @@ impl Metadata {
         setup: &Settings,
         tox: &Settings,
     ) {
-        let own = Settings::read(files, "pytest.ini");
-        let tables = [&["tool", "pytest", "ini_options"][..], &["tool", "pytest"]];
-        let table = tables
+        let own = ["pytest.ini", ".pytest.ini"].map(|name| (name, Settings::read(files, name)));
+        let own_tables = ["pytest.toml", ".pytest.toml"].map(|name| (name, read_toml(files, name)));
+        let own_tables = own_tables.iter();
+        let paths = [&["tool", "pytest", "ini_options"][..], &["tool", "pytest"]];
+        let in_project = paths
             .into_iter()
-            .find_map(|path| find(pyproject, path)?.as_table());
-        let ini = [
-            ("pytest.ini", &own, "pytest"),
-            ("tox.ini", tox, "pytest"),
-            ("setup.cfg", setup, "tool:pytest"),
-        ];
+            .map(|path| ("pyproject.toml", pyproject, path));
         let words = |values: Vec<String>| -> Vec<String> {
             let words = values.iter().flat_map(|value| value.split_whitespace());
             words.map(str::to_owned).collect()
@@ -236,16 +250,24 @@ impl Metadata {
                 .collect();
             (!known.is_empty()).then_some((file, known))
         };
-        let in_table = || {
-            table.map(|table| {
-                let known = table.iter();
-                let known = known.map(|(key, value)| (key.clone(), words(strings(Some(value)))));
-                ("pyproject.toml", known.collect())
-            })
+        let in_table = |(file, table, path): (&'static str, &Table, &[&str])| {
+            let table = find(table, path)?.as_table()?.iter();
+            let known = table.map(|(key, value)| (key.clone(), words(strings(Some(value)))));
+            Some((file, known.collect()))
         };
-        let found = in_ini(ini[0])
-            .or_else(in_table)
-            .or_else(|| ini[1..].iter().find_map(|one| in_ini(*one)));
+        let of_pytest = own
+            .iter()
+            .map(|(file, settings)| (*file, settings, "pytest"));
+        let others = [
+            ("tox.ini", tox, "pytest"),
+            ("setup.cfg", setup, "tool:pytest"),
+        ];
+        let found = own_tables
+            .map(|(file, table)| (*file, table, &["pytest"][..]))
+            .find_map(in_table)
+            .or_else(|| of_pytest.into_iter().find_map(in_ini))
+            .or_else(|| in_project.into_iter().find_map(in_table))
+            .or_else(|| others.into_iter().find_map(in_ini));
         if let Some((file, mut settings)) = found {
             self.pytest_file = Some(file);
             self.names_test_paths = settings.contains_key("testpaths");
@@ -253,6 +275,12 @@ impl Metadata {
                 .get("addopts")
                 .is_some_and(|options| options.iter().any(|it| it.starts_with("--doctest")));
             self.test_files = settings.remove("python_files");
+            // pytest-django is listed where these settings name Django's.
+            if settings.contains_key("DJANGO_SETTINGS_MODULE")
+                || settings.contains_key("django_settings_module")
+            {
+                self.django_settings = None;
+            }
         }
     }
 
@@ -267,6 +295,8 @@ impl Metadata {
         let of_extras = self.extras.iter().map(|name| {
             let mut listed = strings(extras.and_then(|extras| extras.get(name)));
             listed.extend(setup.requirements("options.extras_require", name));
+            let of_script = self.script_extras.iter().filter(|(known, _)| known == name);
+            listed.extend(of_script.flat_map(|(_, all)| all.iter().cloned()));
             (name, listed)
         });
         of_groups
@@ -288,8 +318,15 @@ impl Metadata {
             .into_iter()
             .chain(named.iter().map(String::as_str));
         let (extras, groups) = pick(&wanted.collect::<Vec<_>>());
-        if extras.is_empty() && groups.is_empty() {
-            return pick(&FOR_DEVELOPMENT);
+        let (mut extras, groups) = match extras.is_empty() && groups.is_empty() {
+            true => pick(&FOR_DEVELOPMENT),
+            false => (extras, groups),
+        };
+        let of_groups = groups.iter().filter_map(|name| self.features.get(name));
+        for extra in of_groups.flatten() {
+            if !extras.contains(extra) {
+                extras.push(extra.clone());
+            }
         }
         (extras, groups)
     }
@@ -322,6 +359,79 @@ fn nox_installs(script: &str) -> (Vec<String>, Vec<String>) {
         }
     }
     (requires, extras)
+}
+
+/// The `deps` of tox's base environment, and the extras and groups that it installs: of tox.ini, or
+/// else of the TOML files that tox reads.
+fn tox_installs(
+    files: &RepositoryFiles,
+    tox: &Settings,
+    pyproject: &Table,
+) -> (Vec<String>, Vec<String>) {
+    const NAMED: [&str; 2] = ["extras", "dependency_groups"];
+    let in_ini = |settings: &Settings| {
+        let names = NAMED.iter().flat_map(|key| settings.lines("testenv", key));
+        let split = |line: String| -> Vec<String> {
+            let names = line.split([',', ' ']).filter(|it| !it.is_empty());
+            names.map(str::to_owned).collect()
+        };
+        (
+            settings.lines("testenv", "deps"),
+            names.flat_map(split).collect(),
+        )
+    };
+    if !tox.sections.is_empty() {
+        return in_ini(tox);
+    }
+    let own = read_toml(files, "tox.toml");
+    let embedded = find(pyproject, &["tool", "tox", "legacy_tox_ini"]).and_then(Value::as_str);
+    if let Some(text) = embedded {
+        return in_ini(&Settings::parse(text));
+    }
+    let base = find(pyproject, &["tool", "tox", "env_run_base"]).or(own.get("env_run_base"));
+    let listed = |key: &str| strings(base.and_then(|base| base.get(key)));
+    (
+        listed("deps"),
+        NAMED.iter().flat_map(|key| listed(key)).collect(),
+    )
+}
+
+/// The requirements of a Pipfile: those of the application and those for its development.
+fn pipfile_requires(files: &RepositoryFiles) -> Vec<String> {
+    let pipfile = read_toml(files, "Pipfile");
+    let lists = ["packages", "dev-packages"].map(|name| pipfile.get(name));
+    let listed = lists.into_iter().flatten().filter_map(Value::as_table);
+    let requirement = |(name, value): (&String, &Value)| {
+        let version = value
+            .as_str()
+            .or(value.get("version").and_then(Value::as_str));
+        let extras = match strings(value.get("extras")) {
+            extras if extras.is_empty() => String::new(),
+            extras => format!("[{}]", extras.join(",")),
+        };
+        // Folders and repositories are only Pipenv's to install.
+        let is_elsewhere = ["path", "file", "git"]
+            .iter()
+            .any(|key| value.get(key).is_some());
+        let version = version.filter(|it| *it != "*").unwrap_or_default();
+        (!is_elsewhere).then(|| format!("{name}{extras}{version}"))
+    };
+    listed.flatten().filter_map(requirement).collect()
+}
+
+/// The module with Django's settings that manage.py sets.
+fn django_settings(files: &RepositoryFiles) -> Option<String> {
+    let script = files.read("manage.py")?;
+    let (_, after) = script.split_once("DJANGO_SETTINGS_MODULE")?;
+    let value = after.split(['"', '\'']).nth(2)?;
+    let is_module = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    (!value.is_empty() && value.chars().all(is_module)).then(|| value.to_owned())
+}
+
+/// A TOML file; empty if it is absent or can't be parsed.
+fn read_toml(files: &RepositoryFiles, name: &str) -> Table {
+    let text = files.read(name);
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 /// The value at a path of keys.
@@ -359,6 +469,76 @@ fn quoted_after(script: &str, key: &str) -> Option<String> {
         let text = rest[1..].split(quote).next()?;
         (starts_word && !text.is_empty()).then(|| text.to_owned())
     })
+}
+
+/// The text in brackets that an argument of a call in a setup.py has as its value, itself or by the
+/// name of a variable.
+fn argument_of<'s>(script: &'s str, name: &str) -> Option<&'s str> {
+    let values = || {
+        script.match_indices(name).filter_map(|(at, _)| {
+            let starts_word = !script[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let rest = script[at + name.len()..].trim_start().strip_prefix('=')?;
+            starts_word.then(|| rest.trim_start())
+        })
+    };
+    if let Some(value) = values().find(|value| value.starts_with(['[', '{', '('])) {
+        let mut depth = 0;
+        let mut quote = None;
+        let end = value.find(|c: char| {
+            match (quote, c) {
+                (Some(open), c) => quote = (c != open).then_some(open),
+                (None, '\'' | '"') => quote = Some(c),
+                (None, '[' | '{' | '(') => depth += 1,
+                (None, ']' | '}' | ')') => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        return value.get(1..end?);
+    }
+    let variable = values().next()?;
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let end = variable.find(|c| !is_name(c)).unwrap_or(variable.len());
+    // A variable that is named as the argument itself would be looked up without end.
+    let variable = &variable[..end];
+    (!variable.is_empty() && variable != name)
+        .then(|| argument_of(script, variable))
+        .flatten()
+}
+
+/// The texts between quotes.
+fn strings_in(text: Option<&str>) -> Vec<String> {
+    let parts = text.unwrap_or_default().split(['"', '\'']);
+    let strings = parts.skip(1).step_by(2).map(str::trim);
+    strings
+        .filter(|it| !it.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The keys of a dictionary's text, each with the strings in its value.
+fn dictionary(text: Option<&str>) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    let mut parts = text.unwrap_or_default().split(['"', '\'']).skip(1);
+    while let Some(string) = parts.next() {
+        let after = parts.next().unwrap_or_default().trim_start();
+        if after.starts_with(':') {
+            found.push((string.to_owned(), Vec::new()));
+        } else if let Some((_, values)) = found.last_mut() {
+            values.push(string.to_owned());
+        }
+    }
+    found
+}
+
+/// The requirements of a list in which a line may begin with a condition (`py38: NAME`), which are
+/// left out, as are files and references to other sections.
+fn plain_requirements(lines: &[String]) -> Vec<String> {
+    let is_plain = |line: &&String| {
+        let starts = line.starts_with(|c: char| c.is_ascii_alphanumeric());
+        starts && !line.contains(['{', ':'])
+    };
+    lines.iter().filter(is_plain).cloned().collect()
 }
 
 /// An ini file, as Python's configparser reads it.
@@ -421,15 +601,9 @@ impl Settings {
             .collect()
     }
 
-    /// The requirements of a list in which a line may begin with a condition (`py38: NAME`), which
-    /// are left out, as are files and references to other sections.
+    /// See [`plain_requirements`].
     fn requirements(&self, section: &str, key: &str) -> Vec<String> {
-        let lines = self.lines(section, key);
-        let is_plain = |line: &String| {
-            let starts = line.starts_with(|c: char| c.is_ascii_alphanumeric());
-            starts && !line.contains(['{', ':'])
-        };
-        lines.into_iter().filter(is_plain).collect()
+        plain_requirements(&self.lines(section, key))
     }
 }
 

@@ -64,9 +64,15 @@ fn add(
             .filter_map(|key| environment.get(key)?.as_array());
         // A form such as `name @ {root:uri}/folder` is only Hatch's to read.
         let plain = |one: &&Value| one.as_str().is_some_and(|text| !text.contains('{'));
-        Some(Value::Array(
-            listed.flatten().filter(plain).cloned().collect(),
-        ))
+        let mut all: Vec<Value> = listed.flatten().filter(plain).cloned().collect();
+        let groups = environment.get("dependency-groups");
+        for group in groups.and_then(Value::as_array).into_iter().flatten() {
+            all.push(Value::Table(Table::from_iter([(
+                "include-group".to_owned(),
+                group.clone(),
+            )])));
+        }
+        Some(Value::Array(all))
     };
     let found = standard.or_else(uv).or_else(pdm).or_else(poetry);
     match found.or_else(hatch) {
@@ -189,6 +195,7 @@ any = "*"
 [tool.hatch.envs.hatched]
 dependencies = ["beautifulsoup4", "own @ {root:uri}/own"]
 extra-dependencies = ["lxml"]
+dependency-groups = ["more"]
 "#;
         let list =
             |group: &str| requirements(pyproject, &[group.to_owned()]).expect("the group exists");
@@ -205,7 +212,7 @@ extra-dependencies = ["lxml"]
                 "zero>=0.3.1,<0.4"
             ]
         );
-        assert_eq!(list("hatched"), ["beautifulsoup4", "lxml"]);
+        assert_eq!(list("hatched"), ["beautifulsoup4", "lxml", "hypothesis"]);
         let error = requirements(pyproject, &["none".to_owned()]).expect_err("it is missing");
         assert!(error.contains("no dependency group `none`"), "{error}");
         let cycle = "[dependency-groups]\na = [{ include-group = \"a\" }]\n";
