@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
-use super::environment::OLDEST_NODE;
 use super::environment::ranges::NodeRange;
+use super::environment::{OLDEST_NODE, PNPM_WORKSPACE};
 use super::workspaces;
 use layout::ScriptLayout;
 use tests_found::ScriptTests;
@@ -156,7 +156,20 @@ fn packages(files: &RepositoryFiles, findings: &mut Vec<String>) -> Packages {
     let lock = LOCK_FILES.into_iter().find(|(name, _)| files.has(name));
     findings.push(match lock {
         Some((name, manager)) => format!("packages: as {name} has them, by {manager}"),
-        None => "packages: what package.json asks for, by npm; it has no lock file".to_owned(),
+        None => {
+            let bun = ["bun.lock", "bun.lockb"]
+                .into_iter()
+                .find(|it| files.has(it));
+            let client = match files.has(PNPM_WORKSPACE) {
+                true => "pnpm",
+                false => "npm",
+            };
+            let lock = match bun {
+                Some(name) => format!("only bun reads {name}, so versions may differ"),
+                None => "it has no lock file".to_owned(),
+            };
+            format!("packages: what package.json asks for, by {client}; {lock}")
+        }
     });
     Packages {
         file: lock.map(|(name, _)| name.to_owned()),
@@ -319,6 +332,63 @@ mod tests {
             assert_eq!(strips_types(Some(engines)), is_enough, "{engines}");
         }
         assert!(!strips_types(None));
+    }
+
+    #[test]
+    fn checks_of_types_are_no_sources() {
+        for types in ["types/index.tst.ts", "types/check.ts"] {
+            let found = project(&[
+                ("package.json", r#"{"scripts":{"test":"node --test"}}"#),
+                ("index.js", ""),
+                ("test/a.test.js", ""),
+                (types, ""),
+            ]);
+            assert_eq!(found.holes, ["/index.js"], "{types}");
+        }
+    }
+
+    #[test]
+    fn a_runner_that_another_package_brings_is_known_by_its_settings() {
+        let package = r#"{"scripts":{"test":"kcd-scripts test"},"devDependencies":{"vitest":"1","kcd-scripts":"1"}}"#;
+        let files = [
+            ("package.json", package),
+            ("src/a.js", ""),
+            ("jest.config.js", ""),
+        ];
+        let found = project(&files).test.expect("tests");
+        assert_eq!(found.runner, RunnerName::Jest);
+        let package = r#"{"scripts":{"test":"kcd-scripts test"}}"#;
+        let found = project(&[("package.json", package), ("src/a.js", "")]);
+        assert_snapshot!(found.findings[1], @"tests: script test of package.json starts `kcd-scripts`, which is no runner that Fillrate knows (vitest, jest, mocha, node), so holes are chosen by syntax and scored by text");
+    }
+
+    #[test]
+    fn an_entry_that_passes_a_build_on_is_no_source() {
+        let package = r#"{"name":"a","main":"./build/index.cjs","scripts":{"test":"mocha"},"devDependencies":{"mocha":"1"}}"#;
+        let is_tested = |entry: &str| {
+            let found = project(&[
+                ("package.json", package),
+                ("index.mjs", entry),
+                ("lib/index.ts", ""),
+                ("lib/other.ts", ""),
+                ("test/a.cjs", "require('../build/index.cjs')"),
+                ("test/b.mjs", "import a from '../index.mjs'"),
+            ]);
+            found.test.is_some()
+        };
+        assert!(!is_tested("import { a } from './build/lib/index.js'"));
+        assert!(is_tested("import { a } from './lib/index.js'"));
+    }
+
+    #[test]
+    fn findings_say_which_client_installs_without_its_lock_file() {
+        let package = r#"{"scripts":{"test":"vitest"}}"#;
+        let packages = |name: &str| {
+            let found = project(&[("package.json", package), ("src/a.js", ""), (name, "")]);
+            found.findings[1].clone()
+        };
+        assert_snapshot!(packages("pnpm-workspace.yaml"), @"packages: what package.json asks for, by pnpm; it has no lock file");
+        assert_snapshot!(packages("bun.lock"), @"packages: what package.json asks for, by npm; only bun reads bun.lock, so versions may differ");
     }
 
     #[test]

@@ -132,7 +132,10 @@ impl PackageManager for Npm {
         }
         let client = match request.files.first() {
             Some((name, text)) => Some(PackageClient::for_lock(name, text)),
-            None => packages.install.as_ref().map(|_| PackageClient::UNLOCKED),
+            None if packages.install.is_none() => None,
+            // Only pnpm reads where this file says that packages are, and in which versions.
+            None if folder.join(PNPM_WORKSPACE).is_file() => Some(PackageClient::UNLOCKED_PNPM),
+            None => Some(PackageClient::UNLOCKED),
         };
         let (client, left_out) = match client {
             Some(client) => {
@@ -204,7 +207,9 @@ const LOCK_NAMES: [&str; 4] = [
     "yarn.lock",
 ];
 /// Files with settings of package clients.
-const SETTINGS: [&str; 3] = [".npmrc", ".yarnrc.yml", "pnpm-workspace.yaml"];
+const SETTINGS: [&str; 3] = [".npmrc", ".yarnrc.yml", PNPM_WORKSPACE];
+/// pnpm's list of a workspace's packages, with its settings.
+pub(super) const PNPM_WORKSPACE: &str = "pnpm-workspace.yaml";
 
 /// Returns a file of settings without registries, which the user configures, and without settings
 /// that run code of the repository.

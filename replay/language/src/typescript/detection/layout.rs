@@ -55,15 +55,18 @@ const OTHER_FOLDERS: [&str; 31] = [
     "tools",
     "website",
 ];
+/// Folders at the top with the types of a package in JavaScript.
+const TYPES: [&str; 3] = ["@types/", "types/", "typings/"];
 /// Folders of build output and of code of others, at any depth.
 const BUILT_FOLDERS: [&str; 14] = [
     "build", "bundles", "cjs", "coverage", "dist", "es", "esm", "esm2015", "esm5", "min", "out",
     "umd", "vendor", "_site",
 ];
 /// Patterns of files and folders among the sources that are neither sources nor tests.
-const NOT_SOURCES: [&str; 9] = [
+const NOT_SOURCES: [&str; 10] = [
     "*.d.ts",
     "*.test-d.*",
+    "*.tst.*",
     "*.bench.*",
     "*.stories.*",
     "*.generated.*",
@@ -82,10 +85,15 @@ impl ScriptLayout {
         let (own, others): (Vec<&str>, Vec<&str>) = all
             .into_iter()
             .partition(|path| endings.contains(&ending(path)));
-        let in_source = |paths: &[&str]| paths.iter().filter(|path| path.contains('/')).count();
-        // A few scripts at the top decide nothing.
-        // Files in folders count first: configurations and tools are mostly at the top.
-        let is_less = (in_source(&own), own.len()) < (in_source(&others), others.len());
+        // Files in folders count first: configurations and tools are mostly at the top. What a
+        // package in JavaScript has of types decides nothing.
+        let counts = |paths: &[&str]| {
+            let is_code = |path: &&&str| !TYPES.iter().any(|folder| path.starts_with(folder));
+            let code: Vec<&&str> = paths.iter().filter(is_code).collect();
+            let in_folders = code.iter().filter(|path| path.contains('/')).count();
+            (in_folders, code.len())
+        };
+        let is_less = counts(&own) < counts(&others);
         if own.is_empty() || is_less {
             return None;
         }

@@ -178,6 +178,7 @@ impl ScriptTests {
     /// The reason why the tests can't be run, as a clause.
     pub(super) fn find(files: &RepositoryFiles, package: &Package) -> Result<Self, String> {
         let mut other = None;
+        let mut started = None;
         let further = package.scripts().filter(|name| name.starts_with("test"));
         for script in SCRIPTS.into_iter().chain(further) {
             let all = commands(package, script);
@@ -206,6 +207,10 @@ impl ScriptTests {
             }
             // The first foreign runner is kept for the message if no script has a known one.
             other = other.or_else(|| all.iter().find_map(named_runner));
+            started = started.or_else(|| {
+                all.first()
+                    .map(|it| (it.script.clone(), it.program.clone()))
+            });
         }
         // A package without a usable script may still depend on a runner.
         if let Some(found) = Self::from_dependencies(files, package) {
@@ -215,12 +220,15 @@ impl ScriptTests {
             let known = OTHER_RUNNERS.iter().find(|name| package.needs(name));
             known.map(|name| (*name).to_owned())
         });
-        Err(match other {
-            Some(other) => format!(
+        let known = "no runner that Fillrate knows (vitest, jest, mocha, node)";
+        Err(match (other, started) {
+            (Some(other), _) => format!(
                 "package.json runs them by {other}, which no runner of Fillrate's can stand in for"
             ),
-            None => "package.json names no runner that Fillrate knows (vitest, jest, mocha, node)"
-                .to_owned(),
+            (None, Some((script, program))) => {
+                format!("script {script} of package.json starts `{program}`, which is {known}")
+            }
+            (None, None) => format!("package.json names {known}"),
         })
     }
 
@@ -290,6 +298,8 @@ impl ScriptTests {
                 let found = find_script(imported, path, &all).or_else(|| script_at(files, &other));
                 match found {
                     Some(found) if is_test(&found) => {}
+                    // An entry that is no build itself may still have all of its code from one.
+                    Some(found) if passes_build_on(files, &found, &all) => imports_build = true,
                     // A test that imports any source of its own sees a change without a build.
                     Some(_) => return None,
                     // What is no script is data; what the repository lacks, a build writes.
@@ -427,6 +437,8 @@ impl ScriptTests {
             .into_iter()
             // A runner with a settings file is preferred to one that is merely installed.
             .find(|(_, name, start)| package.needs(name) && has_settings(start))
+            // Another package may bring the runner with it, as `kcd-scripts` does.
+            .or_else(|| KNOWN.into_iter().find(|(_, _, start)| has_settings(start)))
             .or_else(|| KNOWN.into_iter().find(|(_, name, _)| package.needs(name)))?;
         if runner == RunnerName::Mocha
             && !has_settings(".mocharc")
@@ -449,7 +461,10 @@ impl ScriptTests {
             environment: BTreeMap::new(),
             before: Vec::new(),
             left_out: Vec::new(),
-            origin: format!("package.json depends on {name}"),
+            origin: match package.needs(name) {
+                true => format!("package.json depends on {name}"),
+                false => format!("there are settings of {name}"),
+            },
         })
     }
 
@@ -507,6 +522,19 @@ fn imported(text: &str) -> impl Iterator<Item = &str> {
     let found =
         pairs.filter(move |(before, _)| words.iter().any(|word| before.trim_end().ends_with(word)));
     found.map(|(_, name)| name).collect::<Vec<_>>().into_iter()
+}
+
+/// True if all that a source imports of its package is missing, so that a build writes it.
+fn passes_build_on(files: &RepositoryFiles, path: &str, all: &BTreeSet<&str>) -> bool {
+    let text = files.read(path).unwrap_or_default();
+    let mut own = imported(&text)
+        .filter(|name| name.starts_with('.'))
+        .peekable();
+    let is_missing = |name: &str| {
+        let other = joined_path(parent(path), name).unwrap_or_default();
+        find_script(name, path, all).is_none() && !files.has(&other)
+    };
+    own.peek().is_some() && own.all(is_missing)
 }
 
 /// The most files that are looked through for Node's test framework.

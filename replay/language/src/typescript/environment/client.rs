@@ -19,8 +19,13 @@ pub(super) enum PackageClient {
         /// True if conflicts of peer dependencies are accepted, as npm 6 did.
         lenient: bool,
     },
-    /// pnpm of this version.
-    Pnpm(&'static str),
+    /// pnpm.
+    Pnpm {
+        /// The version that reads the lock file.
+        version: &'static str,
+        /// True if there is a lock file.
+        locked: bool,
+    },
     /// Yarn 1.
     YarnClassic,
     /// Yarn 2 and later.
@@ -34,6 +39,12 @@ impl PackageClient {
         lenient: false,
     };
 
+    /// pnpm, for a workspace of its own without a lock file.
+    pub(super) const UNLOCKED_PNPM: Self = Self::Pnpm {
+        version: NEWEST_PNPM,
+        locked: false,
+    };
+
     pub(super) fn is_npm(self) -> bool {
         matches!(self, Self::Npm { .. })
     }
@@ -41,13 +52,16 @@ impl PackageClient {
     /// The client for a lock file of this name with this text.
     pub(super) fn for_lock(name: &str, text: &str) -> Self {
         match name.rsplit('/').next().unwrap_or(name) {
-            // pnpm 7 writes lock files of version 5, pnpm 8 of version 6, pnpm 9 and 10 of version
+            // pnpm 7 writes lock files of version 5, pnpm 8 of version 6, pnpm from 9 on of version
             // 9.
-            "pnpm-lock.yaml" => Self::Pnpm(match lock_version(text) {
-                ..6 => "7",
-                6..9 => "8",
-                _ => "10",
-            }),
+            "pnpm-lock.yaml" => Self::Pnpm {
+                version: match lock_version(text) {
+                    ..6 => "7",
+                    6..9 => "8",
+                    _ => NEWEST_PNPM,
+                },
+                locked: true,
+            },
             // Only Yarn 2 and later write this block.
             "yarn.lock" if text.contains("__metadata:") => Self::YarnBerry,
             "yarn.lock" => Self::YarnClassic,
@@ -73,6 +87,9 @@ impl PackageClient {
     ) -> Result<(Self, Vec<String>), EnvironmentError> {
         let mut client = self;
         let mut left_out = Vec::new();
+        if let Self::Pnpm { .. } = self {
+            accept_any_pnpm(folder)?;
+        }
         loop {
             let failed = |message| EnvironmentError::Command {
                 project: project.to_owned(),
@@ -127,7 +144,7 @@ impl PackageClient {
         match self {
             Self::Npm { locked: true, .. } => "npm ci".to_owned(),
             Self::Npm { locked: false, .. } => "npm install".to_owned(),
-            Self::Pnpm(version) => format!("pnpm@{version} install --frozen-lockfile"),
+            Self::Pnpm { version, locked } => format!("pnpm@{version} install {}", frozen(locked)),
             Self::YarnClassic => "yarn install --frozen-lockfile".to_owned(),
             Self::YarnBerry => "yarn install".to_owned(),
         }
@@ -154,11 +171,11 @@ impl PackageClient {
                 ]);
                 npm.args(self.options());
             }
-            Self::Pnpm(version) => {
+            Self::Pnpm { version, locked } => {
                 fetched(&format!("pnpm@{version}"), "pnpm", "--dir");
                 npm.args([
                     "install",
-                    "--frozen-lockfile",
+                    frozen(locked),
                     "--ignore-scripts",
                     "--ignore-pnpmfile",
                 ])
@@ -201,6 +218,17 @@ impl PackageClient {
             }
         }
         npm
+    }
+}
+
+/// The newest version of pnpm that runs with every Node.js that works.
+const NEWEST_PNPM: &str = "10";
+
+/// pnpm's option for a lock file or none.
+fn frozen(locked: bool) -> &'static str {
+    match locked {
+        true => "--frozen-lockfile",
+        false => "--no-frozen-lockfile",
     }
 }
 
@@ -248,17 +276,41 @@ fn absent_package(said: &str) -> Option<String> {
     }
 }
 
+/// Removes the versions of pnpm that the `package.json` in a folder asks for: others of the same
+/// lock file refuse to install.
+fn accept_any_pnpm(folder: &Path) -> Result<(), EnvironmentError> {
+    change_package(folder, |manifest| {
+        let mut is_changed = false;
+        for (group, key) in [("engines", "pnpm"), ("devEngines", "packageManager")] {
+            let asked = manifest.get_mut(group).and_then(Value::as_object_mut);
+            is_changed |= asked.and_then(|asked| asked.remove(key)).is_some();
+        }
+        is_changed
+    })?;
+    Ok(())
+}
+
 /// Removes a package for development from the `package.json` in a folder; returns `false` if it has
 /// none of this name.
 fn leave_out(folder: &Path, package: &str) -> Result<bool, EnvironmentError> {
+    change_package(folder, |manifest| {
+        let asked = manifest["devDependencies"].as_object_mut();
+        asked.and_then(|asked| asked.remove(package)).is_some()
+    })
+}
+
+/// Changes the `package.json` in a folder; returns `false` if `change` does or it is no JSON.
+fn change_package(
+    folder: &Path,
+    change: impl FnOnce(&mut Value) -> bool,
+) -> Result<bool, EnvironmentError> {
     let path = folder.join("package.json");
     let text = fs::read_to_string(&path).map_err(EnvironmentError::io("reading", &path))?;
     let Ok(mut manifest) = serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}'))
     else {
         return Ok(false);
     };
-    let asked = manifest["devDependencies"].as_object_mut();
-    if asked.and_then(|asked| asked.remove(package)).is_none() {
+    if !manifest.is_object() || !change(&mut manifest) {
         return Ok(false);
     }
     fs::write(&path, manifest.to_string()).map_err(EnvironmentError::io("writing", &path))?;
@@ -324,19 +376,46 @@ mod tests {
     }
 
     #[test]
+    fn versions_of_pnpm_that_a_repository_asks_for_refuse_no_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("package.json");
+        for (text, left) in [
+            (
+                r#"{"engines":{"node":">=20","pnpm":">=11"},"devEngines":{"packageManager":{}}}"#,
+                r#"{"engines":{"node":">=20"},"devEngines":{}}"#,
+            ),
+            (r#"{"engines":{"pnpm":"11"}}"#, r#"{"engines":{}}"#),
+            (r#"{"name": "a"}"#, r#"{"name": "a"}"#),
+        ] {
+            fs::write(&path, text).expect("writable");
+            accept_any_pnpm(folder.path()).expect("readable");
+            assert_eq!(fs::read_to_string(&path).expect("readable"), left);
+        }
+    }
+
+    #[test]
     fn lock_files_choose_their_client() {
         let client = PackageClient::for_lock;
         assert_eq!(
             client("pnpm-lock.yaml", "lockfileVersion: 5.4\n"),
-            PackageClient::Pnpm("7")
+            PackageClient::Pnpm {
+                version: "7",
+                locked: true
+            }
         );
         assert_eq!(
             client("pnpm-lock.yaml", "lockfileVersion: '6.0'\n"),
-            PackageClient::Pnpm("8")
+            PackageClient::Pnpm {
+                version: "8",
+                locked: true
+            }
         );
         assert_eq!(
             client("pnpm-lock.yaml", "lockfileVersion: '9.0'\n"),
-            PackageClient::Pnpm("10")
+            PackageClient::Pnpm {
+                version: "10",
+                locked: true
+            }
         );
         assert_eq!(
             client("yarn.lock", "# yarn lockfile v1\n"),
