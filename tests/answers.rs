@@ -638,6 +638,40 @@ fn tests_that_classes_inherit_take_no_proof() {
     assert_eq!(verdict["proof"], "altered", "{verdict:#}");
 }
 
+/// Ids are sorted, and rows are not. A row whose answer can't be altered took the proof from the
+/// others, and inherited tests had no twins if the class was in another file.
+#[test]
+fn rows_and_methods_of_imported_classes_are_proven_by_themselves() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let verdict = verdict_on_changed_names(
+        &[
+            (
+                "boxes.py",
+                "def double(n):\n    once = n * 2\n    return once\n",
+            ),
+            (
+                "test_shared.py",
+                "from boxes import double\n\n\nclass Shared:\n    \
+                 def test_double(self):\n        assert double(4) == 8\n",
+            ),
+            (
+                "test_boxes.py",
+                "import pytest\n\nfrom boxes import double\nfrom test_shared import Shared\n\n\n\
+                 class TestBoxes(Shared):\n    pass\n\n\n\
+                 @pytest.mark.parametrize(\"n, twice\", [(9, 18), (10, 20), (0, int())])\n\
+                 def test_rows(n, twice):\n    assert double(n) == twice\n",
+            ),
+        ],
+        "once",
+        "all",
+    );
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    let unproven = json!(["test_boxes.py::test_rows[0-0]"]);
+    assert_eq!(verdict["unproven"], unproven, "{verdict:#}");
+}
+
 /// Messages are blank among twins. A test that expects one itself fails there with every code: it
 /// proves nothing, and the other tests do.
 #[test]
