@@ -1077,6 +1077,23 @@ class SameTest {
         }
     }
 
+    /// Tests whose rows a helper checks had no altered twins.
+    #[test]
+    fn rows_that_a_function_is_called_with_are_altered() {
+        let text = "package f\n\ntype row struct {\n\tin   int\n\twant bool\n}\n\n\
+                    func TestRows(t *testing.T) {\n\trows := []row{\n\t\t{in: 4, want: true},\n\t\t\
+                    {in: 5, want: false},\n\t}\n\tfor _, each := range rows {\n\t\t\
+                    check(t, each)\n\t}\n}\n\n\
+                    func check(t *testing.T, given row) {\n\twant := given.want\n\t\
+                    if ok := IsEven(given.in); ok != want {\n\t\tt.Errorf(\"wrong\")\n\t}\n}\n";
+        let lines = twins_of("f_test.go", text);
+        assert_lines(
+            &lines,
+            &["  {in: 4, want: false},", "  {in: 5, want: true},"],
+        );
+        assert_no_lines(&lines, &["{in: 3", "{in: 6"]);
+    }
+
     /// The rows of a set have no order, so an index of an altered row may be another row's.
     #[test]
     fn tables_that_are_sets_are_altered_and_unordered() {

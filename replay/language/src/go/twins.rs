@@ -410,8 +410,18 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
         ),
         _ => (used, None),
     };
+    Some(Cells {
+        cells: cells_of(table_of(row, frame)?, field, frame.text()),
+        is_tests: false,
+        column: None,
+    })
+}
+
+/// The table that a variable has its rows from, in a loop around it, or around the call that passes
+/// the row.
+fn table_of<'t>(row: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Node<'t>> {
     let name = frame.source(row);
-    let mut around = used.parent();
+    let mut around = row.parent();
     while let Some(node) = around {
         around = node.parent();
         let Some(clause) = named_children(node)
@@ -426,15 +436,11 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
             .and_then(|left| left.named_child(1))
             .is_some_and(|row| frame.source(row) == name);
         if let Some(table) = clause.child_by_field_name("right").filter(|_| is_row) {
-            let table = frame.written(table, &["composite_literal"])?;
-            return Some(Cells {
-                cells: cells_of(table, field, frame.text()),
-                is_tests: false,
-                column: None,
-            });
+            return frame.written(table, &["composite_literal"]);
         }
     }
-    None
+    let (argument, caller) = frame.argument(name)?;
+    table_of(argument, caller)
 }
 
 /// The cells of a table.

@@ -257,6 +257,14 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         &self.text()[node.byte_range()]
     }
 
+    /// The argument that a parameter has from a call in the same file, and the frame of the call.
+    pub(crate) fn argument(&self, parameter: &str) -> Option<(Node<'t>, &'f CallFrame<'t, 'f>)> {
+        let caller = self.caller.filter(|caller| caller.file == self.file)?;
+        let mut arguments = self.arguments.iter();
+        let (_, argument) = arguments.find(|(name, _)| name == parameter)?;
+        Some((*argument, caller))
+    }
+
     /// The edits that empty the texts of its own table that the function takes and nothing uses: they
     /// are names of its rows. `around` is the whole test, with its table.
     pub(crate) fn unused_names(&self, around: Node<'t>) -> Vec<SourceEdit> {
