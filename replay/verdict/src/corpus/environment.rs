@@ -104,7 +104,7 @@ struct EnvironmentRecord {
 }
 
 /// Counts up when an environment would come out differently from the same request.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// Builds a project's environment, or finds it in the cache. `source` is the project's source,
 /// for the lock or requirements file in it.

@@ -15,11 +15,14 @@ use super::harness::harness_scripts;
 use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
+use crate::corpus::tree::PACKAGES_LINK;
 use crate::outcome::Evidence;
 
 /// vitest, opened by a script that adds a reporter and set-up files to the project's settings.
 pub(super) struct Vitest;
 
+/// The folder of `node_modules` that Vite writes a project's settings to, to load them.
+const VITE_SETTINGS: &str = ".vite-temp";
 const CONFIGURATION: &str = "/box/configuration";
 /// The folder of the interpreter, for commands of the shell.
 const PROGRAMS: &str = "/box/bin";
@@ -73,6 +76,10 @@ pub(super) trait NodeFramework {
 impl<T: NodeFramework> SandboxView for T {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Vitest.binds(prepared)
+    }
+
+    fn link(&self) -> Option<(&'static str, &'static str)> {
+        Vitest.link()
     }
 
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
@@ -188,18 +195,41 @@ impl SandboxView for Vitest {
         vec![Bind::read_only(node, format!("{PROGRAMS}/node"))]
     }
 
+    fn link(&self) -> Option<(&'static str, &'static str)> {
+        Some(PACKAGES_LINK)
+    }
+
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let root = &prepared.environment.root;
-        let top = (root.join(MODULES), PathBuf::from(PACKAGES));
         let test = prepared.project.test.as_ref();
-        // A tool that runs in the folder of a workspace's package writes to that one's packages.
-        let own = test.and_then(|test| {
-            let folder = Path::new(test.folder.as_deref()?).join(MODULES);
-            Some((root.join(&folder), Path::new(REPOSITORY).join(&folder)))
-        });
-        let places = std::iter::once(top).chain(own);
-        let scratch = places.flat_map(|(modules, at)| {
-            SCRATCH_FOLDERS.map(|name| (modules.join(name), at.join(name)))
+        // A tool that runs in the folder of a workspace's package writes to that one's packages, and
+        // vitest writes each project's settings to those of the project.
+        let own = test.and_then(|test| Some(Path::new(test.folder.as_deref()?).join(MODULES)));
+        let folders = module_folders(root).into_iter();
+        let inner = folders
+            .filter(|folder| folder.as_os_str() != MODULES)
+            .map(|folder| {
+                let names = match Some(&folder) == own.as_ref() {
+                    true => &SCRATCH_FOLDERS[..],
+                    false => &[VITE_SETTINGS],
+                };
+                (
+                    root.join(&folder),
+                    Path::new(REPOSITORY).join(&folder),
+                    names,
+                )
+            });
+        let top = (
+            root.join(MODULES),
+            PathBuf::from(PACKAGES),
+            &SCRATCH_FOLDERS[..],
+        );
+        let places = std::iter::once(top).chain(inner);
+        let scratch = places.flat_map(|(modules, at, names)| {
+            let folders = names
+                .iter()
+                .map(move |name| (modules.join(name), at.join(name)));
+            folders.collect::<Vec<_>>()
         });
         // An overlay needs a folder below it; a tool can't write to one that is missing.
         scratch
