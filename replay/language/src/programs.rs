@@ -122,8 +122,18 @@ pub fn last_line(output: &Output) -> String {
             .collect();
         Some(reason.join(" "))
     };
+    // Pip's last lines are a list, or where to read on.
+    let of_pip = || {
+        let mut lines = lines();
+        let reason = lines.find_map(|line| line.strip_prefix("ERROR: "))?;
+        match reason.ends_with(':') {
+            true => Some(format!("{reason} {}", lines.next().unwrap_or_default())),
+            false => Some(reason.to_owned()),
+        }
+    };
     let said = of_git()
         .or_else(of_build)
+        .or_else(of_pip)
         .or_else(|| lines().find_map(sentence))
         .or_else(|| lines().rfind(|line| !aside(line)).map(str::to_owned))
         .or_else(|| lines().next_back().map(str::to_owned));
@@ -196,6 +206,25 @@ mod tests {
             last_line(&output(quoted)),
             "error: Multiple top-level packages discovered in a flat-layout: ['a', 'b']"
         );
+    }
+
+    #[test]
+    fn reasons_of_pip_are_its_first_sentences() {
+        for (said, reason) in [
+            (
+                "ERROR: In --require-hashes mode, all must be pinned. These are not:\n    b>=1 from \
+                 https://a.b/c.whl\n",
+                "In --require-hashes mode, all must be pinned. These are not: b>=1 from \
+                 https://a.b/c.whl",
+            ),
+            (
+                "ERROR: Cannot install a and b.\n\nThe conflict is caused by:\n    c\nERROR: \
+                 ResolutionImpossible: for help visit https://a.b/\n",
+                "Cannot install a and b",
+            ),
+        ] {
+            assert_eq!(last_line(&output(said)), reason);
+        }
     }
 
     #[test]

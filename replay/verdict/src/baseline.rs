@@ -665,7 +665,22 @@ pub(super) fn key_line(message: &str) -> String {
         .or_else(|| said().find(|line| !line.starts_with([' ', '\t'])))
         .or_else(|| said().next())
         .or(lines.first());
-    found.map_or_else(|| "no message".to_owned(), |line| one_spaced(line))
+    let Some(line) = found else {
+        return "no message".to_owned();
+    };
+    let mut said = one_spaced(line);
+    let mut next = lines
+        .iter()
+        .skip_while(|other| !other.ends_with(line))
+        .skip(1);
+    // A title is completed by what follows it.
+    while said.ends_with(':')
+        && let Some(line) = next.next()
+    {
+        said.push(' ');
+        said += &one_spaced(line.strip_prefix("E ").unwrap_or(line));
+    }
+    said
 }
 
 /// A line with single blanks.
@@ -745,7 +760,11 @@ mod tests {
             // mocha, and Node as it ends
             (
                 "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n\n1 !== 2\n",
-                "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:",
+                "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal: 1 !== 2",
+            ),
+            (
+                "Error: Configuration error:\n\nCould not locate module ./a mapped as:\n$1.\n",
+                "Error: Configuration error: Could not locate module ./a mapped as: $1.",
             ),
             (
                 "  throw err;\n  ^\n\nError: Cannot find module 'jake'\nRequire stack:\n- /a.js\n  \

@@ -1067,7 +1067,7 @@ fn a_client_that_fails_is_quoted_with_its_reason() {
     );
     assert_snapshot!(
         quoted("WARNING: Retrying\nERROR: No matching distribution found for a==1\n\nhint: See above.\n"),
-        @"ERROR: No matching distribution found for a==1"
+        @"No matching distribution found for a==1"
     );
     assert_snapshot!(quoted(""), @"it wrote nothing and ended with exit status: 1");
     assert_snapshot!(
