@@ -697,6 +697,12 @@ mod tests {
         let odd = holes(&[("app/__init__.py", ""), ("tests/checks.py", case)]);
         let args = odd.test.expect("tests").args;
         assert_eq!(args, ["-o", "python_files=checks.py", "tests"]);
+        let specs = "from app import a\n\n\nclass Spec(unittest.TestCase):\n    def test_a(self):\n\
+                     \x20       pass\n";
+        let specified = holes(&[("app/a.py", ""), ("specs/a_spec.py", specs)]);
+        let args = specified.test.expect("tests").args;
+        assert_eq!(args, ["-o", "python_files=a_spec.py", "specs"]);
+        assert_eq!(specified.holes[0], "/app/**/*.py");
         let own = holes(&[
             ("beans.py", ""),
             ("check_beans.py", ""),

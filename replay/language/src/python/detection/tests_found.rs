@@ -152,23 +152,32 @@ impl PythonTests {
     }
 }
 
-/// The files in folders of tests that define tests under other names, and their names.
+/// The files that define tests under other names, and their names: those in folders of tests, or
+/// else those of the standard library's framework anywhere.
 fn by_contents(files: &RepositoryFiles) -> (Vec<String>, Vec<String>) {
-    let is_test = |path: &&str| {
-        files.read(path).is_some_and(|text| {
-            let mut lines = text.lines();
-            path.ends_with(".py")
-                && lines.any(|line| {
-                    let is_class = line.starts_with("class ") && line.contains("TestCase)");
-                    is_class || line.trim_start().starts_with("def test_")
-                })
-        })
+    let defines = |path: &&str| {
+        let text = files.read(path).filter(|_| path.ends_with(".py"));
+        let text = text.unwrap_or_default();
+        let is_class = |line: &str| line.starts_with("class ") && line.contains("TestCase)");
+        let has_test = text
+            .lines()
+            .any(|line| line.trim_start().starts_with("def test"));
+        (text.lines().any(is_class), has_test)
     };
-    let found = files
+    let within = files
         .paths()
-        .filter(|path| CONVENTIONS.files.is_within(path))
-        .filter(is_test);
-    let found: Vec<String> = found.map(str::to_owned).collect();
+        .filter(|path| CONVENTIONS.files.is_within(path));
+    let mut found: Vec<String> = within
+        .filter(|path| {
+            let (has_class, has_test) = defines(path);
+            has_class || has_test
+        })
+        .map(str::to_owned)
+        .collect();
+    if found.is_empty() {
+        let of_unittest = files.paths().filter(|path| defines(path) == (true, true));
+        found.extend(of_unittest.map(str::to_owned));
+    }
     let names = found.iter().filter_map(|path| path.rsplit('/').next());
     let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort();
