@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
 use super::super::environment::Packages;
 use super::environment::ranges::NodeRange;
-use super::environment::{OLDEST_NODE, PNPM_WORKSPACE};
+use super::environment::{OLDEST_NODE, PNPM_WORKSPACE, is_of_workspace};
 use super::workspaces;
 use layout::ScriptLayout;
 use tests_found::ScriptTests;
@@ -160,8 +160,12 @@ fn packages(files: &RepositoryFiles, findings: &mut Vec<String>) -> Packages {
             let bun = ["bun.lock", "bun.lockb"]
                 .into_iter()
                 .find(|it| files.has(it));
+            let mut packages = files.paths().filter(|path| path.ends_with("package.json"));
+            let mut names_workspace =
+                || packages.any(|path| files.read(path).is_some_and(|text| is_of_workspace(&text)));
             let client = match files.has(PNPM_WORKSPACE) {
                 true => "pnpm",
+                false if names_workspace() => "Yarn",
                 false => "npm",
             };
             let lock = match bun {
@@ -354,17 +358,22 @@ mod tests {
             ("package.json", package),
             ("src/a.js", ""),
             ("jest.config.js", ""),
+            // An entry of the package, which is no setting.
+            ("vitest.js", ""),
         ];
         let found = project(&files).test.expect("tests");
         assert_eq!(found.runner, RunnerName::Jest);
         let package = r#"{"scripts":{"test":"kcd-scripts test"}}"#;
         let found = project(&[("package.json", package), ("src/a.js", "")]);
         assert_snapshot!(found.findings[1], @"tests: script test of package.json starts `kcd-scripts`, which is no runner that Fillrate knows (vitest, jest, mocha, node), so holes are chosen by syntax and scored by text");
+        let package = r#"{"scripts":{"test":"node test.js"}}"#;
+        let found = project(&[("package.json", package), ("src/a.js", ""), ("test.js", "")]);
+        assert_snapshot!(found.findings[1], @"tests: script test of package.json starts `node` without its test framework, so holes are chosen by syntax and scored by text");
     }
 
     #[test]
     fn an_entry_that_passes_a_build_on_is_no_source() {
-        let package = r#"{"name":"a","main":"./build/index.cjs","scripts":{"test":"mocha"},"devDependencies":{"mocha":"1"}}"#;
+        let package = r#"{"name":"a","exports":{"import":"./index.mjs","require":"./build/index.cjs"},"scripts":{"test":"mocha test/*.cjs test/*.mjs"},"devDependencies":{"mocha":"1"}}"#;
         let is_tested = |entry: &str| {
             let found = project(&[
                 ("package.json", package),
@@ -373,6 +382,8 @@ mod tests {
                 ("lib/other.ts", ""),
                 ("test/a.cjs", "require('../build/index.cjs')"),
                 ("test/b.mjs", "import a from '../index.mjs'"),
+                // Another program runs these.
+                ("test/deno/a.ts", "import a from '../../lib/other.ts'"),
             ]);
             found.test.is_some()
         };
@@ -388,6 +399,17 @@ mod tests {
             found.findings[1].clone()
         };
         assert_snapshot!(packages("pnpm-workspace.yaml"), @"packages: what package.json asks for, by pnpm; it has no lock file");
+        let protocol = r#"{"dependencies":{"a":"workspace:*"}}"#;
+        let found = project(&[
+            ("package.json", package),
+            ("b/package.json", protocol),
+            ("src/a.js", ""),
+        ]);
+        assert!(
+            found.findings[1].contains("by Yarn;"),
+            "{:?}",
+            found.findings
+        );
         assert_snapshot!(packages("bun.lock"), @"packages: what package.json asks for, by npm; only bun reads bun.lock, so versions may differ");
     }
 

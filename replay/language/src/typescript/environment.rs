@@ -135,6 +135,7 @@ impl PackageManager for Npm {
             None if packages.install.is_none() => None,
             // Only pnpm reads where this file says that packages are, and in which versions.
             None if folder.join(PNPM_WORKSPACE).is_file() => Some(PackageClient::UNLOCKED_PNPM),
+            None if names_workspace(&folder, MEMBER_DEPTH) => Some(PackageClient::YarnBerry),
             None => Some(PackageClient::UNLOCKED),
         };
         let (client, left_out) = match client {
@@ -210,6 +211,27 @@ const LOCK_NAMES: [&str; 4] = [
 const SETTINGS: [&str; 3] = [".npmrc", ".yarnrc.yml", PNPM_WORKSPACE];
 /// pnpm's list of a workspace's packages, with its settings.
 pub(super) const PNPM_WORKSPACE: &str = "pnpm-workspace.yaml";
+
+/// The most folders above a workspace's package.
+const MEMBER_DEPTH: usize = 3;
+
+/// True if a `package.json` in a folder or below names a package of its workspace by the protocol
+/// for that, which npm does not read.
+fn names_workspace(folder: &Path, depth: usize) -> bool {
+    let text = fs::read_to_string(folder.join("package.json")).unwrap_or_default();
+    let inner = || {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+        folders.filter(|entry| entry.file_name() != MODULES)
+    };
+    is_of_workspace(&text)
+        || depth > 0 && inner().any(|entry| names_workspace(&entry.path(), depth - 1))
+}
+
+/// True if a `package.json` names a package of its workspace.
+pub(super) fn is_of_workspace(package: &str) -> bool {
+    package.contains("\"workspace:")
+}
 
 /// Returns a file of settings without registries, which the user configures, and without settings
 /// that run code of the repository.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ignore::gitignore::GitignoreBuilder;
+
 use super::super::super::detection::RepositoryFiles;
 use super::super::super::imports::{joined_path, parent};
 use super::super::super::runner::{RunnerName, TestSettings};
@@ -225,6 +227,9 @@ impl ScriptTests {
             (Some(other), _) => format!(
                 "package.json runs them by {other}, which no runner of Fillrate's can stand in for"
             ),
+            (None, Some((script, program))) if program == "node" => {
+                format!("script {script} of package.json starts `node` without its test framework")
+            }
             (None, Some((script, program))) => {
                 format!("script {script} of package.json starts `{program}`, which is {known}")
             }
@@ -274,24 +279,41 @@ impl ScriptTests {
         files: &RepositoryFiles,
         package: &Package,
     ) -> Option<String> {
-        let entry = built_entry(&package.0, &|path| files.has(path))?;
+        const BUILT: [&str; 3] = ["build/", "dist/", "out/"];
+        let entry = built_entry(&package.0, &|path| files.has(path));
         if !self.imports_builds(files) {
             return None;
         }
+        let mut built = entry.clone();
         let name = package.text("name").unwrap_or_default();
-        let tests: Vec<&str> = files.paths().filter(|path| is_test(path)).collect();
+        let mut tests: Vec<&str> = files.paths().filter(|path| is_test(path)).collect();
+        // Other programs may run other tests.
+        let mut named = GitignoreBuilder::new("");
+        for pattern in self.settings.args.iter().filter(|it| !it.starts_with('-')) {
+            // A value of an option is no pattern of a file, and matches none.
+            let _ = named.add_line(None, &format!("/{}", pattern.trim_start_matches("./")));
+        }
+        let named = named.build().ok();
+        let is_named = |path: &&str| {
+            let named = named.as_ref();
+            named.is_some_and(|it| it.matched_path_or_any_parents(path, false).is_ignore())
+        };
+        if tests.iter().any(is_named) {
+            tests.retain(is_named);
+        }
         let mut imports_build = false;
         let all: BTreeSet<&str> = files.paths().collect();
         for path in &tests {
             let text = files.read(path).unwrap_or_default();
             for imported in imported(&text) {
-                if !imported.starts_with('.') {
-                    imports_build |= imported == name;
+                let is_relative = imported.starts_with('.');
+                if !is_relative && imported != name {
                     continue;
                 }
                 let other = joined_path(parent(path), imported).unwrap_or_default();
-                // The package's folder stands for its entry.
-                if other.is_empty() {
+                // The package's folder stands for its entry, as its name does.
+                if !is_relative || other.is_empty() {
+                    entry.as_ref()?;
                     imports_build = true;
                     continue;
                 }
@@ -303,15 +325,20 @@ impl ScriptTests {
                     // A test that imports any source of its own sees a change without a build.
                     Some(_) => return None,
                     // What is no script is data; what the repository lacks, a build writes.
-                    None => imports_build |= !files.has(&other),
+                    None if files.has(&other) => {}
+                    None => {
+                        imports_build = true;
+                        let is_built = BUILT.iter().any(|folder| other.starts_with(folder));
+                        built = built.or(is_built.then_some(other));
+                    }
                 }
             }
         }
-        imports_build.then(|| {
-            format!(
-                "its tests import `{entry}`, which a build writes, and completions are not built"
-            )
-        })
+        // Without one of the two, something else may be missing.
+        let built = built.filter(|_| imports_build)?;
+        Some(format!(
+            "its tests import `{built}`, which a build writes, and completions are not built"
+        ))
     }
 
     /// True if node itself removes the types of what the tests load: they import TypeScript by its
@@ -427,12 +454,19 @@ impl ScriptTests {
     /// Finds the runner from the packages and settings of a repository whose scripts name no
     /// runner.
     fn from_dependencies(files: &RepositoryFiles, package: &Package) -> Option<Self> {
-        const KNOWN: [(RunnerName, &str, &str); 3] = [
-            (RunnerName::Vitest, "vitest", "vitest."),
-            (RunnerName::Jest, "jest", "jest.config."),
-            (RunnerName::Mocha, "mocha", ".mocharc"),
+        const KNOWN: [(RunnerName, &str, &[&str]); 3] = [
+            (
+                RunnerName::Vitest,
+                "vitest",
+                &["vitest.config.", "vitest.projects.", "vitest.workspace."],
+            ),
+            (RunnerName::Jest, "jest", &["jest.config."]),
+            (RunnerName::Mocha, "mocha", &[".mocharc"]),
         ];
-        let has_settings = |start: &str| files.names_in("").any(|name| name.starts_with(start));
+        let has_settings = |starts: &[&str]| {
+            let mut names = files.names_in("");
+            names.any(|name| starts.iter().any(|start| name.starts_with(start)))
+        };
         let (runner, name, _) = KNOWN
             .into_iter()
             // A runner with a settings file is preferred to one that is merely installed.
@@ -441,7 +475,7 @@ impl ScriptTests {
             .or_else(|| KNOWN.into_iter().find(|(_, _, start)| has_settings(start)))
             .or_else(|| KNOWN.into_iter().find(|(_, name, _)| package.needs(name)))?;
         if runner == RunnerName::Mocha
-            && !has_settings(".mocharc")
+            && !has_settings(&[".mocharc"])
             && let Some(options) = files.read(MOCHA_OPTIONS)
         {
             // Versions from 8 on don't read it, and task runners give what it says.
