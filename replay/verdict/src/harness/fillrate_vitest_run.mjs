@@ -21,7 +21,9 @@ try {
   vitest = opened.vitest;
   await vitest.start(opened.filter);
 } catch (error) {
-  process.stderr.write(`${error?.stack}\n`);
+  // Of several errors, the message says only that there are some.
+  const reasons = error instanceof AggregateError ? error.errors : [error];
+  for (const reason of reasons) process.stderr.write(`${reason?.stack}\n`);
   process.exitCode = 1;
 }
 await (vitest ? vitest.exit() : process.exit());

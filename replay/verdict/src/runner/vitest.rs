@@ -21,11 +21,17 @@ use crate::outcome::Evidence;
 /// vitest, opened by a script that adds a reporter and set-up files to the project's settings.
 pub(super) struct Vitest;
 
-/// The folder of `node_modules` that Vite writes a project's settings to, to load them.
-const VITE_SETTINGS: &str = ".vite-temp";
 const CONFIGURATION: &str = "/box/configuration";
 /// The folder of the interpreter, for commands of the shell.
 const PROGRAMS: &str = "/box/bin";
+
+/// The place in the sandbox of a folder of packages, given its path in the environment.
+fn place_of(folder: &Path) -> PathBuf {
+    match folder.as_os_str() == MODULES {
+        true => PathBuf::from(PACKAGES),
+        false => Path::new(REPOSITORY).join(folder),
+    }
+}
 
 fn node(prepared: &Prepared) -> String {
     prepared.environment.interpreter.display().to_string()
@@ -171,10 +177,7 @@ impl SandboxView for Vitest {
         module_folders(&environment.root)
             .into_iter()
             .map(|folder| {
-                let at = match folder.as_os_str() == MODULES {
-                    true => PathBuf::from(PACKAGES),
-                    false => Path::new(REPOSITORY).join(&folder),
-                };
+                let at = place_of(&folder);
                 Bind::read_only(environment.root.join(folder), at)
             })
             .chain(environment.interpreter_roots.iter().map(Bind::same))
@@ -201,35 +204,13 @@ impl SandboxView for Vitest {
 
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
         let root = &prepared.environment.root;
-        let test = prepared.project.test.as_ref();
-        // A tool that runs in the folder of a workspace's package writes to that one's packages, and
-        // vitest writes each project's settings to those of the project.
-        let own = test.and_then(|test| Some(Path::new(test.folder.as_deref()?).join(MODULES)));
-        let folders = module_folders(root).into_iter();
-        let inner = folders
-            .filter(|folder| folder.as_os_str() != MODULES)
-            .map(|folder| {
-                let names = match Some(&folder) == own.as_ref() {
-                    true => &SCRATCH_FOLDERS[..],
-                    false => &[VITE_SETTINGS],
-                };
-                (
-                    root.join(&folder),
-                    Path::new(REPOSITORY).join(&folder),
-                    names,
-                )
-            });
-        let top = (
-            root.join(MODULES),
-            PathBuf::from(PACKAGES),
-            &SCRATCH_FOLDERS[..],
-        );
-        let places = std::iter::once(top).chain(inner);
-        let scratch = places.flat_map(|(modules, at, names)| {
-            let folders = names
-                .iter()
-                .map(move |name| (modules.join(name), at.join(name)));
-            folders.collect::<Vec<_>>()
+        // A tool writes to the packages of the workspace's package whose settings it reads.
+        let places = module_folders(root).into_iter().map(|folder| {
+            let at = place_of(&folder);
+            (root.join(folder), at)
+        });
+        let scratch = places.flat_map(|(modules, at)| {
+            SCRATCH_FOLDERS.map(|name| (modules.join(name), at.join(name)))
         });
         // An overlay needs a folder below it; a tool can't write to one that is missing.
         scratch
