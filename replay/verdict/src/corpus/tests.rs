@@ -283,17 +283,6 @@ fn working_folder() -> TempDir {
 }
 
 #[test]
-fn the_link_to_packages_is_no_entry_of_a_source() {
-    let folder = tempfile::tempdir().unwrap();
-    let (name, target) = tree::PACKAGES_LINK;
-    fs::write(folder.path().join("a.js"), "").unwrap();
-    let digest = tree::digest(folder.path()).unwrap();
-    std::os::unix::fs::symlink(target, folder.path().join(name)).unwrap();
-    assert_eq!(tree::digest(folder.path()).unwrap(), digest);
-    tree::check_links("demo", folder.path()).unwrap();
-}
-
-#[test]
 fn repository_has_files_that_are_not_ignored() {
     let folder = working_folder();
     let repository = |path: &str| tree::repository_with(&folder.path().join(path));

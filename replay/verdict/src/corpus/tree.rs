@@ -26,10 +26,6 @@ const MADE_BY_TOOLS: [&str; 8] = [
     "node_modules",
 ];
 
-/// The link that a runner adds at the top of a cached source, by its name and its target, and which
-/// is no entry of the source: it leads to the packages next to the source in the sandbox.
-pub(crate) const PACKAGES_LINK: (&str, &str) = ("node_modules", "../node_modules");
-
 /// One file or link of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TreeEntry {
@@ -172,9 +168,6 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<(Vec<TreeEntry>, Vec<Strin
                 unnamed.push(lossy());
                 continue;
             };
-            if (name, target) == PACKAGES_LINK {
-                continue;
-            }
             EntryKind::Link(target.to_owned())
         } else if kind.is_file() {
             let metadata = found.metadata().map_err(|error| {

@@ -78,12 +78,6 @@ pub(super) trait SandboxView {
         Vec::new()
     }
 
-    /// The name and the target of a link at the top of the repository: settings may name by a path
-    /// in the repository what the sandbox shows next to it.
-    fn link(&self) -> Option<(&'static str, &'static str)> {
-        None
-    }
-
     /// Folders among those that the sandbox shows of the host that tools write to.
     fn overlays(&self, _prepared: &Prepared) -> Vec<Overlay> {
         Vec::new()

@@ -2,7 +2,6 @@
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -166,24 +165,8 @@ impl ProjectRunner {
             left_out: Vec::new(),
             tests_ended: Arc::default(),
         };
-        runner.add_link(&prepared.source)?;
         runner.leave_out(&excluded);
         Ok(runner)
-    }
-
-    /// Adds the link of the framework to a copy of the source in the cache. No copy of it has the
-    /// link: it leads to packages, which sources leave out.
-    fn add_link(&self, source: &Path) -> Result<(), VerdictError> {
-        let Some((name, target)) = self.framework.link() else {
-            return Ok(());
-        };
-        let path = source.join(name);
-        match std::os::unix::fs::symlink(target, &path) {
-            Err(source) if source.kind() != ErrorKind::AlreadyExists => {
-                Err(VerdictError::Cache { path, source })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Reports in `ended` the number of tests that have ended in the furthest run.
@@ -363,7 +346,6 @@ impl ProjectRunner {
                 project: self.prepared.project.name.clone(),
                 reason: error.to_string(),
             })?;
-        self.add_link(&copy)?;
         for FileContents { path, contents } in run.replaced {
             let path = copy.join(path);
             let time = path.metadata().and_then(|metadata| metadata.modified());
@@ -489,7 +471,6 @@ impl ProjectRunner {
             is_new.then_some(folder)
         });
         let made: Vec<PathBuf> = within.collect();
-        self.add_link(root)?;
         job.binds.push(Bind::writable(root, REPOSITORY));
         let finished = fillrate_sandbox::run(&job);
         for folder in made {

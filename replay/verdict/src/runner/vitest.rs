@@ -15,7 +15,6 @@ use super::harness::harness_scripts;
 use super::layout::{HARNESS, PACKAGES, REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
 use crate::corpus::manifest::Project;
-use crate::corpus::tree::PACKAGES_LINK;
 use crate::outcome::Evidence;
 
 /// vitest, opened by a script that adds a reporter and set-up files to the project's settings.
@@ -82,10 +81,6 @@ pub(super) trait NodeFramework {
 impl<T: NodeFramework> SandboxView for T {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
         Vitest.binds(prepared)
-    }
-
-    fn link(&self) -> Option<(&'static str, &'static str)> {
-        Vitest.link()
     }
 
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
@@ -196,10 +191,6 @@ impl SandboxView for Vitest {
     fn program_binds(&self, prepared: &Prepared) -> Vec<Bind> {
         let node = &prepared.environment.interpreter;
         vec![Bind::read_only(node, format!("{PROGRAMS}/node"))]
-    }
-
-    fn link(&self) -> Option<(&'static str, &'static str)> {
-        Some(PACKAGES_LINK)
     }
 
     fn overlays(&self, prepared: &Prepared) -> Vec<Overlay> {
