@@ -3,6 +3,7 @@
 mod imported;
 mod layout;
 mod metadata;
+mod setup_script;
 mod tests_found;
 
 use super::super::detection::{DetectedProject, RepositoryFiles, globs_within, tests_not_run};
@@ -598,6 +599,10 @@ mod tests {
         let setup = "setup(name='shop', tests_require=['pytest', \"parameterized>=0.9\"])\n";
         let found = required(&[("setup.py", setup)]);
         assert_eq!(found, ["pytest", "parameterized>=0.9"]);
+        // A quote in a comment is none, and variables that name each other have no value.
+        let setup = "setup(tests_require=['pytest',  # it doesn't matter which\n    'mock'],\n      \
+                     extras_require=A)\nA = B\nB = A\n";
+        assert_eq!(required(&[("setup.py", setup)]), ["pytest", "mock"]);
         let config = "[options]\ntests_require =\n    parameterized\n";
         assert_eq!(required(&[("setup.cfg", config)]), ["parameterized"]);
         let pipfile = "[packages]\nrich = '*'\nown = {path = '.'}\n[dev-packages]\n\

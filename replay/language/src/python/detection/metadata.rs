@@ -8,6 +8,7 @@ use super::super::super::detection::RepositoryFiles;
 use super::super::super::imports::joined_path;
 use super::super::environment::groups;
 use super::super::requirements::bracketed;
+use super::setup_script::SetupScript;
 
 /// Contents of the metadata files.
 #[derive(Debug, Default)]
@@ -112,19 +113,18 @@ impl Metadata {
         }
         self.file = Some("setup.py".to_owned());
         self.is_installable = true;
-        self.name = quoted_after(script, "name");
-        self.requires_python = quoted_after(script, "python_requires");
-        self.setup_requires = strings_in(argument_of(script, "tests_require"));
-        self.script_extras = dictionary(argument_of(script, "extras_require"));
+        let script = SetupScript::parse(script);
+        self.name = script.string("name");
+        self.requires_python = script.string("python_requires");
+        self.setup_requires = script.list("tests_require");
+        self.script_extras = script.dictionary("extras_require");
         let names = self.script_extras.iter().map(|(name, _)| name.clone());
         self.extras.extend(names);
-        if let Some(after) = script.split("package_dir").nth(1) {
-            // In `package_dir={"": "src"}`, the empty key means the folder of all packages.
-            let words: Vec<&str> = after.split(['"', '\'']).take(4).collect();
-            if let [_, "", _, folder] = words[..] {
-                self.package_folders.push(folder.to_owned());
-            }
-        }
+        // The empty key means the folder of all packages.
+        let folders = script.dictionary("package_dir").into_iter();
+        let of_all = folders.filter(|(name, _)| name.is_empty());
+        self.package_folders
+            .extend(of_all.flat_map(|(_, folders)| folders));
     }
 
     fn add_setup(&mut self, setup: &Settings) {
@@ -456,79 +456,6 @@ fn strings(value: Option<&Value>) -> Vec<String> {
             .collect(),
         _ => Vec::new(),
     }
-}
-
-/// The first string in quotes after `KEY=` in a setup.py.
-fn quoted_after(script: &str, key: &str) -> Option<String> {
-    script.match_indices(key).find_map(|(at, _)| {
-        // `name` must not match the end of `package_name`.
-        let starts_word = !script[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        let rest = script[at + key.len()..].trim_start().strip_prefix('=')?;
-        let rest = rest.trim_start();
-        let quote = rest.chars().next().filter(|c| *c == '"' || *c == '\'')?;
-        let text = rest[1..].split(quote).next()?;
-        (starts_word && !text.is_empty()).then(|| text.to_owned())
-    })
-}
-
-/// The text in brackets that an argument of a call in a setup.py has as its value, itself or by the
-/// name of a variable.
-fn argument_of<'s>(script: &'s str, name: &str) -> Option<&'s str> {
-    let values = || {
-        script.match_indices(name).filter_map(|(at, _)| {
-            let starts_word = !script[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-            let rest = script[at + name.len()..].trim_start().strip_prefix('=')?;
-            starts_word.then(|| rest.trim_start())
-        })
-    };
-    if let Some(value) = values().find(|value| value.starts_with(['[', '{', '('])) {
-        let mut depth = 0;
-        let mut quote = None;
-        let end = value.find(|c: char| {
-            match (quote, c) {
-                (Some(open), c) => quote = (c != open).then_some(open),
-                (None, '\'' | '"') => quote = Some(c),
-                (None, '[' | '{' | '(') => depth += 1,
-                (None, ']' | '}' | ')') => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        });
-        return value.get(1..end?);
-    }
-    let variable = values().next()?;
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let end = variable.find(|c| !is_name(c)).unwrap_or(variable.len());
-    // A variable that is named as the argument itself would be looked up without end.
-    let variable = &variable[..end];
-    (!variable.is_empty() && variable != name)
-        .then(|| argument_of(script, variable))
-        .flatten()
-}
-
-/// The texts between quotes.
-fn strings_in(text: Option<&str>) -> Vec<String> {
-    let parts = text.unwrap_or_default().split(['"', '\'']);
-    let strings = parts.skip(1).step_by(2).map(str::trim);
-    strings
-        .filter(|it| !it.is_empty())
-        .map(str::to_owned)
-        .collect()
-}
-
-/// The keys of a dictionary's text, each with the strings in its value.
-fn dictionary(text: Option<&str>) -> Vec<(String, Vec<String>)> {
-    let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    let mut parts = text.unwrap_or_default().split(['"', '\'']).skip(1);
-    while let Some(string) = parts.next() {
-        let after = parts.next().unwrap_or_default().trim_start();
-        if after.starts_with(':') {
-            found.push((string.to_owned(), Vec::new()));
-        } else if let Some((_, values)) = found.last_mut() {
-            values.push(string.to_owned());
-        }
-    }
-    found
 }
 
 /// The requirements of a list in which a line may begin with a condition (`py38: NAME`), which are
