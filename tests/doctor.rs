@@ -44,7 +44,7 @@ fn a_probe_tells_whether_the_family_fits() {
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("The family fits"), "{said}");
     assert!(
-        said.contains("a * b") && said.contains("qwen2.5-coder"),
+        said.contains("\"a * b\" after ") && said.contains("qwen2.5-coder"),
         "{said}"
     );
     // What is requested is said first.
