@@ -563,6 +563,12 @@ fn answers_read_from_java_tests_are_not_proven() {
     }
 }
 
+/// A file with one function.
+const BOXES: (&str, &str) = (
+    "boxes.py",
+    "def double(n):\n    once = n * 2\n    return once\n",
+);
+
 /// Replays a project of pytest with a changed reference of its only hole, and returns the verdict.
 fn verdict_on_changed_names(files: &[(&str, &str)], from: &str, to: &str) -> Value {
     let dir = TestDir::new();
@@ -593,10 +599,7 @@ fn a_configuration_below_the_top_takes_no_proof() {
     }
     let verdict = verdict_on_changed_names(
         &[
-            (
-                "boxes.py",
-                "def double(n):\n    once = n * 2\n    return once\n",
-            ),
+            BOXES,
             ("tests/pytest.ini", "[pytest]\n"),
             (
                 "tests/test_boxes.py",
@@ -619,10 +622,7 @@ fn tests_that_classes_inherit_take_no_proof() {
     }
     let verdict = verdict_on_changed_names(
         &[
-            (
-                "boxes.py",
-                "def double(n):\n    once = n * 2\n    return once\n",
-            ),
+            BOXES,
             (
                 "test_boxes.py",
                 "from boxes import double\n\n\nclass Shared:\n    \
@@ -647,10 +647,7 @@ fn rows_and_methods_of_imported_classes_are_proven_by_themselves() {
     }
     let verdict = verdict_on_changed_names(
         &[
-            (
-                "boxes.py",
-                "def double(n):\n    once = n * 2\n    return once\n",
-            ),
+            BOXES,
             (
                 "test_shared.py",
                 "from boxes import double\n\n\nclass Shared:\n    \

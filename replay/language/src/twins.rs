@@ -645,6 +645,23 @@ mod tests {
 
     use super::*;
 
+    fn file<'t>(name: &'t str, text: &'t str) -> ExpectationFile<'t> {
+        ExpectationFile {
+            name,
+            language: Language::for_path(Path::new(name)),
+            text,
+        }
+    }
+
+    /// The names of each function, those of inheriting classes after its own.
+    fn all_names(functions: &[TestFunction]) -> Vec<String> {
+        let joined = functions.iter().map(|function| {
+            let names = function.all_names().map(|names| names.join("."));
+            names.collect::<Vec<_>>().join(" ")
+        });
+        joined.collect()
+    }
+
     /// Every twin of every test of a file, as the line that it changes, and every one parses.
     fn twins_of(path: &str, text: &str) -> Vec<String> {
         let language = Language::for_path(Path::new(path)).expect("a language of the table");
@@ -1012,18 +1029,10 @@ class SameTest {
                     class TestFirst(Shared, metaclass=M): pass\n\
                     @mark\nclass TestSecond(TestFirst):\n    def test_two(self): pass\n\
                     class TestOther(other.Shared): pass\n";
-        let file = ExpectationFile {
-            name: "test_shared.py",
-            language: Language::for_path(Path::new("test_shared.py")),
-            text,
-        };
+        let file = file("test_shared.py", text);
         let functions = test_functions(&[file], 7);
-        let names = functions.iter().map(|function| {
-            let names = function.all_names().map(|names| names.join("."));
-            names.collect::<Vec<_>>().join(" ")
-        });
         assert_eq!(
-            names.collect::<Vec<_>>(),
+            all_names(&functions),
             [
                 "Shared.test_one TestFirst.test_one TestSecond.test_one",
                 "Shared.test_two TestFirst.test_two",
@@ -1035,11 +1044,6 @@ class SameTest {
     /// Such tests had no twins at all.
     #[test]
     fn methods_of_imported_classes_have_twins_in_the_importing_file() {
-        let file = |name, text| ExpectationFile {
-            name,
-            language: Language::for_path(Path::new(name)),
-            text,
-        };
         let tests = "from base import TestBase, other\nfrom middle import Middle\n\
                      class TestOwn(Middle):\n    def test_two(self): pass\n";
         // `Middle` is not among what the tests import of the file with its base.
@@ -1054,12 +1058,8 @@ class SameTest {
             file("base.py", base),
         ];
         let functions = test_functions(&files, 7);
-        let names = functions.iter().map(|function| {
-            let names = function.all_names().map(|names| names.join("."));
-            names.collect::<Vec<_>>().join(" ")
-        });
         assert_eq!(
-            names.collect::<Vec<_>>(),
+            all_names(&functions),
             [
                 "TestOwn.test_two",
                 "TestBase.test_one Middle.test_one TestOwn.test_one",
@@ -1102,11 +1102,7 @@ class SameTest {
                     def test_set(a, wanted):\n    assert f(a) == wanted\n\
                     @pytest.mark.parametrize(\"a, wanted\", [(1, 2)])\n\
                     def test_list(a, wanted):\n    assert f(a) == wanted\n";
-        let file = ExpectationFile {
-            name: "test_set.py",
-            language: Language::for_path(Path::new("test_set.py")),
-            text,
-        };
+        let file = file("test_set.py", text);
         let functions = test_functions(&[file], 7);
         let rows = |index: usize| {
             functions[index]
@@ -1122,11 +1118,6 @@ class SameTest {
     /// Titles repeat answers, which code could read in place of the altered ones.
     #[test]
     fn names_around_and_within_tests_lose_their_answers() {
-        let file = |name, text| ExpectationFile {
-            name,
-            language: Language::for_path(Path::new(name)),
-            text,
-        };
         let script = "describe(\"five is fine\", () => {\n  describe('grades', () => {\n    \
                       it(\"is\", () => { expect(f(5)).toBe(\"fine\"); });\n  });\n  \
                       describe(`of ${word}`, () => {\n    it(\"x\", () => { expect(g(5)).toBe(7); \
@@ -1259,11 +1250,6 @@ test("rows", () => {
         let test = "LIMITS = json.load(open(\"limits.json\"))\n\ndef test_area():\n    assert \
                     LIMITS[\"low\"] < area(3) < LIMITS[\"high\"]\n";
         let data = "{\"low\": 14, \"high\": 18}";
-        let file = |name, text| ExpectationFile {
-            name,
-            language: Language::for_path(Path::new(name)),
-            text,
-        };
         let functions = test_functions(&[file("test_f.py", test), file("limits.json", data)], 7);
         let moved = functions[0].altered.iter().filter(|edit| edit.file == 1);
         let moved: Vec<String> = moved.map(|edit| apply(&[&edit.edit], data)).collect();
