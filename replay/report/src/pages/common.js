@@ -361,6 +361,11 @@ const fillrate = (() => {
     return summary.metrics.find((/** @type {any} */ metric) => metric.name === name);
   }
 
+  /** Returns a metric's name for people, or the name itself. @param {any} summary @param {string} name */
+  function titleOf(summary, name) {
+    return metricNamed(summary, name)?.title ?? name;
+  }
+
   /** The words of a search, in small letters. @param {HTMLInputElement} search */
   function words(search) {
     return search.value.toLowerCase().split(/\s+/).filter((word) => word !== '');
@@ -376,5 +381,5 @@ const fillrate = (() => {
     });
   }
 
-  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, code, csvButton, table, row, page, state, filterState, metricNamed, words, searchBySlash };
+  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, code, csvButton, table, row, page, state, filterState, metricNamed, titleOf, words, searchBySlash };
 })();

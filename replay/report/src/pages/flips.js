@@ -9,7 +9,7 @@
     const [first, second] = [summary.runs[pair.first].name, summary.runs[pair.second].name];
     const metrics = pair.against.map((/** @type {[string, any, NumberFormat]} */ [metric, against, unit]) => {
       const test = against.mcnemar;
-      return fillrate.row(fillrate.metricNamed(summary, metric)?.title ?? metric, fillrate.figureCell(against.difference, unit),
+      return fillrate.row(fillrate.titleOf(summary, metric), fillrate.figureCell(against.difference, unit),
         el('td', { class: 'numeric' }, test ? count(test.only_first) : '–'),
         el('td', { class: 'numeric' }, test ? count(test.only_this) : '–'),
         el('td', { class: 'numeric' }, test ? test.p < 0.001 ? '< 0.001' : number(test.p, 3) : '–'));

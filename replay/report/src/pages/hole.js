@@ -72,8 +72,8 @@
     /** @type {[string, string|null|undefined|false][]} */
     const rows = [
       ['accepted by oracle-prefix', attempt.accepted === null ? attempt.offered.length === 0 ? 'nothing was offered' : null : attempt.accepted ? 'yes' : 'no'],
-      ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([fillrate.metricNamed(summary, name)?.title ?? name, measured(name, value)])),
-      [fillrate.metricNamed(summary, 'DIR/repository')?.title ?? 'DIR/repository', attempt.invocation === null ? null : measured('DIR/repository', attempt.invocation)],
+      ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([fillrate.titleOf(summary, name), measured(name, value)])),
+      [fillrate.titleOf(summary, 'DIR/repository'), attempt.invocation === null ? null : measured('DIR/repository', attempt.invocation)],
       ["mean probability of a token", attempt.probability === null ? null : number(attempt.probability, 3)],
       ['latency', ms(attempt.measured_ms) ?? (attempt.answered || attempt.offered.length > 0 ? null : 'no answer in time')],
       ['of that: waiting, context, model, clean-up', trace && [trace.wait_ms, trace.context_ms, trace.model_ms, trace.cleanup_ms].map(ms).join(', ')],
