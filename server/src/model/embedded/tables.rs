@@ -323,19 +323,17 @@ impl LearntTexts {
         written.numbers(self.text_ends.iter().copied());
         drop((order, order_keys));
         let texts = TextClasses {
-            classes: self
-                .tokens
-                .iter()
-                .map(|symbol| self.classes[*symbol as usize])
-                .collect(),
+            of_symbols: self.classes,
             ends: self.text_ends,
         };
-        // Written data is dropped to save memory.
-        drop((self.symbols, self.symbol_ends, self.classes, self.tokens));
+        // Written data is dropped to save memory, here and below: a table is as large as its
+        // sections.
+        drop((self.symbols, self.symbol_ends, self.tokens));
         for order in 1..=SHORTEST {
             let table = texts.table(order, written.written(TOKENS));
-            written.section(table.keys.iter().copied().flat_map(u64::to_le_bytes));
-            written.numbers(bucket_bounds(&table.keys));
+            let bounds = bucket_bounds(&table.keys);
+            written.section(table.keys.into_iter().flat_map(u64::to_le_bytes));
+            written.numbers(bounds);
             written.numbers(table.ends);
             written.numbers(table.values);
         }
@@ -354,9 +352,9 @@ impl LearntTexts {
     }
 }
 
-/// The classes of all tokens, and the end of each text.
+/// The classes of all symbols, and the end of each text.
 struct TextClasses {
-    classes: Vec<Class>,
+    of_symbols: Vec<Class>,
     ends: Vec<u32>,
 }
 
@@ -391,16 +389,26 @@ impl TextClasses {
     /// Returns the mixed keys in one part of all contexts of an order, each with its follower or
     /// position.
     fn entries(&self, order: usize, tokens: &[u8], part: usize) -> Vec<(u64, u32)> {
-        let mut entries = Vec::with_capacity(self.classes.len() >> PART_BITS);
+        let mut entries = Vec::with_capacity(tokens.len() / 4 >> PART_BITS);
+        let mut symbols: Vec<Symbol> = Vec::new();
+        let mut classes: Vec<Class> = Vec::new();
         let mut start = 0;
         for end in &self.ends {
             let end = *end as usize;
-            for place in start + order..end {
-                let key = mix(key(&self.classes[place - order..place]));
+            symbols.clear();
+            symbols.extend((start..end).map(|place| number(tokens, place)));
+            classes.clear();
+            classes.extend(
+                symbols
+                    .iter()
+                    .map(|symbol| self.of_symbols[*symbol as usize]),
+            );
+            for (context, at) in classes.windows(order).zip(order..symbols.len()) {
+                let key = mix(key(context));
                 if bucket_of(key, PART_BITS) == part {
                     let value = match order < SHORTEST {
-                        true => number(tokens, place),
-                        false => place as u32,
+                        true => symbols[at],
+                        false => (start + at) as u32,
                     };
                     entries.push((key, value));
                 }
