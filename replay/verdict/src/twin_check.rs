@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_language::twins::{
@@ -69,7 +69,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 20;
+const VERSION: u32 = 21;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -77,6 +77,9 @@ pub(super) struct TwinCheck {
     files: Mutex<HashMap<String, Arc<TwinCell>>>,
     /// The folder of twins that were tried.
     folder: PathBuf,
+    /// The seed from which edits are drawn, once it is needed. It is one for all files, so that an
+    /// answer that several files repeat can be altered alike in all.
+    seed: OnceLock<u64>,
 }
 
 /// The twins of a file's tests, once they are made.
@@ -136,12 +139,28 @@ struct Twin {
     /// The file that is edited.
     path: String,
     edit: SourceEdit,
+    /// The text that the edit replaces.
+    before: String,
     /// The index of the assertion in its test.
     assertion: usize,
     /// The way in which an expectation is altered; `None` if an assertion is inverted.
     way: Option<Way>,
     /// The ids among twins of the tests that the reference fails: at least one.
     failing: BTreeSet<String>,
+}
+
+/// The fewest bytes of an answer that several tests may have altered at once. Tests have shorter ones
+/// in common by chance, and code that sees one altered could conclude that others are.
+const LEAST_SHARED: usize = 2;
+
+impl Twin {
+    /// True if both alter the same answer to the same other one.
+    fn agrees(&self, other: &Self) -> bool {
+        let is_altered = self.way.is_some() && self.before.len() >= LEAST_SHARED;
+        is_altered
+            && self.before == other.before
+            && self.edit.replacement() == other.edit.replacement()
+    }
 }
 
 /// A test that was drawn for a verdict.
@@ -170,6 +189,7 @@ impl TwinCheck {
         Self {
             files: Mutex::default(),
             folder: cache.join(Self::folder(key)),
+            seed: OnceLock::new(),
         }
     }
 
@@ -348,6 +368,22 @@ impl TwinCheck {
         Ok(drawn)
     }
 
+    /// The seed from which edits are drawn, which is kept with the twins.
+    fn seed(&self) -> u64 {
+        *self.seed.get_or_init(|| {
+            let path = self.folder.join("seed");
+            let kept = std::fs::read_to_string(&path).ok();
+            if let Some(seed) = kept.and_then(|text| text.parse().ok()) {
+                return seed;
+            }
+            let seed = rand::random();
+            if let Err(error) = WholeFile::write_json(&path, &seed) {
+                tracing::warn!("the seed of twins is not cached: {error}");
+            }
+            seed
+        })
+    }
+
     /// The twins of a file's tests, which are tried on the reference the first time.
     fn twins_of(
         &self,
@@ -370,7 +406,7 @@ impl TwinCheck {
         let tests = match loaded {
             Some(tests) => tests,
             None => {
-                let tests = make_twins(executor, engine, path)?;
+                let tests = make_twins(executor, engine, path, self.seed())?;
                 if let Err(error) = WholeFile::write_json(&stored, &tests) {
                     tracing::warn!("twins are not cached: {error}");
                 }
@@ -543,6 +579,9 @@ impl TwinnedTest {
     /// there are several, two elements of a list are exchanged in one: code can tell a list with
     /// another element by an element that is unknown or repeated. Once each was drawn, they are
     /// drawn again.
+    ///
+    /// Mostly, an answer is altered in the runs in which other tests have the same one altered: code
+    /// that takes the answer that most tests give must be wrong in some run.
     fn draw_roles(&self, runs: usize, others: &[DrawnTest]) -> Vec<Option<Twin>> {
         let mut rng = rand::rng();
         let wanted = self.draw_number(runs);
@@ -552,6 +591,14 @@ impl TwinnedTest {
         // Drawn, too, is the run in which the test itself has to pass.
         let mut order: Vec<usize> = (0..runs).collect();
         order.shuffle(&mut rng);
+        let agrees = |twin: &Twin, run: usize| {
+            let mut others = others.iter().filter_map(|other| other.roles[run].as_ref());
+            others.any(|other| other.agrees(twin))
+        };
+        let joins_others = rand::random_ratio(3, 4);
+        if joins_others {
+            order.sort_by_key(|run| !self.twins.iter().any(|twin| agrees(twin, *run)));
+        }
         let mut drawn: Vec<Twin> = Vec::new();
         for run in order.into_iter().take(wanted) {
             let uses = |twin: &Twin| {
@@ -571,6 +618,7 @@ impl TwinnedTest {
                     opposite,
                     same.count(),
                     twin.way.is_none(),
+                    joins_others && !agrees(twin, run),
                     place,
                     alike.count(),
                 )
@@ -683,6 +731,8 @@ struct UntriedTwin {
     test: usize,
     path: String,
     edit: TestEdit,
+    /// The text that the edit replaces.
+    before: String,
 }
 
 /// Makes twins of the tests of one file.
@@ -700,6 +750,7 @@ fn make_twins(
     executor: &Executor,
     engine: Engine,
     path: &str,
+    seed: u64,
 ) -> Result<Vec<TwinnedTest>, VerdictError> {
     let Some(language) = Language::for_path(Path::new(path)) else {
         return Ok(Vec::new());
@@ -716,7 +767,7 @@ fn make_twins(
             text,
         })
         .collect();
-    let functions = twins::test_functions(&texts, rand::random());
+    let functions = twins::test_functions(&texts, seed);
     let stable = executor.baseline.stable();
     let functions = functions_with_ids(executor, path, functions, &stable);
     let tests = |suites: SuiteNames| -> Vec<TwinnedTest> {
@@ -749,6 +800,7 @@ fn make_twins(
         test,
         path: files[edit.file].0.clone(),
         edit: edit.clone(),
+        before: files[edit.file].2[edit.edit.range.clone()].to_owned(),
     };
     let is_own = |function: &TestFunction, edit: &TestEdit| {
         let (span, range) = (&function.span, &edit.edit.range);
@@ -1054,6 +1106,7 @@ fn keep(test: &mut TwinnedTest, twin: &UntriedTwin, failing: BTreeSet<String>) {
         test.twins.push(Twin {
             path: twin.path.clone(),
             edit: twin.edit.edit.clone(),
+            before: twin.before.clone(),
             assertion: twin.edit.assertion,
             way: twin.edit.way,
             failing,
@@ -1371,6 +1424,7 @@ mod tests {
         let twins = twins.iter().enumerate().map(|(at, (assertion, way))| Twin {
             path: "t.py".into(),
             edit: SourceEdit::new(at..at + 1, "x"),
+            before: at.to_string(),
             assertion: *assertion,
             way: *way,
             failing: BTreeSet::new(),
@@ -1462,6 +1516,51 @@ mod tests {
             }
         }
         assert_eq!(kept, 600);
+    }
+
+    /// Code may take the answer that most tests give.
+    #[test]
+    fn an_answer_that_tests_share_is_altered_in_most_of_them_at_once() {
+        // The number of 200 verdicts with a run in which three of four tests have it altered alike.
+        let verdicts = |answer: &str| {
+            let tests: Vec<TwinnedTest> = (0..4).map(|at| with_answer(answer, 10 * at)).collect();
+            let runs = runs(tests.iter());
+            let draw = |drawn: &mut Vec<DrawnTest>, test: &TwinnedTest| {
+                let roles = test.draw_roles(runs, drawn);
+                drawn.push(DrawnTest {
+                    file: "t.py".into(),
+                    test: test.clone(),
+                    roles,
+                });
+            };
+            let has_most = |drawn: &[DrawnTest]| {
+                let twins =
+                    |run: usize| drawn.iter().filter_map(move |one| one.roles[run].as_ref());
+                let most = |run: usize| {
+                    let alike = |one: &Twin| twins(run).filter(|other| one.agrees(other)).count();
+                    twins(run).any(|one| alike(one) > 2)
+                };
+                (0..runs).any(most)
+            };
+            let verdicts = (0..200).map(|_| {
+                let mut drawn = Vec::new();
+                tests.iter().for_each(|test| draw(&mut drawn, test));
+                drawn
+            });
+            verdicts.filter(|drawn| has_most(drawn)).count()
+        };
+        let (long, short) = (verdicts("4127"), verdicts("1"));
+        assert!(long > 150 && short == 0, "{long} {short}");
+    }
+
+    /// A test that expects this answer at a place, with twins.
+    fn with_answer(answer: &str, at: usize) -> TwinnedTest {
+        let mut test = twinned(&[(0, Some(Way::First)), (0, Some(Way::Other)), (0, None)]);
+        for (twin, replacement) in test.twins.iter_mut().zip(["5127", "98", "!="]) {
+            twin.before = answer.into();
+            twin.edit = SourceEdit::new(at..at + 4, replacement);
+        }
+        test
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //! another digit or letter at a place that is drawn.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use rand::seq::{IndexedRandom, SliceRandom};
-use rand::{Rng, RngExt};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::expected::ParsedFile;
@@ -215,7 +217,9 @@ impl Site {
     }
 
     /// Draws edits that each alter the expectation in another way, with the index of their file.
-    pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut impl Rng) -> Vec<DrawnEdit> {
+    /// Literals that are alike are altered alike at all sites, if the generators have one seed: code
+    /// that takes the answer that most tests give is wrong once theirs are altered together.
+    pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut ChaCha8Rng) -> Vec<DrawnEdit> {
         if self.moves {
             return self.moved(files, rng);
         }
@@ -229,8 +233,10 @@ impl Site {
             .rows
             .iter()
             .map(|row| {
-                let altered = alike.entry(row_texts(row, files)).or_insert_with(|| {
-                    let mut altered = row_alterations(row, files, rng);
+                let texts = row_texts(row, files);
+                let mut of_texts = generator_of(&texts, rng);
+                let altered = alike.entry(texts).or_insert_with(|| {
+                    let mut altered = row_alterations(row, files, &mut of_texts);
                     if self.is_part {
                         let is_own = |one: &RowAlteration| {
                             row[one.candidate].form != Form::Text || one.way != Way::Other
@@ -239,7 +245,7 @@ impl Site {
                     }
                     if self.is_part && self.is_sought {
                         for one in &mut altered {
-                            one.make_distinct(&row[one.candidate].form, rng);
+                            one.make_distinct(&row[one.candidate].form, &mut of_texts);
                         }
                     }
                     altered.retain(|one| self.is_beyond(one, &row[one.candidate], files));
@@ -353,6 +359,13 @@ impl Site {
         edits.shuffle(rng);
         edits
     }
+}
+
+/// The generator of random numbers that depends only on these texts and on another's seed.
+fn generator_of(texts: &[&str], rng: &ChaCha8Rng) -> ChaCha8Rng {
+    let mut hasher = DefaultHasher::new();
+    (rng.get_seed(), texts).hash(&mut hasher);
+    ChaCha8Rng::seed_from_u64(hasher.finish())
 }
 
 /// The texts of a row's candidates.
