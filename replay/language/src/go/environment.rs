@@ -127,18 +127,8 @@ impl PackageManager for GoModules {
                     .to_owned(),
             });
         };
-        let version = request.files.first().and_then(|(_, text)| go_version(text));
-        if let Some((wanted, text)) = version
-            && !at_least(&request.interpreter.version, wanted)
-        {
-            return Err(EnvironmentError::missing(
-                &format!("go ≥ {text}"),
-                "modules whose go.mod asks for it",
-                format!(
-                    "the one found is {}, so install a newer one and put it first on the PATH",
-                    request.interpreter.version
-                ),
-            ));
+        if let Some((_, text)) = request.files.first() {
+            check_version(text, &request.interpreter.version)?;
         }
         let folders = [MODULES, BUILT].map(|name| root.join(name));
         for folder in &folders {
@@ -280,6 +270,21 @@ fn go(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     })
 }
 
+/// Refuses a version of Go that is older than the one for which a module asks. Go itself would try to
+/// fetch the other one.
+fn check_version(module: &str, found: &str) -> Result<(), EnvironmentError> {
+    match go_version(module) {
+        Some((wanted, text)) if !at_least(found, wanted) => Err(EnvironmentError::missing(
+            &format!("go ≥ {text}"),
+            "modules whose go.mod asks for it",
+            format!(
+                "the one found is {found}, so install a newer one and put it first on the PATH"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,5 +304,16 @@ mod tests {
         ] {
             assert_eq!(go_version(module), version, "{module}");
         }
+    }
+
+    #[test]
+    fn a_module_that_asks_for_a_newer_go_is_refused() {
+        let check = |found| check_version("module a\n\ngo 1.26.0\n", found);
+        assert!(check("1.26.0").is_ok() && check("1.27.1").is_ok());
+        assert_eq!(
+            check("1.25.4").unwrap_err().to_string(),
+            "go ≥ 1.26.0 is needed for modules whose go.mod asks for it; the one found is 1.25.4, \
+             so install a newer one and put it first on the PATH"
+        );
     }
 }
