@@ -388,14 +388,27 @@ fn comments(windows: &[String], line_comment: &str) -> String {
 /// contains a blank, so the spaces can't create a new one. Nothing is dropped, so the text around
 /// an occurrence can't join into one either.
 pub fn escape_reserved(text: &str, reserved: &[&str]) -> String {
+    let mut begins = [false; 256];
+    for first in reserved.iter().filter_map(|token| token.bytes().next()) {
+        begins[usize::from(first)] = true;
+    }
     let mut clean = String::with_capacity(text.len());
-    for (index, character) in text.char_indices() {
-        clean.push(character);
-        let rest = &text[index..];
-        if reserved.iter().any(|token| rest.starts_with(token)) {
+    let mut copied = 0;
+    for (index, byte) in text.bytes().enumerate() {
+        // A prompt has few bytes with which a token begins.
+        if begins[usize::from(byte)]
+            && let rest = &text.as_bytes()[index..]
+            && reserved
+                .iter()
+                .any(|token| rest.starts_with(token.as_bytes()))
+        {
+            let end = text.ceil_char_boundary(index + 1);
+            clean.push_str(&text[copied..end]);
             clean.push(' ');
+            copied = end;
         }
     }
+    clean.push_str(&text[copied..]);
     clean
 }
 

@@ -23,7 +23,7 @@ use tantivy::{
     TERMINATED, TantivyDocument, TantivyError, Term,
 };
 
-use crate::syntax::{LANGUAGES, Language};
+use crate::syntax::{LANGUAGES, Language, module_path};
 
 use super::query::{ParsedQuery, Query};
 use super::terms::TermTokenizer;
@@ -339,6 +339,8 @@ struct Segment {
 #[derive(Clone)]
 struct File {
     path: Arc<str>,
+    /// The length of its [`module_path`], with which the path begins.
+    module_end: usize,
     /// The name of its language; empty if unknown.
     language: &'static str,
     /// Number of its windows that have terms and are not deleted.
@@ -492,8 +494,11 @@ impl Catalogue {
             // The boost depends on the file alone, so it is computed once per file.
             for ((file, score), window) in segment.file_of.iter().zip(scores).zip(0..) {
                 if *score > 0.0 {
-                    let path = &segment.files[*file as usize].path;
-                    let boost = boosts[*file as usize].get_or_insert_with(|| parsed.boost(path));
+                    let File {
+                        path, module_end, ..
+                    } = &segment.files[*file as usize];
+                    let boost = boosts[*file as usize]
+                        .get_or_insert_with(|| parsed.boost(path, &path[..*module_end]));
                     hits.push(Hit {
                         score: score * *boost,
                         path,
@@ -526,6 +531,7 @@ impl Segment {
                 .map(|path| File {
                     language: Language::for_path(Path::new(&path))
                         .map_or("", |language| language.name),
+                    module_end: module_path(&path).len(),
                     path: path.into(),
                     windows: 0,
                     length: 0,

@@ -107,6 +107,9 @@ impl ParsedQuery {
             let root = tree.root_node();
             imports.extend(query.language.imported_modules(root, text, folder));
         }
+        // Each is compared with the path of every file that has a hit.
+        imports.sort_unstable();
+        imports.dedup();
         Self {
             terms,
             folder: folder.to_owned(),
@@ -115,9 +118,8 @@ impl ParsedQuery {
         }
     }
 
-    /// Returns the factor on the score of windows of a file.
-    pub(super) fn boost(&self, path: &str) -> f64 {
-        let module_path = module_path(path);
+    /// Returns the factor on the score of windows of a file with this [`module_path`].
+    pub(super) fn boost(&self, path: &str, module_path: &str) -> f64 {
         let imported = self
             .imports
             .iter()
@@ -219,7 +221,8 @@ mod tests {
             "import { a } from './parts/a.js';\nexport * from \"../core\";\nimport type B from '@/models/b';\n$0",
         );
         let boosts = |parsed: &ParsedQuery, paths: &[&str]| -> Vec<String> {
-            let boost = |path: &&str| format!("{path} {:.2}", parsed.boost(path));
+            let boost =
+                |path: &&str| format!("{path} {:.2}", parsed.boost(path, module_path(path)));
             paths.iter().map(boost).collect()
         };
         let python = boosts(

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::{LANGUAGES, Language};
 
 /// Constraint of an import on the path of the imported file, as [`module_path()`] returns it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ImportedModule {
     /// The path is this one.
     Exact(String),
