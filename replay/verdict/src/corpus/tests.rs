@@ -294,6 +294,30 @@ fn repository_has_files_that_are_not_ignored() {
     assert_eq!(repository("build/out.py"), None);
 }
 
+/// zod's package ignores every `package.json` below it, and its own is tracked.
+#[test]
+fn a_path_source_has_what_git_tracks_although_it_is_ignored() {
+    let folder = working_folder();
+    let root = folder.path();
+    fs::remove_dir_all(root.join(".git")).unwrap();
+    git(root, &["init", "--quiet"]);
+    let tracked = ["noise.log", "build/out.py", "node_modules/a/index.js"];
+    git(root, &[&["add", "--force"], &tracked[..]].concat());
+    write(root, "more.log", "ignored\n");
+    let cache = TempDir::new().unwrap();
+    let copied = bring(cache.path(), &project(&format!("{{ path = {root:?} }}"))).unwrap();
+    assert_snapshot!(listing(&copied.root), @r#"
+f .gitignore
+f .hidden
+f build/out.py
+f docs/a.md
+f noise.log
+f src/a.py
+f src/sub/b.py
+f tests/test_a.py
+"#);
+}
+
 /// Code under test could read the answers of the original from what is compiled from it.
 #[test]
 fn a_path_source_is_copied_without_what_build_tools_compiled() {

@@ -1,9 +1,12 @@
 //! The files of a repository in a fixed order, and a digest over them.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use fillrate_language::{LANGUAGES, SourceFile};
@@ -88,8 +91,8 @@ pub(super) fn entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
 }
 
 /// Returns the entries of a user's folder that belong to the project: neither those that its ignore
-/// files leave out nor those that tools made. Ignore files outside the folder do not count, so that
-/// the same folder gives the same source everywhere.
+/// files leave out and Git does not track, nor those that tools made. Ignore files outside the folder
+/// do not count, so that the same folder gives the same source everywhere.
 pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     Ok(collect(root, &kept(root))?.0)
 }
@@ -121,13 +124,41 @@ fn kept(root: &Path) -> WalkBuilder {
         .git_exclude(false)
         // A `.gitignore` has an effect without a `.git` folder, too.
         .require_git(false)
-        .filter_entry(|entry| {
-            entry.depth() == 0
-                || !entry.file_name().to_str().is_some_and(|name| {
-                    MADE_BY_TOOLS.contains(&name) || is_build_result(entry.path(), name)
-                })
-        });
+        .filter_entry(|entry| entry.depth() == 0 || !is_made_by_tools(entry.path()));
+    // What is given by its path is not ignored.
+    for path in tracked_although_ignored(root) {
+        let mut above = path.ancestors().take_while(|folder| *folder != root);
+        if path.symlink_metadata().is_ok() && !above.any(is_made_by_tools) {
+            walk.add(path);
+        }
+    }
     walk
+}
+
+/// True if a file or folder of this path is made by a tool.
+fn is_made_by_tools(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| MADE_BY_TOOLS.contains(&name) || is_build_result(path, name))
+}
+
+/// The files of a folder that Git tracks although ignore files name them, such as a `package.json`
+/// that a build writes anew. Empty if Git does not know the folder, or is missing.
+fn tracked_although_ignored(root: &Path) -> Vec<PathBuf> {
+    let output = Command::new("git")
+        // Git would start a configured file monitor.
+        .args(["-c", "core.fsmonitor=false", "ls-files", "-z"])
+        .args(["--cached", "--ignored", "--exclude-standard"])
+        .current_dir(root)
+        .stderr(Stdio::null())
+        .output();
+    let Ok(output) = output else {
+        return Vec::new();
+    };
+    let names = output.stdout.split(|byte| *byte == 0);
+    let names = names.filter(|name| !name.is_empty());
+    names
+        .map(|name| root.join(OsStr::from_bytes(name)))
+        .collect()
 }
 
 /// Returns true if a build tool of any language compiles into a folder of this path and name. What
@@ -188,8 +219,11 @@ fn collect(root: &Path, walk: &WalkBuilder) -> Result<(Vec<TreeEntry>, Vec<Strin
             kind,
         });
     }
+    // One that is tracked may be found in the folder, too.
     entries.sort();
+    entries.dedup();
     unnamed.sort();
+    unnamed.dedup();
     Ok((entries, unnamed))
 }
 

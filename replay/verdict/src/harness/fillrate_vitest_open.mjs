@@ -43,6 +43,9 @@ function adjust(project, { token, select, coverage }) {
   config.setupFiles = [config.setupFiles ?? []].flat();
   config.setupFiles.unshift(harnessFile("fillrate_sentinel.mjs"));
   config.sequence = { ...config.sequence, shuffle: false };
+  // Options of the command line reach only the first of several projects here. A compiler that checks
+  // types reports each of a file's tests once more, and runs no sentinel.
+  config.typecheck = { ...config.typecheck, enabled: false };
   if (select) config.setupFiles.unshift(harnessFile("fillrate_select.mjs"));
   if (coverage) {
     // The counters must start before the project's own set-up files, and can't tell apart tests
@@ -78,7 +81,6 @@ export async function openVitest(instructions, given, reporters) {
       watch: false,
       reporters,
       coverage: { enabled: false },
-      typecheck: { enabled: false },
       // The reporter ends the run itself: a sentinel's failure must not.
       bail: 0,
     },

@@ -95,6 +95,9 @@ impl TestOutcome {
     }
 }
 
+/// The most bytes of the list of files whose sentinels did not fail.
+const LONGEST_FAULT: usize = 200;
+
 /// The result of a sentinel, a test that must fail.
 #[derive(Clone, Debug, Deserialize)]
 struct SentinelResult {
@@ -228,7 +231,14 @@ impl TestReport {
             None => Some(format!("the sentinel {id} was not run")),
             Some(sentinel) if sentinel.outcome != TestOutcome::Failed => {
                 let outcome = sentinel.outcome.name();
-                Some(format!("the sentinel {id} must fail and {outcome}"))
+                let of_files = sentinel.message.replace(token, "");
+                let of_files = match of_files.trim() {
+                    "" => String::new(),
+                    files => format!(" ({})", &files[..files.floor_char_boundary(LONGEST_FAULT)]),
+                };
+                Some(format!(
+                    "the sentinel {id} must fail and {outcome}{of_files}"
+                ))
             }
             Some(sentinel) if !sentinel.message.contains(token) => {
                 Some(format!("the sentinel {id} failed for another reason"))
@@ -327,6 +337,10 @@ mod tests {
         insta::assert_snapshot!(
             fault(r#"{"event":"sentinel","id":"s","outcome":"passed"}"#),
             @"the sentinel s must fail and passed"
+        );
+        insta::assert_snapshot!(
+            fault(r#"{"event":"sentinel","id":"s","outcome":"passed","message":"token a.ts: toBe"}"#),
+            @"the sentinel s must fail and passed (a.ts: toBe)"
         );
         insta::assert_snapshot!(
             fault(r#"{"event":"sentinel","id":"s","outcome":"failed","message":"other"}"#),
