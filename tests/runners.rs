@@ -539,13 +539,24 @@ const SETUPS: [Setup; 15] = [
         files: &[VITEST],
         always: true,
     },
-    // Its hooks of suites have another first parameter than before.
+    // Its hooks of suites have another first parameter than before, and its project has a compiler
+    // check the types of all files of tests.
     Setup {
         name: "vitest-4-1",
         script: "vitest run",
-        packages: &["vitest@4.1.12"],
+        packages: &["vitest@4.1.12", "typescript@5.9.3"],
         more: r#""type": "module""#,
-        files: &[VITEST],
+        files: &[
+            (
+                "vitest.config.ts",
+                "const typecheck = { enabled: true, include: [\"**/*.test.ts\"] };\n\
+                 export default { test: { projects: [{ test: { name: \"a\", globals: true, typecheck } }] } };\n",
+            ),
+            (
+                "tsconfig.json",
+                "{\"compilerOptions\": {\"skipLibCheck\": true}}\n",
+            ),
+        ],
         always: true,
     },
 ];
