@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tree_sitter::{Node, Tree};
 
-use crate::syntax::{ImportedModule, Language, module_path};
+use crate::syntax::{ImportedModule, Language};
 
 use super::terms::CodeTerms;
 use super::windows::with_line_feeds;
@@ -118,7 +118,7 @@ impl ParsedQuery {
         }
     }
 
-    /// Returns the factor on the score of windows of a file with this [`module_path`].
+    /// Returns the factor on the score of windows of a file with this [`module_path`](crate::syntax::module_path).
     pub(super) fn boost(&self, path: &str, module_path: &str) -> f64 {
         let imported = self
             .imports
@@ -178,6 +178,8 @@ fn folder(path: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use crate::syntax::module_path;
+
     use super::*;
 
     fn parsed(path: &str, text: &str) -> ParsedQuery {

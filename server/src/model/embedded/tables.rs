@@ -389,7 +389,7 @@ impl TextClasses {
     /// Returns the mixed keys in one part of all contexts of an order, each with its follower or
     /// position.
     fn entries(&self, order: usize, tokens: &[u8], part: usize) -> Vec<(u64, u32)> {
-        let mut entries = Vec::with_capacity(tokens.len() / 4 >> PART_BITS);
+        let mut entries = Vec::with_capacity((tokens.len() / 4) >> PART_BITS);
         let mut symbols: Vec<Symbol> = Vec::new();
         let mut classes: Vec<Class> = Vec::new();
         let mut start = 0;
