@@ -149,6 +149,10 @@ fn tracked_although_ignored(root: &Path) -> Vec<PathBuf> {
         .args(["-c", "core.fsmonitor=false", "ls-files", "-z"])
         .args(["--cached", "--ignored", "--exclude-standard"])
         .current_dir(root)
+        // As in a hook of Git, these would name another repository.
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_INDEX_FILE")
         .stderr(Stdio::null())
         .output();
     let Ok(output) = output else {
