@@ -11,6 +11,7 @@ pub mod cache;
 pub mod detect;
 pub mod environment;
 mod error;
+mod git;
 pub mod history;
 pub mod license;
 pub mod manifest;

@@ -1,10 +1,11 @@
 //! The times at which the lines of a project changed, from its git history.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use fillrate_language::task::is_day;
 
+use super::git;
 use super::manifest::{Project, SourcePin};
 
 /// The git history of a project's own folder.
@@ -171,11 +172,10 @@ impl LineHistory {
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Output, HistoryError> {
-        // Git would start a configured file monitor, and fail on a configured list that is missing.
-        Command::new(&self.git)
-            .args(["-c", "core.fsmonitor=false", "-c", "blame.ignoreRevsFile="])
+        git::command(&self.git, &self.folder)
+            // Git would fail on a configured list that is missing.
+            .args(["-c", "blame.ignoreRevsFile="])
             .args(arguments)
-            .current_dir(&self.folder)
             // Its messages are recognised.
             .env("LC_ALL", "C")
             .output()
@@ -196,6 +196,8 @@ fn text(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
     use crate::corpus::manifest::Manifest;
 

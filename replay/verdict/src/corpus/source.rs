@@ -19,7 +19,7 @@ use super::cache::{Cache, SOURCES, entry_name};
 use super::error::CorpusError;
 use super::manifest::{Project, SourcePin};
 use super::step::CorpusStep;
-use super::{environment, tree};
+use super::{environment, git, tree};
 
 /// A source in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -308,28 +308,17 @@ impl Fetch<'_> {
         environment::git(self.toolchain)?;
         fs::create_dir(clone).map_err(CorpusError::io("creating", clone))?;
         let git = |arguments: &[&str]| {
-            let mut git = Command::new(&self.toolchain.git);
+            let mut git = git::command(&self.toolchain.git, clone);
             // Neither git's configuration nor hooks decide over what is checked out.
             git.args(["-c", "core.hooksPath=/dev/null"])
                 .args(["-c", "core.autocrlf=false"])
-                .args(["-c", "core.fsmonitor=false"])
                 .args(["-c", "advice.detachedHead=false"])
                 .args(arguments)
-                .current_dir(clone)
-                // Without these, git would ask someone who is not there, run a remote helper
-                // that the address names, or work on the repository it was started from.
+                // Without these, git would ask someone who is not there, or run a remote helper
+                // that the address names.
                 .env("GIT_TERMINAL_PROMPT", "0")
                 .env("GIT_ALLOW_PROTOCOL", "https:ssh:git:file")
                 .env("GIT_LFS_SKIP_SMUDGE", "1");
-            for variable in [
-                "GIT_DIR",
-                "GIT_WORK_TREE",
-                "GIT_INDEX_FILE",
-                "GIT_OBJECT_DIRECTORY",
-                "GIT_COMMON_DIR",
-            ] {
-                git.env_remove(variable);
-            }
             programs::run(&mut git, project, CHECK_NETWORK)
         };
         // A template of the machine could bring hooks and ignore files.

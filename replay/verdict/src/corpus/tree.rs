@@ -6,9 +6,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use fillrate_language::environment::Toolchain;
 use fillrate_language::{LANGUAGES, SourceFile};
 use fillrate_syntax::Language;
 use ignore::WalkBuilder;
@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::cache::hex;
 use super::error::CorpusError;
+use super::git;
 
 /// Folders that no source keeps: they are made by tools and differ between machines.
 const MADE_BY_TOOLS: [&str; 8] = [
@@ -91,8 +92,8 @@ pub(super) fn entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
 }
 
 /// Returns the entries of a user's folder that belong to the project: neither those that its ignore
-/// files leave out and Git does not track, nor those that tools made. Ignore files outside the folder
-/// do not count, so that the same folder gives the same source everywhere.
+/// files leave out and Git does not track, nor those that tools made. Ignore files outside the
+/// folder do not count, so that the same folder gives the same source everywhere.
 pub(super) fn kept_entries(root: &Path) -> Result<Vec<TreeEntry>, CorpusError> {
     Ok(collect(root, &kept(root))?.0)
 }
@@ -144,16 +145,14 @@ fn is_made_by_tools(path: &Path) -> bool {
 /// The files of a folder that Git tracks although ignore files name them, such as a `package.json`
 /// that a build writes anew. Empty if Git does not know the folder, or is missing.
 fn tracked_although_ignored(root: &Path) -> Vec<PathBuf> {
-    let output = Command::new("git")
-        // Git would start a configured file monitor.
-        .args(["-c", "core.fsmonitor=false", "ls-files", "-z"])
-        .args(["--cached", "--ignored", "--exclude-standard"])
-        .current_dir(root)
-        // As in a hook of Git, these would name another repository.
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .stderr(Stdio::null())
+    let output = git::command(&Toolchain::default().git, root)
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--ignored",
+            "--exclude-standard",
+        ])
         .output();
     let Ok(output) = output else {
         return Vec::new();
