@@ -1,7 +1,6 @@
 //! Alters expectations to values that make sense: other literals of the tests, exchanged elements,
 //! another digit or letter at a place that is drawn.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
@@ -217,40 +216,35 @@ impl Site {
     }
 
     /// Draws edits that each alter the expectation in another way, with the index of their file.
-    /// Literals that are alike are altered alike at all sites, if the generators have one seed: code
-    /// that takes the answer that most tests give is wrong once theirs are altered together.
+    /// Literals that are alike are altered alike, in all rows, sites and files, if the generators
+    /// have one seed. Otherwise code that reads the answer of another row would fail a twin of one
+    /// of them, like code that can't read; and code that takes the answer that most tests give is
+    /// wrong only once theirs are altered together.
     pub(super) fn draw(&self, files: &[ParsedFile<'_>], rng: &mut ChaCha8Rng) -> Vec<DrawnEdit> {
         if self.moves {
             return self.moved(files, rng);
         }
         let mut edits: Vec<DrawnEdit> = Vec::new();
-        // Rows that are alike are altered alike: code that reads the answer of another row would
-        // fail a twin of one of them, like code that can't read.
-        let mut alike: BTreeMap<Vec<&str>, Vec<RowAlteration>> = BTreeMap::new();
         // By row: its file, and edits that each alter the row.
         type RowEdits = (usize, Vec<(Way, SourceEdit)>);
         let drawn: Option<Vec<RowEdits>> = self
             .rows
             .iter()
             .map(|row| {
-                let texts = row_texts(row, files);
-                let mut of_texts = generator_of(&texts, rng);
-                let altered = alike.entry(texts).or_insert_with(|| {
-                    let mut altered = row_alterations(row, files, &mut of_texts);
-                    if self.is_part {
-                        let is_own = |one: &RowAlteration| {
-                            row[one.candidate].form != Form::Text || one.way != Way::Other
-                        };
-                        altered.retain(is_own);
+                let mut of_row = generator_of(&row_texts(row, files), rng);
+                let mut altered = row_alterations(row, files, &mut of_row);
+                if self.is_part {
+                    let is_own = |one: &RowAlteration| {
+                        row[one.candidate].form != Form::Text || one.way != Way::Other
+                    };
+                    altered.retain(is_own);
+                }
+                if self.is_part && self.is_sought {
+                    for one in &mut altered {
+                        one.make_distinct(&row[one.candidate].form, &mut of_row);
                     }
-                    if self.is_part && self.is_sought {
-                        for one in &mut altered {
-                            one.make_distinct(&row[one.candidate].form, &mut of_texts);
-                        }
-                    }
-                    altered.retain(|one| self.is_beyond(one, &row[one.candidate], files));
-                    altered
-                });
+                }
+                altered.retain(|one| self.is_beyond(one, &row[one.candidate], files));
                 let edits = altered.iter().map(|altered| {
                     let candidate = &row[altered.candidate];
                     (altered.way, candidate.edit(&altered.replacement, files))
@@ -787,8 +781,7 @@ fn altered_snapshot(source: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
 
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
+    use std::collections::BTreeSet;
 
     use super::*;
 
@@ -996,6 +989,27 @@ mod tests {
                 "{altered}"
             );
         }
+    }
+
+    /// Code may take the answer that most tests give, in any file.
+    #[test]
+    fn answers_that_are_alike_are_altered_alike_in_all_files() {
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        let mut drawn = |text: &str| {
+            let tree = python(text);
+            let at = text.find("4127").expect("it is the answer");
+            let site = Site::single(Candidate::new(0, at..at + 4, Form::Number));
+            // As if other sites were drawn before.
+            rng.random::<u64>();
+            let drawn = site.draw(&[parsed(text, &tree)], &mut rng).into_iter();
+            // Another literal is one of the file.
+            let altered = drawn.filter(|one| one.way != Way::Other);
+            let altered = altered.map(|one| (one.way, one.edit.replacement));
+            altered.collect::<BTreeSet<_>>()
+        };
+        let first = drawn("assert f(1) == 4127");
+        assert_eq!(first.len(), 2);
+        assert_eq!(first, drawn("x = 98\nassert g(2, 3) == 4127"));
     }
 
     #[test]
