@@ -11,6 +11,7 @@ use fillrate_language::twins::{
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
 use rand::seq::SliceRandom;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
@@ -149,8 +150,8 @@ struct Twin {
     failing: BTreeSet<String>,
 }
 
-/// The fewest bytes of an answer that several tests may have altered at once. Tests have shorter ones
-/// in common by chance, and code that sees one altered could conclude that others are.
+/// The fewest bytes of an answer that several tests may have altered at once. Tests have shorter
+/// ones in common by chance, and code that sees one altered could conclude that others are.
 const LEAST_SHARED: usize = 2;
 
 impl Twin {
@@ -371,16 +372,8 @@ impl TwinCheck {
     /// The seed from which edits are drawn, which is kept with the twins.
     fn seed(&self) -> u64 {
         *self.seed.get_or_init(|| {
-            let path = self.folder.join("seed");
-            let kept = std::fs::read_to_string(&path).ok();
-            if let Some(seed) = kept.and_then(|text| text.parse().ok()) {
-                return seed;
-            }
-            let seed = rand::random();
-            if let Err(error) = WholeFile::write_json(&path, &seed) {
-                tracing::warn!("the seed of twins is not cached: {error}");
-            }
-            seed
+            let file = self.folder.join("seed");
+            loaded(&file).unwrap_or_else(|| stored(&file, rand::random()))
         })
     }
 
@@ -399,24 +392,29 @@ impl TwinCheck {
         if let Some(tests) = &*cell {
             return Ok(Arc::clone(tests));
         }
-        let stored = self.folder.join(&sha256_hex(path.as_bytes())[..32]);
-        let loaded = std::fs::read(&stored)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let tests = match loaded {
+        let file = self.folder.join(&sha256_hex(path.as_bytes())[..32]);
+        let tests = match loaded(&file) {
             Some(tests) => tests,
-            None => {
-                let tests = make_twins(executor, engine, path, self.seed())?;
-                if let Err(error) = WholeFile::write_json(&stored, &tests) {
-                    tracing::warn!("twins are not cached: {error}");
-                }
-                tests
-            }
+            None => stored(&file, make_twins(executor, engine, path, self.seed())?),
         };
         let tests = Arc::new(tests);
         *cell = Some(Arc::clone(&tests));
         Ok(tests)
     }
+}
+
+/// The value in a file of the cache.
+fn loaded<T: DeserializeOwned>(file: &Path) -> Option<T> {
+    let bytes = std::fs::read(file).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Returns a value after it was written to a file of the cache.
+fn stored<T: Serialize>(file: &Path, value: T) -> T {
+    if let Err(error) = WholeFile::write_json(file, &value) {
+        tracing::warn!("twins are not cached: {error}");
+    }
+    value
 }
 
 /// The result of a run among twins.
@@ -580,8 +578,8 @@ impl TwinnedTest {
     /// another element by an element that is unknown or repeated. Once each was drawn, they are
     /// drawn again.
     ///
-    /// Mostly, an answer is altered in the runs in which other tests have the same one altered: code
-    /// that takes the answer that most tests give must be wrong in some run.
+    /// Mostly, an answer is altered in the runs in which other tests have the same one altered:
+    /// code that takes the answer that most tests give must be wrong in some run.
     fn draw_roles(&self, runs: usize, others: &[DrawnTest]) -> Vec<Option<Twin>> {
         let mut rng = rand::rng();
         let wanted = self.draw_number(runs);
