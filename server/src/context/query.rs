@@ -118,7 +118,8 @@ impl ParsedQuery {
         }
     }
 
-    /// Returns the factor on the score of windows of a file with this [`module_path`](crate::syntax::module_path).
+    /// Returns the factor on the score of windows of a file with this
+    /// [`module_path`](crate::syntax::module_path).
     pub(super) fn boost(&self, path: &str, module_path: &str) -> f64 {
         let imported = self
             .imports

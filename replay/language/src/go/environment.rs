@@ -270,8 +270,8 @@ fn go(toolchain: &Toolchain) -> Result<Interpreter, EnvironmentError> {
     })
 }
 
-/// Refuses a version of Go that is older than the one for which a module asks. Go itself would try to
-/// fetch the other one.
+/// Refuses a version of Go that is older than the one for which a module asks. Go itself would try
+/// to fetch the other one.
 fn check_version(module: &str, found: &str) -> Result<(), EnvironmentError> {
     match go_version(module) {
         Some((wanted, text)) if !at_least(found, wanted) => Err(EnvironmentError::missing(

@@ -43,8 +43,8 @@ function adjust(project, { token, select, coverage }) {
   config.setupFiles = [config.setupFiles ?? []].flat();
   config.setupFiles.unshift(harnessFile("fillrate_sentinel.mjs"));
   config.sequence = { ...config.sequence, shuffle: false };
-  // Options of the command line reach only the first of several projects here. A compiler that checks
-  // types reports each of a file's tests once more, and runs no sentinel.
+  // Options of the command line reach only the first of several projects here. A compiler that
+  // checks types reports each of a file's tests once more, and runs no sentinel.
   config.typecheck = { ...config.typecheck, enabled: false };
   if (select) config.setupFiles.unshift(harnessFile("fillrate_select.mjs"));
   if (coverage) {
