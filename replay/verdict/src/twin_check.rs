@@ -1547,7 +1547,7 @@ mod tests {
                 let place = 1000 * number + 10 * twin.assertion;
                 let replacement = format!("{:?}", twin.way);
                 twin.before = answers[twin.assertion].into();
-                twin.edit = SourceEdit::new(place..place + 4, &*replacement);
+                twin.edit = SourceEdit::new(place..place + 4, &replacement);
             }
             test
         };
