@@ -2,8 +2,7 @@
 //! and by a real reader of Parquet.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -23,62 +22,10 @@ use fillrate_verdict::{Outcome, Proof, Verdict};
 use rusqlite::params;
 use serde_json::{Value, json};
 
+use crate::support::browser::{Browser, Live, seen};
 use crate::support::play::{self, TestDir, text};
-use crate::support::processes::{RunningProgram, free_port};
+use crate::support::processes::free_port;
 use crate::support::programs::{install, print_uncaptured};
-
-/// The two programs that look at pages.
-struct Browser {
-    chromium: PathBuf,
-    packages: PathBuf,
-    pictures: PathBuf,
-}
-
-impl Browser {
-    /// Nothing where this machine can't have them.
-    fn new() -> Option<Self> {
-        let chromium = install("chromium")?;
-        let packages = install("playwright")?;
-        let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
-        fs::create_dir_all(&pictures).unwrap();
-        Some(Self {
-            chromium,
-            packages,
-            pictures,
-        })
-    }
-
-    fn command(&self, task: &str, address: &str) -> Command {
-        let mut command = Command::new("node");
-        command
-            .arg(play::repository("tests/clients/report.mjs"))
-            .args([&self.chromium, &self.packages])
-            .args([task, address])
-            .arg(&self.pictures);
-        command
-    }
-
-    /// Does something with a report on the disk. No page of it may complain or ask the network.
-    fn look(&self, task: &str, report: &Path) -> Value {
-        let address = format!("file://{}/", report.canonicalize().unwrap().display());
-        let output = self.command(task, &address).output().unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        seen(&output.stdout)
-    }
-}
-
-/// Returns the record of a browser in which nothing went wrong.
-fn seen(output: &[u8]) -> Value {
-    let seen: Value = serde_json::from_slice(output).unwrap();
-    assert_eq!(seen["complaints"], json!([]));
-    assert_eq!(seen["foreign"], json!([]));
-    assert_eq!(seen["dialogs"], 0);
-    seen
-}
 
 const SOURCE: &str = "def f(a):\n    total = a + 1\n    return total\n\n\ndef g(b):\n    rest = b - 1\n    return rest\n";
 
@@ -982,57 +929,11 @@ fn a_folder_with_other_files_is_not_overwritten() {
     );
 }
 
-/// A report that is served, until it is dropped.
-struct Live {
-    _program: RunningProgram,
-    address: String,
-}
-
-impl Live {
-    fn start(dir: &TestDir, runs: &[&Path]) -> Self {
-        let runs: Vec<String> = runs.iter().map(|run| text(run)).collect();
-        let mut arguments = vec!["report", "--live"];
-        arguments.extend(runs.iter().map(String::as_str));
-        let mut child = dir
-            .command(&arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line.trim().to_owned();
-        assert!(address.starts_with("http://127.0.0.1:"), "{address}");
-        Self {
-            _program: RunningProgram(child),
-            address,
-        }
-    }
-
-    /// The answer to a request for a path, with headers of its own.
-    fn get(&self, path: &str, headers: &str) -> String {
-        let authority = self
-            .address
-            .trim_start_matches("http://")
-            .trim_end_matches('/');
-        let mut stream = TcpStream::connect(authority).unwrap();
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n"
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-}
-
 #[test]
 fn the_live_server_answers_only_its_own_pages() {
     let dir = TestDir::new();
     let [first, _] = small(&dir);
-    let live = Live::start(&dir, &[&first]);
+    let live = Live::start(dir.command(&["report", "--live", &text(&first)]));
     let host = live
         .address
         .trim_start_matches("http://")
@@ -1086,7 +987,7 @@ fn a_live_report_follows_a_run() {
         Outcome::Passed,
     ))
     .unwrap();
-    let live = Live::start(&dir, &[&folder]);
+    let live = Live::start(dir.command(&["report", "--live", &text(&folder)]));
     let mut child = browser
         .command("live", &live.address)
         .stdout(Stdio::piped())

@@ -2,13 +2,18 @@
 //! and the statistics report the result.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::browser::{Browser, Live, seen};
 use crate::support::editor::{Editor, ScriptedModel, TIME_LIMIT, uri};
+use crate::support::play::text;
+use crate::support::processes::RunningProgram;
 
 /// Two configurations of the embedded model that differ in quality: one writes to the end of what
 /// it is sure of, the other breaks off after three tokens.
@@ -181,8 +186,13 @@ impl Person {
 
     /// Works through every missing line of every file.
     fn work(&mut self) -> Vec<Vec<String>> {
+        self.work_in(0..FILES)
+    }
+
+    /// Works through every missing line of some files.
+    fn work_in(&mut self, files: Range<usize>) -> Vec<Vec<String>> {
         let mut models_called = Vec::new();
-        for number in 0..FILES {
+        for number in files {
             for (missing, _) in MISSING.iter().enumerate() {
                 let offer = self.ask_at(number, missing);
                 assert!(!offer.items.is_empty(), "nothing for {number}, {missing}");
@@ -332,6 +342,60 @@ fn a_trial_identifies_the_better_model() {
         (none["rows"].as_array().unwrap().len(), &none["trial"]),
         (0, &Value::Null)
     );
+}
+
+/// People who ended a trial send its figures, or watch them while it goes on.
+#[test]
+fn a_page_shows_a_trial_at_every_width_and_as_it_goes_on() {
+    let Some(browser) = Browser::new() else {
+        return;
+    };
+    let mut person = Person::at_work(&trial("request", 1, false));
+    person.work_in(0..FILES - 1);
+    let out = person.folder.path().join("page");
+    stats(&person.store, &["-o", &text(&out)]);
+    let found = browser.look("acceptance", &out);
+    let screens = found["screens"].as_object().unwrap();
+    assert_eq!(screens.len(), 6);
+    for (name, screen) in screens {
+        for nothing in [
+            "beyond",
+            "tablesWithoutCaption",
+            "headsWithoutScope",
+            "namelessControls",
+            "scrollsWithoutFocus",
+        ] {
+            assert_eq!(screen[nothing], 0, "{name}: {nothing}");
+        }
+        assert_eq!(screen["axe"], json!([]), "{name}");
+        let shown = screen["text"].as_str().unwrap();
+        assert!(shown.contains("sharp is accepted most"), "{shown}");
+        assert!(shown.contains("sharp − blunt is +"), "{shown}");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));
+    command
+        .args(["telemetry", "stats", "--live", "--store"])
+        .arg(&person.store);
+    let live = Live::start(command);
+    let watching = browser
+        .command("watch", &live.address)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut watching = RunningProgram(watching.unwrap());
+    let mut steps = BufReader::new(watching.0.stderr.take().unwrap()).lines();
+    assert_eq!(steps.next().unwrap().unwrap(), "seen");
+    person.work_in(FILES - 1..FILES);
+    let _left = person.leave();
+    assert_eq!(steps.next().unwrap().unwrap(), "changed");
+    drop(live);
+    let mut output = String::new();
+    let mut stdout = watching.0.stdout.take().unwrap();
+    stdout.read_to_string(&mut output).unwrap();
+    let watched = seen(output.as_bytes());
+    assert_ne!(watched["before"], watched["after"]);
+    let last = watched["last"].as_str().unwrap();
+    assert!(last.contains("fillrate was stopped"), "{last}");
 }
 
 #[test]

@@ -52,6 +52,7 @@ mod fleet;
 mod import;
 mod init;
 mod interrupt;
+mod live;
 mod location;
 mod merge;
 mod mine;

@@ -441,7 +441,43 @@ async function inspect() {
   return { text };
 }
 
-const tasks = { pages, matrix, overview, questions, study, attempts, files, hostile, live, inspect };
+/** Looks at telemetry's statistics at every width, in both colours. */
+async function acceptance() {
+  const found = {};
+  for (const width of [1400, 768, 400]) {
+    for (const scheme of ['light', 'dark']) {
+      const page = await open(scheme, width);
+      await page.goto(`${address}index.html`);
+      await page.screenshot({ path: join(pictures, `acceptance-${scheme}-${width}.png`), fullPage: true });
+      found[`${width} ${scheme}`] = {
+        ...(await page.evaluate(accessible)),
+        beyond: await page.evaluate(beyond),
+        text: await page.locator('main').innerText(),
+        axe: await violations(page),
+      };
+      await page.context().close();
+    }
+  }
+  return { screens: found };
+}
+
+/** Watches telemetry's statistics until they change, and until nobody serves them. */
+async function watch() {
+  const page = await open();
+  await page.goto(address);
+  const text = () => page.locator('main').innerText();
+  const before = await text();
+  process.stderr.write('seen\n');
+  await page.waitForFunction((before) => document.querySelector('main').innerText !== before, before);
+  const after = await text();
+  process.stderr.write('changed\n');
+  await page.locator('[role=status]').waitFor();
+  // A browser complains of a server that is gone.
+  seen.complaints.length = 0;
+  return { before, after, last: await text() };
+}
+
+const tasks = { acceptance, watch, pages, matrix, overview, questions, study, attempts, files, hostile, live, inspect };
 try {
   const found = await tasks[task]();
   process.stdout.write(JSON.stringify({ ...found, ...seen }));

@@ -1,5 +1,6 @@
 //! Shared parts of the whole-system tests.
 
+pub(crate) mod browser;
 pub(crate) mod editor;
 pub(crate) mod idioms;
 pub(crate) mod pairs;

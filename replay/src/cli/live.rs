@@ -1,44 +1,43 @@
-//! The report from a server on this machine, while runs go on.
+//! Pages from a server on this machine, while what they show goes on.
 //!
 //! It listens on the loopback interface alone, and answers only what is asked of it by that
 //! interface's names: a web page elsewhere whose name was made to point here
 //! ([DNS rebinding](https://en.wikipedia.org/wiki/DNS_rebinding)) is refused, and so is what
-//! another page asks for, so that no site can read a run that is being looked at.
+//! another page asks for, so that no site can read what is being looked at.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fillrate_report::pages::{HtmlReport, HtmlReportError};
 
-use super::super::CliError;
+use super::CliError;
 
-/// Time after which the runs are read again.
-const FRESH: Duration = Duration::from_secs(1);
-
-/// The report that the server answers from.
-struct LoadedReport {
-    report: HtmlReport,
-    read: Instant,
+/// Pages that change while they are looked at.
+pub(super) trait LivePages: Send + 'static {
+    /// Returns the media type and the contents of the page or file at a path, or nothing if there
+    /// is none; `index.html` is the first page.
+    ///
+    /// # Errors
+    /// What it shows can't be read.
+    fn contents(&mut self, path: &str) -> Result<Option<(&'static str, Body)>, CliError>;
 }
 
 /// State that all requests share.
 #[derive(Clone)]
-struct LiveReport {
-    shown: Arc<Mutex<LoadedReport>>,
+struct Served {
+    pages: Arc<Mutex<dyn LivePages>>,
     address: SocketAddr,
 }
 
-/// Serves a report until the program is ended, and prints where.
+/// Serves pages until the program is ended, and prints where.
 ///
 /// # Errors
 /// This machine lets no port be opened.
-pub(super) fn serve(report: HtmlReport) -> Result<(), CliError> {
+pub(super) fn serve(pages: impl LivePages) -> Result<(), CliError> {
     let refused = |error: std::io::Error| {
         CliError::Refused(format!("no port of 127.0.0.1 can be listened on: {error}"))
     };
@@ -53,15 +52,12 @@ pub(super) fn serve(report: HtmlReport) -> Result<(), CliError> {
             .await
             .map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let live = LiveReport {
-            shown: Arc::new(Mutex::new(LoadedReport {
-                report,
-                read: Instant::now(),
-            })),
+        let served = Served {
+            pages: Arc::new(Mutex::new(pages)),
             address,
         };
         outln!("http://{address}/");
-        let router = Router::new().fallback(answer).with_state(live);
+        let router = Router::new().fallback(answer).with_state(served);
         let until = async {
             // Without signals the program ends as any program does.
             if tokio::signal::ctrl_c().await.is_err() {
@@ -75,13 +71,19 @@ pub(super) fn serve(report: HtmlReport) -> Result<(), CliError> {
     })
 }
 
-async fn answer(State(live): State<LiveReport>, request: Request) -> Response {
-    let mut response = match refusal(live.address, request.method(), request.headers()) {
+async fn answer(State(served): State<Served>, request: Request) -> Response {
+    let mut response = match refusal(served.address, request.method(), request.headers()) {
         Some((status, reason)) => (status, reason).into_response(),
         None => {
             let path = request.uri().path().trim_start_matches('/').to_owned();
-            // Reading a run takes a while, and must not hold up what is answered at once.
-            let found = tokio::task::spawn_blocking(move || found(&live.shown, &path)).await;
+            // Reading takes a while, and must not hold up what is answered at once.
+            let found = tokio::task::spawn_blocking(move || {
+                let path = if path.is_empty() { "index.html" } else { &path };
+                // A request that panicked leaves pages that are still readable.
+                let mut pages = served.pages.lock().unwrap_or_else(PoisonError::into_inner);
+                pages.contents(path)
+            });
+            let found = found.await;
             match found {
                 Ok(Ok(Some((media_type, contents)))) => {
                     ([(header::CONTENT_TYPE, media_type)], contents).into_response()
@@ -126,7 +128,7 @@ fn refusal(
         return Some((StatusCode::MISDIRECTED_REQUEST, reason));
     }
     if method != Method::GET && method != Method::HEAD {
-        let reason = "this server only shows a report\n";
+        let reason = "this server only shows pages\n";
         return Some((StatusCode::METHOD_NOT_ALLOWED, reason));
     }
     // Of what browsers say of themselves: https://www.w3.org/TR/fetch-metadata/. A link from
@@ -138,26 +140,6 @@ fn refusal(
         return Some((StatusCode::FORBIDDEN, reason));
     }
     None
-}
-
-type PageContents = Option<(&'static str, Body)>;
-
-/// Returns the contents at a path.
-fn found(shown: &Mutex<LoadedReport>, path: &str) -> Result<PageContents, HtmlReportError> {
-    // A request that panicked leaves a report that is still readable.
-    let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-    if path == "progress.json" {
-        // Several tabs that poll cause one look at the run a second.
-        if shown.read.elapsed() >= FRESH {
-            shown.report.refresh()?;
-            shown.read = Instant::now();
-        }
-        let progress = serde_json::to_string(&shown.report.progress()).unwrap_or_default();
-        return Ok(Some(("application/json", progress.into())));
-    }
-    let path = if path.is_empty() { "index.html" } else { path };
-    let file = shown.report.file(path)?;
-    Ok(file.map(|file| (file.media_type, file.contents.into_owned().into())))
 }
 
 #[cfg(test)]

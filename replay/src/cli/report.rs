@@ -1,9 +1,9 @@
 //! `fillrate report`.
 
-mod live;
-
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use axum::body::Body;
 use clap::Args;
 use fillrate_engine::developer::gate::{GateFit, fit_gate};
 use fillrate_engine::store::Run;
@@ -12,6 +12,7 @@ use fillrate_report::{NamedRun, compare_in_markdown};
 use fillrate_study::telemetry::gate_observations;
 
 use super::fit::read_completions;
+use super::live::{LivePages, serve};
 use super::runs::{check_unique, open_runs, run_names};
 use super::{CliError, Success, day};
 
@@ -65,7 +66,10 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
         report.divide_at(since);
     }
     let Some(out) = &arguments.out else {
-        live::serve(report)?;
+        serve(LiveReport {
+            report,
+            read: Instant::now(),
+        })?;
         return Ok(Success::Whole);
     };
     report.write(out)?;
@@ -100,4 +104,29 @@ fn compare(old: &Path, new: &Path) -> Result<Success, CliError> {
     });
     out!("{}", compare_in_markdown(&first, &second)?);
     Ok(Success::Whole)
+}
+
+/// A report on runs that go on.
+struct LiveReport {
+    report: HtmlReport,
+    read: Instant,
+}
+
+/// Time after which the runs are read again.
+const FRESH: Duration = Duration::from_secs(1);
+
+impl LivePages for LiveReport {
+    fn contents(&mut self, path: &str) -> Result<Option<(&'static str, Body)>, CliError> {
+        if path == "progress.json" {
+            // Several tabs that poll cause one look at the run a second.
+            if self.read.elapsed() >= FRESH {
+                self.report.refresh()?;
+                self.read = Instant::now();
+            }
+            let progress = serde_json::to_string(&self.report.progress()).unwrap_or_default();
+            return Ok(Some(("application/json", progress.into())));
+        }
+        let file = self.report.file(path)?;
+        Ok(file.map(|file| (file.media_type, file.contents.into_owned().into())))
+    }
 }

@@ -9,10 +9,10 @@ use super::plot::{NARROW, WIDE};
 use super::{Grouping, MetricPair, SecondSide, Study, Trust};
 
 /// The page's style: light or dark as the reader's system is, and printable.
-const STYLE: &str = include_str!("study.css");
+pub(super) const STYLE: &str = include_str!("study.css");
 
 /// The page runs no script and loads nothing.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+pub(super) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 impl Study {
     /// The page, an HTML document of its own.
@@ -24,7 +24,7 @@ impl Study {
         let body = html! {
             main {
                 h1 { (title) }
-                (self.banner())
+                @if self.second == SecondSide::Simulated { (simulated_banner()) }
                 (self.decision_section())
                 (self.contents())
                 @if let Some((decision, main)) = self.decision.as_ref().zip(self.pairs.first()) {
@@ -58,18 +58,6 @@ impl Study {
             body,
         };
         page.render()
-    }
-
-    fn banner(&self) -> Markup {
-        html! {
-            @if self.second == SecondSide::Simulated {
-                p.banner role="note" {
-                    strong { "Simulated." }
-                    " The acceptance on this page is that of a simulated developer, not of people. \
-                     It shows how a study works and says nothing about what people would accept."
-                }
-            }
-        }
     }
 
     /// The first screen: the badge, the answer, the next step, the key figures and the scatter.
@@ -403,6 +391,17 @@ impl Study {
     }
 }
 
+/// Says that nobody accepted what a page reports.
+pub(super) fn simulated_banner() -> Markup {
+    html! {
+        p.banner role="note" {
+            strong { "Simulated." }
+            " The acceptance on this page is that of a simulated developer, not of people. It says \
+             nothing about what people would accept."
+        }
+    }
+}
+
 /// The row of a pair in the table of all pairs.
 fn pair_cells(pair: &MetricPair) -> Vec<String> {
     let dash = || "–".to_owned();
@@ -473,7 +472,7 @@ fn notes(name: &str, title: &str, items: &[String]) -> Markup {
 }
 
 /// A table whose first `words` columns are words and whose others are figures.
-fn table(
+pub(super) fn table(
     caption: &str,
     header: &[String],
     rows: impl Iterator<Item = Vec<String>>,

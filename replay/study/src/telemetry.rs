@@ -8,12 +8,14 @@
 mod impression;
 mod observations;
 pub mod online;
+mod page;
 pub mod statistics;
 mod text;
 mod trial;
 mod variant;
 
 pub use observations::{gate_observations, shown_observations};
+pub use page::{PageUse, SCRIPT, SCRIPT_PATH};
 pub use trial::{ArmDifference, TrialArm, TrialStatistics};
 
 #[cfg(test)]

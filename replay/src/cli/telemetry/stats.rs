@@ -1,13 +1,18 @@
 //! `fillrate telemetry stats`.
 
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use axum::body::Body;
 use clap::Args;
+use fillrate_engine::store::create_output_folder;
 use fillrate_report::table::TextWidth;
 use fillrate_server::telemetry::{StoreContents, TelemetryError, read};
 use fillrate_study::telemetry::statistics::{Dimension, StatisticsOptions, TelemetryStatistics};
+use fillrate_study::telemetry::{PageUse, SCRIPT, SCRIPT_PATH};
 
-use super::super::{CliError, Success};
+use super::super::live::{LivePages, serve};
+use super::super::{CliError, Success, check_writable_folder};
 use super::StoreChoice;
 
 /// Show telemetry statistics: acceptance, retention and latency, and the results of a trial of
@@ -35,17 +40,22 @@ pub(super) struct TelemetryStatsArguments {
     /// Print one JSON object in place of tables
     #[arg(long)]
     json: bool,
+    /// Write the statistics as a page, too: `index.html` in this folder
+    #[arg(short, long, value_name = "DIR", conflicts_with = "live")]
+    out: Option<PathBuf>,
+    /// Show them as a page that follows the store, from this machine and to it only; ends with
+    /// Ctrl-C
+    #[arg(long, conflicts_with = "json")]
+    live: bool,
 }
 
 pub(super) fn run(
     arguments: &TelemetryStatsArguments,
     width: TextWidth,
 ) -> Result<Success, CliError> {
-    let contents = match read(&arguments.store.path()?) {
-        // Before the first completion there is no store, which is no error.
-        Err(TelemetryError::Missing(_)) if !arguments.store.is_named() => StoreContents::default(),
-        read => read?,
-    };
+    if let Some(out) = &arguments.out {
+        check_writable_folder(out)?;
+    }
     let groupings = match (arguments.by.as_slice(), arguments.json) {
         ([], false) => vec![vec![Dimension::Model]],
         ([], true) => vec![
@@ -62,25 +72,74 @@ pub(super) fn run(
             vec![by]
         }
     };
-    let options = StatisticsOptions {
-        groupings,
-        since_ms: arguments.days.map(days_ago),
-        simulated: arguments.simulated,
-        confirmed: arguments.confirmed,
-        unblind: arguments.unblind,
+    let statistics = ReadStatistics {
+        store: arguments.store.path()?,
+        is_named: arguments.store.is_named(),
+        options: StatisticsOptions {
+            groupings,
+            since_ms: arguments.days.map(days_ago),
+            simulated: arguments.simulated,
+            confirmed: arguments.confirmed,
+            unblind: arguments.unblind,
+        },
     };
-    let statistics = TelemetryStatistics::new(&contents, &options);
+    if arguments.live {
+        statistics.read()?;
+        serve(statistics)?;
+        return Ok(Success::Whole);
+    }
+    let simulated = arguments.simulated;
+    let statistics = statistics.read()?;
     if arguments.json {
         let json = serde_json::to_value(&statistics)
             .map_err(|error| CliError::Refused(error.to_string()))?;
         outln!("{json:#}");
     } else {
-        if arguments.simulated {
+        if simulated {
             outln!("Of a simulated developer, not of a person:");
         }
         out!("{}", statistics.table(width));
     }
+    if let Some(folder) = &arguments.out {
+        create_output_folder(folder).map_err(CliError::file(folder))?;
+        let page = folder.join("index.html");
+        std::fs::write(&page, statistics.page(simulated, PageUse::File))
+            .map_err(CliError::file(&page))?;
+        note!("fillrate: page: {}", page.display());
+    }
     Ok(Success::Whole)
+}
+
+/// Statistics of a store, read when they are asked for.
+struct ReadStatistics {
+    store: PathBuf,
+    /// Whether the command line names the store.
+    is_named: bool,
+    options: StatisticsOptions,
+}
+
+impl ReadStatistics {
+    fn read(&self) -> Result<TelemetryStatistics, CliError> {
+        let contents = match read(&self.store) {
+            // Before the first completion there is no store, which is no error.
+            Err(TelemetryError::Missing(_)) if !self.is_named => StoreContents::default(),
+            read => read?,
+        };
+        Ok(TelemetryStatistics::new(&contents, &self.options))
+    }
+}
+
+impl LivePages for ReadStatistics {
+    fn contents(&mut self, path: &str) -> Result<Option<(&'static str, Body)>, CliError> {
+        Ok(match path {
+            "index.html" => {
+                let page = self.read()?.page(self.options.simulated, PageUse::Live);
+                Some(("text/html; charset=utf-8", page.into()))
+            }
+            SCRIPT_PATH => Some(("text/javascript; charset=utf-8", SCRIPT.into())),
+            _ => None,
+        })
+    }
 }
 
 /// The time the given number of days ago, in milliseconds since 1970.

@@ -1,67 +1,102 @@
-//! Telemetry statistics as text: tables, and a sentence on each difference.
+//! Telemetry statistics in words: tables, and a sentence on each difference.
 
-use comfy_table::Cell;
 use fillrate_metrics::metric::{
     ACCEPTANCE_CHARACTERS, ACCEPTANCE_PAIRS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, COMPLETED_CODE,
     MEDIAN_LATENCY,
 };
 use fillrate_metrics::{NumberFormat, POWER, Unit};
-use fillrate_report::table::{TextTable, TextWidth, figure, right};
+use fillrate_report::table::{TextTable, TextWidth, figure_text, right};
 
 use super::impression::FEW;
 use super::statistics::{StatisticsRow, TelemetryStatistics, VariantEstimates};
 use super::trial::{ArmDifference, TrialStatistics};
 
+/// A table of figures, for a terminal or a page.
+pub(super) struct FigureTable {
+    /// The columns: those in words come first.
+    pub(super) header: Vec<String>,
+    /// Number of columns in words.
+    pub(super) words: usize,
+    /// Cells in the order of the columns.
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+impl FigureTable {
+    fn render(&self, width: TextWidth) -> String {
+        let mut table = TextTable::new(&self.header);
+        for row in &self.rows {
+            let (words, figures) = row.split_at(self.words);
+            let words = words.iter().map(Into::into);
+            table.add_row(words.chain(figures.iter().map(right)).collect::<Vec<_>>());
+        }
+        table.render(width) + "\n"
+    }
+}
+
 impl TelemetryStatistics {
     /// The tables with their explanations.
     pub fn table(&self, width: TextWidth) -> String {
-        let mut text = String::new();
-        let mut rows = self.rows.as_slice();
-        // Rows of one grouping follow each other and have the same keys.
-        while let Some(first) = rows.first() {
-            let same_grouping = |row: &&StatisticsRow| row.by.keys().eq(first.by.keys());
-            let count = rows.iter().take_while(same_grouping).count();
-            let (grouping, rest) = rows.split_at(count);
-            text.push_str(&grouping_table(grouping, width));
-            rows = rest;
-        }
-        if self.rows.is_empty() && self.trial.is_some() {
-            text.push_str(&width.paragraph("Nothing was offered by one model alone."));
-        } else if self.rows.is_empty() {
-            text.push_str(
-                &width.paragraph("Nothing was offered in this time, so there are no statistics."),
-            );
-        } else {
-            text.push_str(&width.paragraph(
-                "Rates in %, each with its 95 % interval (clustered by session and file) and its \
-                 n; times in ms. \"?\": the data support no bound, for example if all samples are \
-                 of one file in one session. Shown: confirmed by the editor + estimated by it. A \
-                 partial accept counts only in completed-code.",
-            ));
-            let few: Vec<String> = self
-                .rows
-                .iter()
-                .filter(|row| row.shown.values().sum::<usize>() < FEW)
-                .map(|row| row.by.values().cloned().collect::<Vec<_>>().join(", "))
-                .collect();
-            let unreported: usize = self.rows.iter().map(|row| row.accepted_unreported).sum();
-            if unreported > 0 {
-                text.push_str(&width.paragraph(&format!(
-                    "{unreported} more were accepted in editors that do not report what they \
-                     show: no acceptance rate counts them."
-                )));
-            }
-            if !few.is_empty() {
-                text.push_str(&width.paragraph(&format!(
-                    "Too few samples (fewer than {FEW} shown): {}.",
-                    few.join("; ")
-                )));
-            }
-        }
+        let tables = self.tables();
+        let tables = tables.iter().map(|table| table.render(width));
+        let notes = self.notes();
+        let notes = notes.iter().map(|note| width.paragraph(note));
+        let mut text: String = tables.chain(notes).collect();
         if let Some(trial) = &self.trial {
-            text.push_str(&trial.table(width));
+            text.push('\n');
+            text.push_str(&trial.table().render(width));
+            let sentences = trial.notes().into_iter().chain(trial.sentences());
+            for sentence in sentences.chain(trial.strengths_sentence()) {
+                text.push_str(&width.paragraph(&sentence));
+            }
         }
         text
+    }
+
+    /// One table for each grouping.
+    pub(super) fn tables(&self) -> Vec<FigureTable> {
+        // Rows of one grouping follow each other and have the same keys.
+        let groupings = self
+            .rows
+            .chunk_by(|row, next| row.by.keys().eq(next.by.keys()));
+        groupings.map(grouping_table).collect()
+    }
+
+    /// Explanations of the tables of groupings.
+    pub(super) fn notes(&self) -> Vec<String> {
+        if self.rows.is_empty() {
+            let nothing = match self.trial {
+                Some(_) => "Nothing was offered by one model alone.",
+                None => "Nothing was offered in this time, so there are no statistics.",
+            };
+            return vec![nothing.to_owned()];
+        }
+        let mut notes = vec![
+            "Rates in %, each with its 95 % interval (clustered by session and file) and its n; \
+             times in ms. \"?\": the data support no bound, for example if all samples are of one \
+             file in one session. Shown: confirmed by the editor + estimated by it. A partial \
+             accept counts only in completed-code."
+                .to_owned(),
+        ];
+        let unreported: usize = self.rows.iter().map(|row| row.accepted_unreported).sum();
+        if unreported > 0 {
+            notes.push(format!(
+                "{unreported} more were accepted in editors that do not report what they show: no \
+                 acceptance rate counts them."
+            ));
+        }
+        let few: Vec<String> = self
+            .rows
+            .iter()
+            .filter(|row| row.shown.values().sum::<usize>() < FEW)
+            .map(|row| row.by.values().cloned().collect::<Vec<_>>().join(", "))
+            .collect();
+        if !few.is_empty() {
+            notes.push(format!(
+                "Too few samples (fewer than {FEW} shown): {}.",
+                few.join("; ")
+            ));
+        }
+        notes
     }
 }
 
@@ -83,7 +118,7 @@ fn columns<'a>(figures: impl Iterator<Item = &'a VariantEstimates>, first: &[&st
     names
 }
 
-fn grouping_table(rows: &[StatisticsRow], width: TextWidth) -> String {
+fn grouping_table(rows: &[StatisticsRow]) -> FigureTable {
     let shares = [
         ACCEPTANCE_SHOWN,
         ACCEPTANCE_READ,
@@ -94,43 +129,46 @@ fn grouping_table(rows: &[StatisticsRow], width: TextWidth) -> String {
         rows.iter().map(|row| &row.figures),
         &shares.map(|metric| metric.name),
     );
-    let by = rows
-        .iter()
-        .flat_map(|row| row.by.keys().copied())
-        .take(rows.first().map_or(0, |row| row.by.len()));
-    let mut header: Vec<String> = by.map(str::to_owned).collect();
+    let by = rows.first().into_iter().flat_map(|row| row.by.keys());
+    let mut header: Vec<String> = by.map(|name| (*name).to_owned()).collect();
+    let words = header.len();
     header.extend(["offered", "shown", "accepted"].map(str::to_owned));
     header.extend(columns.iter().cloned());
-    let mut table = TextTable::new(header);
-    for row in rows {
-        let mut cells: Vec<Cell> = row.by.values().map(Cell::new).collect();
-        cells.push(right(row.offered));
+    let cells = |row: &StatisticsRow| {
         let shown = |certainty: &str| row.shown.get(certainty).copied().unwrap_or(0);
-        cells.push(right(format!(
-            "{} + {}",
-            shown("confirmed"),
-            shown("estimated")
-        )));
-        cells.push(right(row.accepted));
-        cells.extend(
-            columns
-                .iter()
-                .map(|name| figure(name, row.figures.get(name))),
-        );
-        table.add_row(cells);
+        let mut cells: Vec<String> = row.by.values().cloned().collect();
+        cells.push(row.offered.to_string());
+        cells.push(format!("{} + {}", shown("confirmed"), shown("estimated")));
+        cells.push(row.accepted.to_string());
+        cells.extend(figures(&columns, &row.figures));
+        cells
+    };
+    FigureTable {
+        header,
+        words,
+        rows: rows.iter().map(cells).collect(),
     }
-    table.render(width) + "\n"
+}
+
+/// The cells of these columns.
+fn figures<'a>(
+    columns: &'a [String],
+    estimates: &'a VariantEstimates,
+) -> impl Iterator<Item = String> + 'a {
+    let columns = columns.iter();
+    columns.map(|name| figure_text(name, estimates.get(name)))
 }
 
 impl TrialStatistics {
-    /// The trial's table, and a sentence on each difference.
-    fn table(&self, width: TextWidth) -> String {
-        let pairs = self.strengths.is_some()
-            || self
-                .arms
-                .iter()
-                .any(|arm| arm.figures.contains_key(ACCEPTANCE_PAIRS.name));
-        let first: &[&str] = if pairs {
+    /// True if two models at once were offered.
+    pub(super) fn is_of_pairs(&self) -> bool {
+        let mut arms = self.arms.iter();
+        self.strengths.is_some() || arms.any(|arm| arm.figures.contains_key(ACCEPTANCE_PAIRS.name))
+    }
+
+    /// The figures of each model.
+    pub(super) fn table(&self) -> FigureTable {
+        let first: &[&str] = if self.is_of_pairs() {
             &[ACCEPTANCE_PAIRS.name]
         } else {
             &[
@@ -140,59 +178,67 @@ impl TrialStatistics {
             ]
         };
         let columns = columns(self.arms.iter().map(|arm| &arm.figures), first);
-        let mut header = vec!["trial", "shown", "accepted"];
-        header.extend(columns.iter().map(String::as_str));
-        let mut table = TextTable::new(header);
-        for arm in &self.arms {
-            let mut cells = vec![Cell::new(&arm.model), right(arm.shown), right(arm.accepted)];
-            cells.extend(
-                columns
-                    .iter()
-                    .map(|name| figure(name, arm.figures.get(name))),
-            );
-            table.add_row(cells);
+        let mut header: Vec<String> = ["trial", "shown", "accepted"].map(str::to_owned).into();
+        header.extend(columns.iter().cloned());
+        let rows = self.arms.iter().map(|arm| {
+            let counts = [arm.shown, arm.accepted].map(|count| count.to_string());
+            let mut cells = vec![arm.model.clone()];
+            cells.extend(counts);
+            cells.extend(figures(&columns, &arm.figures));
+            cells
+        });
+        FigureTable {
+            header,
+            words: 1,
+            rows: rows.collect(),
         }
-        let mut text = format!("\n{}\n", table.render(width));
-        text.push_str(&width.paragraph(&format!(
+    }
+
+    /// Says how models were drawn, and whether their names are hidden.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = vec![format!(
             "Trial by {}, seed {}; intervals clustered by {}.",
             self.unit, self.seed, self.clusters
-        )));
+        )];
         if self.hidden {
-            text.push_str(&width.paragraph(
+            notes.push(
                 "It is blind and still running, so letters replace its models' names; `--unblind` \
-                 names them.",
-            ));
+                 names them."
+                    .to_owned(),
+            );
         }
-        for difference in &self.differences {
-            text.push_str(&width.paragraph(&difference.sentence(self.clusters)));
-        }
-        if let Some(strengths) = &self.strengths {
-            let strengths: Vec<String> = strengths
-                .iter()
-                .map(|(model, strength)| {
-                    let bound = |value: Option<f64>| {
-                        value.map_or_else(|| "?".to_owned(), |value| format!("{value:+.2}"))
-                    };
-                    format!(
-                        "{model} {:+.2} [{}, {}], n {}",
-                        strength.value,
-                        bound(strength.low),
-                        bound(strength.high),
-                        strength.n
-                    )
-                })
-                .collect();
-            text.push_str(&width.paragraph(&format!(
-                "Strengths by choices (Bradley–Terry, natural logarithms, mean 0): {}.",
-                strengths.join("; ")
-            )));
-        } else if pairs {
-            text.push_str(&width.paragraph(
-                "Strengths need each model, and each group of models, to be chosen over the others \
-                 at least once, and the others over it.",
-            ));
-        }
-        text
+        notes
+    }
+
+    /// A sentence on each difference.
+    pub(super) fn sentences(&self) -> impl Iterator<Item = String> + '_ {
+        let differences = self.differences.iter();
+        differences.map(|difference| difference.sentence(self.clusters))
+    }
+
+    /// In pairs, the models' strengths, or what they need.
+    pub(super) fn strengths_sentence(&self) -> Option<String> {
+        let Some(strengths) = &self.strengths else {
+            let needs = "Strengths need each model, and each group of models, to be chosen over \
+                         the others at least once, and the others over it.";
+            return self.is_of_pairs().then(|| needs.to_owned());
+        };
+        let strengths = strengths.iter().map(|(model, strength)| {
+            let bound = |value: Option<f64>| {
+                value.map_or_else(|| "?".to_owned(), |value| format!("{value:+.2}"))
+            };
+            format!(
+                "{model} {:+.2} [{}, {}], n {}",
+                strength.value,
+                bound(strength.low),
+                bound(strength.high),
+                strength.n
+            )
+        });
+        Some(format!(
+            "Strengths by choices (Bradley–Terry, natural logarithms, mean 0): {}.",
+            strengths.collect::<Vec<_>>().join("; ")
+        ))
     }
 }
 
