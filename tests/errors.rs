@@ -368,6 +368,27 @@ fn a_dead_model_server_stops_the_run_and_a_live_one_resumes_it() {
     assert_eq!(attempts(&dir.path("run")).len(), 6);
 }
 
+/// What is missing says why, so that a person knows whether to run it again or to change a setting.
+#[test]
+fn a_run_that_lacks_an_attempt_says_why() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    let tasks = text(&mined(&dir, "4"));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = ModelServer::failing(listener, 2);
+    dir.write("model.toml", &settings(server.port, "retries = 0\n"));
+    let arguments = ["--tasks", &tasks, "--model", "model.toml"];
+    let finished = replay(&dir, &kitchen(), &arguments).exits_with(3);
+    let wanted = format!("an attempt of {} failed: ", text(&dir.path("run")));
+    assert!(finished.err.contains(&wanted), "{finished:#?}");
+    assert!(
+        finished.err.contains("; rerun the command to make them"),
+        "{finished:#?}"
+    );
+}
+
 #[test]
 fn a_run_without_attempts_fails() {
     if !has_tools(&["python3"]) {

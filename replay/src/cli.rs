@@ -500,7 +500,7 @@ struct ReplayedHoles {
     quick: bool,
     #[command(flatten)]
     choice: HoleArguments,
-    /// Timeout for a completion, in seconds
+    /// Timeout for a completion, in seconds; the server gives its model `model.timeout_ms`
     #[arg(
         long,
         default_value_t = ReplayPlan::REQUEST_TIMEOUT.as_secs(),

@@ -8,11 +8,12 @@ use clap::Args;
 use fillrate_engine::play::compare::{self, ComparisonPlan};
 use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
-use fillrate_engine::play::replay::ReplayPlan;
+use fillrate_engine::play::replay::{ReplayPlan, ReplayedRun};
 use fillrate_report::models::{FailureRule, ModelComparison};
 use fillrate_report::table::TextWidth;
 
 use super::events::EventArguments;
+use super::runs::missing_attempts;
 use super::{CliError, ExecutionArguments, ReplayedHoles, Success, success};
 
 /// Compare models on the same holes and say which one passes more, and with what probability.
@@ -167,18 +168,16 @@ fn compare(
             failures.join("; ")
         )));
     }
-    let incomplete: Vec<&str> = outcome
+    let mut incomplete = outcome
         .runs
         .iter()
         .filter(|run| !run.is_complete)
-        .map(|run| run.title.as_str())
-        .collect();
-    if !incomplete.is_empty() {
-        note!(
-            "fillrate: some attempts of {} are missing or ended in an infrastructure failure; \
-             rerun the command to make them",
-            incomplete.join(", ")
-        );
+        .peekable();
+    if incomplete.peek().is_some() {
+        for ReplayedRun { title, run, .. } in incomplete {
+            note!("fillrate: {}", missing_attempts(title, run)?);
+        }
+        note!("fillrate: rerun the command to make them");
         return Ok(Success::Partial);
     }
     Ok(success(&outcome.absent))

@@ -16,6 +16,7 @@ use fillrate_server::configuration::Profile;
 use fillrate_server::telemetry::TelemetryStore;
 
 use super::events::EventArguments;
+use super::runs::missing_attempts;
 use super::{CliError, ExecutionArguments, HOLES, ReplayedHoles, Success, color, success};
 
 pub(super) use typing::check_typed_models;
@@ -239,12 +240,10 @@ fn replay(
         compare_with_bounds(arguments, &plan, played.first(), listener, width)?;
     }
     for ReplayedRun { run, .. } in played.iter().filter(|one| !one.is_complete) {
+        let folder = run.part_folder().unwrap_or(run.folder().to_owned());
         note!(
-            "fillrate: some attempts of {} are missing or ended in an infrastructure failure; \
-             rerun the command to make them, with --out {}",
-            run.part_folder()
-                .unwrap_or(run.folder().to_owned())
-                .display(),
+            "fillrate: {}; rerun the command to make them, with --out {}",
+            missing_attempts(&folder.display().to_string(), run)?,
             arguments.out.as_deref().unwrap_or(run.folder()).display()
         );
     }

@@ -1,10 +1,11 @@
 //! Runs as they are named on the command line: a folder that is a run, or one that holds the runs
 //! of several contexts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fillrate_engine::store::{FILE_NAME, Run};
+use fillrate_verdict::Outcome;
 
 use super::CliError;
 
@@ -96,6 +97,28 @@ pub(super) fn run_names<P: AsRef<Path>>(folders: &[P]) -> Vec<String> {
             .map(|folder| folder.display().to_string())
             .collect(),
     }
+}
+
+/// Says that a run with this name lacks attempts, and why most of those failed that did.
+pub(super) fn missing_attempts(name: &str, run: &Run) -> Result<String, CliError> {
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for attempt in run.attempts()? {
+        if attempt.verdict.outcome == Outcome::Infrastructure {
+            *reasons.entry(attempt.verdict.reason).or_default() += 1;
+        }
+    }
+    let failed: usize = reasons.values().sum();
+    let most = reasons.into_iter().max_by_key(|(_, count)| *count);
+    Ok(match most {
+        None => format!("some attempts of {name} are missing"),
+        Some((reason, _)) if failed == 1 => format!("an attempt of {name} failed: {reason}"),
+        Some((reason, count)) if count == failed => {
+            format!("{failed} attempts of {name} failed: {reason}")
+        }
+        Some((reason, count)) => {
+            format!("{failed} attempts of {name} failed, {count} of them because: {reason}")
+        }
+    })
 }
 
 #[cfg(test)]
