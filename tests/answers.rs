@@ -761,6 +761,33 @@ fn a_test_of_mocha_that_sets_its_retries_takes_no_proof() {
     assert_eq!(verdict["proof"], "altered", "{verdict:#}");
 }
 
+/// Loops make tests whose titles are computed, also in the suite of tests with written ones.
+#[test]
+fn tests_with_computed_titles_are_proven() {
+    if !has_tools(&["node", "npm"]) {
+        return;
+    }
+    let verdict = verdict_on_changed_script(
+        "dairy",
+        "src/double.ts",
+        (
+            "tests/double.test.ts",
+            "import { describe, expect, test } from \"vitest\";\nimport { double } from \"../src/double\";\n\n\
+             describe(\"double\", () => {\n  \
+             const rows = [{ n: 4, wanted: 8 }, { n: 30, wanted: 60 }, { n: 21, wanted: 42 }];\n  \
+             for (const row of rows) {\n    test(row.n.toString() + \" cows\", () => {\n      \
+             expect(double(row.n)).toBe(row.wanted);\n    });\n  }\n  \
+             test(\"written\", () => {\n    expect(double(50)).toBe(100);\n  });\n});\n\n\
+             describe(\"inner\", () => {\n  const pairs: Record<string, number> = { 7: 14, 15: 30 };\n  \
+             for (const n in pairs) {\n    test(n, () => {\n      \
+             expect(double(Number(n))).toBe(pairs[n]);\n    });\n  }\n});\n",
+        ),
+    );
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    assert_eq!(verdict["executed"], 6, "{verdict:#}");
+    assert_eq!(verdict["proof"], "altered", "{verdict:#}");
+}
+
 /// vitest adds matchers again for a test that takes `expect` from its context.
 #[test]
 fn a_test_of_vitest_may_take_expect_from_its_context() {

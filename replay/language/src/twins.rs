@@ -61,6 +61,9 @@ impl TestFunction {
     }
 }
 
+/// The name of a test whose title is computed: a single placeholder.
+pub const ANY_TITLE: &str = "\0";
+
 /// An edit that makes a twin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestEdit {
@@ -1668,6 +1671,8 @@ func TestRows(t *testing.T) {
             "for (const { n, wanted } of [{ n: 3, wanted: 4127 }]) test(`a ${n}`, () => { expect(f(n)).toBe(wanted); });\n",
             "const rows = [{ n: 3, wanted: 4127 }];\nfor (const row of rows) test(`a ${row.n}`, () => { expect(f(row.n)).toBe(row.wanted); });\n",
             "for (const [n, wanted] of Object.entries({ 3: 4127 })) test(`a ${n}`, () => { expect(f(n)).toBe(wanted); });\n",
+            "const rows = { 3: 4127 };\nfor (const n in rows) test(`a ${n}`, () => { expect(f(n)).toBe(rows[n]); });\n",
+            "for (const row of [{ n: 3, wanted: 4127 }]) test(row.n.toString() + \" a\", () => { expect(f(row.n)).toBe(row.wanted); });\n",
             "for (const [n, wanted] of new Map([[3, 4127]])) test(`a ${n}`, () => { expect(f(n)).toBe(wanted); });\n",
             "describe.each([[3, 4127]])(\"a %i\", (n, wanted) => { it(\"b\", () => { expect(f(n)).toBe(wanted); }); });\n",
             "it.for([[3, 4127]])(\"a %i\", ([n, wanted]) => { expect(f(n)).toBe(wanted); });\n",

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_language::twins::{
-    self, ExpectationFile, NeutralName, RowNames, SourceEdit, TestEdit, TestFunction, Way, has_word,
+    self, ANY_TITLE, ExpectationFile, NeutralName, RowNames, SourceEdit, TestEdit, TestFunction,
+    Way, has_word,
 };
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
@@ -70,7 +71,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 22;
+const VERSION: u32 = 23;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -1307,8 +1308,8 @@ fn functions_with_ids(
     }
     let mut ids: Vec<Vec<String>> = vec![Vec::new(); functions.len()];
     for (id, owners) in owners {
-        if let [owner] = owners.as_slice() {
-            ids[*owner].push(id.to_owned());
+        if let Some(owner) = only_owner(&functions, &owners) {
+            ids[owner].push(id.to_owned());
         }
     }
     functions
@@ -1316,6 +1317,25 @@ fn functions_with_ids(
         .zip(ids)
         .filter(|(_, ids)| !ids.is_empty())
         .collect()
+}
+
+/// The function that an id belongs to, of those whose names match it. A computed title matches any
+/// id in its suite, so a written one goes before it, and one of an inner suite before one of an outer.
+fn only_owner(functions: &[TestFunction], owners: &[usize]) -> Option<usize> {
+    let is_computed = |owner: &usize| {
+        let title = functions[*owner].names.last();
+        title.is_some_and(|title| title == ANY_TITLE)
+    };
+    let rank = |owner: &usize| {
+        (
+            !is_computed(owner),
+            is_computed(owner).then(|| functions[*owner].names.len()),
+        )
+    };
+    let best = owners.iter().map(rank).max()?;
+    let mut owners = owners.iter().filter(|owner| rank(owner) == best);
+    let first = owners.next()?;
+    owners.next().is_none().then_some(*first)
 }
 
 /// Returns true if a test has this id: equal except for the text at each `\0` and parameters in
@@ -1828,6 +1848,32 @@ mod tests {
         assert_eq!(noted(&[]), (Some(Proof::None), 0, true));
         // Without the run in which the test itself passed, code that always fails is right.
         assert_eq!(noted(&[1]), (Some(Proof::Opposite), 1, false));
+    }
+
+    #[test]
+    fn an_id_belongs_to_a_written_title_before_a_computed_one() {
+        let function = |names: &[&str]| TestFunction {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            inherited: Vec::new(),
+            file: 0,
+            span: 0..1,
+            altered: Vec::new(),
+            complements: Vec::new(),
+            neutral: None,
+        };
+        let functions = [
+            function(&["f", ANY_TITLE]),
+            function(&["f", "a"]),
+            function(&["f", "g", ANY_TITLE]),
+            function(&["f", "g", ANY_TITLE]),
+            function(&["f", "case \0"]),
+            function(&["f", "\0 one"]),
+        ];
+        assert_eq!(only_owner(&functions, &[0]), Some(0));
+        assert_eq!(only_owner(&functions, &[0, 1]), Some(1));
+        assert_eq!(only_owner(&functions, &[0, 2]), Some(2));
+        assert_eq!(only_owner(&functions, &[0, 2, 3]), None);
+        assert_eq!(only_owner(&functions, &[4, 5]), None);
     }
 
     #[test]

@@ -4,9 +4,9 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
-    ParsedFile, RowNames, SourceEdit, failing_branch, has_word, loop_cells, named_children,
-    opposite, raised_in_branch, unquoted,
+    self, ANY_TITLE, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds,
+    NeutralName, ParsedFile, RowNames, SourceEdit, failing_branch, has_word, loop_cells,
+    named_children, opposite, raised_in_branch, unquoted,
 };
 
 /// Matchers that compare with an expected value.
@@ -375,7 +375,7 @@ fn names_of_rows(test: &Titled<'_>, frame: &CallFrame<'_, '_>) -> Vec<SourceEdit
     edits
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Describe,
     Test,
@@ -414,16 +414,22 @@ fn titled<'t>(node: Node<'t>, text: &str) -> Option<Titled<'t>> {
     let title = named_children(node.child_by_field_name("arguments")?)
         .into_iter()
         .next()?;
-    if !matches!(title.kind(), "string" | "template_string") {
-        return None;
-    }
     let is_table = text[function.byte_range()].contains(".each")
         || text[function.byte_range()].contains(".for(");
-    let plain = unquoted(&text[title.byte_range()]);
+    let name = match title.kind() {
+        "string" | "template_string" => {
+            with_placeholders(unquoted(&text[title.byte_range()]), is_table)
+        }
+        // A computed title, as of the tests of a loop. Hooks (`test.before(…)`) have none.
+        _ if block == Block::Test && function.kind() == "identifier" && !is_function(&title) => {
+            ANY_TITLE.to_owned()
+        }
+        _ => return None,
+    };
     Some(Titled {
         block,
         title,
-        name: with_placeholders(plain, is_table),
+        name,
         is_table,
     })
 }
@@ -546,9 +552,21 @@ fn row_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>>
         _ => (used, None),
     };
     let name = frame.source(name);
+    // A row around the test makes a test of each row; one within the test does not.
+    let is_tests = |around: Node<'t>| !frame.function.byte_range().contains(&around.start_byte());
     let mut around = used.parent();
     while let Some(node) = around {
         around = node.parent();
+        if let Some(pairs) = key.and_then(|key| pairs_around(node, name, key, frame)) {
+            let values = pairs.into_iter();
+            return Some(Cells {
+                cells: values
+                    .filter_map(|pair| pair.child_by_field_name("value"))
+                    .collect(),
+                is_tests: is_tests(node),
+                column: None,
+            });
+        }
         let Some((patterns, table)) = rows_around(node, frame) else {
             continue;
         };
@@ -568,19 +586,37 @@ fn row_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>>
         };
         return Some(Cells {
             cells,
-            // A row around the test makes a test of each row; one within the test does not.
-            is_tests: !frame.function.byte_range().contains(&node.start_byte()),
+            is_tests: is_tests(node),
             column: None,
         });
     }
     None
 }
 
+/// The pairs of an object of this name in a loop over its keys: `for (const key in object)`.
+fn pairs_around<'t>(
+    node: Node<'t>,
+    object: &str,
+    key: Node<'t>,
+    frame: &CallFrame<'t, '_>,
+) -> Option<Vec<Node<'t>>> {
+    let field = |name: &str| node.child_by_field_name(name);
+    if node.kind() != "for_in_statement" || frame.source(field("operator")?) != "in" {
+        return None;
+    }
+    let table = field("right")?;
+    let is_of_both =
+        frame.source(field("left")?) == frame.source(key) && frame.source(table) == object;
+    let written = is_of_both.then(|| frame.written(table, &["object"]));
+    written?.map(named_children)
+}
+
 /// The patterns of the variables of a loop or function that goes through a table, and the table.
 fn rows_around<'t>(node: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<(Vec<Node<'t>>, Node<'t>)> {
     if node.kind() == "for_in_statement" {
         let left = node.child_by_field_name("left")?;
-        return Some((vec![left], node.child_by_field_name("right")?));
+        let is_of = frame.source(node.child_by_field_name("operator")?) == "of";
+        return is_of.then_some((vec![left], node.child_by_field_name("right")?));
     }
     if !is_function(&node) {
         return None;
