@@ -1074,6 +1074,22 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         let is_parameter = parameters(self.function, self.text())
             .iter()
             .any(|own| own == word);
+        // Suites are functions around tests, and each may have a variable of this name.
+        let mut around = self.function.parent().filter(|_| !is_parameter);
+        while let Some(node) = around {
+            around = node.parent();
+            let mut values = Vec::new();
+            if self.grammar.functions.contains(&node.kind()) {
+                self.assigned(node, word, true, &mut values);
+            }
+            if !values.is_empty() {
+                values.truncate(VALUES);
+                return values
+                    .into_iter()
+                    .map(|value| (value, Origin::Top(self.file, node)))
+                    .collect();
+            }
+        }
         for (index, file) in self.files.iter().enumerate() {
             let mut values = Vec::new();
             if is_parameter {
