@@ -420,8 +420,16 @@ fn titled<'t>(node: Node<'t>, text: &str) -> Option<Titled<'t>> {
         "string" | "template_string" => {
             with_placeholders(unquoted(&text[title.byte_range()]), is_table)
         }
-        // A computed title, as of the tests of a loop. Hooks (`test.before(…)`) have none.
-        _ if block == Block::Test && function.kind() == "identifier" && !is_function(&title) => {
+        // A computed title, as of the tests of a loop. Hooks (`test.before(…)`) have none, and
+        // options (`test({ timeout: 1 }, …)`) are no title.
+        "identifier"
+        | "member_expression"
+        | "subscript_expression"
+        | "call_expression"
+        | "binary_expression"
+        | "ternary_expression"
+            if block == Block::Test && function.kind() == "identifier" =>
+        {
             ANY_TITLE.to_owned()
         }
         _ => return None,
