@@ -613,6 +613,36 @@ fn a_configuration_below_the_top_takes_no_proof() {
     assert_eq!(verdict["proof"], "altered", "{verdict:#}");
 }
 
+/// A test that fails may leave a thread, as the reference does: a run with its twin proves nothing,
+/// and took the proof of the other tests in it.
+#[test]
+fn a_test_that_leaves_a_thread_when_it_fails_takes_no_proof_from_others() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let with_thread = |n: usize| {
+        format!(
+            "def test_thread_{n}():\n    stop = threading.Event()\n    \
+             thread = threading.Thread(target=stop.wait, daemon=True)\n    thread.start()\n    \
+             assert double({n}) == {}\n    stop.set()\n    thread.join()\n\n\n",
+            2 * n
+        )
+    };
+    let tests = format!(
+        "import threading\n\nfrom boxes import double\n\n\n{}\
+         def test_double():\n    assert double(70) == 140\n",
+        (41..45).map(with_thread).collect::<String>()
+    );
+    let verdict = verdict_on_changed_names(&[BOXES, ("test_boxes.py", &tests)], "once", "all");
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    assert_eq!(verdict["proof"], "partial", "{verdict:#}");
+    assert_eq!(
+        verdict["twins"],
+        json!(["test_boxes.py::test_double"]),
+        "{verdict:#}"
+    );
+}
+
 /// The id of an inherited test has the name of the class that inherits it, and its function that of
 /// the other one.
 #[test]

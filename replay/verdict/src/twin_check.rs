@@ -71,7 +71,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 24;
+const VERSION: u32 = 25;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -746,6 +746,8 @@ struct TwinMaker<'a> {
     tests: Vec<TwinnedTest>,
     /// Whether the tests pass without the messages of another file, by its path.
     without_messages: BTreeMap<String, bool>,
+    /// Whether a run without twins has all evidence, once that was asked.
+    has_evidence: Option<bool>,
 }
 
 /// Makes twins of a file's tests, and keeps those that the reference fails.
@@ -794,6 +796,7 @@ fn make_twins(
         path,
         tests: tests(SuiteNames::Neutral),
         without_messages: BTreeMap::new(),
+        has_evidence: None,
     };
     let failing = maker.take_names_back(tests(SuiteNames::Own))?;
     maker.tests = without(&failing, maker.tests);
@@ -1014,6 +1017,24 @@ impl TwinMaker<'_> {
         Ok(pass)
     }
 
+    /// True if a run with twins lacks evidence that one without them has: a test that fails may leave
+    /// a thread. No verdict would learn from a run with such a twin.
+    fn spoils(&mut self, result: &TestRunResult) -> Result<bool, VerdictError> {
+        if self.executor.missing_beside_twins(result).is_none() {
+            return Ok(false);
+        }
+        let has_evidence = match self.has_evidence {
+            Some(known) => known,
+            None => {
+                let all: Vec<usize> = (0..self.tests.len()).collect();
+                let alone = self.run(&all, &[], &[])?;
+                self.executor.missing_beside_twins(&alone).is_none()
+            }
+        };
+        self.has_evidence = Some(has_evidence);
+        Ok(has_evidence)
+    }
+
     /// Runs the reference with an edit of each of some tests, and keeps those under which it fails.
     /// One that does not compile, or whose table raises, keeps the others from running: so each half
     /// is tried.
@@ -1029,16 +1050,19 @@ impl TwinMaker<'_> {
             return Ok(());
         }
         let tests: Vec<usize> = edits.iter().map(|twin| twin.test).collect();
-        let report = self
-            .run(&tests, &edits.iter().collect::<Vec<_>>(), &[])?
-            .report;
+        let result = self.run(&tests, &edits.iter().collect::<Vec<_>>(), &[])?;
+        let spoils = self.spoils(&result)?;
+        let report = result.report;
         // One that ends the process keeps tests after it from running, here and in verdicts.
         let ids = || tests.iter().flat_map(|test| &self.tests[*test].inside);
         let is_complete = ids().all(|id| report.tests.contains_key(id));
-        if edits.len() > 1 && (!report.collect_errors.is_empty() || !is_complete) {
+        if edits.len() > 1 && (!report.collect_errors.is_empty() || !is_complete || spoils) {
             let rest = edits.split_off(edits.len() / 2);
             self.try_own(edits)?;
             return self.try_own(rest);
+        }
+        if spoils {
+            return Ok(());
         }
         for twin in edits {
             let test = &mut self.tests[twin.test];
@@ -1061,8 +1085,10 @@ impl TwinMaker<'_> {
             return Ok(());
         }
         let all: Vec<usize> = (0..self.tests.len()).collect();
-        let report = self.run(&all, &[&twin], &[])?.report;
-        if !report.collect_errors.is_empty() {
+        let result = self.run(&all, &[&twin], &[])?;
+        let spoils = self.spoils(&result)?;
+        let report = result.report;
+        if !report.collect_errors.is_empty() || spoils {
             return Ok(());
         }
         let failing: BTreeSet<String> = report
