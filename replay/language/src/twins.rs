@@ -1677,6 +1677,7 @@ func TestRows(t *testing.T) {
             "for (const row of [{ n: 3, wanted: \"4127\" }]) test(row.n, () => { expect(() => f(row.n)).toThrowError(row.wanted); });\n",
             "describe(\"s\", () => { const rows = [[1, 2]]; test(\"b\", () => { expect(rows).toBe(rows); }); });\n\
              describe(\"t\", () => { const rows = [{ n: 3, wanted: 4127 }]; for (const row of rows) test(row.n, () => { expect(f(row.n)).toBe(row.wanted); }); });\n",
+            "describe(\"s\", () => { let wanted = 0; beforeEach(() => { wanted = 4127; }); test(\"a\", () => { expect(f(3)).toBe(wanted); }); });\n",
             "for (const [n, wanted] of new Map([[3, 4127]])) test(`a ${n}`, () => { expect(f(n)).toBe(wanted); });\n",
             "describe.each([[3, 4127]])(\"a %i\", (n, wanted) => { it(\"b\", () => { expect(f(n)).toBe(wanted); }); });\n",
             "it.for([[3, 4127]])(\"a %i\", ([n, wanted]) => { expect(f(n)).toBe(wanted); });\n",

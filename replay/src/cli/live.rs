@@ -7,6 +7,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -15,6 +16,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::CliError;
+
+/// Time after which pages read again what they show.
+pub(super) const FRESH: Duration = Duration::from_secs(1);
 
 /// Pages that change while they are looked at.
 pub(super) trait LivePages: Send + 'static {

@@ -1,7 +1,7 @@
 //! `fillrate report`.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::body::Body;
 use clap::Args;
@@ -12,7 +12,7 @@ use fillrate_report::{NamedRun, compare_in_markdown};
 use fillrate_study::telemetry::gate_observations;
 
 use super::fit::read_completions;
-use super::live::{LivePages, serve};
+use super::live::{FRESH, LivePages, serve};
 use super::runs::{check_unique, open_runs, run_names};
 use super::{CliError, Success, day};
 
@@ -111,9 +111,6 @@ struct LiveReport {
     report: HtmlReport,
     read: Instant,
 }
-
-/// Time after which the runs are read again.
-const FRESH: Duration = Duration::from_secs(1);
 
 impl LivePages for LiveReport {
     fn contents(&mut self, path: &str) -> Result<Option<(&'static str, Body)>, CliError> {

@@ -101,23 +101,20 @@ pub(super) fn run_names<P: AsRef<Path>>(folders: &[P]) -> Vec<String> {
 
 /// Says that a run with this name lacks attempts, and why most of those failed that did.
 pub(super) fn missing_attempts(name: &str, run: &Run) -> Result<String, CliError> {
+    // Typings keep no reasons.
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    for attempt in run.attempts()? {
-        if attempt.verdict.outcome == Outcome::Infrastructure {
-            *reasons.entry(attempt.verdict.reason).or_default() += 1;
+    for verdict in run.attempts()?.into_iter().map(|attempt| attempt.verdict) {
+        if verdict.outcome == Outcome::Infrastructure {
+            *reasons.entry(verdict.reason).or_default() += 1;
         }
     }
     let failed: usize = reasons.values().sum();
-    let most = reasons.into_iter().max_by_key(|(_, count)| *count);
-    Ok(match most {
-        None => format!("some attempts of {name} are missing"),
-        Some((reason, _)) if failed == 1 => format!("an attempt of {name} failed: {reason}"),
-        Some((reason, count)) if count == failed => {
-            format!("{failed} attempts of {name} failed: {reason}")
-        }
-        Some((reason, count)) => {
-            format!("{failed} attempts of {name} failed, {count} of them because: {reason}")
-        }
+    let missing =
+        format!("some attempts of {name} are missing or ended in an infrastructure failure");
+    Ok(match reasons.into_iter().max_by_key(|(_, count)| *count) {
+        None => missing,
+        Some((reason, count)) if count == failed => format!("{missing}: {reason}"),
+        Some((reason, _)) => format!("{missing}, for example: {reason}"),
     })
 }
 

@@ -1083,6 +1083,14 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 self.assigned(node, word, true, &mut values);
             }
             if !values.is_empty() {
+                // A set-up may give it another; a declaration within one is of another variable.
+                let mut set = Vec::new();
+                self.assigned(node, word, false, &mut set);
+                set.retain(|value| {
+                    let around = value.parent().map_or("", |around| around.kind());
+                    !values.contains(value) && !around.ends_with("declarator")
+                });
+                values.extend(set);
                 values.truncate(VALUES);
                 return values
                     .into_iter()

@@ -430,7 +430,7 @@ fn titled<'t>(node: Node<'t>, text: &str) -> Option<Titled<'t>> {
         | "ternary_expression"
             if block == Block::Test && function.kind() == "identifier" =>
         {
-            ANY_TITLE.to_owned()
+            computed_title(title, text)
         }
         _ => return None,
     };
@@ -440,6 +440,20 @@ fn titled<'t>(node: Node<'t>, text: &str) -> Option<Titled<'t>> {
         name,
         is_table,
     })
+}
+
+/// A computed title, with `\0` for all that is not written in a sum of texts.
+fn computed_title(title: Node<'_>, text: &str) -> String {
+    match title.kind() {
+        "string" => unquoted(&text[title.byte_range()]).to_owned(),
+        "binary_expression" => {
+            let sides = ["left", "right"].map(|side| title.child_by_field_name(side));
+            let sides = sides.into_iter().flatten();
+            let parts: String = sides.map(|side| computed_title(side, text)).collect();
+            parts.replace("\0\0", ANY_TITLE)
+        }
+        _ => ANY_TITLE.to_owned(),
+    }
 }
 
 /// A title with `\0` for each of its placeholders: `${…}` of a template, and `%s` and `$name` of a
@@ -610,6 +624,9 @@ fn pairs_around<'t>(
 ) -> Option<Vec<Node<'t>>> {
     let field = |name: &str| node.child_by_field_name(name);
     if node.kind() != "for_in_statement" || frame.source(field("operator")?) != "in" {
+        return None;
+    }
+    if key.parent()?.kind() != "subscript_expression" {
         return None;
     }
     let table = field("right")?;

@@ -1,7 +1,7 @@
 //! `fillrate telemetry stats`.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use clap::Args;
@@ -11,7 +11,7 @@ use fillrate_server::telemetry::{StoreContents, TelemetryError, read};
 use fillrate_study::telemetry::statistics::{Dimension, StatisticsOptions, TelemetryStatistics};
 use fillrate_study::telemetry::{PageUse, SCRIPT, SCRIPT_PATH};
 
-use super::super::live::{LivePages, serve};
+use super::super::live::{FRESH, LivePages, serve};
 use super::super::{CliError, Success, check_writable_folder};
 use super::StoreChoice;
 
@@ -55,6 +55,12 @@ pub(super) fn run(
 ) -> Result<Success, CliError> {
     if let Some(out) = &arguments.out {
         check_writable_folder(out)?;
+        if out.join("attempts.html").exists() {
+            return Err(CliError::Refused(format!(
+                "{} holds a report, whose first page would be replaced; name another folder",
+                out.display()
+            )));
+        }
     }
     let groupings = match (arguments.by.as_slice(), arguments.json) {
         ([], false) => vec![vec![Dimension::Model]],
@@ -75,21 +81,34 @@ pub(super) fn run(
     let statistics = ReadStatistics {
         store: arguments.store.path()?,
         is_named: arguments.store.is_named(),
+        days: arguments.days,
         options: StatisticsOptions {
             groupings,
-            since_ms: arguments.days.map(days_ago),
+            since_ms: None,
             simulated: arguments.simulated,
             confirmed: arguments.confirmed,
             unblind: arguments.unblind,
         },
     };
     if arguments.live {
-        statistics.read()?;
-        serve(statistics)?;
+        let page = statistics.page()?;
+        serve(LiveStatistics {
+            statistics,
+            page,
+            read: Instant::now(),
+        })?;
         return Ok(Success::Whole);
     }
     let simulated = arguments.simulated;
     let statistics = statistics.read()?;
+    if let Some(folder) = &arguments.out {
+        create_output_folder(folder).map_err(CliError::file(folder))?;
+        let page = folder.join("index.html");
+        // Before anything is printed: a reader such as `head` may leave at once.
+        std::fs::write(&page, statistics.page(simulated, PageUse::File))
+            .map_err(CliError::file(&page))?;
+        note!("fillrate: page: {}", page.display());
+    }
     if arguments.json {
         let json = serde_json::to_value(&statistics)
             .map_err(|error| CliError::Refused(error.to_string()))?;
@@ -100,13 +119,6 @@ pub(super) fn run(
         }
         out!("{}", statistics.table(width));
     }
-    if let Some(folder) = &arguments.out {
-        create_output_folder(folder).map_err(CliError::file(folder))?;
-        let page = folder.join("index.html");
-        std::fs::write(&page, statistics.page(simulated, PageUse::File))
-            .map_err(CliError::file(&page))?;
-        note!("fillrate: page: {}", page.display());
-    }
     Ok(Success::Whole)
 }
 
@@ -115,6 +127,8 @@ struct ReadStatistics {
     store: PathBuf,
     /// Whether the command line names the store.
     is_named: bool,
+    /// The days that are counted; all without it.
+    days: Option<u32>,
     options: StatisticsOptions,
 }
 
@@ -125,16 +139,37 @@ impl ReadStatistics {
             Err(TelemetryError::Missing(_)) if !self.is_named => StoreContents::default(),
             read => read?,
         };
-        Ok(TelemetryStatistics::new(&contents, &self.options))
+        let options = StatisticsOptions {
+            since_ms: self.days.map(days_ago),
+            ..self.options.clone()
+        };
+        Ok(TelemetryStatistics::new(&contents, &options))
+    }
+
+    /// The page as it is served.
+    fn page(&self) -> Result<String, CliError> {
+        Ok(self.read()?.page(self.options.simulated, PageUse::Live))
     }
 }
 
-impl LivePages for ReadStatistics {
+/// Statistics that are served.
+struct LiveStatistics {
+    statistics: ReadStatistics,
+    page: String,
+    /// The time at which the page was made.
+    read: Instant,
+}
+
+impl LivePages for LiveStatistics {
     fn contents(&mut self, path: &str) -> Result<Option<(&'static str, Body)>, CliError> {
         Ok(match path {
             "index.html" => {
-                let page = self.read()?.page(self.options.simulated, PageUse::Live);
-                Some(("text/html; charset=utf-8", page.into()))
+                // Several tabs that poll cause one look at the store a second.
+                if self.read.elapsed() >= FRESH {
+                    self.page = self.statistics.page()?;
+                    self.read = Instant::now();
+                }
+                Some(("text/html; charset=utf-8", self.page.clone().into()))
             }
             SCRIPT_PATH => Some(("text/javascript; charset=utf-8", SCRIPT.into())),
             _ => None,

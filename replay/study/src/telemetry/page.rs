@@ -21,8 +21,8 @@ pub const SCRIPT_PATH: &str = "live.js";
 const LIVE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; \
                            connect-src 'self'";
 
-/// Most marks below the intervals of a picture.
-const MOST_MARKS: f64 = 5.0;
+/// Most steps of the scale below the intervals of a picture.
+const MOST_STEPS: f64 = 5.0;
 
 /// Where statistics are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,14 +104,12 @@ impl TrialStatistics {
     /// The model that is accepted more often than each other one, if there is one.
     fn most_accepted(&self) -> Option<&str> {
         let beats = |model: &str| {
-            let own = self
-                .differences
-                .iter()
-                .filter(|one| one.first == model || one.second == model);
-            let ahead = own
-                .clone()
-                .filter(|one| one.clear && (one.difference.value > 0.0) == (one.first == model));
-            ahead.count() == own.clone().count() && own.count() > 0
+            let ahead = self.differences.iter().filter(|one| {
+                let is_of_model = one.first == model || one.second == model;
+                one.clear && is_of_model && (one.difference.value > 0.0) == (one.first == model)
+            });
+            // A model of which nothing was shown has no difference from others.
+            self.arms.len() > 1 && ahead.count() == self.arms.len() - 1
         };
         let mut models = self.arms.iter().map(|arm| arm.model.as_str());
         models.find(|model| beats(model))
@@ -139,7 +137,7 @@ impl TrialStatistics {
         }
         // Steps of 1, 2, 5, 10 or 20 %.
         let steps = [0.01, 0.02, 0.05, 0.1, 0.2];
-        let step = steps.into_iter().find(|step| top / step <= MOST_MARKS);
+        let step = steps.into_iter().find(|step| top / step <= MOST_STEPS);
         let step = step.unwrap_or(0.2);
         let end = (top / step).ceil() * step;
         let place = |value: f64| format!("{:.2}%", 100.0 * (value / end).clamp(0.0, 1.0));
@@ -212,10 +210,12 @@ fn meanings<'a>(tables: impl Iterator<Item = &'a FigureTable>) -> Markup {
         }
     }
     html! {
-        dl.meanings {
-            @for (title, metric) in metrics {
-                dt { (title) }
-                dd { (metric.meaning) }
+        @if !metrics.is_empty() {
+            dl.meanings {
+                @for (title, metric) in metrics {
+                    dt { (title) }
+                    dd { (metric.meaning) }
+                }
             }
         }
     }

@@ -77,15 +77,19 @@ impl TelemetryStatistics {
              accept counts only in completed-code."
                 .to_owned(),
         ];
-        let unreported: usize = self.rows.iter().map(|row| row.accepted_unreported).sum();
+        // Each grouping has all completions.
+        let mut groupings = self
+            .rows
+            .chunk_by(|row, next| row.by.keys().eq(next.by.keys()));
+        let rows = groupings.next().unwrap_or_default();
+        let unreported: usize = rows.iter().map(|row| row.accepted_unreported).sum();
         if unreported > 0 {
             notes.push(format!(
                 "{unreported} more were accepted in editors that do not report what they show: no \
                  acceptance rate counts them."
             ));
         }
-        let few: Vec<String> = self
-            .rows
+        let few: Vec<String> = rows
             .iter()
             .filter(|row| row.shown.values().sum::<usize>() < FEW)
             .map(|row| row.by.values().cloned().collect::<Vec<_>>().join(", "))
