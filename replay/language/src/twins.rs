@@ -670,6 +670,30 @@ mod tests {
         joined.collect()
     }
 
+    #[test]
+    fn computed_titles_have_placeholders() {
+        let names = |title: &str| {
+            let text = format!("test({title}, () => {{ expect(f(3)).toBe(4127); }});\n");
+            twins_of("f.test.ts", &text)
+                .into_iter()
+                .filter(|line| !line.starts_with(' '))
+                .collect::<Vec<_>>()
+        };
+        for (title, name) in [
+            ("row.title", "*"),
+            ("String(row.n)", "*"),
+            ("\"a \" + row.n", "a *"),
+            ("row.n + row.m + \" b\"", "* b"),
+            ("\"a \" + row.n + \" b\"", "a * b"),
+            // Of these, no part is sure to be in the title.
+            ("row.title || \"empty\"", "*"),
+            ("row.n ? \"a\" : \"b\"", "*"),
+        ] {
+            assert_eq!(names(title), [name], "{title}");
+        }
+        assert_eq!(names("{ timeout: 1 }"), Vec::<String>::new());
+    }
+
     /// Every twin of every test of a file, as the line that it changes, and every one parses.
     fn twins_of(path: &str, text: &str) -> Vec<String> {
         let language = Language::for_path(Path::new(path)).expect("a language of the table");

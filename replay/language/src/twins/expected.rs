@@ -213,6 +213,10 @@ pub(crate) struct CallFrame<'t, 'f> {
     caller: Option<&'f CallFrame<'t, 'f>>,
 }
 
+/// Values that a name has outside of the function that uses it, with the index of their file, and
+/// the function or the file within which names in them have values.
+type OutsideValues<'t> = (usize, Node<'t>, Vec<Node<'t>>);
+
 /// A call: the value whose method it is, the function's name, and the arguments.
 struct Call<'t> {
     receiver: Option<Node<'t>>,
@@ -1070,77 +1074,86 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 .map(|value| (value, Origin::Here))
                 .collect();
         }
-        // A fixture is a function whose name a test's parameter has.
         let is_parameter = parameters(self.function, self.text())
             .iter()
             .any(|own| own == word);
-        // Suites are functions around tests, and each may have a variable of this name.
-        let mut around = self.function.parent().filter(|_| !is_parameter);
-        while let Some(node) = around {
-            around = node.parent();
-            let mut values = Vec::new();
-            if self.grammar.functions.contains(&node.kind()) {
-                self.assigned(node, word, true, &mut values);
-            }
-            if !values.is_empty() {
-                // A set-up may give it another; a declaration within one is of another variable.
-                let mut set = Vec::new();
-                self.assigned(node, word, false, &mut set);
-                set.retain(|value| {
-                    let around = value.parent().map_or("", |around| around.kind());
-                    !values.contains(value) && !around.ends_with("declarator")
-                });
-                values.extend(set);
-                values.truncate(VALUES);
-                return values
-                    .into_iter()
-                    .map(|value| (value, Origin::Top(self.file, node)))
-                    .collect();
-            }
-        }
-        for (index, file) in self.files.iter().enumerate() {
-            let mut values = Vec::new();
-            if is_parameter {
-                if let Some(function) = find_function(file.root, file.text, word, self.grammar) {
-                    let frame = self.top(index, function);
-                    values = frame.returned(function);
-                    return values
-                        .into_iter()
-                        .map(|value| (value, Origin::Top(index, function)))
-                        .collect();
-                }
-                continue;
-            }
-            if file.is_data {
-                continue;
-            }
-            self.top(index, file.root)
-                .assigned(file.root, word, true, &mut values);
-            if !values.is_empty() {
-                values.truncate(VALUES);
-                return values
-                    .into_iter()
-                    .map(|value| (value, Origin::Top(index, file.root)))
-                    .collect();
-            }
-        }
-        // A set-up may give it its value.
-        if !is_parameter {
-            let root = self.files[self.file].root;
-            let mut values = Vec::new();
-            self.assigned(root, word, false, &mut values);
-            values.truncate(VALUES);
-            if !values.is_empty() {
-                return values
-                    .into_iter()
-                    .map(|value| (value, Origin::Top(self.file, root)))
-                    .collect();
-            }
-        }
-        self.imported_default(word)
-            .map(|(file, value)| (value, Origin::Top(file, self.files[file].root)))
+        let outside = if is_parameter {
+            self.fixture(word)
+        } else {
+            self.set_in_suite(word)
+                .or_else(|| self.set_in_file(word))
+                .or_else(|| self.set_by_set_up(word))
+        };
+        let outside = outside.or_else(|| {
+            let (file, value) = self.imported_default(word)?;
+            Some((file, self.files[file].root, vec![value]))
+        });
+        let Some((file, around, values)) = outside else {
+            return Vec::new();
+        };
+        values
             .into_iter()
+            .map(|value| (value, Origin::Top(file, around)))
             .collect()
+    }
+
+    /// What a fixture returns: a function whose name a test's parameter has.
+    fn fixture(&self, word: &str) -> Option<OutsideValues<'t>> {
+        self.files.iter().enumerate().find_map(|(index, file)| {
+            let function = find_function(file.root, file.text, word, self.grammar)?;
+            Some((
+                index,
+                function,
+                self.top(index, function).returned(function),
+            ))
+        })
+    }
+
+    /// The values of a variable of the innermost suite that has one of this name: suites are
+    /// functions around tests.
+    fn set_in_suite(&self, word: &str) -> Option<OutsideValues<'t>> {
+        let around = std::iter::successors(self.function.parent(), Node::parent);
+        let mut suites = around.filter(|node| self.grammar.functions.contains(&node.kind()));
+        suites.find_map(|suite| {
+            let mut values = Vec::new();
+            self.assigned(suite, word, true, &mut values);
+            if values.is_empty() {
+                return None;
+            }
+            // A set-up may give it another; a declaration within one is of another variable.
+            let mut set = Vec::new();
+            self.assigned(suite, word, false, &mut set);
+            set.retain(|value| {
+                let around = value.parent().map_or("", |around| around.kind());
+                !values.contains(value) && !around.ends_with("declarator")
+            });
+            values.extend(set);
+            values.truncate(VALUES);
+            Some((self.file, suite, values))
+        })
+    }
+
+    /// The values of a variable of the first file that has one of this name outside of functions.
+    fn set_in_file(&self, word: &str) -> Option<OutsideValues<'t>> {
+        let files = self.files.iter().enumerate();
+        files
+            .filter(|(_, file)| !file.is_data)
+            .find_map(|(index, file)| {
+                let mut values = Vec::new();
+                self.top(index, file.root)
+                    .assigned(file.root, word, true, &mut values);
+                values.truncate(VALUES);
+                (!values.is_empty()).then_some((index, file.root, values))
+            })
+    }
+
+    /// The values that functions of the file, such as set-ups, give to a variable.
+    fn set_by_set_up(&self, word: &str) -> Option<OutsideValues<'t>> {
+        let root = self.files[self.file].root;
+        let mut values = Vec::new();
+        self.assigned(root, word, false, &mut values);
+        values.truncate(VALUES);
+        (!values.is_empty()).then_some((self.file, root, values))
     }
 
     /// The value that another file of the tests exports without a name, if this one imports it under

@@ -446,7 +446,7 @@ fn titled<'t>(node: Node<'t>, text: &str) -> Option<Titled<'t>> {
 fn computed_title(title: Node<'_>, text: &str) -> String {
     match title.kind() {
         "string" => unquoted(&text[title.byte_range()]).to_owned(),
-        "binary_expression" => {
+        "binary_expression" if is_sum(title, text) => {
             let sides = ["left", "right"].map(|side| title.child_by_field_name(side));
             let sides = sides.into_iter().flatten();
             let parts: String = sides.map(|side| computed_title(side, text)).collect();
@@ -454,6 +454,11 @@ fn computed_title(title: Node<'_>, text: &str) -> String {
         }
         _ => ANY_TITLE.to_owned(),
     }
+}
+
+fn is_sum(node: Node<'_>, text: &str) -> bool {
+    let operator = node.child_by_field_name("operator");
+    operator.is_some_and(|operator| &text[operator.byte_range()] == "+")
 }
 
 /// A title with `\0` for each of its placeholders: `${…}` of a template, and `%s` and `$name` of a
