@@ -71,7 +71,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 26;
+const VERSION: u32 = 27;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -939,21 +939,7 @@ impl TwinMaker<'_> {
             test.rename.clear();
             test.is_ordered = true;
         }
-        let mut hopeless: BTreeSet<usize> = self.failing(&failing)?.into_iter().collect();
-        let together = |hopeless: &BTreeSet<usize>| -> Vec<usize> {
-            let all = all.iter().copied();
-            all.filter(|index| !hopeless.contains(index)).collect()
-        };
-        // One that keeps its name may be counted among the rows of another.
-        if !failing.is_empty() && !self.failing(&together(&hopeless))?.is_empty() {
-            for test in &mut self.tests {
-                test.inside.clone_from(&test.ids);
-                test.rename.clear();
-                test.is_ordered = true;
-            }
-            hopeless.extend(self.failing(&together(&hopeless))?);
-        }
-        Ok(hopeless)
+        Ok(self.failing(&failing)?.into_iter().collect())
     }
 
     /// Puts the ids of numbered rows in the order of the rows. Tests run in the same order under
@@ -1033,7 +1019,7 @@ impl TwinMaker<'_> {
 
     /// True if a run with twins lacks evidence that one without them has: a test that fails may leave
     /// a thread. No verdict would learn from a run with such a twin.
-    fn spoils(&mut self, result: &TestRunResult) -> Result<bool, VerdictError> {
+    fn lacks_evidence(&mut self, result: &TestRunResult) -> Result<bool, VerdictError> {
         if self.executor.missing_beside_twins(result).is_none() {
             return Ok(false);
         }
@@ -1065,17 +1051,18 @@ impl TwinMaker<'_> {
         }
         let tests: Vec<usize> = edits.iter().map(|twin| twin.test).collect();
         let result = self.run(&tests, &edits.iter().collect::<Vec<_>>(), &[])?;
-        let spoils = self.spoils(&result)?;
+        let lacks_evidence = self.lacks_evidence(&result)?;
         let report = result.report;
         // One that ends the process keeps tests after it from running, here and in verdicts.
         let ids = || tests.iter().flat_map(|test| &self.tests[*test].inside);
         let is_complete = ids().all(|id| report.tests.contains_key(id));
-        if edits.len() > 1 && (!report.collect_errors.is_empty() || !is_complete || spoils) {
+        if edits.len() > 1 && (!report.collect_errors.is_empty() || !is_complete || lacks_evidence)
+        {
             let rest = edits.split_off(edits.len() / 2);
             self.try_own(edits)?;
             return self.try_own(rest);
         }
-        if spoils {
+        if lacks_evidence {
             return Ok(());
         }
         for twin in edits {
@@ -1100,9 +1087,9 @@ impl TwinMaker<'_> {
         }
         let all: Vec<usize> = (0..self.tests.len()).collect();
         let result = self.run(&all, &[&twin], &[])?;
-        let spoils = self.spoils(&result)?;
+        let lacks_evidence = self.lacks_evidence(&result)?;
         let report = result.report;
-        if !report.collect_errors.is_empty() || spoils {
+        if !report.collect_errors.is_empty() || lacks_evidence {
             return Ok(());
         }
         let failing: BTreeSet<String> = report
@@ -1369,26 +1356,26 @@ fn functions_with_ids(
         .collect()
 }
 
-/// The function that an id belongs to, of those whose names match it; `None` if there are several.
-/// A computed title matches any id in its suite, so a written one without placeholders goes before
-/// it, and one of an inner suite before one of an outer.
+/// The function that an id belongs to, of those whose names match it; `None` if it is not clear. A
+/// computed title matches any id in its suite, so a title without placeholders goes before it, and
+/// of computed ones that in the innermost suite.
 fn only_owner(functions: &[TestFunction], owners: &[usize]) -> Option<usize> {
-    let rank = |owner: &usize| {
-        let names = &functions[*owner].names;
-        let title = names.last().map_or("", String::as_str);
-        (!title.contains('\0'), names.len())
-    };
-    let computes = |owner: &usize| {
-        functions[*owner]
-            .names
-            .last()
-            .is_some_and(|title| title == ANY_TITLE)
-    };
-    let best = owners.iter().map(rank).max()?;
-    let is_best = |owner: &&usize| rank(owner) == best || !computes(owner);
-    let mut owners = owners.iter().filter(is_best);
-    let first = owners.next()?;
-    owners.next().is_none().then_some(*first)
+    let names = |owner: usize| functions[owner].names.as_slice();
+    let title = |owner: usize| names(owner).last().map_or("", String::as_str);
+    let (computed, written): (Vec<usize>, Vec<usize>) =
+        owners.iter().partition(|owner| title(**owner) == ANY_TITLE);
+    match written.as_slice() {
+        [] => {
+            let depth = computed.iter().map(|owner| names(*owner).len()).max()?;
+            let mut innermost = computed
+                .iter()
+                .filter(|owner| names(**owner).len() == depth);
+            let first = innermost.next()?;
+            innermost.next().is_none().then_some(*first)
+        }
+        [owner] => (computed.is_empty() || !title(*owner).contains('\0')).then_some(*owner),
+        _ => None,
+    }
 }
 
 /// Returns true if a test has this id: equal except for the text at each `\0` and parameters in
