@@ -168,15 +168,12 @@ fn compare(
             failures.join("; ")
         )));
     }
-    let mut incomplete = outcome
-        .runs
-        .iter()
-        .filter(|run| !run.is_complete)
-        .peekable();
-    if incomplete.peek().is_some() {
-        for ReplayedRun { title, run, .. } in incomplete {
-            note!("fillrate: {}", missing_attempts(title, run)?);
-        }
+    let incomplete = outcome.runs.iter().filter(|run| !run.is_complete);
+    let incomplete: Vec<&ReplayedRun> = incomplete.collect();
+    for ReplayedRun { title, run, .. } in &incomplete {
+        note!("fillrate: {}", missing_attempts(title, run)?);
+    }
+    if !incomplete.is_empty() {
         note!("fillrate: rerun the command to make them");
         return Ok(Success::Partial);
     }

@@ -12,6 +12,7 @@ use fillrate_server::telemetry::{
 };
 use proptest::prelude::*;
 
+use super::PageUse;
 use super::online::online_side;
 use super::shown_observations;
 use super::statistics::{
@@ -597,6 +598,39 @@ fn trial_states_differences_and_completions_needed() {
     assert!(!difference.clear);
     assert_eq!(difference.shown_needed, Some(576));
     assert_eq!(difference.others["acceptance/read"], difference.difference);
+}
+
+#[test]
+fn a_page_says_which_model_is_accepted_more_than_all_others() {
+    let page = |models: &[&str], recorded: &[RecordedCompletion]| {
+        let mut recorded = recorded.to_vec();
+        for trial in recorded
+            .iter_mut()
+            .filter_map(|one| one.answered.trial.as_mut())
+        {
+            trial.models = models.iter().map(|name| (*name).to_owned()).collect();
+        }
+        by_model(recorded).page(false, PageUse::File)
+    };
+    let (answer, unknown) = (">a is accepted most<", ">Can't tell yet<");
+    let clear = turns(
+        TrialUnit::Request,
+        &[
+            ("a", &[("a", "++++"), ("b", "+++-"), ("c", "++++")]),
+            ("b", &[("a", "----"), ("b", "---+"), ("c", "----")]),
+        ],
+    );
+    let of_two = page(&["a", "b"], &clear);
+    assert!(of_two.contains(answer), "{of_two}");
+    // Of the third, nothing was shown yet.
+    let of_three = page(&["a", "b", "<c>"], &clear);
+    assert!(!of_three.contains(answer), "{of_three}");
+    assert!(of_three.contains("&lt;c&gt;") && !of_three.contains("<c>"));
+    let files: &[(&str, &str)] = &[("a", "+-"), ("b", "-+")];
+    let equal = turns(TrialUnit::Request, &[("a", files), ("b", files)]);
+    let equal = page(&["a", "b"], &equal);
+    assert!(!equal.contains("is accepted most"), "{equal}");
+    assert!([of_three, equal].iter().all(|page| page.contains(unknown)));
 }
 
 #[test]

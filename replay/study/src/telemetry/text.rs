@@ -54,11 +54,13 @@ impl TelemetryStatistics {
 
     /// One table for each grouping.
     pub(super) fn tables(&self) -> Vec<FigureTable> {
-        // Rows of one grouping follow each other and have the same keys.
-        let groupings = self
-            .rows
-            .chunk_by(|row, next| row.by.keys().eq(next.by.keys()));
-        groupings.map(grouping_table).collect()
+        self.groupings().map(grouping_table).collect()
+    }
+
+    /// The rows of each grouping, which follow each other and have the same keys.
+    fn groupings(&self) -> impl Iterator<Item = &[StatisticsRow]> {
+        self.rows
+            .chunk_by(|row, next| row.by.keys().eq(next.by.keys()))
     }
 
     /// Explanations of the tables of groupings.
@@ -78,10 +80,7 @@ impl TelemetryStatistics {
                 .to_owned(),
         ];
         // Each grouping has all completions.
-        let mut groupings = self
-            .rows
-            .chunk_by(|row, next| row.by.keys().eq(next.by.keys()));
-        let rows = groupings.next().unwrap_or_default();
+        let rows = self.groupings().next().unwrap_or_default();
         let unreported: usize = rows.iter().map(|row| row.accepted_unreported).sum();
         if unreported > 0 {
             notes.push(format!(
