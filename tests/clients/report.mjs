@@ -158,31 +158,46 @@ async function questions() {
   return { best, answer, flips, hole, trust };
 }
 
-/** Looks at a study's first screen, wide and narrow, in both colours. */
-async function study() {
+/** Looks at a page of its own at some widths, in both colours, for more than what is asked of all. */
+async function screens(name, widths, more) {
   const found = {};
-  for (const width of [1400, 400]) {
+  for (const width of widths) {
     for (const scheme of ['light', 'dark']) {
       const page = await open(scheme, width);
       await page.goto(`${address}index.html`);
-      await page.screenshot({ path: join(pictures, `study-${scheme}-${width}.png`) });
+      await page.screenshot({ path: join(pictures, `${name}-${scheme}-${width}.png`) });
       found[`${width} ${scheme}`] = {
         ...(await page.evaluate(accessible)),
         beyond: await page.evaluate(beyond),
-        height: await page.evaluate(() => document.documentElement.scrollHeight),
-        painted: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime),
-        firstScreen: await page.evaluate(() => [...document.querySelectorAll('.badge, .answer, .next, .decision svg')]
-          .map((element) => element.getBoundingClientRect()).filter((box) => box.height > 0 && box.bottom <= innerHeight).length),
-        folded: await page.locator('details:not([open])').count(),
-        sections: await page.locator('main > details').count(),
-        letters: (await page.evaluate(legible)).letters,
-        scrolled: await page.evaluate(() => [...document.querySelectorAll('figure, figure div')].filter((box) => box.scrollWidth > box.clientWidth + 1).length),
-        axe: await violations(page, '.decision'),
+        ...(await more(page)),
       };
       await page.context().close();
     }
   }
   return { screens: found };
+}
+
+/** Looks at a study's first screen. */
+async function study() {
+  return screens('study', [1400, 400], async (page) => ({
+    height: await page.evaluate(() => document.documentElement.scrollHeight),
+    painted: await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime),
+    firstScreen: await page.evaluate(() => [...document.querySelectorAll('.badge, .answer, .next, .decision svg')]
+      .map((element) => element.getBoundingClientRect()).filter((box) => box.height > 0 && box.bottom <= innerHeight).length),
+    folded: await page.locator('details:not([open])').count(),
+    sections: await page.locator('main > details').count(),
+    letters: (await page.evaluate(legible)).letters,
+    scrolled: await page.evaluate(() => [...document.querySelectorAll('figure, figure div')].filter((box) => box.scrollWidth > box.clientWidth + 1).length),
+    axe: await violations(page, '.decision'),
+  }));
+}
+
+/** Looks at telemetry's statistics. */
+async function acceptance() {
+  return screens('acceptance', [1400, 768, 400], async (page) => ({
+    text: await page.locator('main').innerText(),
+    axe: await violations(page),
+  }));
 }
 
 /** Uses the first page as a person would. */
@@ -439,26 +454,6 @@ async function inspect() {
   await page.screenshot({ path: join(pictures, 'inspect.png') });
   seen.complaints.length = 0;
   return { text };
-}
-
-/** Looks at telemetry's statistics at every width, in both colours. */
-async function acceptance() {
-  const found = {};
-  for (const width of [1400, 768, 400]) {
-    for (const scheme of ['light', 'dark']) {
-      const page = await open(scheme, width);
-      await page.goto(`${address}index.html`);
-      await page.screenshot({ path: join(pictures, `acceptance-${scheme}-${width}.png`), fullPage: true });
-      found[`${width} ${scheme}`] = {
-        ...(await page.evaluate(accessible)),
-        beyond: await page.evaluate(beyond),
-        text: await page.locator('main').innerText(),
-        axe: await violations(page),
-      };
-      await page.context().close();
-    }
-  }
-  return { screens: found };
 }
 
 /** Watches telemetry's statistics until they change, and until nobody serves them. */

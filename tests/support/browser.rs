@@ -65,6 +65,22 @@ pub(crate) fn seen(output: &[u8]) -> Value {
     seen
 }
 
+/// Asserts that a page is accessible, and no wider than its window.
+pub(crate) fn assert_accessible(name: &str, page: &Value) {
+    for nothing in [
+        "beyond",
+        "tablesWithoutCaption",
+        "headsWithoutScope",
+        "namelessControls",
+        "inputsWithoutLabel",
+        "scrollsWithoutFocus",
+    ] {
+        assert_eq!(page[nothing], 0, "{name}: {nothing}");
+    }
+    assert_eq!(page["axe"], json!([]), "{name}");
+    assert_eq!(page["language"], "en", "{name}");
+}
+
 /// Pages that `fillrate` serves, until it is dropped.
 pub(crate) struct Live {
     _program: RunningProgram,
