@@ -363,6 +363,18 @@ fn a_page_shows_a_trial_at_every_width_and_as_it_goes_on() {
         assert!(shown.contains("sharp is accepted most"), "{shown}");
         assert!(shown.contains("sharp − blunt is +"), "{shown}");
     }
+    // A report's first page is not replaced.
+    std::fs::write(out.join("attempts.html"), "").unwrap();
+    let refused = Command::new(env!("CARGO_BIN_EXE_fillrate"))
+        .args(["telemetry", "stats", "-o"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && error.contains("holds a report"),
+        "{error}"
+    );
     let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));
     command
         .args(["telemetry", "stats", "--live", "--store"])
