@@ -595,7 +595,8 @@ fn what_is_loaded_before_anything_is_watched_is_refused() {
             .fillrate(&["replay", &corpus, "--model", "reference", "--out", "run"])
             .exits_with(3);
         let message = refused.error_message();
-        let said = "loads sitecustomize.py itself, before anything is watched";
+        let said = "loads sitecustomize.py itself, before anything is watched; replay another \
+                    project, or leave this file out of `holes`";
         assert!(message.contains(said), "{message}");
     }
 }

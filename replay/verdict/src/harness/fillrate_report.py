@@ -539,7 +539,10 @@ def refuse_loaded(root, files):
     for module in list(sys.modules.values()):
         file = own.get(os.path.realpath(str(getattr(module, "__file__", None) or "")))
         if file:
-            raise RefusedError(f"what runs them loads {file} itself, before anything is watched")
+            raise RefusedError(
+                f"what runs them loads {file} itself, before anything is watched; replay another "
+                "project, or leave this file out of `holes` in the manifest"
+            )
 
 
 def read_instructions():
