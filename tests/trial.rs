@@ -363,8 +363,8 @@ fn a_page_shows_a_trial_at_every_width_and_as_it_goes_on() {
         assert!(shown.contains("sharp is accepted most"), "{shown}");
         assert!(shown.contains("sharp − blunt is +"), "{shown}");
     }
-    // A report's first page is not replaced.
-    std::fs::write(out.join("attempts.html"), "").unwrap();
+    // A page of something else is not replaced.
+    std::fs::write(out.join("index.html"), "<h1>Mine</h1>").unwrap();
     let refused = Command::new(env!("CARGO_BIN_EXE_fillrate"))
         .args(["telemetry", "stats", "-o"])
         .arg(&out)
@@ -372,7 +372,7 @@ fn a_page_shows_a_trial_at_every_width_and_as_it_goes_on() {
         .unwrap();
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        !refused.status.success() && error.contains("holds a report"),
+        !refused.status.success() && error.contains("is a page of something else"),
         "{error}"
     );
     let mut command = Command::new(env!("CARGO_BIN_EXE_fillrate"));

@@ -89,6 +89,7 @@ use fillrate_engine::store::{StoreError, is_object_address};
 use fillrate_language::task::{HoleKind, TaskError, is_day};
 use fillrate_mine::import::ImportError;
 use fillrate_report::export::ExportError;
+use fillrate_report::page::PageKind;
 use fillrate_report::pages::HtmlReportError;
 use fillrate_report::table::TextWidth;
 use fillrate_verdict::corpus::manifest::ManifestError;
@@ -688,6 +689,22 @@ fn check_writable_folder(path: &Path) -> Result<(), CliError> {
         )));
     }
     check_writable(path)
+}
+
+/// As [`check_writable_folder`] for pages: the first page replaces only one of its kind.
+fn check_page_folder(folder: &Path, kind: PageKind) -> Result<(), CliError> {
+    check_writable_folder(folder)?;
+    let first = folder.join("index.html");
+    match std::fs::read(&first) {
+        Ok(page) if !kind.wrote(&String::from_utf8_lossy(&page)) => {
+            Err(CliError::Refused(format!(
+                "{} is a page of something else, or of another version, and would be replaced; name \
+             another folder, or delete it",
+                first.display()
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// As [`check_writable_folder`] for a run, which can't be in an object store.

@@ -6,6 +6,8 @@ use maud::{DOCTYPE, Markup, html};
 
 /// A page, whose [`Render`](maud::Render)ed parts are escaped already.
 pub struct Page<'a> {
+    /// What the page is of.
+    pub kind: PageKind,
     /// The document's title.
     pub title: &'a str,
     /// Sources that the page may load and run, as a Content-Security-Policy.
@@ -14,6 +16,33 @@ pub struct Page<'a> {
     pub head: Markup,
     /// The body.
     pub body: Markup,
+}
+
+/// What a page is of, which it says of itself: it replaces no page of another kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageKind {
+    /// Runs.
+    Report,
+    /// A study.
+    Study,
+    /// Telemetry.
+    Statistics,
+}
+
+impl PageKind {
+    /// Returns whether a document is a page of this kind.
+    pub fn wrote(self, document: &str) -> bool {
+        document.contains(&self.mark().into_string())
+    }
+
+    fn mark(self) -> Markup {
+        let generator = match self {
+            Self::Report => "fillrate report",
+            Self::Study => "fillrate study",
+            Self::Statistics => "fillrate telemetry stats",
+        };
+        html! { meta name="generator" content=(generator); }
+    }
 }
 
 impl Page<'_> {
@@ -28,6 +57,7 @@ impl Page<'_> {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     meta name="referrer" content="no-referrer";
+                    (self.kind.mark())
                     title { (self.title) }
                     (self.head)
                 }

@@ -44,7 +44,7 @@ use serde_json::Value;
 use self::files::MarkedFile;
 use self::summary::GateFrontier;
 use super::developers::DeveloperFigures;
-use super::page::Page;
+use super::page::{Page, PageKind};
 use super::scored::ScoredAttempt;
 
 /// Number of attempts of a shard.
@@ -112,6 +112,7 @@ impl ReportPage {
     fn html(&self) -> String {
         let current = |page: &Self| (page.name == self.name).then_some("page");
         let page = Page {
+            kind: PageKind::Report,
             title: &format!("{} – Fillrate", self.title),
             policy: POLICY,
             head: html! {

@@ -7,6 +7,7 @@ use axum::body::Body;
 use clap::Args;
 use fillrate_engine::developer::gate::{GateFit, fit_gate};
 use fillrate_engine::store::Run;
+use fillrate_report::page::PageKind;
 use fillrate_report::pages::HtmlReport;
 use fillrate_report::{NamedRun, compare_in_markdown};
 use fillrate_study::telemetry::gate_observations;
@@ -55,7 +56,7 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
         return compare(old, new);
     }
     if let Some(out) = &arguments.out {
-        super::check_writable_folder(out)?;
+        super::check_page_folder(out, PageKind::Report)?;
     }
     let runs = open_runs(&arguments.runs)?;
     let mut report = HtmlReport::load(runs, arguments.live)?;

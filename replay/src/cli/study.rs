@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fillrate_engine::store::create_output_folder;
+use fillrate_report::page::PageKind;
 use fillrate_report::table::TextWidth;
 use fillrate_study::sides::{read_offline_side, read_online_side, read_typed_side};
 use fillrate_study::{Grouping, SecondSide, Study, StudyOptions, StudySide};
@@ -108,7 +109,7 @@ pub(super) struct StudyArguments {
 
 pub(super) fn run(arguments: &StudyArguments, width: TextWidth) -> Result<Success, CliError> {
     // A study reads its sides for minutes, so the output is checked first.
-    super::check_writable(&arguments.out)?;
+    super::check_page_folder(&arguments.out, PageKind::Study)?;
     if arguments.demo || !arguments.model.is_empty() {
         let advice = "rerun the command to continue".to_owned();
         let events = EventArguments::default();

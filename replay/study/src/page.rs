@@ -1,7 +1,7 @@
 //! A study as one HTML page that opens from disk and loads nothing.
 
 use fillrate_metrics::{Coefficient, Estimate, MOST_EXACT};
-use fillrate_report::page::Page;
+use fillrate_report::page::{Page, PageKind};
 use maud::{Markup, PreEscaped, html};
 
 use super::format::{self, bound, decimals, p_value};
@@ -52,6 +52,7 @@ impl Study {
             }
         };
         let page = Page {
+            kind: PageKind::Study,
             title,
             policy: POLICY,
             head: html! { style { (PreEscaped(STYLE)) } },

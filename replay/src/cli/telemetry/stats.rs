@@ -6,13 +6,16 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use clap::Args;
 use fillrate_engine::store::create_output_folder;
+use fillrate_report::page::PageKind;
 use fillrate_report::table::TextWidth;
 use fillrate_server::telemetry::{StoreContents, TelemetryError, read};
-use fillrate_study::telemetry::statistics::{Dimension, StatisticsOptions, TelemetryStatistics};
+use fillrate_study::telemetry::statistics::{
+    Counted, Dimension, StatisticsOptions, TelemetryStatistics,
+};
 use fillrate_study::telemetry::{PageUse, SCRIPT, SCRIPT_PATH};
 
 use super::super::live::{FRESH, LivePages, serve};
-use super::super::{CliError, Success, check_writable_folder};
+use super::super::{CliError, Success, check_page_folder};
 use super::StoreChoice;
 
 /// Show telemetry statistics: acceptance, retention and latency, and the results of a trial of
@@ -54,13 +57,7 @@ pub(super) fn run(
     width: TextWidth,
 ) -> Result<Success, CliError> {
     if let Some(out) = &arguments.out {
-        check_writable_folder(out)?;
-        if out.join("attempts.html").exists() {
-            return Err(CliError::Refused(format!(
-                "{} holds a report, whose first page would be replaced; name another folder",
-                out.display()
-            )));
-        }
+        check_page_folder(out, PageKind::Statistics)?;
     }
     let groupings = match (arguments.by.as_slice(), arguments.json) {
         ([], false) => vec![vec![Dimension::Model]],
@@ -81,12 +78,13 @@ pub(super) fn run(
     let statistics = ReadStatistics {
         store: arguments.store.path()?,
         is_named: arguments.store.is_named(),
-        days: arguments.days,
         options: StatisticsOptions {
             groupings,
-            since_ms: None,
-            simulated: arguments.simulated,
-            confirmed: arguments.confirmed,
+            counted: Counted {
+                days: arguments.days,
+                simulated: arguments.simulated,
+                confirmed: arguments.confirmed,
+            },
             unblind: arguments.unblind,
         },
     };
@@ -99,14 +97,12 @@ pub(super) fn run(
         })?;
         return Ok(Success::Whole);
     }
-    let simulated = arguments.simulated;
     let statistics = statistics.read()?;
     if let Some(folder) = &arguments.out {
         create_output_folder(folder).map_err(CliError::file(folder))?;
         let page = folder.join("index.html");
         // Before anything is printed: a reader such as `head` may leave at once.
-        std::fs::write(&page, statistics.page(simulated, PageUse::File))
-            .map_err(CliError::file(&page))?;
+        std::fs::write(&page, statistics.page(PageUse::File)).map_err(CliError::file(&page))?;
         note!("fillrate: page: {}", page.display());
     }
     if arguments.json {
@@ -114,9 +110,6 @@ pub(super) fn run(
             .map_err(|error| CliError::Refused(error.to_string()))?;
         outln!("{json:#}");
     } else {
-        if simulated {
-            outln!("Of a simulated developer, not of a person:");
-        }
         out!("{}", statistics.table(width));
     }
     Ok(Success::Whole)
@@ -127,8 +120,6 @@ struct ReadStatistics {
     store: PathBuf,
     /// Whether the command line names the store.
     is_named: bool,
-    /// The days that are counted; all without it.
-    days: Option<u32>,
     options: StatisticsOptions,
 }
 
@@ -139,16 +130,14 @@ impl ReadStatistics {
             Err(TelemetryError::Missing(_)) if !self.is_named => StoreContents::default(),
             read => read?,
         };
-        let options = StatisticsOptions {
-            since_ms: self.days.map(days_ago),
-            ..self.options.clone()
-        };
-        Ok(TelemetryStatistics::new(&contents, &options))
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_ms = now.map_or(0, |now| now.as_millis() as i64);
+        Ok(TelemetryStatistics::new(&contents, &self.options, now_ms))
     }
 
     /// The page as it is served.
     fn page(&self) -> Result<String, CliError> {
-        Ok(self.read()?.page(self.options.simulated, PageUse::Live))
+        Ok(self.read()?.page(PageUse::Live))
     }
 }
 
@@ -175,11 +164,4 @@ impl LivePages for LiveStatistics {
             _ => None,
         })
     }
-}
-
-/// The time the given number of days ago, in milliseconds since 1970.
-fn days_ago(days: u32) -> i64 {
-    const MS_A_DAY: i64 = 86_400_000;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as i64) - i64::from(days) * MS_A_DAY
 }

@@ -2,7 +2,7 @@
 
 use fillrate_metrics::metric::{ACCEPTANCE_PAIRS, ACCEPTANCE_SHOWN};
 use fillrate_metrics::{Estimate, Metric};
-use fillrate_report::page::Page;
+use fillrate_report::page::{Page, PageKind};
 use fillrate_report::table::figure_text;
 use maud::{Markup, PreEscaped, html};
 
@@ -34,8 +34,8 @@ pub enum PageUse {
 }
 
 impl TelemetryStatistics {
-    /// The page, an HTML document of its own; `simulated` if a simulated developer accepted.
-    pub fn page(&self, simulated: bool, page_use: PageUse) -> String {
+    /// The page, an HTML document of its own.
+    pub fn page(&self, page_use: PageUse) -> String {
         let title = match self.trial {
             Some(_) => "Which model people accept",
             None => "What people accept",
@@ -45,7 +45,8 @@ impl TelemetryStatistics {
         let body = html! {
             main {
                 h1 { (title) }
-                @if simulated { (simulated_banner()) }
+                @if self.counted.simulated { (simulated_banner()) }
+                @if let Some(sentence) = self.counted.sentence() { p { (sentence) } }
                 @if let Some(trial) = &self.trial { (trial.section()) }
                 @if let Some(on_trial) = &on_trial { (figures("Models on trial", on_trial)) }
                 @for one in &tables {
@@ -58,6 +59,7 @@ impl TelemetryStatistics {
             }
         };
         let page = Page {
+            kind: PageKind::Statistics,
             title,
             policy: match page_use {
                 PageUse::File => POLICY,

@@ -29,6 +29,8 @@ pub const SCHEMA: u32 = 2;
 pub struct TelemetryStatistics {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Completions that they count.
+    pub counted: Counted,
     /// One row for each group, grouping by grouping.
     pub rows: Vec<StatisticsRow>,
     /// The last trial, if there is one.
@@ -97,22 +99,36 @@ fn unknown_dimension(_: &str) -> String {
 pub struct StatisticsOptions {
     /// Each grouping has rows of its own.
     pub groupings: Vec<Vec<Dimension>>,
-    /// Counts nothing older than this, in milliseconds since 1970.
-    pub since_ms: Option<i64>,
-    /// Counts sessions of a simulated developer in place of people's. The two are never mixed.
-    pub simulated: bool,
-    /// Counts only what an editor confirms to have displayed as shown.
-    pub confirmed: bool,
+    /// Completions that are counted.
+    pub counted: Counted,
     /// Names the models of a blind trial that is still running.
     pub unblind: bool,
 }
 
+/// Completions that statistics count, and when one counts as shown.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Counted {
+    /// Those of the last so many days; all without it.
+    pub days: Option<u32>,
+    /// Those of a simulated developer in place of people's. The two are never mixed.
+    pub simulated: bool,
+    /// Only what an editor confirms to have displayed counts as shown.
+    pub confirmed: bool,
+}
+
+impl Counted {
+    /// Returns whether something of a time is counted; times are in milliseconds since 1970.
+    fn counts(self, at_ms: i64, simulated: bool, now_ms: i64) -> bool {
+        const MS_A_DAY: i64 = 86_400_000;
+        let is_recent = |days| at_ms >= now_ms - i64::from(days) * MS_A_DAY;
+        simulated == self.simulated && self.days.is_none_or(is_recent)
+    }
+}
+
 impl TelemetryStatistics {
-    /// Calculates the statistics of a store's contents.
-    pub fn new(contents: &StoreContents, options: &StatisticsOptions) -> Self {
-        let counted = |at_ms: i64, simulated: bool| {
-            simulated == options.simulated && options.since_ms.is_none_or(|since| at_ms >= since)
-        };
+    /// Calculates the statistics of a store's contents at a time, in milliseconds since 1970.
+    pub fn new(contents: &StoreContents, options: &StatisticsOptions, now_ms: i64) -> Self {
+        let counted = |at_ms, simulated| options.counted.counts(at_ms, simulated, now_ms);
         let recorded: Vec<&RecordedCompletion> = contents
             .completions
             .iter()
@@ -129,10 +145,11 @@ impl TelemetryStatistics {
             .filter(|one| counted(one.at_ms, one.simulated) && !is_of_pairs(one))
             .collect();
         let blind = BlindTrial::find(&recorded, options.unblind);
-        let impressions = collect_impressions(&recorded, options.confirmed);
+        let impressions = collect_impressions(&recorded, options.counted.confirmed);
         let groupings = options.groupings.iter();
         Self {
             schema: SCHEMA,
+            counted: options.counted,
             rows: groupings
                 .flat_map(|grouping| group_rows(grouping, &impressions, &entered, &blind))
                 .collect(),

@@ -16,9 +16,12 @@ use super::PageUse;
 use super::online::online_side;
 use super::shown_observations;
 use super::statistics::{
-    Dimension, StatisticsOptions, StatisticsRow, TelemetryStatistics, VARIANTS,
+    Counted, Dimension, StatisticsOptions, StatisticsRow, TelemetryStatistics, VARIANTS,
 };
 use super::trial::TrialStatistics;
+
+/// The time of the statistics: a day after 1970 begins.
+const NOW: i64 = 86_400_000;
 
 /// A completion of 10 characters that was shown for a second, confirmed, in the session and file
 /// of these names.
@@ -99,7 +102,7 @@ fn statistics(
         groupings: vec![vec![Dimension::Model]],
         ..StatisticsOptions::default()
     };
-    TelemetryStatistics::new(&contents, &choice)
+    TelemetryStatistics::new(&contents, &choice, NOW)
 }
 
 fn close(ours: Option<f64>, theirs: f64) {
@@ -284,35 +287,53 @@ fn only_offered_completions_within_the_options_count() {
         completions: vec![nothing, simulated, old, shown("s", "f"), unsure],
         entered: Vec::new(),
     };
-    let offered = |choice: StatisticsOptions| {
-        let groupings = vec![vec![Dimension::Model]];
-        let of = TelemetryStatistics::new(
-            &contents,
-            &StatisticsOptions {
-                groupings,
-                ..choice
-            },
-        );
+    let of = |counted: Counted| {
+        let options = StatisticsOptions {
+            groupings: vec![vec![Dimension::Model]],
+            counted,
+            ..StatisticsOptions::default()
+        };
+        TelemetryStatistics::new(&contents, &options, NOW)
+    };
+    let offered = |counted: Counted| {
+        let of = of(counted);
         let row = &of.rows[0];
         let shown: usize = row.shown.values().sum();
         (row.offered, shown, row.accepted)
     };
-    assert_eq!(offered(StatisticsOptions::default()), (3, 3, 1));
-    let since = StatisticsOptions {
-        since_ms: Some(0),
-        ..StatisticsOptions::default()
+    assert_eq!(offered(Counted::default()), (3, 3, 1));
+    let recent = Counted {
+        days: Some(1),
+        ..Counted::default()
     };
-    assert_eq!(offered(since), (2, 2, 1));
-    let simulated = StatisticsOptions {
+    assert_eq!(offered(recent), (2, 2, 1));
+    let simulated = Counted {
         simulated: true,
-        ..StatisticsOptions::default()
+        ..Counted::default()
     };
     assert_eq!(offered(simulated), (1, 1, 1));
-    let confirmed = StatisticsOptions {
+    let confirmed = Counted {
         confirmed: true,
-        ..StatisticsOptions::default()
+        ..Counted::default()
     };
     assert_eq!(offered(confirmed), (3, 2, 0));
+    // What is left out is said wherever the figures are.
+    let both = of(Counted {
+        days: Some(7),
+        confirmed: true,
+        ..Counted::default()
+    });
+    let said = "Only completions of the last 7 days count, and only what an editor confirms to have \
+                displayed counts as shown.";
+    let table = both.table(TextWidth::UNLIMITED);
+    let words: Vec<&str> = table.split_whitespace().collect();
+    assert!(words.join(" ").contains(said), "{table}");
+    assert!(both.page(PageUse::File).contains(said));
+    assert!(
+        !of(Counted::default())
+            .page(PageUse::File)
+            .contains("Only completions")
+    );
 }
 
 #[test]
@@ -384,10 +405,13 @@ fn confirmed_displays_leave_no_accept_to_silent_editors() {
     };
     let options = StatisticsOptions {
         groupings: vec![vec![Dimension::Model]],
-        confirmed: true,
+        counted: Counted {
+            confirmed: true,
+            ..Counted::default()
+        },
         ..StatisticsOptions::default()
     };
-    let row = &TelemetryStatistics::new(&contents, &options).rows[0];
+    let row = &TelemetryStatistics::new(&contents, &options, NOW).rows[0];
     // The editor reports what it shows, so it is no editor that does not.
     assert_eq!((row.accepted, row.accepted_unreported), (0, 0));
     assert_eq!(figure(row, "acceptance/shown").n, 1);
@@ -512,7 +536,7 @@ fn rows_are_grouped_by_the_dimensions() {
             groupings: vec![grouping.to_vec()],
             ..StatisticsOptions::default()
         };
-        let rows = TelemetryStatistics::new(&contents, &choice)
+        let rows = TelemetryStatistics::new(&contents, &choice, NOW)
             .rows
             .into_iter();
         rows.map(|row| {
@@ -610,7 +634,7 @@ fn a_page_says_which_model_is_accepted_more_than_all_others() {
         {
             trial.models = models.iter().map(|name| (*name).to_owned()).collect();
         }
-        by_model(recorded).page(false, PageUse::File)
+        by_model(recorded).page(PageUse::File)
     };
     let (answer, unknown) = (">a is accepted most<", ">Can't tell yet<");
     let clear = turns(
@@ -896,7 +920,12 @@ fn blind_trial_hides_names_while_it_runs() {
 fn empty_store_has_empty_statistics() {
     let acceptance = by_model(Vec::new());
     let json = serde_json::to_value(&acceptance).unwrap();
-    let expected = serde_json::json!({"schema": 2, "rows": [], "trial": null});
+    let expected = serde_json::json!({
+        "schema": 2,
+        "counted": {"days": null, "simulated": false, "confirmed": false},
+        "rows": [],
+        "trial": null,
+    });
     assert_eq!(json, expected);
     assert!(
         acceptance

@@ -8,7 +8,7 @@ use fillrate_metrics::{NumberFormat, POWER, Unit};
 use fillrate_report::table::{TextTable, TextWidth, figure_text, right};
 
 use super::impression::FEW;
-use super::statistics::{StatisticsRow, TelemetryStatistics, VariantEstimates};
+use super::statistics::{Counted, StatisticsRow, TelemetryStatistics, VariantEstimates};
 use super::trial::{ArmDifference, TrialStatistics};
 
 /// A table of figures, for a terminal or a page.
@@ -40,7 +40,14 @@ impl TelemetryStatistics {
         let tables = tables.iter().map(|table| table.render(width));
         let notes = self.notes();
         let notes = notes.iter().map(|note| width.paragraph(note));
-        let mut text: String = tables.chain(notes).collect();
+        let mut text = String::new();
+        if self.counted.simulated {
+            text.push_str("Of a simulated developer, not of a person:\n");
+        }
+        if let Some(sentence) = self.counted.sentence() {
+            text.push_str(&width.paragraph(&sentence));
+        }
+        text.extend(tables.chain(notes));
         if let Some(trial) = &self.trial {
             text.push('\n');
             text.push_str(&trial.table().render(width));
@@ -100,6 +107,21 @@ impl TelemetryStatistics {
             ));
         }
         notes
+    }
+}
+
+impl Counted {
+    /// Says what is left out of the figures, if anything is.
+    pub(super) fn sentence(self) -> Option<String> {
+        let days = self.days.map(|days| match days {
+            1 => "only completions of the last day count".to_owned(),
+            days => format!("only completions of the last {days} days count"),
+        });
+        let shown = "only what an editor confirms to have displayed counts as shown".to_owned();
+        let sentence = [days, self.confirmed.then_some(shown)];
+        let sentence: Vec<String> = sentence.into_iter().flatten().collect();
+        let sentence = sentence.join(", and ");
+        (!sentence.is_empty()).then(|| sentence[..1].to_uppercase() + &sentence[1..] + ".")
     }
 }
 
