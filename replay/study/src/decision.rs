@@ -289,7 +289,15 @@ impl StudyDecision {
                 }
             ));
         }
-        if let Some(best) = &self.best {
+        if let Some(best) = self.best.as_ref().filter(|best| best.share <= 0.0) {
+            lines.push(format!(
+                "None of {} offline metrics predicts {} better than its mean does, each version \
+                 predicted from the other {}.",
+                best.pairs,
+                best.second,
+                best.versions - 1
+            ));
+        } else if let Some(best) = &self.best {
             lines.push(format!(
                 "Of {} offline metrics {} predicts {} best: {:.0} % of its variance, each version \
                  predicted from the other {}, and {:.0} % if the choice of the metric is left to \
@@ -299,7 +307,7 @@ impl StudyDecision {
                 best.second,
                 best.share * 100.0,
                 best.versions - 1,
-                best.nested_share * 100.0
+                (best.nested_share * 100.0).max(0.0)
             ));
         }
         lines.extend(self.views.iter().map(ViewGain::sentence));

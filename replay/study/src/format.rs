@@ -120,8 +120,8 @@ pub(super) fn bound(bound: Option<f64>) -> String {
 /// r corrected for measurement error, which says nothing beyond ±1.
 pub(super) fn corrected(r: f64) -> String {
     match r {
-        r if r > 1.0 => "≥ 1, errors too large to correct for".to_owned(),
-        r if r < -1.0 => "≤ −1, errors too large to correct for".to_owned(),
+        r if r > 1.0 => "at least 1".to_owned(),
+        r if r < -1.0 => "at most −1".to_owned(),
         r => decimals(r, 3),
     }
 }

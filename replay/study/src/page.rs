@@ -165,7 +165,11 @@ impl Study {
                     div.wide role="img" aria-label=(description) { (PreEscaped(wide)) }
                     div.narrow role="img" aria-label=(description) { (PreEscaped(narrow)) }
                     figcaption {
-                        "Each point is a version, bars are 95 % intervals."
+                        "Each point is a version"
+                        @if pair.points.iter().any(|it| it.offline.low.is_some() || it.second.low.is_some()) {
+                            ", bars are 95 % intervals"
+                        }
+                        "."
                         @if pair.prediction().is_some() {
                             " The line predicts a new version's figure, the band is its 95 % \
                              prediction interval."
@@ -484,7 +488,7 @@ pub(super) fn table(
         // Scrolled by keyboard too, so it has a place in the order of focus and a name.
         div.table tabindex="0" role="region" aria-label=(caption) {
             table {
-                caption { (caption) }
+                caption { span { (caption) } }
                 thead {
                     tr {
                         @for (column, cell) in header.iter().enumerate() {

@@ -735,8 +735,9 @@ pub(super) fn warnings(pairs: &[MetricPair]) -> Vec<String> {
     // One pair chosen in advance needs no correction.
     if tested > 1 {
         warnings.push(format!(
-            "{tested} pairs of metrics are compared, so the smallest p is small by chance alone: \
-             choose one pair before looking, or take p corrected by Holm's method"
+            "{tested} of {} pairs of metrics are tested, so the smallest p is small by chance alone: \
+             choose one pair before looking, or take p corrected by Holm's method",
+            pairs.len()
         ));
     }
     let missing: BTreeSet<&str> = pairs

@@ -16,6 +16,9 @@ const HEIGHT: u32 = 400;
 /// The height of a label in pixels.
 const LETTER: i32 = 12;
 
+/// The pixels at the left that the labels of the axis take, with the margin.
+const LEFT: i32 = 76;
+
 /// The radius of a point and the room around it, in pixels.
 const DOT: i32 = 5;
 
@@ -79,6 +82,8 @@ fn draw(
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
+        // The letters of ten labels would lie on each other in a narrow plot.
+        .x_labels(if width == NARROW { 5 } else { 10 })
         .bold_line_style(BLACK.mix(0.15))
         .axis_style(BLACK.mix(0.6))
         .label_style(("sans-serif", 12).into_font().color(&BLACK))
@@ -191,10 +196,10 @@ fn place_labels(points: &[(i32, i32)], labels: &[&str], plot_width: i32) -> Vec<
         };
         let cost = |shift: &(i32, i32)| {
             let own = area(*shift);
-            // The labels of the axis take the first 64 pixels.
-            let is_outside = own[0] < 64 || own[2] > plot_width || own[1] < 0;
+            let is_outside = own[0] < LEFT || own[2] > plot_width || own[1] < 0;
             let covered = taken.iter().filter(|other| overlap(&own, other)).count();
-            covered + 10 * usize::from(is_outside)
+            // Of places outside none is better than a covered one.
+            (is_outside, covered)
         };
         // Of equally good places the first, which is the nearest.
         let shift = shifted.min_by_key(cost).unwrap_or((DOT + 3, 0));
@@ -247,7 +252,7 @@ mod tests {
             (308, 198),
             (320, 210),
             (620, 30),
-            (80, 380),
+            (90, 380),
         ];
         let labels = [
             "version-one",
@@ -273,7 +278,7 @@ mod tests {
             })
             .collect();
         for (at, one) in areas.iter().enumerate() {
-            assert!(one[0] >= 64 && one[2] <= WIDE as i32, "{}", labels[at]);
+            assert!(one[0] >= LEFT && one[2] <= WIDE as i32, "{}", labels[at]);
             for (earlier, other) in areas[..at].iter().enumerate() {
                 assert!(
                     !overlap(one, other),

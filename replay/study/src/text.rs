@@ -325,7 +325,7 @@ impl MetricPair {
         match (&self.attenuation, &self.no_attenuation) {
             (Some(it), _) => {
                 lines.push(format!(
-                    "Without measurement error: r = {}, 95 % interval {} to {} (reliability \
+                    "Without measurement error r is {}, 95 % interval {} to {} (reliability \
                      offline {}, {} {}).",
                     format::corrected(it.corrected),
                     bound(it.low),
@@ -366,17 +366,17 @@ impl StudyDesign {
                     format!(" ({} by permutation)", format::of_studies(it))
                 });
                 format!(
-                    "{} in {}{permutation}",
+                    "r {} in {}{permutation}",
                     decimals(at.true_r, 1),
                     format::of_studies(&at.student)
                 )
             })
             .collect();
         let mut sentences = vec![format!(
-            "Power with {} versions, {measured}: a true r of {} of such studies is found at the 5 % \
-             level by Student's t.",
+            "Power: with {} versions, {measured}. Student's t finds a true r at the 5 % level in so \
+             many of such studies: {}.",
             self.versions,
-            powers.join(", of ")
+            powers.join(", ")
         )];
         sentences.push(match self.least_found {
             Some(r) => format!(

@@ -36,9 +36,11 @@ pub enum PageUse {
 impl TelemetryStatistics {
     /// The page, an HTML document of its own.
     pub fn page(&self, page_use: PageUse) -> String {
-        let title = match self.trial {
-            Some(_) => "Which model people accept",
-            None => "What people accept",
+        let title = match (&self.trial, self.counted.simulated) {
+            (Some(_), false) => "Which model people accept",
+            (Some(_), true) => "Which model a simulated developer accepts",
+            (None, false) => "What people accept",
+            (None, true) => "What a simulated developer accepts",
         };
         let tables = self.tables();
         let on_trial = self.trial.as_ref().map(TrialStatistics::table);
@@ -173,7 +175,7 @@ impl TrialStatistics {
                                     span style={"left:" (place(mark))} { (format!("{:.0}", mark * 100.0)) }
                                 }
                             }
-                            td { "%" }
+                            td.unit { "%" }
                         }
                     }
                 }
@@ -186,7 +188,13 @@ impl TrialStatistics {
 /// Says what the rows of a table are.
 fn caption(table: &FigureTable) -> String {
     let (by, _) = table.header.split_at(table.words);
-    format!("By {}", by.join(" and "))
+    let (last, others) = by
+        .split_last()
+        .map_or(("", by), |(last, others)| (last.as_str(), others));
+    match others {
+        [] => format!("By {last}"),
+        others => format!("By {} and {last}", others.join(", ")),
+    }
 }
 
 /// A table whose metrics are named for people.

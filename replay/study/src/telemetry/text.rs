@@ -82,8 +82,8 @@ impl TelemetryStatistics {
         let mut notes = vec![
             "Rates in %, each with its 95 % interval (clustered by session and file) and its n; \
              times in ms. \"?\": the data support no bound, for example if all samples are of one \
-             file in one session. Shown: confirmed by the editor + estimated by it. A partial \
-             accept counts only in completed-code."
+             file in one session. Shown: confirmed by the editor + estimated by it. What was \
+             accepted in part counts only in the share of completed code (completed-code)."
                 .to_owned(),
         ];
         // Each grouping has all completions.
@@ -227,8 +227,8 @@ impl TrialStatistics {
         )];
         if self.hidden {
             notes.push(
-                "It is blind and still running, so letters replace its models' names; `--unblind` \
-                 names them."
+                "It is blind and still running, so letters replace its models' names; with \
+                 --unblind they are named."
                     .to_owned(),
             );
         }
