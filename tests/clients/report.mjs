@@ -244,7 +244,7 @@ async function matrix() {
   const found = () => page.locator('#found').innerText();
   const all = await found();
   await page.locator('#filter-run-0').selectOption('passes');
-  await page.locator('#filter-run-1').selectOption('fails');
+  await page.locator('#filter-run-1').selectOption('none');
   const only = await found();
   const address = await page.evaluate(() => location.hash);
   const cells = await page.locator('table.long tbody tr[id]').first().locator('.outcome').allInnerTexts();
@@ -286,7 +286,7 @@ async function attempts() {
   const everything = await found();
   const rowCount = await page.locator('table.long').getAttribute('aria-rowcount');
   const inPage = () => page.locator('table.long tbody tr[id]').count();
-  const firstHole = await page.locator('table.long tbody a').first().innerText();
+  const firstHole = await page.locator('table.long tbody a').first().innerText().then((text) => text.replaceAll('\n', ''));
 
   await page.locator('#filter-outcome').selectOption('passed');
   const passed = await found();
@@ -325,14 +325,14 @@ async function attempts() {
     const link = document.querySelector('table.long tbody a');
     const cell = link.closest('td').getBoundingClientRect();
     const end = document.createRange();
-    end.selectNodeContents(link.querySelector('.middle').lastChild);
-    return { text: link.innerText, all: link.textContent, start: link.querySelector('.start').scrollWidth, shown: link.querySelector('.start').clientWidth, inside: end.getBoundingClientRect().right <= cell.right };
+    end.selectNodeContents(link.querySelector('.line'));
+    return { text: link.innerText.replaceAll('\n', ''), all: link.textContent, start: link.querySelector('.folders').scrollWidth, shown: link.querySelector('.folders').clientWidth, inside: end.getBoundingClientRect().right <= cell.right };
   });
   await page.setViewportSize({ width: 760, height: 900 });
   const cut = await middle();
   await page.setViewportSize({ width: 700, height: 900 });
   // The table is laid out anew when the width changes.
-  await page.waitForFunction(() => getComputedStyle(document.querySelector('table.long tbody .start')).display === 'none');
+  await page.waitForFunction(() => getComputedStyle(document.querySelector('table.long tbody .folders')).display === 'none');
   await page.waitForFunction(() => document.querySelector('table.long thead th').getBoundingClientRect().width < 200);
   const telephone = await middle();
   await page.setViewportSize({ width: 1400, height: 900 });

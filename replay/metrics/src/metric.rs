@@ -592,7 +592,8 @@ pub const EM_CCEVAL: Metric = text_metric(
     "em/cceval",
     "exact match (first statement)",
     Unit::ZeroOrOne,
-    "completions whose first statement equals the reference's, as CrossCodeEval compares them",
+    "completions whose first statement equals the reference, as CrossCodeEval compares them: a \
+     reference of several statements never does",
 );
 
 /// Tokens equal the reference's, as RepoBench compares them.

@@ -177,8 +177,8 @@
   /** @returns {Column[]} */
   function layout() {
     return [
-      { name: 'hole', width: 220, cell: (item) => el('a', { href: address(item), tabindex: '-1', title: holes.id[columns.hole[item]] }, fillrate.middle(fillrate.shortName(holes.id[columns.hole[item]]))), compare: byHole('id') },
-      { name: 'run', width: 190, cell: (item) => summary.runs[columns.run[item]].name, compare: byNumber('run') },
+      { name: 'hole', width: 200, cell: (item) => el('a', { href: address(item), tabindex: '-1', title: holes.id[columns.hole[item]] }, fillrate.cuttable(fillrate.shortName(holes.id[columns.hole[item]]))), compare: byHole('id') },
+      { name: 'run', width: 170, cell: (item) => summary.runs[columns.run[item]].name, compare: byNumber('run') },
       { name: 'kind', width: 100, cell: (item) => holes.kind[columns.hole[item]], compare: byHole('kind') },
       { name: 'sample', width: 84, numeric: true, about: 'Sample, and after a point the repair round', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
       { name: 'outcome', width: 124, early: true, cell: (item) => {
@@ -192,7 +192,7 @@
       { name: 'ms', width: 84, numeric: true, about: 'Milliseconds from request to answer', cell: value('latency', 1), compare: byNumber('latency') },
       { name: 'p', width: 72, numeric: true, about: "Geometric mean of the model's probabilities of the tokens", cell: value('probability', 3), compare: byNumber('probability') },
       { name: 'chars', width: 72, numeric: true, about: 'Characters of the completion', cell: (item) => String(columns.characters[item]), compare: byNumber('characters') },
-      { name: 'tests s', width: 84, numeric: true, about: 'Seconds that the verdict took', cell: value('seconds', 2), compare: byNumber('seconds') },
+      { name: 'tests s', width: 92, numeric: true, about: 'Seconds that the verdict took', cell: value('seconds', 2), compare: byNumber('seconds') },
     ];
   }
 

@@ -86,6 +86,21 @@ const fillrate = (() => {
     return count.toLocaleString('en');
   }
 
+  /** A number of things, with their name in the singular or the plural. @param {number} amount @param {string} one @param {string} [several] */
+  function things(amount, one, several = `${one}s`) {
+    return `${count(amount)} ${amount === 1 ? one : several}`;
+  }
+
+  /** Prose that leaves no % at the beginning of a line. @param {string} text */
+  function unbroken(text) {
+    return text.replaceAll(' %', '\u00a0%');
+  }
+
+  /** A name of a file or hole that breaks between its parts. @param {string} name @returns {(string|Node)[]} */
+  function breakable(name) {
+    return name.split(/(?<=[/_:])/).flatMap((part, index) => index === 0 ? [part] : [el('wbr'), part]);
+  }
+
   /**
    * A figure's parts as text.
    * @param {Estimate} estimate @param {NumberFormat} unit
@@ -139,12 +154,19 @@ const fillrate = (() => {
     return `files.html#file=${encodeURIComponent(name)}`;
   }
 
-  /** A name that loses its middle where there is no room: its end, such as a line, says most. @param {string} name */
-  function middle(name) {
-    const end = name.slice(Math.max(name.lastIndexOf('/') + 1, name.length - 32));
-    const start = el('span', { class: 'start' }, name.slice(0, name.length - end.length));
-    start.style.maxWidth = `calc(100% - ${end.length}ch)`;
-    return el('span', { class: 'middle' }, start, end);
+  /** The name of a file or hole. Where there is no room its folders are cut first, then the file's name, and never the line. @param {string} name */
+  function cuttable(name) {
+    const [, folders, file, line] = /** @type {RegExpExecArray} */ (/^(.*\/)?([^/]*?)((?::\d+)?)$/s.exec(name));
+    return el('span', { class: 'cuttable' }, folders && el('span', { class: 'folders' }, folders), el('span', { class: 'name' }, file), line !== '' && el('span', { class: 'line' }, line));
+  }
+
+  /** Scrolls a box, and not the page, to a part of it. @param {HTMLElement} box @param {HTMLElement|null} part */
+  function bringIntoView(box, part) {
+    if (part) {
+      box.scrollTop = Math.max(0, part.offsetTop - box.clientHeight / 3);
+      const end = part.offsetLeft + part.offsetWidth;
+      box.scrollLeft = end <= box.clientWidth ? 0 : Math.max(0, Math.min(part.offsetLeft - box.clientWidth / 4, end));
+    }
   }
 
   /** A piece of source in the colour of its syntax. @param {[string, string]} piece class and text @returns {string|Node} */
@@ -187,7 +209,7 @@ const fillrate = (() => {
       cell instanceof HTMLTableCellElement ? cell : el('td', {}, cell)));
   }
 
-  /** Text in a box, with a button that copies it. @param {string} text @param {string} label */
+  /** Text in a box, with a button that copies it. @param {string} text @param {string} label its name, other than that of any other box */
   function code(text, label) {
     const box = el('pre', { class: 'code', tabindex: '0', role: 'region', 'aria-label': label }, text);
     const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy: ${label}`, onclick: () => {
@@ -353,7 +375,25 @@ const fillrate = (() => {
     if (search.value !== '') {
       state.set('search', search.value);
     }
+    // A table keeps its order beside them.
+    const sort = fillrate.state().get('sort');
+    if (sort !== null) {
+      state.set('sort', sort);
+    }
     return state;
+  }
+
+  /** Puts values into the address, without an entry of the history. @param {Record<string, string|number|null>} values those that are null or '' are removed */
+  function remember(values) {
+    const now = state();
+    for (const [name, value] of Object.entries(values)) {
+      if (value === null || value === '') {
+        now.delete(name);
+      } else {
+        now.set(name, String(value));
+      }
+    }
+    history.replaceState(history.state, '', `#${now}`);
   }
 
   /** Returns the metric of a name, if the report has it. @param {any} summary @param {string} name */
@@ -381,5 +421,5 @@ const fillrate = (() => {
     });
   }
 
-  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, middle, piece, code, csvButton, table, row, page, state, filterState, metricNamed, titleOf, words, searchBySlash };
+  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, cuttable, breakable, things, unbroken, bringIntoView, piece, code, csvButton, table, row, page, state, remember, filterState, metricNamed, titleOf, words, searchBySlash };
 })();

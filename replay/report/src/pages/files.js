@@ -24,12 +24,12 @@
       location.hash = fillrate.fileAddress(files.name[item]).split('#')[1];
     };
     const table = new LongTable('Files', [
-      { name: 'file', width: 320, cell: (item) => el('a', { href: fillrate.fileAddress(files.name[item]), tabindex: '-1', title: files.name[item] }, fillrate.middle(files.name[item])), compare: by((item) => files.name[item]) },
+      { name: 'file', width: 320, cell: (item) => el('a', { href: fillrate.fileAddress(files.name[item]), tabindex: '-1', title: files.name[item] }, fillrate.cuttable(files.name[item])), compare: by((item) => files.name[item]) },
       { name: 'holes', width: 96, numeric: true, cell: (item) => count(files.holes[item]), compare: by((item) => files.holes[item]) },
       { name: 'attempts', width: 100, numeric: true, about: 'Attempts with a verdict, in all runs', cell: (item) => count(files.judged[item]), compare: by((item) => files.judged[item]) },
       { name: 'pass', width: 96, early: true, numeric: true, about: 'The share of these that pass, in %', cell: (item) => share(item) < 0 ? '–' : number(100 * share(item), 1), compare: by(share) },
     ], open);
-    box.append(el('p', {}, `${count(files.name.length)} files have holes.`), table.element);
+    box.append(el('p', {}, `${fillrate.things(files.name.length, 'file has', 'files have')} holes.`), table.element);
     table.show(Uint32Array.from(files.name.keys()));
   }
 
@@ -60,15 +60,23 @@
         target.append(fillrate.piece([kind, piece]));
       }
     };
-    choice.addEventListener('change', draw);
+    choice.value = fillrate.state().get('run') ?? '';
+    if (choice.selectedIndex < 0) {
+      choice.value = '';
+    }
+    choice.addEventListener('change', () => {
+      fillrate.remember({ run: choice.value });
+      draw();
+    });
     draw();
     const numbers = Array.from({ length: lines }, (_, index) => index + 1).join('\n');
+    const source = el('div', { class: 'source whole', tabindex: '0', role: 'region', 'aria-label': `${files.name[place]} with its holes marked` }, el('pre', { class: 'numbers', 'aria-hidden': 'true' }, numbers), text);
     const legend = [['passed', 'every attempt passes'], ['mixed', 'some pass'], ['failed', 'none passes'], ['unjudged', 'no verdict']];
     box.append(
       el('p', { class: 'steps' }, el('a', { href: 'files.html#' }, 'All files')),
       el('form', { class: 'controls', onsubmit: (/** @type {Event} */ event) => event.preventDefault() }, el('label', { for: 'file-run' }, 'Colours of ', choice)),
       el('ul', { class: 'legend' }, ...legend.map(([name, meaning]) => el('li', {}, el('span', { class: `hole ${name}` }, name), ` ${meaning}`))),
-      el('div', { class: 'source whole', tabindex: '0', role: 'region', 'aria-label': `${files.name[place]} with its holes marked` }, el('pre', { class: 'numbers', 'aria-hidden': 'true' }, numbers), text),
+      source,
       el('h2', {}, `Holes: ${count(file.holes.length)}`),
       fillrate.table('Attempts that pass, of those with a verdict', ['hole', 'kind', ...summary.runs.map((/** @type {any} */ run) => run.name)], file.holes.map((/** @type {any} */ hole) => fillrate.row(
         el('a', { href: fillrate.holeAddress(holes.id[hole.place]), title: holes.id[hole.place] }, fillrate.shortName(holes.id[hole.place]).slice(files.name[place].lastIndexOf('/') + 1)),
@@ -78,13 +86,14 @@
           return el('td', {}, el('span', { class: `hole ${name}` }, text));
         })))),
     );
+    fillrate.bringIntoView(source, text.querySelector('.hole'));
   }
 
   async function draw() {
     const main = /** @type {HTMLElement} */ (document.getElementById('main'));
     const name = fillrate.state().get('file') ?? '';
     const heading = /** @type {HTMLElement} */ (main.querySelector('h1'));
-    heading.textContent = name === '' ? 'Files' : name;
+    heading.replaceChildren(...(name === '' ? ['Files'] : fillrate.breakable(name)));
     document.title = `${heading.textContent} – Fillrate`;
     document.getElementById('file')?.remove();
     const box = main.appendChild(el('div', { id: 'file' }));

@@ -7,27 +7,29 @@
   /** @param {any} summary @param {any} holes @param {any} pair */
   function show(summary, holes, pair) {
     const [first, second] = [summary.runs[pair.first].name, summary.runs[pair.second].name];
+    const isTested = pair.against.some((/** @type {[string, any, NumberFormat]} */ [, against]) => against.mcnemar);
     const metrics = pair.against.map((/** @type {[string, any, NumberFormat]} */ [metric, against, unit]) => {
       const test = against.mcnemar;
-      return fillrate.row(fillrate.titleOf(summary, metric), fillrate.figureCell(against.difference, unit),
-        el('td', { class: 'numeric' }, test ? count(test.only_first) : '–'),
-        el('td', { class: 'numeric' }, test ? count(test.only_this) : '–'),
-        el('td', { class: 'numeric' }, test ? test.p < 0.001 ? '< 0.001' : number(test.p, 3) : '–'));
+      const tested = [test && count(test.only_first), test && count(test.only_this), test && (test.p < 0.001 ? '< 0.001' : number(test.p, 3))];
+      return fillrate.row(el('span', {}, fillrate.titleOf(summary, metric), unit.symbol !== '' && el('small', { class: 'n' }, ` ${unit.symbol}`)), fillrate.figureCell(against.difference, unit),
+        ...(isTested ? tested : []).map((text) => el('td', { class: 'numeric' }, text ?? '–')));
     });
+    /** @type {[LongTable, Uint32Array][]} */
+    const tables = [];
     const parts = [
-      fillrate.table(`“${second}” minus “${first}” on the holes that both have; p is of McNemar's exact test, which needs a yes or a no at each hole`,
-        ['metric', ...['difference', `only ${first}`, `only ${second}`, 'p'].map((name) => el('th', { scope: 'col', class: 'numeric' }, name))], metrics),
+      fillrate.table(`“${second}” minus “${first}” on the holes that both have${isTested ? "; p is of McNemar's exact test, which needs a yes or a no at each hole" : ''}`,
+        ['metric', ...['difference', ...(isTested ? [`only ${first}`, `only ${second}`, 'p'] : [])].map((name) => el('th', { scope: 'col', class: 'numeric' }, name))], metrics),
     ];
     for (const [title, sign] of /** @type {[string, number][]} */ ([[`Passes more often with “${first}”`, -1], [`Passes more often with “${second}”`, 1]])) {
       const items = pair.holes.map((/** @type {number} */ _, /** @type {number} */ index) => index)
         .filter((/** @type {number} */ index) => Math.sign(pair.rates[index][1] - pair.rates[index][0]) === sign);
-      parts.push(el('h2', {}, `${title}: ${items.length === 1 ? '1 hole' : `${count(items.length)} holes`}`));
+      parts.push(el('h2', {}, `${title}: ${fillrate.things(items.length, 'hole')}`));
       if (items.length === 0) {
         continue;
       }
       const percent = (/** @type {number} */ index, /** @type {number} */ side) => `${number(100 * pair.rates[index][side], 0)} %`;
       const table = new LongTable(title, [
-        { name: 'hole', width: 320, cell: (index) => el('a', { href: fillrate.holeAddress(holes.id[pair.holes[index]]), tabindex: '-1', title: holes.id[pair.holes[index]] }, fillrate.middle(fillrate.shortName(holes.id[pair.holes[index]]))), compare: (a, b) => pair.holes[a] - pair.holes[b] },
+        { name: 'hole', width: 320, cell: (index) => el('a', { href: fillrate.holeAddress(holes.id[pair.holes[index]]), tabindex: '-1', title: holes.id[pair.holes[index]] }, fillrate.cuttable(fillrate.shortName(holes.id[pair.holes[index]]))), compare: (a, b) => pair.holes[a] - pair.holes[b] },
         { name: 'language', width: 120, cell: (index) => holes.language[pair.holes[index]] },
         { name: 'kind', width: 124, cell: (index) => holes.kind[pair.holes[index]] },
         { name: first, about: `Share of completions of ${first} that pass`, width: 150, early: true, numeric: true, cell: (index) => percent(index, 0), compare: (a, b) => pair.rates[a][0] - pair.rates[b][0] },
@@ -37,9 +39,12 @@
       });
       table.element.classList.add(items.length > 12 ? 'half' : 'short');
       parts.push(table.element);
-      table.show(Uint32Array.from(items));
+      tables.push([table, Uint32Array.from(items)]);
     }
     document.getElementById('pair')?.replaceChildren(...parts);
+    for (const [table, items] of tables) {
+      table.show(items);
+    }
   }
 
   fillrate.page(async (summary) => {
@@ -60,9 +65,10 @@
       el('option', { value: index, selected: index === shown }, `${summary.runs[pair.first].name} – ${summary.runs[pair.second].name}`)));
     choice.addEventListener('change', () => {
       shown = Number(choice.value);
+      fillrate.remember({ first: pairs[shown].first, second: pairs[shown].second });
       show(summary, holes, pairs[shown]);
     });
-    place.append(el('p', {}, 'Holes that one run has right and another has not.'), el('div', { class: 'controls' }, el('label', { for: 'pairs' }, 'Runs ', choice)), el('div', { id: 'pair' }));
+    place.append(el('p', {}, 'Holes at which two runs pass differently often.'), el('div', { class: 'controls' }, el('label', { for: 'pairs' }, 'Runs ', choice)), el('div', { id: 'pair' }));
     show(summary, holes, pairs[shown]);
     performance.mark('first-view');
   });

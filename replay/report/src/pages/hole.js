@@ -1,6 +1,6 @@
 'use strict';
 (() => {
-  const { el, code, count, number } = fillrate;
+  const { el, code, count, number, things } = fillrate;
   /** @type {any} */
   let holes = null;
   /** @type {any} */
@@ -26,9 +26,7 @@
     const pieces = (/** @type {[string, string][]} */ part) => part.map(fillrate.piece);
     const mark = el('mark', { id: 'the-hole' }, ...pieces(hole.inside));
     const box = el('div', { class: 'source', tabindex: '0', role: 'region', 'aria-label': `${hole.path} with the hole marked` }, el('pre', { class: 'numbers', 'aria-hidden': 'true' }, numbers), el('pre', {}, ...pieces(hole.before), mark, ...pieces(hole.after)));
-    requestAnimationFrame(() => {
-      box.scrollTop = Math.max(0, mark.offsetTop - box.clientHeight / 3);
-    });
+    requestAnimationFrame(() => fillrate.bringIntoView(box, mark));
     return box;
   }
 
@@ -69,14 +67,15 @@
     const verdict = attempt.verdict;
     const trace = attempt.trace;
     const ms = (/** @type {number|null|undefined} */ value) => value === null || value === undefined ? null : `${number(value, 1)} ms`;
+    const latency = ms(attempt.measured_ms) ?? (attempt.answered || attempt.offered.length > 0 ? null : 'no answer in time');
     /** @type {[string, string|null|undefined|false][]} */
     const rows = [
       ['accepted by oracle-prefix', attempt.accepted === null ? attempt.offered.length === 0 ? 'nothing was offered' : null : attempt.accepted ? 'yes' : 'no'],
       ...Object.entries(attempt.text).map(([name, value]) => /** @type {[string, string]} */ ([fillrate.titleOf(summary, name), measured(name, value)])),
       [fillrate.titleOf(summary, 'DIR/repository'), attempt.invocation === null ? null : measured('DIR/repository', attempt.invocation)],
       ["mean probability of a token", attempt.probability === null ? null : number(attempt.probability, 3)],
-      ['latency', ms(attempt.measured_ms) ?? (attempt.answered || attempt.offered.length > 0 ? null : 'no answer in time')],
-      ['of that: waiting, context, model, clean-up', trace && [trace.wait_ms, trace.context_ms, trace.model_ms, trace.cleanup_ms].map(ms).join(', ')],
+      ['latency', latency],
+      [`${latency === null ? 'time' : 'of that'}: waiting, context, model, clean-up`, trace && [trace.wait_ms, trace.context_ms, trace.model_ms, trace.cleanup_ms].map(ms).join(', ')],
       ['first text', trace && ms(trace.first_text_ms)],
       ['came from', trace && trace.source],
       ['how the model is asked', trace && trace.about],
@@ -91,16 +90,19 @@
     return el('dl', { class: 'facts' }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [el('dt', {}, name), el('dd', {}, String(value))]));
   }
 
-  /** @param {any} input @param {any} trace */
-  function context(input, trace) {
+  /** @param {any} input @param {any} trace @param {(text: string, label: string) => Node} box shows a text of the attempt */
+  function context(input, trace, box) {
     if (!input) {
-      return '';
+      return [];
     }
-    const windows = input.windows.map((/** @type {any} */ window) => fold(`${window.path}:${window.first_line + 1}, score ${number(window.score, 3)}`, code(window.text, window.path)));
+    const windows = input.windows.map((/** @type {any} */ window) => {
+      const place = `${window.path}:${window.first_line + 1}`;
+      return fold(`${place}, score ${number(window.score, 3)}`, box(window.text, place));
+    });
     return [
-      windows.length > 0 && fold(`Context: ${windows.length} windows`, ...windows),
-      trace.first_round && fold('First round’s completion', code(trace.first_round, 'First round')),
-      input.prompt !== '' && fold('Prompt', code(input.prompt, 'Prompt')),
+      windows.length > 0 && fold(`Context: ${things(windows.length, 'window')}`, ...windows),
+      trace.first_round && fold('First round’s completion', box(trace.first_round, 'First round')),
+      input.prompt !== '' && fold('Prompt', box(input.prompt, 'Prompt')),
     ];
   }
 
@@ -121,18 +123,28 @@
       if (!details.open || details.children.length > 1) {
         return;
       }
-      details.append(
+      /** Several attempts have texts of one name. @param {string} text @param {string} label */
+      const box = (text, label) => code(text, `${title}, ${label}`);
+      const parts = [
         el('h3', {}, 'Reference against completion'),
         attempt.offered.length > 0 ? difference(attempt.difference, title) : el('p', {}, `There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`),
-        attempt.offered.length > 0 && fold('Completion alone', code(attempt.offered[0], 'Completion')),
-        ...(others.length > 0 ? [fold(`${others.length} more candidates`, ...others.map((/** @type {string} */ text) => code(text, 'Candidate')))] : []),
+        attempt.offered.length > 0 && fold('Completion alone', box(attempt.offered[0], 'Completion')),
+        others.length > 0 && fold(things(others.length, 'more candidate'), ...others.map((/** @type {string} */ text, /** @type {number} */ index) => box(text, `Candidate ${index + 2}`))),
         facts(attempt),
-        ...(decided.length > 0 ? [fold('Clean-up', ...decided.flatMap((/** @type {any} */ step) => [el('h4', {}, 'As the model gave it'), code(step.raw, 'As the model gave it'), ...step.decisions.flatMap((/** @type {any} */ decision) => [el('h4', {}, `${decision.rewritten ? 'Rewritten' : 'Removed'} by ${decision.rule}`), code(decision.removed, decision.rule)])]))] : []),
-        ...[context(input, traced)].flat().filter(Boolean),
-        ...(verdict.failed.length > 0 ? [fold(`Failed tests: ${verdict.failed.length}`, el('ul', {}, ...verdict.failed.map((/** @type {string} */ test) => el('li', { class: 'code' }, test))))] : []),
-        ...(verdict.types ? [fold('Type errors', code([...verdict.types.own.first, ...verdict.types.others.first].join('\n'), 'Type errors'))] : []),
-        ...(verdict.output !== '' ? [fold('Test output', code(verdict.output, 'Test output'))] : []),
-      );
+        decided.length > 0 && fold('Clean-up', ...decided.flatMap((/** @type {any} */ step, /** @type {number} */ at) => [
+          el('h4', {}, 'As the model gave it'),
+          box(step.raw, `Clean-up ${at + 1}: as the model gave it`),
+          ...step.decisions.flatMap((/** @type {any} */ decision, /** @type {number} */ index) => [
+            el('h4', {}, `${decision.rewritten ? 'Rewritten' : 'Removed'} by ${decision.rule}`),
+            box(decision.removed, `Clean-up ${at + 1}.${index + 1}: ${decision.rule}`),
+          ]),
+        ])),
+        ...context(input, traced, box),
+        verdict.failed.length > 0 && fold(`Failed tests: ${verdict.failed.length}`, el('ul', {}, ...verdict.failed.map((/** @type {string} */ test) => el('li', { class: 'code' }, test)))),
+        verdict.types && fold('Type errors', box([...verdict.types.own.first, ...verdict.types.others.first].join('\n'), 'Type errors')),
+        verdict.output !== '' && fold('Test output', box(verdict.output, 'Test output')),
+      ];
+      details.append(...parts.filter((part) => part !== false && part !== null && part !== undefined));
     };
     details.addEventListener('toggle', fill);
     fill();
@@ -148,11 +160,11 @@
     });
     const steps = typings.map(([run, typing]) => {
       const lines = typing.session.requests.map((/** @type {any} */ one) => {
-        const taken = one.accepted ? `, accepted: ${one.accepted.kept} characters kept, ${one.accepted.removed} taken back` : '';
+        const taken = one.accepted ? `, accepted: ${things(one.accepted.kept, 'character')} kept, ${one.accepted.removed} taken back` : '';
         const outcome = one.outcome ? `, ${one.outcome}` : '';
-        return `${number(one.at_ms, 0)} ms, ${one.written} bytes written: ${one.result}${taken}${outcome}${one.candidates.length > 0 ? `\n    ${JSON.stringify(one.candidates[0])}` : ''}`;
+        return `${number(one.at_ms, 0)} ms, ${things(one.written, 'byte')} written: ${one.result}${taken}${outcome}${one.candidates.length > 0 ? `\n    ${JSON.stringify(one.candidates[0])}` : ''}`;
       });
-      return fold(`${summary.runs[run].name}, ${typing.policy}: each request`, code(lines.join('\n'), 'Requests'));
+      return fold(`${summary.runs[run].name}, ${typing.policy}: each request`, code(lines.join('\n'), `${summary.runs[run].name}, ${typing.policy}: requests`));
     });
     const heads = ['requests', 'shown', 'accepted', 'keys typed', 'keys to accept', 'keys to take back', 'ms'];
     return [el('h2', {}, 'Typed by simulated developers'), fillrate.table('What each policy made of it', ['run', 'policy', ...heads.map((name) => el('th', { scope: 'col', class: 'numeric' }, name))], rows), ...steps];
@@ -215,7 +227,7 @@
     drawn = now;
     const box = empty();
     const heading = /** @type {HTMLElement} */ (main.querySelector('h1'));
-    heading.textContent = hole.id;
+    heading.replaceChildren(...fillrate.breakable(hole.id));
     document.title = `${hole.id} – Fillrate`;
     const step = (/** @type {number} */ to, /** @type {string} */ text, /** @type {string} */ key) =>
       holes.id[to] === undefined ? '' : el('a', { href: fillrate.holeAddress(holes.id[to]), 'data-key': key, title: `Key ${key}` }, text);
@@ -223,7 +235,7 @@
     const open = opened(all, all.find((/** @type {any} */ attempt) => attempt.run === asked.run && attempt.sample === asked.sample && (attempt.repair_round ?? 0) === asked.round));
     const columns = [...new Set(all.map((/** @type {any} */ attempt) => attempt.run))].map((run) =>
       el('div', {}, ...all.filter((/** @type {any} */ attempt) => attempt.run === run).map((/** @type {any} */ attempt) => show(hole, attempt, open.has(attempt)))));
-    const cut = (/** @type {number} */ lines, /** @type {string} */ where) => lines > 0 && el('p', { class: 'n' }, `${count(lines)} lines ${where} are left out.`);
+    const cut = (/** @type {number} */ lines, /** @type {string} */ where) => lines > 0 && el('p', { class: 'n' }, `${things(lines, 'line')} ${where} ${lines === 1 ? 'is' : 'are'} left out.`);
     box.append(
       el('p', { class: 'steps' }, step(place - 1, '← Hole before (k)', 'k'), ' ', step(place + 1, 'Next hole (j) →', 'j'), ' ', el('a', { href: fillrate.fileAddress(hole.file) }, 'All holes of the file')),
       ...about(hole).filter(Boolean),

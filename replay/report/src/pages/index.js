@@ -1,6 +1,6 @@
 'use strict';
 (() => {
-  const { el, count, figureCell, number } = fillrate;
+  const { el, count, figureCell, number, unbroken } = fillrate;
 
   /** By what rows are split in addition to the run. @type {Map<string, boolean>} */
   const split = new Map([['language', false], ['kind', false], ['project', false]]);
@@ -48,8 +48,8 @@
       return '';
     }
     const [first, second] = [best.first, best.second].map((number) => summary.runs[number].name);
-    const all = summary.runs.length > 2 ? ` These are the two best of ${count(summary.runs.length)} runs.` : '';
-    return el('p', { class: 'answer' }, el('strong', {}, best.conclusion), `: ${best.grounds}.${all} `,
+    const all = best.compared > 2 ? ` These are the two best of ${count(best.compared)} runs${best.compared < summary.runs.length ? '; the reference, which any model is measured by, is none of them' : ''}.` : '';
+    return el('p', { class: 'answer' }, el('strong', {}, unbroken(best.conclusion)), unbroken(`: ${best.grounds}.${all} `),
       el('a', { href: `flips.html#first=${best.first}&second=${best.second}` }, 'Where they differ'));
   }
 
@@ -63,7 +63,7 @@
       const settings = [model.protocol, model.url, run.context, run.view, model.temperature !== undefined && `temperature ${model.temperature}`, identity.samples && `${count(identity.samples)} sample${identity.samples === 1 ? '' : 's'}`];
       const machine = machines.map((/** @type {any} */ one) => `${one.processor ?? one.architecture}, ${count(one.processors)} processors${one.memory_bytes ? `, ${number(one.memory_bytes / 2 ** 30, 0)} GiB` : ''}`);
       const date = run.written_ms ? `${new Date(run.written_ms).toISOString().slice(0, 16).replace('T', ' ')} UTC` : '–';
-      return fillrate.row(run.name, sources.length > 4 ? `${count(sources.length)} projects` : sources.join(', ') || '–', settings.filter(Boolean).join(', '), date, [...new Set(machine)].join('; ') || '–', run.time_spent ?? '–');
+      return fillrate.row(run.name, sources.length > 4 ? `${count(sources.length)} projects` : sources.join(', ') || '–', settings.filter(Boolean).join(', '), date, [...new Set(machine)].join('; ') || '–', unbroken(run.time_spent ?? '–'));
     });
     return fillrate.table('What was run', ['run', 'projects and their sources', 'model and settings', 'last change', 'machine', 'time'], rows);
   }
@@ -76,6 +76,11 @@
     }
     element.append(...children);
     return element;
+  }
+
+  /** A name that leaves room for a figure beside it, even with the letters of a telephone. @param {string} name */
+  function shortened(name) {
+    return name.length <= 30 ? name : `${name.slice(0, 14)}…${name.slice(-15)}`;
   }
 
   /** pass@1 of each run with its interval, on one scale. @param {any} summary */
@@ -101,7 +106,11 @@
         group.append(draw('line', { x1: x(estimate.low), x2: x(estimate.high), y1: y, y2: y, class: 'whisker' }));
       }
       group.append(draw('circle', { cx: x(estimate.value), cy: y, r: 6 }));
-      parts.push(draw('text', { x: left, y: y - 13, class: 'name' }, `${summary.runs[row.run].name}: ${text.value} % ${text.interval}`), group);
+      parts.push(
+        draw('text', { x: left, y: y - 13, class: 'name' }, shortened(summary.runs[row.run].name)),
+        draw('text', { x: right, y: y - 13, class: 'name', 'text-anchor': 'end' }, `${text.value} % ${text.interval}`),
+        group,
+      );
     });
     const names = all.map((/** @type {any} */ row) => {
       const text = fillrate.figure(row.metrics['pass@1'], metric.unit);
@@ -109,7 +118,7 @@
     });
     return el('figure', { class: 'picture' },
       draw('svg', { viewBox: `0 0 600 ${height}`, role: 'img', 'aria-label': `pass@1 with its interval: ${names.join('; ')}` }, ...parts),
-      el('figcaption', {}, `pass@1: the share of holes at which a completion makes all tests pass, with its ${Math.round(100 * summary.confidence)} % interval. `,
+      el('figcaption', {}, unbroken(`pass@1: the share of holes at which a completion makes all tests pass, with its ${Math.round(100 * summary.confidence)} % interval. `),
         el('a', { href: 'matrix.html#pattern=differ' }, summary.runs.length > 1 ? 'Holes at which the runs differ' : 'All holes')));
   }
 
@@ -136,7 +145,7 @@
       head('completions', 'completions', '', true),
     ];
     const rows = rowsOf(summary).map((/** @type {any} */ row) => fillrate.row(
-      el('span', {}, summary.runs[row.run].name, names.length === 0 && summary.best?.best === row.run && el('small', { class: 'best' }, 'highest pass@1')),
+      el('span', {}, summary.runs[row.run].name, names.length === 0 && summary.best?.best === row.run && el('small', { class: 'best' }, summary.best.compared < summary.runs.length ? 'highest pass@1 of a model' : 'highest pass@1')),
       ...names.map((name) => row[name]),
       ...summary.metrics.map((/** @type {any} */ metric) =>
         figureCell(Object.hasOwn(row.metrics, metric.name) ? row.metrics[metric.name] : null, metric.unit)),
@@ -146,7 +155,7 @@
     const percent = Math.round(100 * summary.confidence);
     document.getElementById('policies')?.replaceChildren(...policies(summary));
     place.replaceChildren(
-      fillrate.table(`Figures, each with its ${percent} % interval and its n in a number of files, the clusters`, heads, rows),
+      fillrate.table(unbroken(`Figures, each with its ${percent} % interval and its n in a number of files, the clusters`), heads, rows),
     );
   }
 
@@ -247,10 +256,14 @@
     const main = /** @type {HTMLElement} */ (document.getElementById('main'));
     if (!begun) {
       begun = true;
+      for (const name of (fillrate.state().get('by') ?? '').split(',').filter((name) => split.has(name))) {
+        split.set(name, true);
+      }
       const boxes = [...split.keys()].map((name) => {
-        const box = el('input', { type: 'checkbox' });
+        const box = el('input', { type: 'checkbox', checked: split.get(name) });
         box.addEventListener('change', () => {
           split.set(name, box.checked);
+          fillrate.remember({ by: [...split.keys()].filter((key) => split.get(key)).join(',') });
           void fillrate.load('summary').then(figures);
         });
         return el('label', {}, box, ` by ${name}`);
@@ -281,7 +294,8 @@
     document.getElementById('picture')?.replaceChildren(picture(summary));
     document.getElementById('ran')?.replaceChildren(ran(summary));
     figures(summary);
-    document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...[...summary.metrics, ...summary.policy_metrics].flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.title, metric.title !== metric.name && el('code', {}, ` ${metric.name}`)), el('dd', {}, metric.about)]))));
+    const explained = [...summary.metrics, ...summary.policy_metrics].filter((metric, index, all) => all.findIndex(({ name }) => name === metric.name) === index);
+    document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...explained.flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.title, metric.title !== metric.name && el('code', {}, ` ${metric.name}`)), el('dd', {}, metric.about)]))));
     document.getElementById('ages')?.replaceChildren(...ages(summary));
     document.getElementById('outcomes')?.replaceChildren(outcomes(summary));
     performance.mark('first-view');

@@ -32,7 +32,8 @@
     switch (wanted) {
       case '': return true;
       case 'passes': return passes(run, hole);
-      case 'fails': return judged && !passes(run, hole);
+      case 'some': return judged && !passes(run, hole) && rates[run].passed[hole] > 0;
+      case 'none': return judged && rates[run].passed[hole] === 0;
       case 'unproven': return passes(run, hole) && unproven[run][hole] === 1;
       default: return outcomes[run][hole] === summary.outcomes.indexOf(wanted);
     }
@@ -82,7 +83,7 @@
     }
     const { passed, judged } = rates[run];
     const name = summary.outcomes[outcome];
-    const text = judged[hole] > 1 ? `${passed[hole]} of ${judged[hole]} pass` : name;
+    const text = judged[hole] > 1 ? `${passed[hole]}/${judged[hole]} pass` : name;
     const kind = judged[hole] > 1 ? (passes(run, hole) ? 'passed' : passed[hole] === 0 ? 'failed' : 'mixed') : name;
     return el('a', { href: fillrate.holeAddress(holes.id[hole], { run, sample: 0, round: 0 }), tabindex: '-1', class: `outcome ${kind}` }, text);
   }
@@ -94,7 +95,7 @@
       return judged[hole] > 0 ? passed[hole] / judged[hole] : -1;
     };
     return [
-      { name: 'hole', width: 320, cell: (hole) => el('a', { href: fillrate.holeAddress(holes.id[hole]), tabindex: '-1', title: holes.id[hole] }, fillrate.middle(fillrate.shortName(holes.id[hole]))), compare: (a, b) => a - b },
+      { name: 'hole', width: 320, cell: (hole) => el('a', { href: fillrate.holeAddress(holes.id[hole]), tabindex: '-1', title: holes.id[hole] }, fillrate.cuttable(fillrate.shortName(holes.id[hole]))), compare: (a, b) => a - b },
       { name: 'kind', width: 124, cell: (hole) => holes.kind[hole], compare: (a, b) => holes.kind[a] < holes.kind[b] ? -1 : Number(holes.kind[a] > holes.kind[b]) },
       ...summary.runs.map((/** @type {any} */ run, /** @type {number} */ index) => ({
         name: run.name,
@@ -128,12 +129,16 @@
 
   function begin() {
     const seen = summary.outcomes.filter((/** @type {string} */ _, /** @type {number} */ index) => outcomes.some((of) => of.includes(index)));
-    const own = seen.filter((/** @type {string} */ name) => name !== 'passed').map((/** @type {string} */ name) => [name, name]);
+    const isSampled = rates.some(({ judged }) => judged.some((number) => number > 1));
+    const own = seen.filter((/** @type {string} */ name) => name !== 'passed').map((/** @type {string} */ name) => [name, isSampled ? `first sample: ${name}` : name]);
+    const several = isSampled
+      ? [['passes', 'all samples pass'], ['unproven', 'all pass, not proven by an altered answer'], ['some', 'some samples pass'], ['none', 'no sample passes']]
+      : [['passes', 'passes'], ['unproven', 'passes, not proven by an altered answer'], ['none', 'does not pass']];
     if (summary.runs.length > 1) {
       select('pattern', [['differ', 'runs differ'], ['agree', 'runs agree']]);
     }
     summary.runs.forEach((/** @type {any} */ _, /** @type {number} */ run) =>
-      select(`run-${run}`, [['passes', 'passes'], ['unproven', 'passes, not proven by an altered answer'], ['fails', 'fails'], ...own]));
+      select(`run-${run}`, [...several, ...own]));
     for (const name of ofHole) {
       const values = [...new Set(holes[name])].filter((value) => value !== null).sort();
       if (values.length > 1) {

@@ -3,12 +3,12 @@
   const { el } = fillrate;
   const marks = ['●', '▲', '✕'];
 
-  /** A cell of the table below a plot. @param {any} value @param {string} column */
-  function cell(value, column) {
+  /** A cell of the table below a plot. @param {any} value @param {string} column @param {number} [places] decimal places */
+  function cell(value, column, places = 0) {
     if (value !== null && typeof value === 'object') {
       return fillrate.figureCell(value, value.unit);
     }
-    return el('td', { class: typeof value === 'number' ? 'numeric' : null }, typeof value === 'number' && !column.startsWith('k') ? value.toLocaleString('en') : String(value));
+    return el('td', { class: typeof value === 'number' ? 'numeric' : null }, typeof value === 'number' && !column.startsWith('k') ? value.toLocaleString('en', { minimumFractionDigits: places }) : String(value));
   }
 
   /** The figures of a point, as text. @param {any} plot @param {number} row */
@@ -71,8 +71,11 @@
     }
     parts.push(el('figcaption', {}, plot.about));
     if (plot.rows.length > 0) {
-      const rows = plot.rows.map((/** @type {any[]} */ values) => el('tr', {}, ...values.map((value, index) => cell(value, plot.columns[index]))));
-      parts.push(el('details', {}, el('summary', {}, `Figures (${plot.rows.length} rows)`), fillrate.table(`${plot.title}: figures; shares in %`, plot.columns, rows)));
+      // One number of a column with a decimal place gives all of them one.
+      const places = plot.columns.map((/** @type {string} */ _, /** @type {number} */ index) =>
+        Number(plot.rows.some((/** @type {any[]} */ values) => typeof values[index] === 'number' && !Number.isInteger(values[index]))));
+      const rows = plot.rows.map((/** @type {any[]} */ [first, ...others]) => fillrate.row(cell(first, plot.columns[0], places[0]).textContent, ...others.map((value, index) => cell(value, plot.columns[index + 1], places[index + 1]))));
+      parts.push(el('details', {}, el('summary', {}, `Figures (${fillrate.things(plot.rows.length, 'row')})`), fillrate.table(`${plot.title}: figures; shares in %`, plot.columns, rows)));
     }
     return el('section', { id: plot.name, 'aria-labelledby': `${plot.name}-title` }, el('h2', { id: `${plot.name}-title` }, plot.title), el('figure', {}, ...parts));
   }

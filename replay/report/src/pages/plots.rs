@@ -423,8 +423,8 @@ impl HtmlReport {
             }
             points
         });
-        // A single value, or none, spans no range.
-        let range = if least < most {
+        // No value spans no range.
+        let range = if most > 0.0 {
             least * 0.9..most * 1.1
         } else {
             1.0..10.0

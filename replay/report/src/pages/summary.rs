@@ -141,6 +141,8 @@ struct Funnel {
 struct BestRuns {
     /// The best run's number; `None` if both are.
     best: Option<usize>,
+    /// Number of runs that were compared: all but those of the reference.
+    compared: usize,
     /// The two runs' numbers, as they are paired on the page of flips.
     first: usize,
     second: usize,
@@ -324,6 +326,7 @@ impl HtmlReport {
         let difference = against(PASS_AT_1, &these, &those);
         Some(BestRuns {
             best: (rate > least).then_some(best),
+            compared: rates.len(),
             first,
             second,
             conclusion: PassConclusion::new(difference.as_ref(), &earlier.name, &later.name),

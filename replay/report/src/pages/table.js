@@ -21,8 +21,8 @@ class LongTable {
    */
   constructor(caption, columns, open, nothing = 'There is nothing to show.') {
     const { el } = fillrate;
-    /** True on a telephone, where columns that say most come first. */
-    this.narrow = matchMedia('(max-width: 700px)');
+    /** True where columns that say most come first. */
+    this.narrow = matchMedia('(max-width: 900px)');
     this.given = columns;
     this.columns = this.ordered(columns);
     this.open = open;
@@ -48,15 +48,29 @@ class LongTable {
       el('thead', {}, this.headRow),
       this.body,
     );
+    this.sortByAddress();
     this.layOut();
+    /** Key of the place to which the table is scrolled, in the history. */
+    this.place = `top of ${caption}`;
+    /** The place to which a page that is returned to is scrolled. */
+    this.returnTo = Number(history.state?.[this.place] ?? 0);
     this.element = el('div', { class: 'long-scroll', tabindex: '0', role: 'group', 'aria-label': `${caption}; arrow keys choose a row, Enter opens it` }, this.table);
     this.element.addEventListener('scroll', () => this.draw());
     this.element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.resize = new ResizeObserver(() => this.draw());
     this.resize.observe(this.element);
     this.narrow.addEventListener('change', () => this.choose(this.given));
+    addEventListener('pagehide', () => history.replaceState({ ...history.state, [this.place]: this.element.scrollTop }, ''));
     addEventListener('beforeprint', () => this.draw(1000));
     addEventListener('afterprint', () => this.draw());
+  }
+
+  /** Sorts as the address says, by the column that it names; `-` stands for descending. */
+  sortByAddress() {
+    const sort = fillrate.state().get('sort') ?? '';
+    this.descending = sort.startsWith('-');
+    const sorted = this.columns.findIndex((column) => column.compare && column.name === sort.replace(/^-/, ''));
+    this.sorted = sorted < 0 ? null : sorted;
   }
 
   /** Columns in the order in which the screen has room for them. @param {Column[]} columns @returns {Column[]} */
@@ -107,12 +121,17 @@ class LongTable {
     this.sort();
     this.table.setAttribute('aria-rowcount', String(items.length + 1));
     this.draw();
+    if (this.returnTo > 0 && this.element.isConnected) {
+      this.element.scrollTop = this.returnTo;
+      this.returnTo = 0;
+    }
   }
 
   /** @param {number} index */
   sortBy(index) {
     this.descending = this.sorted === index ? !this.descending : this.columns[index].numeric === true;
     this.sorted = index;
+    fillrate.remember({ sort: (this.descending ? '-' : '') + this.columns[index].name });
     this.sort();
     this.active = 0;
     this.element.scrollTop = 0;
@@ -170,10 +189,14 @@ class LongTable {
     const above = from > 0 ? [gap(from)] : [];
     const below = atLeast === 0 && to < this.items.length ? [gap(this.items.length - to)] : [];
     if (this.items.length === 0) {
-      rows.push(el('tr', {}, el('td', { class: 'nothing', colspan: this.columns.length, role: 'gridcell' }, this.nothing)));
+      rows.push(el('tr', {}, el('td', { class: 'nothing', colspan: this.columns.length, role: 'gridcell' }, el('span', {}, this.nothing))));
     }
     this.body.replaceChildren(...above, ...rows, ...below);
-    this.element.setAttribute('aria-activedescendant', `row-${this.active}`);
+    if (this.items.length > 0) {
+      this.element.setAttribute('aria-activedescendant', `row-${this.active}`);
+    } else {
+      this.element.removeAttribute('aria-activedescendant');
+    }
   }
 
   /** @param {KeyboardEvent} event */
