@@ -45,6 +45,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import fillrate_harness
@@ -319,6 +320,16 @@ def use_streams(streams):
         os.close(stream)
 
 
+def restart_clock(config):
+    """Count the time that pytest prints at its end from now, and not from before the fork."""
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    # pytest 8.4 has another attribute than those before it.
+    if hasattr(terminal, "_session_start"):
+        terminal._session_start = type(terminal._session_start)()
+    elif hasattr(terminal, "_sessionstarttime"):
+        terminal._sessionstarttime = time.time()
+
+
 def shuffle():
     """Reseed NumPy's random numbers in each fork, as Python reseeds its own."""
     numpy_random = sys.modules.get("numpy.random")
@@ -423,6 +434,7 @@ class Collected:
         for stream, captured in captures:
             os.dup2(streams[stream], captured.targetfd_save, inheritable=False)
         use_streams(streams)
+        restart_clock(config)
         instructions, descriptor = fillrate_harness.read_instructions()
         root = os.path.join(self.server.task["directory"], "")
         changed = [root + name for name in instructions["changed"]]
