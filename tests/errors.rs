@@ -739,6 +739,46 @@ fn a_manifest_that_exists_is_never_replaced() {
 }
 
 #[test]
+fn a_page_replaces_only_pages_of_its_kind() {
+    let dir = TestDir::new();
+    let statistics = ["telemetry", "stats", "-o", "pages"];
+    let others = [
+        vec!["report", "run", "-o", "pages"],
+        vec![
+            "study",
+            "--offline",
+            "a.csv",
+            "--online",
+            "b.csv",
+            "-o",
+            "pages",
+        ],
+    ];
+    dir.fillrate(&statistics).exits_with(0);
+    let written = fs::read_to_string(dir.path("pages/index.html")).unwrap();
+    dir.fillrate(&statistics).exits_with(0);
+    for other in &others {
+        let refused = dir.fillrate(other).exits_with(1);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused.error_message(), @"pages/index.html is a page of something else, or of another version, and would be replaced; name another folder, or delete it");
+        }
+    }
+    assert_eq!(
+        fs::read_to_string(dir.path("pages/index.html")).unwrap(),
+        written
+    );
+    dir.write("pages/index.html", "<h1>Mine</h1>");
+    for command in others.iter().map(Vec::as_slice).chain([&statistics[..]]) {
+        let refused = dir.fillrate(command).exits_with(1);
+        assert!(
+            refused
+                .error_message()
+                .contains("is a page of something else")
+        );
+    }
+}
+
+#[test]
 fn unwritable_standard_output_is_reported() {
     let dir = TestDir::new();
     let tasks = dir.write("tasks.jsonl", "");

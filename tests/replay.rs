@@ -93,6 +93,35 @@ fn an_empty_completion_passes_nowhere() {
     );
 }
 
+/// A warm pytest was begun long before the verdict, which prints how long its tests took.
+#[test]
+fn seconds_that_pytest_prints_are_of_the_verdict() {
+    if !has_tools(&["python3", "node", "npm"]) {
+        return;
+    }
+    let dir = TestDir::new();
+    replay(&dir, "run", &["--model", "empty", "--anew"]).exits_with(0);
+    let mut printed = 0;
+    for attempt in attempts(&dir.path("run")).values() {
+        let verdict = &attempt["verdict"];
+        let output = verdict["output"].as_str().unwrap_or_default();
+        // As in `1 failed, 442 deselected in 0.02s`.
+        let of_line = |line: &str| {
+            let (_, seconds) = line.strip_suffix('s')?.rsplit_once(" in ")?;
+            seconds.parse::<f64>().ok()
+        };
+        let Some(seconds) = output.lines().find_map(of_line) else {
+            continue;
+        };
+        printed += 1;
+        assert!(
+            seconds <= verdict["seconds"].as_f64().unwrap() + 0.01,
+            "{verdict:#}"
+        );
+    }
+    assert!(printed > 0);
+}
+
 /// The embedded model: what is printed, that it is the same the second time, and that mining
 /// first and replaying later is the same as one step.
 #[test]

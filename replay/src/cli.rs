@@ -698,8 +698,8 @@ fn check_page_folder(folder: &Path, kind: PageKind) -> Result<(), CliError> {
     match std::fs::read(&first) {
         Ok(page) if !kind.wrote(&String::from_utf8_lossy(&page)) => {
             Err(CliError::Refused(format!(
-                "{} is a page of something else, or of another version, and would be replaced; name \
-             another folder, or delete it",
+                "{} is a page of something else, or of another version, and would be replaced; \
+                 name another folder, or delete it",
                 first.display()
             )))
         }
