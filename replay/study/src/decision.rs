@@ -289,27 +289,7 @@ impl StudyDecision {
                 }
             ));
         }
-        if let Some(best) = self.best.as_ref().filter(|best| best.share <= 0.0) {
-            lines.push(format!(
-                "None of {} offline metrics predicts {} better than its mean does, each version \
-                 predicted from the other {}.",
-                best.pairs,
-                best.second,
-                best.versions - 1
-            ));
-        } else if let Some(best) = &self.best {
-            lines.push(format!(
-                "Of {} offline metrics {} predicts {} best: {:.0} % of its variance, each version \
-                 predicted from the other {}, and {:.0} % if the choice of the metric is left to \
-                 them too.",
-                best.pairs,
-                best.offline,
-                best.second,
-                best.share * 100.0,
-                best.versions - 1,
-                (best.nested_share * 100.0).max(0.0)
-            ));
-        }
+        lines.extend(self.best.as_ref().map(BestPair::sentence));
         lines.extend(self.views.iter().map(ViewGain::sentence));
         lines.extend(
             self.weighted
@@ -321,6 +301,31 @@ impl StudyDecision {
             .into_iter()
             .map(|line| format!("{language}{line}"))
             .collect()
+    }
+}
+
+impl BestPair {
+    /// Says how well the metric predicts. A share of 0 or less is no better than the mean.
+    fn sentence(&self) -> String {
+        let Self { pairs, second, .. } = self;
+        let others = self.versions - 1;
+        if self.share <= 0.0 {
+            return format!(
+                "None of {pairs} offline metrics predicts {second} better than its mean does, each \
+                 version predicted from the other {others}."
+            );
+        }
+        let nested = match self.nested_share {
+            share if share > 0.0 => format!("{:.0} %", share * 100.0),
+            _ => "none of it".to_owned(),
+        };
+        format!(
+            "Of {pairs} offline metrics {} predicts {second} best: {:.0} % of its variance, each \
+             version predicted from the other {others}, and {nested} if the choice of the metric \
+             is left to them too.",
+            self.offline,
+            self.share * 100.0
+        )
     }
 }
 

@@ -169,6 +169,28 @@ fn the_best_metric_is_named_with_what_choosing_it_costs() {
 }
 
 #[test]
+fn a_metric_that_predicts_nothing_is_not_called_best() {
+    let of = |share, nested_share| BestPair {
+        offline: "em/tokens".to_owned(),
+        second: "acceptance/shown".to_owned(),
+        rises: true,
+        share,
+        nested_share,
+        pairs: 2,
+        versions: 8,
+    };
+    assert_eq!(
+        of(0.0, -1.1).sentence(),
+        "None of 2 offline metrics predicts acceptance/shown better than its mean does, each \
+         version predicted from the other 7."
+    );
+    let chosen = of(0.2, -1.1).sentence();
+    assert!(chosen.contains("best: 20 % of its variance"), "{chosen}");
+    assert!(chosen.contains("and none of it if the choice"), "{chosen}");
+    assert!(of(0.2, 0.1).sentence().contains("and 10 % if the choice"));
+}
+
+#[test]
 fn an_opposed_metric_is_not_advised() {
     let wave = [0.01, -0.01, 0.008, 0.0, -0.012, 0.01, -0.006, 0.0];
     let mut offline = side(&versions(|at| 0.3 + 0.05 * at as f64 + wave[at]), "pass@1");
