@@ -592,8 +592,8 @@ pub const EM_CCEVAL: Metric = text_metric(
     "em/cceval",
     "exact match (first statement)",
     Unit::ZeroOrOne,
-    "completions whose first statement equals the reference, as CrossCodeEval compares them: a \
-     reference of several statements never does",
+    "completions whose first statement equals the whole reference, as CrossCodeEval compares them, \
+     so that a reference of several statements may differ from itself",
 );
 
 /// Tokens equal the reference's, as RepoBench compares them.
@@ -609,7 +609,7 @@ pub const ES_CCEVAL_DIFFLIB: Metric = text_metric(
     "es/cceval-difflib",
     "edit similarity (first statement, difflib)",
     Unit::Percent,
-    "similarity of the first statement to the reference's, as CrossCodeEval computes it without \
+    "similarity of the first statement to the whole reference, as CrossCodeEval computes it without \
      python-Levenshtein",
 );
 
@@ -618,7 +618,7 @@ pub const ES_CCEVAL_LEVENSHTEIN: Metric = text_metric(
     "es/cceval-levenshtein",
     "edit similarity (first statement)",
     Unit::Percent,
-    "similarity of the first statement to the reference's, as CrossCodeEval computes it with \
+    "similarity of the first statement to the whole reference, as CrossCodeEval computes it with \
      python-Levenshtein",
 );
 
