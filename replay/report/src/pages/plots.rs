@@ -423,16 +423,10 @@ impl HtmlReport {
             }
             points
         });
-        // No value spans no range.
-        let range = if most > 0.0 {
-            least * 0.9..most * 1.1
-        } else {
-            1.0..10.0
-        };
         let frame = Frame {
             x: Axis {
                 name: "milliseconds from request to answer",
-                range,
+                range: latency_range(least, most),
                 scale: Scale::Milliseconds,
             },
             y: Axis::share("share of answers that were there"),
@@ -721,6 +715,15 @@ where
 /// Number of marks for runs: ●, ▲ and ✕.
 const MARKS: usize = 3;
 
+/// Returns the range of an axis for latencies from `least` to `most`; without any, `most` is 0.
+fn latency_range(least: f64, most: f64) -> Range<f64> {
+    if most > 0.0 {
+        least * 0.9..most * 1.1
+    } else {
+        1.0..10.0
+    }
+}
+
 /// Returns the labelled values of a logarithmic axis: 1, 2 and 5 of each power of ten, only the
 /// powers if those are many, or the digits between if they are few.
 fn log_ticks(range: &Range<f64>) -> Vec<f64> {
@@ -757,6 +760,12 @@ fn labels(axis: &Axis) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_latencies_are_within_their_axis() {
+        assert!(latency_range(30.0, 30.0).contains(&30.0));
+        assert_eq!(latency_range(f64::INFINITY, 0.0), 1.0..10.0);
+    }
 
     #[test]
     fn logarithmic_axes_have_several_labels() {
