@@ -244,7 +244,7 @@ async function matrix() {
   const found = () => page.locator('#found').innerText();
   const all = await found();
   await page.locator('#filter-run-0').selectOption('passes');
-  await page.locator('#filter-run-1').selectOption('none');
+  await page.locator('#filter-run-1').selectOption('fails');
   const only = await found();
   const address = await page.evaluate(() => location.hash);
   const cells = await page.locator('table.long tbody tr[id]').first().locator('.outcome').allInnerTexts();
@@ -256,6 +256,7 @@ async function matrix() {
   const opened = await page.locator('details.attempt').count();
   const tops = await page.locator('details.attempt[open]').evaluateAll((all) => all.map((one) => one.getBoundingClientRect().top));
   const copy = await page.locator('button.copy').count();
+  const texts = await page.locator('details.attempt[open]').allInnerTexts();
   await page.goBack();
   await page.waitForFunction(() => document.getElementById('found')?.textContent.includes('holes'));
   const back = await found();
@@ -270,7 +271,7 @@ async function matrix() {
     await page.locator('#filter-pattern').selectOption(pattern);
     patterns.push(await found());
   }
-  return { all, only, address, cells, saved, opened, tops, copy, back, before, unproven, patterns };
+  return { all, only, address, cells, saved, opened, tops, copy, texts, back, before, unproven, patterns };
 }
 
 /** Uses the table of attempts as a person would. */
@@ -286,7 +287,7 @@ async function attempts() {
   const everything = await found();
   const rowCount = await page.locator('table.long').getAttribute('aria-rowcount');
   const inPage = () => page.locator('table.long tbody tr[id]').count();
-  const firstHole = await page.locator('table.long tbody a').first().innerText().then((text) => text.replaceAll('\n', ''));
+  const firstHole = await page.locator('table.long tbody a').first().innerText();
 
   await page.locator('#filter-outcome').selectOption('passed');
   const passed = await found();
@@ -326,7 +327,7 @@ async function attempts() {
     const cell = link.closest('td').getBoundingClientRect();
     const end = document.createRange();
     end.selectNodeContents(link.querySelector('.line'));
-    return { text: link.innerText.replaceAll('\n', ''), all: link.textContent, start: link.querySelector('.folders').scrollWidth, shown: link.querySelector('.folders').clientWidth, inside: end.getBoundingClientRect().right <= cell.right };
+    return { text: link.innerText, all: link.textContent, start: link.querySelector('.folders').scrollWidth, shown: link.querySelector('.folders').clientWidth, inside: end.getBoundingClientRect().right <= cell.right };
   });
   await page.setViewportSize({ width: 760, height: 900 });
   const cut = await middle();

@@ -157,7 +157,13 @@ const fillrate = (() => {
   /** The name of a file or hole. Where there is no room its folders are cut first, then the file's name, and never the line. @param {string} name */
   function cuttable(name) {
     const [, folders, file, line] = /** @type {RegExpExecArray} */ (/^(.*\/)?([^/]*?)((?::\d+)?)$/s.exec(name));
-    return el('span', { class: 'cuttable' }, folders && el('span', { class: 'folders' }, folders), el('span', { class: 'name' }, file), line !== '' && el('span', { class: 'line' }, line));
+    /** A part that leaves room for those behind it. @param {string} part @param {string} text @param {string} behind */
+    const cut = (part, text, behind) => {
+      const span = el('span', { class: part }, text);
+      span.style.maxWidth = `calc(100% - ${behind.length}ch)`;
+      return span;
+    };
+    return el('span', { class: 'cuttable' }, folders && cut('folders', folders, file + line), cut('name', file, line), el('span', { class: 'line' }, line));
   }
 
   /** Scrolls a box, and not the page, to a part of it. @param {HTMLElement} box @param {HTMLElement|null} part */
@@ -366,21 +372,21 @@ const fillrate = (() => {
    * @param {Map<string, HTMLSelectElement>} selects @param {HTMLInputElement} search
    */
   function filterState(selects, search) {
-    const state = new URLSearchParams();
+    const filters = new URLSearchParams();
     for (const [name, select] of selects) {
       if (select.value !== '') {
-        state.set(name, select.value);
+        filters.set(name, select.value);
       }
     }
     if (search.value !== '') {
-      state.set('search', search.value);
+      filters.set('search', search.value);
     }
     // A table keeps its order beside them.
-    const sort = fillrate.state().get('sort');
+    const sort = state().get('sort');
     if (sort !== null) {
-      state.set('sort', sort);
+      filters.set('sort', sort);
     }
-    return state;
+    return filters;
   }
 
   /** Puts values into the address, without an entry of the history. @param {Record<string, string|number|null>} values those that are null or '' are removed */

@@ -144,7 +144,7 @@
         verdict.types && fold('Type errors', box([...verdict.types.own.first, ...verdict.types.others.first].join('\n'), 'Type errors')),
         verdict.output !== '' && fold('Test output', box(verdict.output, 'Test output')),
       ];
-      details.append(...parts.filter((part) => part !== false && part !== null && part !== undefined));
+      details.append(...parts.filter(Boolean));
     };
     details.addEventListener('toggle', fill);
     fill();

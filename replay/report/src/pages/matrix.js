@@ -32,6 +32,7 @@
     switch (wanted) {
       case '': return true;
       case 'passes': return passes(run, hole);
+      case 'fails': return judged && !passes(run, hole);
       case 'some': return judged && !passes(run, hole) && rates[run].passed[hole] > 0;
       case 'none': return judged && rates[run].passed[hole] === 0;
       case 'unproven': return passes(run, hole) && unproven[run][hole] === 1;
@@ -132,8 +133,8 @@
     const isSampled = rates.some(({ judged }) => judged.some((number) => number > 1));
     const own = seen.filter((/** @type {string} */ name) => name !== 'passed').map((/** @type {string} */ name) => [name, isSampled ? `first sample: ${name}` : name]);
     const several = isSampled
-      ? [['passes', 'all samples pass'], ['unproven', 'all pass, not proven by an altered answer'], ['some', 'some samples pass'], ['none', 'no sample passes']]
-      : [['passes', 'passes'], ['unproven', 'passes, not proven by an altered answer'], ['none', 'does not pass']];
+      ? [['passes', 'all samples pass'], ['unproven', 'all pass, not proven by an altered answer'], ['fails', 'not all samples pass'], ['some', 'some samples pass'], ['none', 'no sample passes']]
+      : [['passes', 'passes'], ['unproven', 'passes, not proven by an altered answer'], ['fails', 'fails']];
     if (summary.runs.length > 1) {
       select('pattern', [['differ', 'runs differ'], ['agree', 'runs agree']]);
     }

@@ -124,6 +124,8 @@ class LongTable {
     if (this.returnTo > 0 && this.element.isConnected) {
       this.element.scrollTop = this.returnTo;
       this.returnTo = 0;
+      // A table of the same name that is made later begins at its top.
+      history.replaceState({ ...history.state, [this.place]: 0 }, '');
     }
   }
 
