@@ -157,10 +157,11 @@ const fillrate = (() => {
   /** The name of a file or hole. Where there is no room its folders are cut first, then the file's name, and never the line. @param {string} name */
   function cuttable(name) {
     const [, folders, file, line] = /** @type {RegExpExecArray} */ (/^(.*\/)?([^/]*?)((?::\d+)?)$/s.exec(name));
-    /** A part that leaves room for those behind it. @param {string} part @param {string} text @param {string} behind */
+    /** A part that leaves room for those behind it, and vanishes where less than three letters of it have room. @param {string} part @param {string} text @param {string} behind */
     const cut = (part, text, behind) => {
       const span = el('span', { class: part }, text);
-      span.style.maxWidth = `calc(100% - ${behind.length}ch)`;
+      const room = behind.length;
+      span.style.maxWidth = `min(100% - ${room}ch, max(0px, (100% - ${room + 3}ch) * 999))`;
       return span;
     };
     return el('span', { class: 'cuttable' }, folders && cut('folders', folders, file + line), cut('name', file, line), el('span', { class: 'line' }, line));

@@ -23,6 +23,8 @@ class LongTable {
     const { el } = fillrate;
     /** True where columns that say most come first. */
     this.narrow = matchMedia('(max-width: 900px)');
+    /** True where columns have as little room as they can do with. */
+    this.telephone = matchMedia('(max-width: 700px)');
     this.given = columns;
     this.columns = this.ordered(columns);
     this.open = open;
@@ -59,7 +61,9 @@ class LongTable {
     this.element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.resize = new ResizeObserver(() => this.draw());
     this.resize.observe(this.element);
-    this.narrow.addEventListener('change', () => this.choose(this.given));
+    for (const size of [this.narrow, this.telephone]) {
+      size.addEventListener('change', () => this.choose(this.given));
+    }
     addEventListener('pagehide', () => history.replaceState({ ...history.state, [this.place]: this.element.scrollTop }, ''));
     addEventListener('beforeprint', () => this.draw(1000));
     addEventListener('afterprint', () => this.draw());
@@ -103,7 +107,7 @@ class LongTable {
       return el('th', { scope: 'col', class: column.numeric ? 'numeric' : null }, column.compare ? button : column.name);
     });
     this.headRow.replaceChildren(...this.heads);
-    const width = (/** @type {Column} */ column) => this.narrow.matches ? Math.min(column.width, column === this.columns[0] ? 170 : 104) : column.width;
+    const width = (/** @type {Column} */ column) => this.telephone.matches ? Math.min(column.width, column === this.columns[0] ? 170 : 104) : column.width;
     const [, ...others] = this.columns.map((column) => {
       const col = el('col');
       col.style.width = `${width(column)}px`;
