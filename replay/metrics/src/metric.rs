@@ -174,6 +174,19 @@ impl NumberFormat {
         }
     }
 
+    /// As [`with_sign`](Self::with_sign), with the unit named: shares differ by points.
+    #[must_use]
+    pub fn with_sign_in_points(self) -> Self {
+        let symbol = match self.symbol {
+            "%" => "points",
+            symbol => symbol,
+        };
+        Self {
+            symbol,
+            ..self.with_sign()
+        }
+    }
+
     /// Writes a value without the symbol. Zero has no sign.
     pub fn number(self, value: f64) -> String {
         let text = format!("{:.*}", self.decimals, (value * self.scale).abs());

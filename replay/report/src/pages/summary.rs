@@ -361,7 +361,7 @@ impl HtmlReport {
                     let these = by_hole(metric, later.first_attempts());
                     let those = by_hole(metric, earlier.first_attempts());
                     if let Some(against) = against(metric, &these, &those) {
-                        let format = metric.unit.format().with_sign();
+                        let format = metric.unit.format().with_sign_in_points();
                         held.push((metric.name, against, format));
                     }
                     // Only a change of verdicts is a flip; texts differ almost everywhere.

@@ -4,7 +4,7 @@ use fillrate_metrics::metric::{
     ACCEPTANCE_CHARACTERS, ACCEPTANCE_PAIRS, ACCEPTANCE_READ, ACCEPTANCE_SHOWN, COMPLETED_CODE,
     MEDIAN_LATENCY,
 };
-use fillrate_metrics::{NumberFormat, POWER, Unit};
+use fillrate_metrics::{POWER, Unit};
 use fillrate_report::table::{TextTable, TextWidth, figure_text, right};
 
 use super::impression::FEW;
@@ -271,10 +271,7 @@ impl ArmDifference {
     /// The result in one sentence; `clusters` is what the interval is clustered by.
     fn sentence(&self, clusters: &str) -> String {
         let Self { first, second, .. } = self;
-        let points = NumberFormat {
-            symbol: "points",
-            ..Unit::Fraction.format().with_sign()
-        };
+        let points = Unit::Fraction.format().with_sign_in_points();
         let interval = points.render(&self.difference).sentence();
         if self.clear {
             let (more, less) = if self.difference.value > 0.0 {
