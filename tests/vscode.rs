@@ -434,6 +434,11 @@ fn assert_connected(seen: &Value, settings: &Path) {
     let unanswered = text("unanswered");
     assert!(unanswered.contains("Check model.name"), "{unanswered}");
     assert!(!unanswered.contains("BODY"), "{unanswered}");
+    let refused = text("refusedKey");
+    assert!(
+        refused.contains("refuses the key") && refused.contains("Check the key"),
+        "{refused}"
+    );
     let fault = text("settingsFault");
     assert!(
         fault.contains("fillrate.toml") && fault.contains("modle"),

@@ -1033,13 +1033,13 @@ const steps = {
     await until("the model's name", async () => /steady/.test(await bar.innerText()));
   },
 
-  async "an Ollama says which models it has, and does not answer"() {
+  async "an Ollama says which models it has, and refuses to complete"() {
     await command("Connect a Model");
     await choose("Ollama");
     await answer("the address of Ollama", oracle.url);
     seen.ollama = await listed("the model");
     await choose("0.5b-base");
-    const message = toasts("“ollama” does not answer");
+    const message = toasts("“ollama” knows no such model or address");
     await message.waitFor();
     seen.unanswered = await message.innerText();
     await message.getByRole("button", { name: "Open fillrate.toml" }).click();
@@ -1066,6 +1066,23 @@ const steps = {
     await page.keyboard.press("Escape");
   },
 
+  async "a key that is refused"() {
+    await command("Connect a Model");
+    await choose("Codestral");
+    await answer("the address of Codestral", oracle.url);
+    await answer("the model's name");
+    await answer("the key of Codestral", "wrong");
+    const dialog = page.locator(".monaco-dialog-box");
+    await dialog.waitFor();
+    await dialog.getByRole("button", { name: "Add" }).click();
+    const message = toasts("refuses the key");
+    await message.waitFor();
+    seen.refusedKey = await message.innerText();
+    await message.getByRole("button", { name: "Enter Key" }).click();
+    await answer("the key for CODESTRAL_API_KEY", KEY);
+    await until("the model's name", async () => /codestral/.test(await bar.innerText()));
+  },
+
   async "a model whose name says no family"() {
     await command("Connect a Model");
     await choose("OpenAI-compatible server");
@@ -1081,6 +1098,8 @@ const steps = {
     seen.family = readFileSync(at("config/fillrate/fillrate.toml"), "utf8");
     await command("Pick Model");
     await listed("pick a model");
+    // The list holds only the rows that are in view.
+    await page.keyboard.insertText("steady");
     await choose("steady");
     await until("the model's name", async () => /steady/.test(await bar.innerText()));
   },
@@ -1213,7 +1232,7 @@ try {
     // The picture of the extension's page is wherever the project is.
     .filter((text) => !text.includes("https://github.com/"))
     // What these steps provoke.
-    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not (always )?answer|The settings can't be used|there is no setting `modle`/.test(text));
+    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not (always )?answer|knows no such model or address|refuses the key|The settings can't be used|there is no setting `modle`/.test(text));
   await browser.close();
   server.child.kill();
   oracle.server.close();

@@ -115,7 +115,7 @@ export async function connect(session: Session, keys: Keys): Promise<void> {
     await session.restart();
     await use(name);
     if (found !== undefined) {
-      show(table, found);
+      show(session, table, found);
     }
   } catch (error) {
     void vscode.window.showErrorMessage(`Fillrate: ${uri.fsPath}: ${sentence(error)}`);
@@ -306,32 +306,53 @@ async function check(
 }
 
 /** Shows what came of the holes. */
-function show(table: ModelTable, found: Diagnosis): void {
+function show(session: Session, table: ModelTable, found: Diagnosis): void {
   const { openConfiguration, enterKey, showLog } = ACTIONS;
   const about = `Fillrate: “${table.name}”`;
-  // A message is not Markdown.
-  const text = found.text.replaceAll("`", "");
-  const said =
-    found.kind === "fits"
-      ? vscode.window.showInformationMessage(`${about} answers now. ${text}`, showLog)
-      : found.kind === "misfits"
-        ? vscode.window.showWarningMessage(
-            `${about} answers, but does not fit. ${text}`,
-            openConfiguration,
-            showLog,
-          )
-        : vscode.window.showErrorMessage(
-            `${about} does not ${found.answered ? "always " : ""}answer at ${table.url}. ${text}`,
-            ...(table.key === undefined ? [] : [enterKey]),
-            openConfiguration,
-            showLog,
-          );
-  void said.then((choice) => {
-    const command = Object.entries(ACTIONS).find(([, title]) => title === choice)?.[0];
-    if (command !== undefined) {
-      void vscode.commands.executeCommand(`fillrate.${command}`);
-    }
-  });
+  const choices = (...titles: string[]) =>
+    Object.fromEntries(
+      Object.entries(ACTIONS)
+        .filter(([, title]) => titles.includes(title))
+        .map(([command, title]): [string, () => unknown] => [
+          title,
+          () => vscode.commands.executeCommand(`fillrate.${command}`),
+        ]),
+    );
+  switch (found.kind) {
+    case "fits":
+      session.tell("info", `${about} answers now. ${found.text}`, choices(showLog));
+      break;
+    case "misfits":
+      session.tell(
+        "warning",
+        `${about} answers, but does not fit. ${found.text}`,
+        choices(openConfiguration, showLog),
+      );
+      break;
+    case "fault":
+      session.tell(
+        "error",
+        `${about} ${failure(table, found)}. ${found.text}`,
+        choices(...(table.key === undefined ? [] : [enterKey]), openConfiguration, showLog),
+      );
+      break;
+  }
+}
+
+/** What a model's server did in place of completing. */
+function failure(table: ModelTable, { status, answered }: Diagnosis): string {
+  switch (status) {
+    case undefined:
+      return `does not ${answered ? "always " : ""}answer at ${table.url}`;
+    case 401:
+      return `refuses ${table.key === undefined ? "requests without a key" : "the key"}`;
+    case 403:
+      return "denies access";
+    case 404:
+      return `knows no such model or address: ${table.url}`;
+    default:
+      return `fails with HTTP ${status} at ${table.url}`;
+  }
 }
 
 /** Returns a file's text; `undefined` if there is none. */

@@ -19,6 +19,8 @@ export interface Diagnosis {
   answered: boolean;
   /** The result in one or two sentences. */
   text: string;
+  /** With a fault, the status of the HTTP response that the model's server gave instead. */
+  status?: number;
   /** Everything that the program printed. */
   output: string;
   /** True if the model's name does not determine the template of its prompts. */
@@ -73,7 +75,15 @@ export function judged(
   if (code === 3) {
     return { kind: "misfits", text: last, output, answered, needsFamily };
   }
-  return { kind: "fault", text: advice(stderr), output, answered, needsFamily };
+  const [, status] = /\banswered (\d{3})\b/.exec(stderr) ?? [];
+  return {
+    kind: "fault",
+    text: advice(stderr),
+    ...(status === undefined ? {} : { status: Number(status) }),
+    output,
+    answered,
+    needsFamily,
+  };
 }
 
 /** Returns the advice of a fault, without the text of a model's server, which has no limit. */

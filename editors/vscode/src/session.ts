@@ -20,7 +20,7 @@ import type { Keys } from "./keys";
 import { ACCEPT, CELL, CELL_LANGUAGE, STATUS, type Status } from "./protocol";
 import { serverSettings } from "./settings";
 import type { Situation } from "./status";
-import { Toast } from "./toast";
+import { type Choices, type Severity, Toast } from "./toast";
 
 /** Number of times that a server which ends by itself is started again. */
 const RESTARTS = 3;
@@ -75,6 +75,11 @@ export class Session implements vscode.Disposable {
       void vscode.window.showErrorMessage(`Fillrate: ${why}`);
     }
     return this.running;
+  }
+
+  /** Shows the answer to a command, in place of a fault's message. */
+  tell(severity: Severity, text: string, choices: Choices): void {
+    void this.toast.answer(text, choices, severity);
   }
 
   /** Writes to the log. */
@@ -261,7 +266,7 @@ export class Session implements vscode.Disposable {
     this.become({ kind: "broken", problem });
     this.output.error(problem);
     const settings = () => openSettings("fillrate.path");
-    const choices: Record<string, () => unknown> = missing
+    const choices: Choices = missing
       ? {
           "Copy Install Command": () => vscode.env.clipboard.writeText(INSTALL),
           Restart: () => this.restart(),

@@ -2,27 +2,56 @@
 
 import * as vscode from "vscode";
 
+/** A message's severity. */
+export type Severity = "info" | "warning" | "error";
+
+const SHOW: Record<Severity, (text: string, ...choices: string[]) => Thenable<string | undefined>> =
+  {
+    info: (text, ...choices) => vscode.window.showInformationMessage(text, ...choices),
+    warning: (text, ...choices) => vscode.window.showWarningMessage(text, ...choices),
+    error: (text, ...choices) => vscode.window.showErrorMessage(text, ...choices),
+  };
+
+/** Buttons by their titles, with what each runs. */
+export type Choices = Record<string, () => unknown>;
+
 /** Shows one message at a time: another takes its place. */
 export class Toast {
   /** The message that was shown last, until it is over. */
-  private last: { text: string; isOpen: boolean } | undefined;
+  private last: { text: string; isOpen: boolean; isFault: boolean } | undefined;
 
-  /**
-   * Shows an error once, with buttons, and runs what is chosen.
-   *
-   * @param choices Buttons by their titles.
-   */
-  async show(text: string, choices: Record<string, () => unknown>): Promise<void> {
-    if (this.last?.text === text) {
-      return;
+  /** Shows a fault once, until it is over. */
+  async show(text: string, choices: Choices): Promise<void> {
+    if (this.last?.text !== text) {
+      await this.replace(text, choices, "error", true);
     }
-    const cleared = this.clear();
-    const shown = { text, isOpen: true };
+  }
+
+  /** Shows the answer to a command, which stays until a fault takes its place. */
+  async answer(text: string, choices: Choices, severity: Severity): Promise<void> {
+    await this.replace(text, choices, severity, false);
+  }
+
+  /** Hides a fault, which is over. */
+  async clear(): Promise<void> {
+    if (this.last?.isFault === true) {
+      await this.hide();
+    }
+  }
+
+  private async replace(
+    text: string,
+    choices: Choices,
+    severity: Severity,
+    isFault: boolean,
+  ): Promise<void> {
+    const hidden = this.hide();
+    const shown = { text, isOpen: true, isFault };
     this.last = shown;
-    await cleared;
+    await hidden;
     // A message is not Markdown.
     const plain = text.replaceAll("`", "");
-    const choice = await vscode.window.showErrorMessage(plain, ...Object.keys(choices));
+    const choice = await SHOW[severity](plain, ...Object.keys(choices));
     shown.isOpen = false;
     if (choice !== undefined) {
       await choices[choice]?.();
@@ -30,10 +59,10 @@ export class Toast {
   }
 
   /**
-   * Hides the message, since what it said is over. The editor lets no extension close one, so the
-   * toasts on the screen go to its list of notifications, where those of others can still be read.
+   * Hides the message. The editor lets no extension close one, so the toasts on the screen go to its
+   * list of notifications, where those of others can still be read.
    */
-  async clear(): Promise<void> {
+  private async hide(): Promise<void> {
     const { last } = this;
     this.last = undefined;
     if (last?.isOpen === true) {

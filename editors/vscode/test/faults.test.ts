@@ -46,6 +46,8 @@ test("a diagnosis gives advice and leaves bodies to the log", () => {
   assert.equal(fault(body).text, "Check it.");
   assert.ok(fault(body).output.includes("not here"));
   assert.equal(fault("the model's server answered 500: oh").text, "The log has the reason.");
+  assert.equal(fault(body).status, 404);
+  assert.equal(fault("the variable A is not set.").status, undefined);
   assert.equal(fault("the variable A is not set.").text, "the variable A is not set.");
   assert.deepEqual(judged(0, "  ok\nThe family fits.\n", ""), {
     kind: "fits",
