@@ -40,19 +40,21 @@ const PARTS: Record<PartKind, string> = {
 /**
  * Returns the page, as HTML. It has no script.
  *
- * @param blind True in a blind trial, in which the model is not named.
+ * @param shown Whether the model is named, which it is not in a blind trial, and why nothing is
+ * shown while typing, if so.
  * @param sheet The address of its style sheet, and the source allowed for it.
  */
 export function explanationPage(
   place: Place,
   explanation: Explanation,
-  blind: boolean,
+  shown: { blind: boolean; off?: string | undefined },
   sheet: { style: string; source: string },
 ): string {
   const { candidates, trace } = explanation;
   const title = `Completion at ${place.file}:${place.line}:${place.column}`;
   const parts = [
-    summary(trace, candidates.length, blind),
+    summary(trace, candidates.length, shown.blind),
+    notice("Why nothing is shown while you type", shown.off),
     notice("What went wrong", trace.fault),
     notice("Why there is nothing to show", trace.nothing),
     ...candidates.map((candidate, index) => {
@@ -130,6 +132,7 @@ const SOURCES: Record<string, string> = {
   cache: "the same was asked before, and its answer was used again",
   "typed-through": "the beginning of an earlier completion was typed",
   running: "the model was already writing it",
+  uncalled: "no model was asked",
 };
 
 function summary(trace: Trace, candidates: number, blind: boolean): string {

@@ -323,7 +323,7 @@ async function explain(session: Session, extension: vscode.Uri): Promise<void> {
     column: selection.active.character + 1,
   };
   const blind = (await models(session))?.trial?.blind ?? false;
-  showExplanation(extension, place, explanation, blind);
+  showExplanation(extension, place, explanation, { blind, off: whyOff(document) });
 }
 
 /** Deletes the local record, once the person has confirmed it. */

@@ -68,7 +68,7 @@ export function showExplanation(
   extension: vscode.Uri,
   place: Place,
   explanation: Explanation,
-  blind: boolean,
+  shown: { blind: boolean; off: string | undefined },
 ): void {
   const panel =
     explained ??
@@ -84,7 +84,7 @@ export function showExplanation(
   }
   const name = place.file.split(/[/\\]/).at(-1) ?? place.file;
   panel.title = `${name}:${place.line}:${place.column}`;
-  panel.webview.html = explanationPage(place, explanation, blind, {
+  panel.webview.html = explanationPage(place, explanation, shown, {
     style: address(panel, extension, "explain.css"),
     source: panel.webview.cspSource,
   });

@@ -19,8 +19,8 @@ const trace = {
   model_ms: 20,
   cleanup_ms: 0.1,
 };
-const page = (explanation: Explanation, blind = false) =>
-  explanationPage(place, explanation, blind, sheet);
+const page = (explanation: Explanation, blind = false, off?: string) =>
+  explanationPage(place, explanation, { blind, off }, sheet);
 
 test("the whole page", () => {
   const snapshot = "test/explain.snapshot";
@@ -97,4 +97,11 @@ test("why there is nothing to show, and what went wrong", () => {
   });
   assert.match(html, /<h2>What went wrong<\/h2>\s*<p class="notice">No such host\./);
   assert.match(html, /<h2>Why there is nothing to show<\/h2>\s*<p class="notice">The model said/);
+});
+
+test("a position where completions are off says so, and that no model was asked", () => {
+  const off = "Snoozed until 10:30:00.";
+  const html = page({ candidates: [], trace: { source: "uncalled" } }, false, off);
+  assert.match(html, /Why nothing is shown while you type<\/h2>\n<p class="notice">Snoozed until/);
+  assert.match(html, /<dd>no model was asked<\/dd>/);
 });

@@ -263,7 +263,7 @@ impl ModelEngine {
     ) -> Completion {
         let path = match self.sendable_path(document) {
             Ok(path) => path,
-            Err(reason) => return self.nothing(reason),
+            Err(reason) => return self.uncalled(reason),
         };
         let key = Arc::new(self.request_key(document, cursor, given));
         let completion = match self.reuse_earlier(&key).await {
@@ -271,7 +271,7 @@ impl ModelEngine {
             None if trigger == Trigger::Typing && self.is_silent_after_edit(&key.uri) => {
                 let repeated = self.cached_without_call(document, &path, &key);
                 repeated.unwrap_or_else(|| {
-                    self.nothing(
+                    self.uncalled(
                         "the last edit only deleted text, see `typing.after_deletion`".to_owned(),
                     )
                 })
@@ -368,7 +368,7 @@ impl ModelEngine {
     ) -> Completion {
         let path = match self.sendable_path(document) {
             Ok(path) => path,
-            Err(reason) => return self.nothing(reason),
+            Err(reason) => return self.uncalled(reason),
         };
         let key = Arc::new(self.request_key(document, cursor, given));
         let started = Instant::now();
@@ -566,7 +566,10 @@ impl ModelEngine {
     async fn outcome(&self, model_call: &Arc<ModelCall>) -> Completion {
         match model_call.wait().await {
             Some(completion) => (*completion).clone(),
-            None => self.nothing("the text changed during the model call".to_owned()),
+            None => self.without_candidates(Trace {
+                nothing: Some("the text changed during the model call".to_owned()),
+                ..Trace::default()
+            }),
         }
     }
 
@@ -685,9 +688,11 @@ impl ModelEngine {
         })
     }
 
-    /// Returns no candidates, for a reason that is not a failure.
-    fn nothing(&self, reason: String) -> Completion {
+    /// Returns no candidates, for a reason that is not a failure and keeps the model from being
+    /// called.
+    fn uncalled(&self, reason: String) -> Completion {
         self.without_candidates(Trace {
+            source: CompletionOrigin::Uncalled,
             nothing: Some(reason),
             ..Trace::default()
         })

@@ -158,6 +158,8 @@ pub enum CompletionOrigin {
     TypedThrough,
     /// The model was already generating it for an earlier request, or ahead of this one.
     Running,
+    /// No model was called and nothing was reused: [`Trace::nothing`] has the reason.
+    Uncalled,
 }
 
 /// One candidate before and after clean-up.

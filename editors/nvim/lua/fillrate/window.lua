@@ -82,10 +82,14 @@ end
 --- Formats the origin of a completion as lines of Markdown.
 ---
 --- @param explanation { candidates: string[], trace: table }
+--- @param off? string why nothing is shown while typing
 --- @return string[]
-function M.explained(explanation)
+function M.explained(explanation, off)
   local trace = explanation.trace
   local lines = { "# What was offered", "" }
+  if off then
+    vim.list_extend(lines, { ("Completions are %s: typing shows none here."):format(off), "" })
+  end
   if trace.fault then
     vim.list_extend(lines, vim.split("Nothing, because of a fault: " .. trace.fault, "\n"))
   elseif #explanation.candidates == 0 then
@@ -102,6 +106,7 @@ function M.explained(explanation)
     cache = "The same was asked before.",
     ["typed-through"] = "Its beginning was typed: an earlier completion goes on.",
     running = "The model was already writing it.",
+    uncalled = "No model was asked.",
   }
   vim.list_extend(lines, { "", "# How it came about", "" })
   -- In a blind trial nothing identifies the model.
