@@ -83,7 +83,7 @@ say("Fillrate stats", "No server runs")
 person:open(file)
 
 -- Completion of arguments.
-equal(goes_on("Fillrate "), { "explain", "model", "purge", "stats", "toggle", "trial" })
+equal(goes_on("Fillrate "), { "explain", "model", "purge", "snooze", "stats", "toggle", "trial" })
 equal(goes_on("Fillrate t"), { "toggle", "trial" })
 equal(goes_on("Fillrate model "), { "default", "plain", "wild" })
 equal(goes_on("Fillrate trial st"), { "start", "stop" })
@@ -102,6 +102,7 @@ say("Fillrate trial start plain", "A trial needs two models")
 say("Fillrate trial start plain none", "There is no model `none` to try.")
 say("Fillrate trial start plain wild unit=week", "`unit=week` says nothing of a trial")
 say("Fillrate stats week", "takes a number of days")
+say("Fillrate snooze soon", "`:Fillrate snooze` takes minutes up to 1440, not `soon`.")
 say("Fillrate toggle now", "`:Fillrate toggle` takes `buffer` or `filetype`, not `now`.")
 -- A switch does nothing where no type of file is served, and does not claim to.
 person:lua([[vim.cmd("new"); vim.bo.filetype = "markdown"]])
@@ -205,6 +206,33 @@ local shown = person:screen()
 holds(shown, "Candidate 1")
 assert(not shown:find("```", 1, true), shown)
 person:keys("q")
+
+-- A snooze is over when its minutes are, and when completions are switched on.
+local snoozed = "return require('fillrate').statusline():find('snoozed until', 1, true) ~= nil"
+say("Fillrate snooze 0.001", "Completions are off until ")
+await_status("embedded")
+say("Fillrate snooze", "Completions are off until ")
+person:wait("the snooze", snoozed)
+holds(read("Fillrate explain"), "Completions are snoozed until ")
+say("Fillrate toggle", "Completions are on.")
+await_status("embedded")
+
+-- A language that the settings have off is switched on by hand.
+person:lua([[require("fillrate.server").choose({ languages = { python = false } })]])
+person:keys("Godef total(width, height):<CR>total = ")
+person:wait(
+  "silence",
+  [[
+  local server = require("fillrate.server")
+  return server.language_off(vim.api.nvim_get_current_buf()) == "python"
+]]
+)
+person:keys("<Esc>")
+holds(read("Fillrate explain"), "No model was asked.")
+say("Fillrate toggle filetype", "Completions are on for python.")
+person:keys("Godef total(width, height):<CR>total = ")
+person:wait_for_ghost()
+person:keys("<Esc>")
 
 io.stdout:write(
   vim.json.encode({ stats = read("Fillrate stats"), days = read("Fillrate stats 1") })

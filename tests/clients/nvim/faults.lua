@@ -278,7 +278,11 @@ equal(fault_of("model or address is unknown."), 1)
 answer = 403
 person:keys("c + ")
 equal(fault_of("access was denied."), 2)
+-- What typing wiped off the last line is said again to a person who stops.
+person:lua("vim.v.errmsg = ''")
 person:keys("<Esc>")
+person:wait("the fault", [[return vim.v.errmsg:find("access was denied.", 1, true) ~= nil]])
+equal(person:mode(), { blocking = false, mode = "n" })
 person:leave()
 listener:close()
 

@@ -24,6 +24,12 @@ local displays = {}
 --- True if completions are on in all buffers that no other switch excludes.
 local on = true
 
+--- When completions are on again, in milliseconds of `vim.uv.now()`; 0 if none are snoozed.
+local snoozed_until = 0
+
+--- When completions are on again, for people.
+local snoozed_clock = ""
+
 --- File types in which the person switched completions off.
 --- @type table<string, true>
 local off_types = {}
@@ -65,6 +71,8 @@ end
 function M.why_off(buf)
   if not on then
     return "off"
+  elseif vim.uv.now() < snoozed_until then
+    return "snoozed until " .. snoozed_clock
   end
   local filetype = vim.bo[buf].filetype
   if vim.b[buf].fillrate == false then
@@ -348,13 +356,52 @@ local function consider(buf)
   end
 end
 
---- Switches completions on or off, everywhere.
+--- Hides ghost text in buffers where completions are off now, and requests it where they are on.
+local function reconsider()
+  for buf, display in pairs(displays) do
+    if M.is_on(buf) then
+      display.refresh(buf)
+    else
+      seen.finish(buf)
+      display.clear(buf)
+      require("fillrate.keys").unmap(buf)
+    end
+  end
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+--- Switches completions off everywhere for some minutes.
+---
+--- @param minutes number
+--- @return string clock when they are on again
+function M.snooze(minutes)
+  local ms = math.floor(minutes * 60000)
+  vim.uv.update_time()
+  local mine = vim.uv.now() + ms
+  snoozed_until, snoozed_clock = mine, tostring(os.date("%H:%M:%S", os.time() + ms / 1000))
+  reconsider()
+  vim.defer_fn(function()
+    -- A later snooze has its own end.
+    if snoozed_until == mine then
+      snoozed_until = 0
+      reconsider()
+    end
+  end, ms)
+  return snoozed_clock
+end
+
+--- Switches completions on or off, everywhere. Ends a snooze.
 ---
 --- @param wanted? boolean the other way round from now if left out
 --- @return boolean on
 function M.toggle(wanted)
+  local is_snoozed = vim.uv.now() < snoozed_until
   if wanted == nil then
-    wanted = not on
+    wanted = not on or is_snoozed
+  end
+  if is_snoozed then
+    snoozed_until = 0
+    reconsider()
   end
   if wanted ~= on then
     on = wanted
@@ -375,20 +422,6 @@ function M.toggle(wanted)
   return on
 end
 
---- Hides ghost text in buffers where completions are off now, and requests it where they are on.
-local function reconsider()
-  for buf, display in pairs(displays) do
-    if M.is_on(buf) then
-      display.refresh(buf)
-    else
-      seen.finish(buf)
-      display.clear(buf)
-      require("fillrate.keys").unmap(buf)
-    end
-  end
-  vim.cmd.redrawstatus({ bang = true })
-end
-
 --- Switches completions on or off in one buffer. `vim.b.fillrate = false` does the same.
 ---
 --- @param buf integer
@@ -403,12 +436,22 @@ function M.toggle_buffer(buf)
   return vim.b[buf].fillrate ~= false
 end
 
---- Switches completions on or off in a type of files, until Neovim is left.
+--- Switches completions on or off in files of a buffer's type, until Neovim is left.
 ---
---- @param filetype string
+--- @param buf integer
 --- @return boolean on
-function M.toggle_filetype(filetype)
-  off_types[filetype] = not off_types[filetype] or nil
+function M.toggle_filetype(buf)
+  local filetype = vim.bo[buf].filetype
+  -- Where the settings have the language off, our own switch alone would change nothing.
+  local off = server.language_off(buf)
+  if off then
+    local settings = server.chosen()
+    settings.languages = vim.tbl_extend("force", settings.languages or {}, { [off] = true })
+    server.choose(settings)
+    off_types[filetype] = nil
+  else
+    off_types[filetype] = not off_types[filetype] or nil
+  end
   reconsider()
   return not off_types[filetype]
 end

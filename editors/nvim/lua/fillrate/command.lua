@@ -63,7 +63,8 @@ end
 
 --- @param words string[]
 local function explain(words)
-  local client = server.clients(vim.api.nvim_get_current_buf())[1]
+  local buf = vim.api.nvim_get_current_buf()
+  local client = server.clients(buf)[1]
   if too_many(words, 0) then
     return
   end
@@ -77,7 +78,8 @@ local function explain(words)
       refuse("The server can't complete here yet: it is starting, or does not know this file.")
       return
     end
-    local lines = require("fillrate.window").explained(explanation)
+    local off = require("fillrate.buffers").why_off(buf)
+    local lines = require("fillrate.window").explained(explanation, off)
     require("fillrate.window").open("How this completion comes about", lines, "markdown")
   end)
 end
@@ -230,7 +232,7 @@ local function toggle(words)
   elseif words[1] == "buffer" then
     on, where = buffers.toggle_buffer(buf), " in this buffer"
   elseif words[1] == "filetype" then
-    on, where = buffers.toggle_filetype(vim.bo[buf].filetype), " for " .. vim.bo[buf].filetype
+    on, where = buffers.toggle_filetype(buf), " for " .. vim.bo[buf].filetype
   elseif words[1] then
     refuse(("`:Fillrate toggle` takes `buffer` or `filetype`, not `%s`."):format(words[1]))
   else
@@ -239,6 +241,22 @@ local function toggle(words)
   if where then
     say(("Completions are %s%s."):format(on and "on" or "off", where))
   end
+end
+
+--- Minutes of a snooze without a number.
+local SNOOZE = 5
+
+--- @param words string[]
+local function snooze(words)
+  local minutes = tonumber(words[1] or SNOOZE)
+  if too_many(words, 1) then
+    return
+  end
+  if not minutes or minutes <= 0 or minutes > 1440 then
+    refuse(("`:Fillrate snooze` takes minutes up to 1440, not `%s`."):format(words[1]))
+    return
+  end
+  say(("Completions are off until %s."):format(require("fillrate.buffers").snooze(minutes)))
 end
 
 --- @param words string[]
@@ -263,6 +281,7 @@ local runs = {
   model = model,
   trial = trial,
   toggle = toggle,
+  snooze = snooze,
   purge = purge,
 }
 
@@ -322,6 +341,8 @@ function M.complete(lead, line, cursor)
     end, known)
   elseif words[1] == "toggle" and #words == 1 then
     known = { "buffer", "filetype" }
+  elseif words[1] == "snooze" and #words == 1 then
+    known = { "5", "30" }
   elseif words[1] == "stats" and #words == 1 then
     known = { "1", "7", "30" }
   end

@@ -47,6 +47,14 @@ function M.toggle(on)
   return require("fillrate.buffers").toggle(on)
 end
 
+--- Switches completions off everywhere for some minutes.
+---
+--- @param minutes number
+--- @return string clock when they are on again
+function M.snooze(minutes)
+  return require("fillrate.buffers").snooze(minutes)
+end
+
 --- Accepts the ghost text. For own mappings; those of |fillrate-keys| do the same.
 ---
 --- @param part? "word"|"line" how much of it; all of it by default

@@ -26,6 +26,21 @@ M.OLDEST = "0.1.0"
 --- @type table<integer, fillrate.Status>
 M.statuses = {}
 
+--- Settings that switch on the languages of file types that `filetypes` has beyond its default: the
+--- server offers nothing in prose and data that nobody lists.
+---
+--- @return table
+local function listed()
+  local options = require("fillrate.options")
+  local languages = {}
+  for _, filetype in ipairs(assert(options.current).filetypes) do
+    if not vim.list_contains(options.defaults.filetypes, filetype) then
+      languages[filetype] = true
+    end
+  end
+  return next(languages) and { languages = languages } or {}
+end
+
 --- Settings chosen since the start, in the form of `fillrate.toml`. They override all others.
 --- @type table
 local chosen = {}
@@ -318,6 +333,18 @@ local function report(client_id, status)
   if reported[client_id] ~= fault then
     reported[client_id] = fault
     M.say(fault)
+    -- Neovim's last line loses a message to the next key, so a person who typed on has not read it.
+    if vim.startswith(vim.api.nvim_get_mode().mode, "i") then
+      vim.api.nvim_create_autocmd("ModeChanged", {
+        pattern = "i*:n",
+        once = true,
+        callback = function()
+          if reported[client_id] == fault then
+            M.say(fault)
+          end
+        end,
+      })
+    end
   end
 end
 
@@ -377,7 +404,7 @@ function M.start(buf, path, on_attach)
       return id
     end),
     root_dir = folder,
-    init_options = object(vim.tbl_deep_extend("force", options.settings, chosen)),
+    init_options = object(vim.tbl_deep_extend("force", listed(), options.settings, chosen)),
     -- 0.11 does not say that it can show inline completions; we can.
     capabilities = {
       textDocument = { inlineCompletion = { dynamicRegistration = false } },
@@ -535,6 +562,19 @@ function M.model_names()
   return vim.tbl_map(function(model)
     return model.name
   end, models and models.models or {})
+end
+
+--- Language that the settings have off, if the server said so last of a buffer.
+---
+--- @param buf integer
+--- @return string? language nil if it is on, or nothing was requested yet
+function M.language_off(buf)
+  local client = M.clients(buf)[1]
+  local status = client and M.statuses[client.id]
+  if not status or status.uri ~= vim.uri_from_bufnr(buf) then
+    return nil
+  end
+  return (status.message or ""):match("^completions are switched off for the language `([^`]+)`")
 end
 
 --- Lays settings over all others, in every server, in place of those that were chosen before.
