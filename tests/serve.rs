@@ -274,6 +274,46 @@ fn an_unusable_choice_of_model_silences_the_previous_one() {
     }
 }
 
+/// A status with a fault names the model that the person chose, not the one before it.
+#[test]
+fn a_model_without_its_key_is_named_in_the_fault() {
+    let folder = workspace(&[]);
+    let settings = "use = \"free\"\n[models.free]\nprotocol = \"embedded\"\n[models.paid]\nprotocol = \"mistral-fim\"\nurl = \"http://127.0.0.1:1\"\n\
+                    name = \"codestral-latest\"\nkey_env = \"NOWHERE_SET\"\n";
+    let mut editor = Editor::ready(folder.path(), settings);
+    editor.notify(
+        "workspace/didChangeConfiguration",
+        json!({"settings": {"fillrate": {"use": "paid"}}}),
+    );
+    let status = editor.await_status("fault");
+    assert_eq!(status["model"], "paid", "{status}");
+}
+
+/// Several candidates at temperature 0 are one: a notice says so, once for the same settings.
+#[test]
+fn candidates_at_temperature_zero_are_explained() {
+    let folder = workspace(&[]);
+    let settings = "[model]\nprotocol = \"embedded\"\n";
+    let mut editor = Editor::ready(folder.path(), settings);
+    let wanted = |candidates: usize, max_tokens: usize| {
+        json!({"settings": {"fillrate": {"model": {
+            "candidates": candidates, "max_tokens": max_tokens,
+        }}}})
+    };
+    for (candidates, max_tokens) in [(3, 20), (3, 30), (1, 30)] {
+        editor.notifications.clear();
+        let settings = wanted(candidates, max_tokens);
+        editor.notify("workspace/didChangeConfiguration", settings);
+        editor.await_status("ready");
+        let notices = editor.notifications.iter().filter(|notice| {
+            let text = notice["params"]["message"].as_str().unwrap_or_default();
+            text.contains("`candidates` is 3, but at temperature 0 there is only one")
+        });
+        let expected = usize::from((candidates, max_tokens) == (3, 20));
+        assert_eq!(notices.count(), expected, "{candidates} {max_tokens}");
+    }
+}
+
 /// A model's server that answers every request with a status, or not at all with status 0.
 fn failing_server() -> (String, Arc<AtomicU16>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -567,8 +567,8 @@ impl ModelError {
             Self::Settings(_) => "Correct the settings of the model.",
             Self::Unreachable { fault, .. } => fault.advice(),
             Self::Status { status: 401, .. } => {
-                "Check the key that `model.key_env` or `model.key_command` names; nothing is \
-                 requested until the settings change or the server restarts."
+                "Check the key that `model.key_env` or `model.key_command` gives, or set one of \
+                 them; nothing is requested until then."
             }
             Self::Status { status: 403, .. } => {
                 "Check the key that `model.key_env` or `model.key_command` names, and what it may \

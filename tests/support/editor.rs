@@ -128,14 +128,15 @@ impl Editor {
         editor
     }
 
-    pub(crate) fn await_status(&mut self, state: &str) {
+    pub(crate) fn await_status(&mut self, state: &str) -> Value {
         let until = Instant::now() + TIME_LIMIT;
-        let seen = |editor: &Self| {
-            editor.notifications.iter().any(|message| {
+        loop {
+            let seen = self.notifications.iter().find(|message| {
                 message["method"] == "fillrate/status" && message["params"]["state"] == state
-            })
-        };
-        while !seen(self) {
+            });
+            if let Some(message) = seen {
+                return message["params"].clone();
+            }
             assert!(Instant::now() < until, "{:?}", self.notifications);
             self.receive(Duration::from_millis(100));
         }

@@ -255,7 +255,7 @@ impl Engines {
     /// document. `None` before the first call, and in a blind trial.
     pub fn model_names(&self, uri: Option<&str>) -> Option<String> {
         match self.configuration.trial() {
-            None => Some(self.configuration.title(&self.engines[0].name)),
+            None => self.configuration.title_in_use(),
             Some(trial) if trial.blind => None,
             Some(_) => {
                 let called = self.shared.called.lock();

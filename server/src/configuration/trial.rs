@@ -107,6 +107,22 @@ impl Configuration {
         answering.collect()
     }
 
+    /// Returns a sentence for the person on settings that have no effect together, if there are any.
+    pub fn notice(&self) -> Option<String> {
+        let answering = self.answering_models().into_iter();
+        let mut greedy = answering.filter(|answering| {
+            let model = &answering.configuration.model;
+            model.candidates > 1 && model.temperature == 0.0
+        });
+        greedy.next().map(|answering| {
+            format!(
+                "`candidates` is {}, but at temperature 0 there is only one: set `temperature` \
+                 above 0 to see others.",
+                answering.configuration.model.candidates
+            )
+        })
+    }
+
     /// Returns the model that answers every request.
     ///
     /// # Errors
@@ -168,6 +184,12 @@ impl Configuration {
         let known = self.model.name.as_deref();
         let own = known.and_then(|known| known.rsplit(['/', '\\']).find(|part| !part.is_empty()));
         own.map_or_else(|| self.model.protocol.to_string(), str::to_owned)
+    }
+
+    /// Returns the name for people of the model in use; `None` in a trial.
+    pub fn title_in_use(&self) -> Option<String> {
+        let used = self.used.as_deref().unwrap_or(DEFAULT);
+        self.trial().is_none().then(|| self.title(used))
     }
 
     /// Returns all models by name, [`DEFAULT`] first.

@@ -68,6 +68,7 @@ pub(super) fn initialize(
         completions: HashMap::new(),
         status: None,
         fault: None,
+        notice: None,
         indexing: None,
         recorder,
         jobs: job_sender,

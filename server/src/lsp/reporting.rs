@@ -114,12 +114,20 @@ pub(super) async fn report_fault(session: &EditorSession, uri: Option<&str>, fau
 /// Completes a status from the session's state, and sends it unless it equals the last one.
 async fn report_status(session: &EditorSession, uri: Option<&str>, status: ServerStatus) {
     let engines = session.engines();
-    let configuration = engines.as_ref().map(|engines| engines.configuration());
+    // The settings that can't be used name the model that the person chose; the engines have an
+    // earlier one.
+    let suspended = session.state().is_some_and(|state| state.suspended);
+    let unusable = suspended.then(|| session.configuration().ok()).flatten();
+    let in_force = engines.as_ref().map(|engines| engines.configuration());
+    let configuration = unusable.as_ref().or(in_force);
     let trial = configuration.is_some_and(|configuration| configuration.trial().is_some());
     let blind = configuration.is_some_and(|configuration| configuration.is_blind());
-    let answering = engines
-        .as_ref()
-        .and_then(|engines| engines.model_names(uri));
+    let answering = match &unusable {
+        Some(configuration) => configuration.title_in_use(),
+        None => engines
+            .as_ref()
+            .and_then(|engines| engines.model_names(uri)),
+    };
     let loading = status.state == ServerState::Asking
         && !blind
         && engines.as_ref().is_some_and(|engines| engines.is_loading());
@@ -205,8 +213,19 @@ pub(super) async fn report_switch(session: &EditorSession, engines: &Engines) {
     report_engines(session, engines, files).await;
 }
 
-/// Sends a status even if it equals the last one, as other settings are in force.
+/// Sends a status even if it equals the last one, as other settings are in force, and shows a notice
+/// on them once.
 async fn report_engines(session: &EditorSession, engines: &Engines, files: Option<usize>) {
+    let notice = engines.configuration().notice();
+    let is_new = session.state().is_some_and(|mut state| {
+        let is_new = state.notice != notice;
+        state.notice.clone_from(&notice);
+        is_new
+    });
+    if let Some(notice) = notice.filter(|_| is_new) {
+        let notice = format!("Fillrate: {notice}");
+        session.client.show_message(MessageType::INFO, notice).await;
+    }
     let status = {
         let Some(mut session) = session.state() else {
             return;

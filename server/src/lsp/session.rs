@@ -58,6 +58,8 @@ pub(super) struct SessionState {
     pub(super) status: Option<ServerStatus>,
     /// The current fault that prevents completions.
     pub(super) fault: Option<ServerFault>,
+    /// The notice on settings last shown to the person.
+    pub(super) notice: Option<String>,
     /// Progress while the repository is read.
     pub(super) indexing: Option<IndexingState>,
     pub(super) recorder: Arc<Recorder>,
