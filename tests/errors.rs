@@ -207,8 +207,9 @@ fn an_unknown_model_is_reported() {
     let finished = replay(&dir, &kitchen(), &["--model", "embeded"]).exits_with(1);
     assert_eq!(
         finished.error_message(),
-        "`embeded` is no model; name `embedded`, `reference`, `empty` or `predictions`, a settings \
-         file that ends in .toml, or predictions in a file that ends in .jsonl"
+        "`embeded` is no model; `embedded` is the nearest; name `embedded`, `reference`, `empty` or \
+         `predictions`, a settings file that ends in .toml, or predictions in a file that ends in \
+         .jsonl"
     );
     let finished = replay(&dir, &kitchen(), &["--model", "nowhere.toml"]).exits_with(1);
     assert!(

@@ -236,6 +236,9 @@ fn replay(
     } else {
         print_figures(arguments, played, width)?;
     }
+    if !is_first_look(arguments) && arguments.partition.is_none() && !arguments.json {
+        print_next(played);
+    }
     if is_first_look(arguments) {
         compare_with_bounds(arguments, &plan, played.first(), listener, width)?;
     }
@@ -399,4 +402,17 @@ fn print_figures(
         }
     }
     Ok(())
+}
+
+/// Prints what shows more of runs.
+fn print_next(played: &[ReplayedRun]) {
+    let folders = played.iter().map(|one| super::shell_word(one.run.folder()));
+    let folders: Vec<String> = folders.collect();
+    if let [first, ..] = folders.as_slice() {
+        // These are to be pasted whole, whatever the width.
+        outln!(
+            "\nnext:\n  fillrate show {first} [HOLE]\n  fillrate report {} -o pages",
+            folders.join(" ")
+        );
+    }
 }

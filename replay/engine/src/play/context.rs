@@ -11,6 +11,7 @@ use fillrate_mine::dependencies::DependencyIndex;
 use fillrate_mine::written::CodeView;
 use fillrate_server::configuration::Profile;
 use fillrate_syntax::Language;
+use fillrate_syntax::spelling::nearest_name;
 
 use super::PlayError;
 use super::projects::{PlayableProject, visible_sources};
@@ -65,7 +66,17 @@ impl FromStr for ReplayContext {
                 "`given` is reserved for the contexts of papers: {paper}"
             )),
             Ok(profile) => Ok(Self::Profile(profile)),
-            Err(profiles) => Err(format!("{profiles}; {paper}")),
+            Err(profiles) => {
+                let papers: Vec<String> = PaperContext::all().map(|it| it.to_string()).collect();
+                let profiles_named = Profile::ALL.iter().map(|profile| profile.name());
+                let known: Vec<&str> = profiles_named
+                    .chain(papers.iter().map(String::as_str))
+                    .collect();
+                let nearest = nearest_name(name, &known);
+                let nearest =
+                    nearest.map_or(String::new(), |it| format!("`{it}` is the nearest; "));
+                Err(format!("{nearest}{profiles}; {paper}"))
+            }
         }
     }
 }
@@ -160,5 +171,12 @@ mod tests {
             let refusal = name.parse::<ReplayContext>().expect_err("it is no context");
             assert!(refusal.contains("mrg-folder"), "{refusal}");
         }
+        let refusal = "edtor"
+            .parse::<ReplayContext>()
+            .expect_err("it is no context");
+        assert!(
+            refusal.starts_with("`editor` is the nearest; "),
+            "{refusal}"
+        );
     }
 }
