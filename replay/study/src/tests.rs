@@ -337,6 +337,12 @@ fn languages_are_compared_apart_or_pooled() {
     // The decision is one language's, and says whose.
     let text = apart.text(TextWidth::UNLIMITED);
     assert!(text.starts_with("[CAN'T TELL] python: "), "{text}");
+    // Its first lines are its last again, where a terminal shows them.
+    let first: Vec<&str> = text.lines().take(2).collect();
+    assert!(
+        text.ends_with(&format!("\n\n{}\n", first.join("\n"))),
+        "{text}"
+    );
     assert!(
         text.contains("\n  - python: No gap of pass@1 is worth trusting yet"),
         "{text}"

@@ -8,7 +8,9 @@ use fillrate_report::table::{TextTable, TextWidth, right};
 
 use super::format::{self, bound, decimals, p_value};
 use super::pair::ASSUMPTIONS;
-use super::{Conclusion, MetricPair, SecondSide, SignCounts, Study, StudyDesign, TrendColumn};
+use super::{
+    Conclusion, MetricPair, SecondSide, SignCounts, Study, StudyDecision, StudyDesign, TrendColumn,
+};
 
 /// The most pairs printed in full; the others have a row in the table of pairs.
 const WHOLE: usize = 3;
@@ -64,6 +66,10 @@ impl Study {
                 self.pairs.len() - WHOLE
             ));
         }
+        // What a person reads first has scrolled away on a terminal.
+        if let Some(decision) = &self.decision {
+            line(&format!("\n{}", verdict(decision)));
+        }
         text
     }
 
@@ -72,14 +78,7 @@ impl Study {
         let Some((decision, main)) = self.decision.as_ref().zip(self.pairs.first()) else {
             return Vec::new();
         };
-        let mut lines = vec![
-            format!(
-                "[{}] {}",
-                decision.trust.words().to_uppercase(),
-                decision.sentence
-            ),
-            format!("Next: {}", decision.next_step),
-        ];
+        let mut lines = vec![verdict(decision)];
         let details = decision.details(main, self.second, &self.labels());
         lines.extend(details.into_iter().map(|it| format!("  - {it}")));
         lines.push(String::new());
@@ -411,4 +410,14 @@ impl StudyDesign {
         ));
         sentences
     }
+}
+
+/// Returns a decision's badge and sentence, and the next step.
+fn verdict(decision: &StudyDecision) -> String {
+    format!(
+        "[{}] {}\nNext: {}",
+        decision.trust.words().to_uppercase(),
+        decision.sentence,
+        decision.next_step
+    )
 }
