@@ -40,25 +40,37 @@ fn section(page: &'static str, heading: &str) -> &'static str {
     &page[from..]
 }
 
-#[test]
-fn vscode_switches_the_prose_that_the_server_leaves_out() {
-    let settings = include_str!("../../editors/vscode/src/settings.ts");
-    let (_, list) = settings
-        .split_once("const PROSE = new Set(")
-        .expect("the extension has a list of prose");
-    let (list, _) = list.split_once(".split(").expect("the list is one text");
-    // The text is in several quoted parts.
+/// The words of a list that an editor's source has between two of its own texts, in quoted parts.
+fn listed<'a>(source: &'a str, before: &str, after: &str) -> Vec<&'a str> {
+    let (_, list) = source.split_once(before).expect("the source has a list");
+    let (list, _) = list.split_once(after).expect("the list ends");
     let words = list.split('"').skip(1).step_by(2);
-    let words: Vec<&str> = words.flat_map(str::split_whitespace).collect();
+    words.flat_map(str::split_whitespace).collect()
+}
+
+#[test]
+fn editors_switch_on_the_prose_that_the_server_leaves_out() {
+    let vscode = include_str!("../../editors/vscode/src/settings.ts");
+    let nvim = include_str!("../../editors/nvim/lua/fillrate/options.lua");
+    let vscode = listed(vscode, "const PROSE = new Set(", ".split(");
     for (name, _) in SWITCHED_OFF {
-        assert!(words.contains(name), "{name} in {words:?}");
+        assert!(vscode.contains(name), "{name} in {vscode:?}");
     }
-    for word in words {
-        let mut known = SWITCHED_OFF.iter();
-        assert!(
-            known.any(|(name, others)| *name == word || others.contains(&word)),
-            "{word}"
-        );
+    for words in [vscode, listed(nvim, "M.prose = vim.split(", "\" \"\n)")] {
+        let is_one =
+            |(name, others): &(&str, &[&str]), word: &str| *name == word || others.contains(&word);
+        for group in SWITCHED_OFF {
+            assert!(
+                words.iter().any(|word| is_one(group, word)),
+                "{group:?} in {words:?}"
+            );
+        }
+        for word in words {
+            assert!(
+                SWITCHED_OFF.iter().any(|group| is_one(group, word)),
+                "{word}"
+            );
+        }
     }
 }
 

@@ -327,6 +327,22 @@ for words, lines in pairs({
   person:leave()
 end
 
+-- Prose that the option names is completed without a further setting, and its switch tells the truth.
+local notes = vim.fn.tempname() .. ".md"
+vim.fn.writefile(vim.fn["repeat"]({ "- the kettle is on the stove", "" }, 12), notes)
+person = Person.start()
+person:set_up(server, settings, { filetypes = { "python", "markdown" } })
+person:open(notes)
+person:keys("Go- the kettle")
+person:wait_for_ghost()
+person:keys("<Esc>")
+person:lua([[said = {}; vim.cmd("Fillrate toggle filetype")]])
+equal(
+  person:wait("the answer", "return said[1] and said[1].message"),
+  "fillrate: Completions are off for markdown."
+)
+person:leave()
+
 -- The specification for lazy.nvim that the page prints works from the project's top folder, which is
 -- what lazy.nvim puts on 'runtimepath'.
 local top = vim.fs.normalize(vim.fs.dirname(vim.fs.abspath(arg[0])) .. "/../../..")

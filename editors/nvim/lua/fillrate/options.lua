@@ -75,6 +75,14 @@ M.defaults = {
   },
 }
 
+--- Prose and data, by Vim's file types: the server offers nothing in them unless settings say so.
+M.prose = vim.split(
+  "asciidoc asciidoctor bib csv diff patch env gitcommit hgcommit jjdescription gitrebase json "
+    .. "json5 jsonc jsonl tex plaintex log mail markdown pandoc quarto rmd org text help "
+    .. "properties rst tsv",
+  " "
+)
+
 --- Those in force; nothing before `setup()`.
 --- @type fillrate.Options?
 M.current = nil

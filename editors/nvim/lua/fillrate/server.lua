@@ -26,15 +26,15 @@ M.OLDEST = "0.1.0"
 --- @type table<integer, fillrate.Status>
 M.statuses = {}
 
---- Settings that switch on the languages of file types that `filetypes` has beyond its default: the
---- server offers nothing in prose and data that nobody lists.
+--- Settings that switch on the prose and data that `filetypes` names: without them the server offers
+--- nothing there. The switches of other languages are left as the files have them.
 ---
 --- @return table
 local function listed()
   local options = require("fillrate.options")
   local languages = {}
   for _, filetype in ipairs(assert(options.current).filetypes) do
-    if not vim.list_contains(options.defaults.filetypes, filetype) then
+    if vim.list_contains(options.prose, filetype) then
       languages[filetype] = true
     end
   end
