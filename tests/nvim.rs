@@ -129,12 +129,16 @@ fn scripted() -> ScriptedModel {
 
 /// Everything that can be done with ghost text, and the resulting records.
 fn journey(display: &str) {
-    let settings = scripted().settings() + "[typing]\nwait_ms = 0\nahead = false\n";
+    let model = scripted();
+    let settings = model.settings() + "[typing]\nwait_ms = 0\nahead = false\n";
     let Some(machine) = Machine::new(&settings) else {
         return;
     };
     let file = machine.write("open.py", "def f(a):\n");
     machine.play("journey.lua", &[file.to_str().unwrap(), display, "3500"]);
+    let prompts = model.prompts.lock().unwrap();
+    let snoozed = prompts.iter().find(|prompt| prompt.contains("# snoozed"));
+    assert_eq!(snoozed, None);
 
     let completions = machine.completions();
     let accepted: Vec<_> = completions

@@ -131,6 +131,15 @@ person:keys("<C-c>")
 person:wait_for_no_ghost()
 written("    x")
 
+-- Nothing is sent during a snooze.
+person:lua([[require("fillrate").snooze(5)]])
+person:keys("A # snoozed")
+vim.wait(600)
+equal(person:ghost(), nil)
+person:keys("<Esc>u")
+written()
+person:lua([[require("fillrate").toggle()]])
+
 -- A mapping of one's own comes back as it was.
 person:lua([[vim.keymap.set("i", "<Tab>", "own", { buffer = 0 })]])
 person:keys("A<CR>x")

@@ -24,11 +24,8 @@ local displays = {}
 --- True if completions are on in all buffers that no other switch excludes.
 local on = true
 
---- When completions are on again, in milliseconds of `vim.uv.now()`; 0 if none are snoozed.
+--- When a snooze ends, in milliseconds since 1970; in the past if there is none.
 local snoozed_until = 0
-
---- When completions are on again, for people.
-local snoozed_clock = ""
 
 --- File types in which the person switched completions off.
 --- @type table<string, true>
@@ -64,6 +61,17 @@ local function is_enabled(buf)
   return fine and result ~= false and result ~= nil
 end
 
+--- @return number # milliseconds since 1970
+local function now_ms()
+  local seconds, microseconds = vim.uv.gettimeofday()
+  return seconds * 1000 + microseconds / 1000
+end
+
+--- @return string # when the snooze ends, as a clock shows it
+local function snooze_end()
+  return tostring(os.date("%H:%M:%S", math.floor(snoozed_until / 1000)))
+end
+
 --- Reason why completions are off in a buffer, in a few words.
 ---
 --- @param buf integer
@@ -71,8 +79,8 @@ end
 function M.why_off(buf)
   if not on then
     return "off"
-  elseif vim.uv.now() < snoozed_until then
-    return "snoozed until " .. snoozed_clock
+  elseif now_ms() < snoozed_until then
+    return "snoozed until " .. snooze_end()
   end
   local filetype = vim.bo[buf].filetype
   if vim.b[buf].fillrate == false then
@@ -245,9 +253,7 @@ end
 local function attach(client, buf)
   local display = M.display()
   displays[buf] = display
-  if on then
-    display.start(buf, client.id)
-  end
+  display.start(buf, client.id)
   require("fillrate.keys").attach(buf)
   require("fillrate.menu").watch()
   local group = vim.api.nvim_create_augroup("fillrate:" .. buf, { clear = true })
@@ -375,10 +381,8 @@ end
 --- @param minutes number
 --- @return string clock when they are on again
 function M.snooze(minutes)
-  local ms = math.floor(minutes * 60000)
-  vim.uv.update_time()
-  local mine = vim.uv.now() + ms
-  snoozed_until, snoozed_clock = mine, tostring(os.date("%H:%M:%S", os.time() + ms / 1000))
+  local mine = now_ms() + minutes * 60000
+  snoozed_until = mine
   reconsider()
   vim.defer_fn(function()
     -- A later snooze has its own end.
@@ -386,8 +390,8 @@ function M.snooze(minutes)
       snoozed_until = 0
       reconsider()
     end
-  end, ms)
-  return snoozed_clock
+  end, math.ceil(minutes * 60000))
+  return snooze_end()
 end
 
 --- Switches completions on or off, everywhere. Ends a snooze.
@@ -395,29 +399,13 @@ end
 --- @param wanted? boolean the other way round from now if left out
 --- @return boolean on
 function M.toggle(wanted)
-  local is_snoozed = vim.uv.now() < snoozed_until
+  local is_snoozed = now_ms() < snoozed_until
   if wanted == nil then
     wanted = not on or is_snoozed
   end
-  if is_snoozed then
-    snoozed_until = 0
+  if wanted ~= on or is_snoozed then
+    on, snoozed_until = wanted, 0
     reconsider()
-  end
-  if wanted ~= on then
-    on = wanted
-    for buf, display in pairs(displays) do
-      if on then
-        local client = server.clients(buf)[1]
-        if client then
-          display.start(buf, client.id)
-        end
-      else
-        seen.finish(buf)
-        display.stop(buf)
-        require("fillrate.keys").unmap(buf)
-      end
-    end
-    vim.cmd.redrawstatus({ bang = true })
   end
   return on
 end

@@ -264,6 +264,10 @@ local function connection(command, folder, client_id)
     local function request(method, params, callback, ...)
       if method == "textDocument/inlineCompletion" then
         local buf = vim.uri_to_bufnr(params.textDocument.uri)
+        -- Neovim's own feature asks whatever our switches say.
+        if not require("fillrate.buffers").is_on(buf) then
+          return false
+        end
         local tick = vim.api.nvim_buf_get_changedtick(buf)
         return rpc.request(method, params, function(err, result, ...)
           result = fresh(buf, tick, result)
@@ -336,6 +340,8 @@ local function report(client_id, status)
     -- Neovim's last line loses a message to the next key, so a person who typed on has not read it.
     if vim.startswith(vim.api.nvim_get_mode().mode, "i") then
       vim.api.nvim_create_autocmd("ModeChanged", {
+        -- One at a time: a fault that comes and goes is not said as often as it came.
+        group = vim.api.nvim_create_augroup("fillrate.fault:" .. client_id, { clear = true }),
         pattern = "i*:n",
         once = true,
         callback = function()
