@@ -1078,7 +1078,11 @@ const steps = {
     const message = toasts("refuses the key");
     await message.waitFor();
     seen.refusedKey = await message.innerText();
-    await message.getByRole("button", { name: "Enter Key" }).click();
+    await open("api.py");
+    await command("Request a Completion");
+    await toasts("The key was refused").waitFor();
+    await until("one message", async () => (await page.locator(".notification-toast").count()) === 1);
+    await toasts("The key was refused").getByRole("button", { name: "Enter Key" }).click();
     await answer("the key for CODESTRAL_API_KEY", KEY);
     await until("the model's name", async () => /codestral/.test(await bar.innerText()));
   },
@@ -1232,7 +1236,7 @@ try {
     // The picture of the extension's page is wherever the project is.
     .filter((text) => !text.includes("https://github.com/"))
     // What these steps provoke.
-    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not (always )?answer|knows no such model or address|refuses the key|The settings can't be used|there is no setting `modle`/.test(text));
+    .filter((text) => !/there is no program there|needs 0\.1\.0 or newer|Model or address is unknown|Access was denied|A key is missing|does not (always )?answer|knows no such model or address|refuses the key|The key was refused|The settings can't be used|there is no setting `modle`/.test(text));
   await browser.close();
   server.child.kill();
   oracle.server.close();

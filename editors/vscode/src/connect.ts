@@ -4,7 +4,6 @@ import { dirname } from "node:path";
 import * as vscode from "vscode";
 import schema from "../schema/fillrate.schema.json";
 import { type Diagnosis, diagnose } from "./doctor";
-import { ACTIONS } from "./faults";
 import type { Keys } from "./keys";
 import { names, use } from "./models";
 import { addressProblem, PROVIDERS, type Provider } from "./providers";
@@ -307,34 +306,23 @@ async function check(
 
 /** Shows what came of the holes. */
 function show(session: Session, table: ModelTable, found: Diagnosis): void {
-  const { openConfiguration, enterKey, showLog } = ACTIONS;
   const about = `Fillrate: “${table.name}”`;
-  const choices = (...titles: string[]) =>
-    Object.fromEntries(
-      Object.entries(ACTIONS)
-        .filter(([, title]) => titles.includes(title))
-        .map(([command, title]): [string, () => unknown] => [
-          title,
-          () => vscode.commands.executeCommand(`fillrate.${command}`),
-        ]),
-    );
   switch (found.kind) {
     case "fits":
-      session.tell("info", `${about} answers now. ${found.text}`, choices(showLog));
+      session.tell("info", `${about} answers now. ${found.text}`, ["showLog"]);
       break;
     case "misfits":
-      session.tell(
-        "warning",
-        `${about} answers, but does not fit. ${found.text}`,
-        choices(openConfiguration, showLog),
-      );
+      session.tell("warning", `${about} answers, but does not fit. ${found.text}`, [
+        "openConfiguration",
+        "showLog",
+      ]);
       break;
     case "fault":
-      session.tell(
-        "error",
-        `${about} ${failure(table, found)}. ${found.text}`,
-        choices(...(table.key === undefined ? [] : [enterKey]), openConfiguration, showLog),
-      );
+      session.tell("error", `${about} ${failure(table, found)}. ${found.text}`, [
+        ...(table.key === undefined ? [] : ["enterKey" as const]),
+        "openConfiguration",
+        "showLog",
+      ]);
       break;
   }
 }

@@ -15,7 +15,7 @@ import {
   State,
 } from "vscode-languageclient/node";
 import { find, INSTALL, refusal } from "./binary";
-import { ACTIONS, type Fault, faultOf } from "./faults";
+import { ACTIONS, type Action, type Fault, faultOf } from "./faults";
 import type { Keys } from "./keys";
 import { ACCEPT, CELL, CELL_LANGUAGE, STATUS, type Status } from "./protocol";
 import { serverSettings } from "./settings";
@@ -78,8 +78,8 @@ export class Session implements vscode.Disposable {
   }
 
   /** Shows the answer to a command, in place of a fault's message. */
-  tell(severity: Severity, text: string, choices: Choices): void {
-    void this.toast.answer(text, choices, severity);
+  tell(severity: Severity, text: string, actions: Action[]): void {
+    void this.toast.answer(text, buttons(actions), severity);
   }
 
   /** Writes to the log. */
@@ -245,11 +245,7 @@ export class Session implements vscode.Disposable {
   }
 
   private report({ text, actions }: Fault): void {
-    const choices = actions.map((action): [string, () => unknown] => [
-      ACTIONS[action],
-      () => vscode.commands.executeCommand(`fillrate.${action}`),
-    ]);
-    void this.toast.show(`Fillrate: ${text}`, Object.fromEntries(choices));
+    void this.toast.show(`Fillrate: ${text}`, buttons(actions));
   }
 
   private async stop(): Promise<void> {
@@ -280,6 +276,15 @@ export class Session implements vscode.Disposable {
     this.situation = situation;
     this.changes.fire(situation);
   }
+}
+
+/** The buttons of a message for these actions. */
+function buttons(actions: Action[]): Choices {
+  const all = actions.map((action): [string, () => unknown] => [
+    ACTIONS[action],
+    () => vscode.commands.executeCommand(`fillrate.${action}`),
+  ]);
+  return Object.fromEntries(all);
 }
 
 /** The settings of this editor that the server receives. */
