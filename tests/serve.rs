@@ -278,7 +278,8 @@ fn an_unusable_choice_of_model_silences_the_previous_one() {
 #[test]
 fn a_model_without_its_key_is_named_in_the_fault() {
     let folder = workspace(&[]);
-    let settings = "use = \"free\"\n[models.free]\nprotocol = \"embedded\"\n[models.paid]\nprotocol = \"mistral-fim\"\nurl = \"http://127.0.0.1:1\"\n\
+    let settings = "use = \"free\"\n[models.free]\nprotocol = \"embedded\"\n\
+                    [models.paid]\nprotocol = \"mistral-fim\"\nurl = \"http://127.0.0.1:1\"\n\
                     name = \"codestral-latest\"\nkey_env = \"NOWHERE_SET\"\n";
     let mut editor = Editor::ready(folder.path(), settings);
     editor.notify(

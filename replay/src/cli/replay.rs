@@ -8,7 +8,7 @@ use clap::Args;
 use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::replay::{self, ReplayPlan, ReplayedRun};
-use fillrate_engine::store::{DeveloperSettings, Partition, is_object_address};
+use fillrate_engine::store::{DeveloperSettings, Partition, Run, is_object_address};
 use fillrate_mine::written::{CodeView, ViewExtent};
 use fillrate_report::table::TextWidth;
 use fillrate_report::{Comparison, NamedRun, RunReport};
@@ -236,11 +236,10 @@ fn replay(
     } else {
         print_figures(arguments, played, width)?;
     }
-    if !is_first_look(arguments) && arguments.partition.is_none() && !arguments.json {
-        print_next(played);
-    }
     if is_first_look(arguments) {
         compare_with_bounds(arguments, &plan, played.first(), listener, width)?;
+    } else if arguments.partition.is_none() && !arguments.json {
+        print_next(played.iter().map(|one| &one.run));
     }
     for ReplayedRun { run, .. } in played.iter().filter(|one| !one.is_complete) {
         let folder = run.part_folder().unwrap_or(run.folder().to_owned());
@@ -283,7 +282,6 @@ fn compare_with_bounds(
     let Some(ReplayedRun { run: first, .. }) = first else {
         return Ok(());
     };
-    let folder = first.folder().display().to_string();
     let mut others = Vec::new();
     let alone = ReplayContext::Profile(Profile::None);
     for (name, model, contexts) in [
@@ -316,8 +314,7 @@ fn compare_with_bounds(
              in the holes, the most that is possible."
         )
     );
-    // These are to be pasted whole, whatever the width.
-    outln!("\nnext:\n  fillrate show {folder} [HOLE]\n  fillrate report {folder} -o pages");
+    print_next(std::iter::once(first));
     // Anything but a manifest is a person's own repository.
     if arguments.holes.corpus.is_manifest() {
         sayln!(
@@ -405,9 +402,8 @@ fn print_figures(
 }
 
 /// Prints what shows more of runs.
-fn print_next(played: &[ReplayedRun]) {
-    let folders = played.iter().map(|one| super::shell_word(one.run.folder()));
-    let folders: Vec<String> = folders.collect();
+fn print_next<'a>(runs: impl Iterator<Item = &'a Run>) {
+    let folders: Vec<String> = runs.map(|run| super::shell_word(run.folder())).collect();
     if let [first, ..] = folders.as_slice() {
         // These are to be pasted whole, whatever the width.
         outln!(

@@ -76,7 +76,8 @@ pub(super) fn run(arguments: &ReportArguments) -> Result<Success, CliError> {
     report.write(out)?;
     outln!("{}", out.join("index.html").display());
     note!(
-        "fillrate: open it in a browser. It holds the code of the holes; to send it, send the whole folder:"
+        "fillrate: open it in a browser. It holds the code of the holes; to send it, send the whole \
+         folder:"
     );
     // A command is never broken. A folder such as `.` gives an archive no name.
     let name = out

@@ -11,6 +11,12 @@ pub fn nearest_name<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
+/// Returns a clause that names what [`nearest_name`] finds, to stand before the names that are known;
+/// empty if nothing is near.
+pub fn nearest_clause(word: &str, known: &[&str]) -> String {
+    nearest_name(word, known).map_or(String::new(), |name| format!("`{name}` is the nearest; "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -22,5 +28,7 @@ mod tests {
         assert_eq!(nearest_name("nmae", &known), Some("name"));
         assert_eq!(nearest_name("temperature", &known), None);
         assert_eq!(nearest_name("url", &[]), None);
+        assert_eq!(nearest_clause("ur", &known), "`url` is the nearest; ");
+        assert_eq!(nearest_clause("temperature", &known), "");
     }
 }

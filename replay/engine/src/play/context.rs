@@ -11,7 +11,7 @@ use fillrate_mine::dependencies::DependencyIndex;
 use fillrate_mine::written::CodeView;
 use fillrate_server::configuration::Profile;
 use fillrate_syntax::Language;
-use fillrate_syntax::spelling::nearest_name;
+use fillrate_syntax::spelling::nearest_clause;
 
 use super::PlayError;
 use super::projects::{PlayableProject, visible_sources};
@@ -68,13 +68,10 @@ impl FromStr for ReplayContext {
             Ok(profile) => Ok(Self::Profile(profile)),
             Err(profiles) => {
                 let papers: Vec<String> = PaperContext::all().map(|it| it.to_string()).collect();
-                let profiles_named = Profile::ALL.iter().map(|profile| profile.name());
-                let known: Vec<&str> = profiles_named
-                    .chain(papers.iter().map(String::as_str))
-                    .collect();
-                let nearest = nearest_name(name, &known);
-                let nearest =
-                    nearest.map_or(String::new(), |it| format!("`{it}` is the nearest; "));
+                let own = Profile::ALL.iter().filter(|it| **it != Profile::Given);
+                let own = own.map(|profile| profile.name());
+                let known: Vec<&str> = own.chain(papers.iter().map(String::as_str)).collect();
+                let nearest = nearest_clause(name, &known);
                 Err(format!("{nearest}{profiles}; {paper}"))
             }
         }

@@ -13,7 +13,7 @@ use fillrate_server::configuration::{
 use fillrate_server::context::{EarlierAttempt, GivenContext};
 use fillrate_server::model::recorded::{self, RecordedCompletions};
 use fillrate_server::model::{self, ModelSettings, Protocol};
-use fillrate_syntax::spelling::nearest_name;
+use fillrate_syntax::spelling::nearest_clause;
 
 use super::PlayError;
 use super::context::ReplayContext;
@@ -293,9 +293,7 @@ impl ModelUnderTest {
                     true => "`embedded`, `reference` or `empty`",
                     false => "`embedded`, `reference`, `empty` or `predictions`",
                 };
-                let nearest = nearest_name(other, &["embedded", "reference", "empty"]);
-                let nearest =
-                    nearest.map_or(String::new(), |it| format!("`{it}` is the nearest; "));
+                let nearest = nearest_clause(other, &["embedded", "reference", "empty"]);
                 return Err(PlayError::Refused(format!(
                     "`{other}` is no model; {nearest}name {names}, a settings file that ends in \
                      .toml, or predictions in a file that ends in .jsonl"
