@@ -2,10 +2,16 @@
 //! that writes what the tests' process writes does not pass.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::Command;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
+use fillrate_language::java::environment::{MAIN_CLASS, driver_folder};
 use fillrate_language::task::{Hole, HoleKind};
+use fillrate_sandbox::Replaced;
 use serde_json::{Value, json};
 
 use crate::support::play::{TestDir, attempts, cache, copy, holes, repository, run, text};
@@ -211,9 +217,9 @@ fn a_changed_constant_reaches_the_classes_that_use_it() {
     let constant = format!(
         "{head}    static final String NONE = \"[]\";\n    static final Object OTHER = new Object();\n"
     );
-    let contents = std::fs::read_to_string(&file).unwrap();
+    let contents = fs::read_to_string(&file).unwrap();
     let contents = contents.replace(head, &constant);
-    std::fs::write(&file, &contents).unwrap();
+    fs::write(&file, &contents).unwrap();
     dir.write(
         "rental/src/test/java/rental/NoneTest.java",
         "package rental;\n\nimport static org.junit.jupiter.api.Assertions.assertEquals;\n\n\
@@ -238,7 +244,7 @@ fn a_changed_constant_reaches_the_classes_that_use_it() {
         .filter(|path| path.ends_with("built/classes/rental/NoneTest.class"))
         .collect();
     assert_eq!(compiled.len(), 1, "{compiled:?}");
-    std::fs::write(&compiled[0], "damaged").unwrap();
+    fs::write(&compiled[0], "damaged").unwrap();
     let naive = judge(&junit, &dir, &corpus, &hole, &completions, "naive");
     assert_eq!(outcomes(&naive), ["passed", "failed"], "{naive:#?}");
 }
@@ -375,7 +381,7 @@ fn devbench_programs_are_compiled_and_run_by_themselves() {
         .collect();
     assert_eq!(outcomes, ["passed", "passed"], "{judged:#?}");
 
-    let tasks = std::fs::read_to_string(dir.path("tasks.jsonl")).unwrap();
+    let tasks = fs::read_to_string(dir.path("tasks.jsonl")).unwrap();
     dir.write("one.jsonl", tasks.split_inclusive('\n').next().unwrap());
     let replay = [
         "replay",
@@ -609,4 +615,136 @@ fn packages_named_as_what_a_build_writes_are_compiled() {
     let replayed = run(&mut junit.command(&dir, &arguments)).exits_with(0);
     assert!(replayed.out.contains("outcomes: passed "), "{replayed:#?}");
     assert!(!replayed.err.contains("set aside"), "{replayed:#?}");
+}
+
+/// The program that compiles and runs tests, which reads and writes lines on its standard input.
+struct Driver {
+    process: Child,
+    lines: BufReader<UnixStream>,
+}
+
+impl Driver {
+    fn start(environment: &Path, project: &Path, option: &str) -> Self {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let root = environment.display();
+        let process = Command::new("java")
+            .args(["-cp", &format!("{root}/{}:{root}/jars/*", driver_folder())])
+            .arg(MAIN_CLASS)
+            .arg(environment)
+            .args([option, "-C=."])
+            .current_dir(project)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(ours);
+        Self { process, lines }
+    }
+
+    fn write(&mut self, line: &Value) {
+        self.lines
+            .get_mut()
+            .write_all(format!("{line}\n").as_bytes())
+            .unwrap();
+    }
+
+    fn read(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// The compiled files of a change, by their paths.
+    fn compiled(&mut self, path: &str, contents: &str) -> BTreeMap<String, Vec<u8>> {
+        self.write(&json!({"files": {path: contents}}));
+        let answer: Value = serde_json::from_str(&self.read()).unwrap();
+        assert_eq!(answer["refused"], json!([]), "{answer:#}");
+        let compiled = answer["compiled"].clone();
+        let files: Vec<Replaced> = serde_json::from_value(compiled).unwrap();
+        let files = files
+            .into_iter()
+            .map(|file| (file.path.display().to_string(), file.content));
+        files.collect()
+    }
+}
+
+/// Regression: tests with other names were compiled with the whole project, by a compiler that was
+/// started for it, in every run among twins.
+#[test]
+fn classes_that_no_other_source_names_are_compiled_alone_and_replace_what_is_gone() {
+    let Some(mut junit) = Repository::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    junit.cache = dir.path("cache");
+    let project = dir.path("rental");
+    copy(&repository("corpora/demo-java"), &project);
+    let corpus = text(&dir.write("corpus.toml", MANIFEST));
+    let tasks = text(&dir.path("mined.jsonl"));
+    run(&mut junit.command(&dir, &["mine", &corpus, "-o", &tasks])).exits_with(0);
+    let environments = fs::read_dir(junit.cache.join("environments")).unwrap();
+    let folders = environments.map(|entry| entry.unwrap().path().join("root"));
+    let environment = folders.into_iter().find(|folder| folder.is_dir()).unwrap();
+
+    let checked = format!("--check={}", project.display());
+    let mut checker = Driver::start(&environment, &project, &checked);
+    checker.write(&json!({}));
+    assert_eq!(checker.read(), "ready\n");
+    let tests = "src/test/java/rental/AmountTest.java";
+    let own = fs::read_to_string(project.join(tests)).unwrap();
+    let renamed = own
+        .replace("addsAndSubtracts", "t0")
+        .replace("class Text", "class S1");
+    let compiled = checker.compiled(tests, &renamed);
+    let paths: Vec<&str> = compiled.keys().map(String::as_str).collect();
+    let classes = ["AmountTest$S1", "AmountTest$Splitting", "AmountTest"];
+    let classes = classes.map(|class| format!("classes/rental/{class}.class"));
+    assert_eq!(
+        paths,
+        [&classes[0], &classes[1], &classes[2], "gone", "index"]
+    );
+    let gone = "rental/AmountTest$Text.class";
+    assert_eq!(compiled["gone"], format!("{gone}\n").as_bytes());
+
+    // What is compiled of the tests as they were is removed before any runs.
+    let built = dir.path("built");
+    copy(&environment.join("built"), &built);
+    for (path, content) in &compiled {
+        fs::write(built.join(path), content).unwrap();
+    }
+    fs::write(project.join(tests), &renamed).unwrap();
+    let mut driver = Driver::start(
+        &environment,
+        &project,
+        &format!("--built={}", built.display()),
+    );
+    let id = "rental.AmountTest::t0";
+    driver.write(&json!({"nonce": "n", "token": "t", "select": [id]}));
+    let mut said: Vec<Value> = Vec::new();
+    while said.last().is_none_or(|line| line["event"] != "end") {
+        said.push(serde_json::from_str(&driver.read()).unwrap());
+    }
+    driver.process.wait().unwrap();
+    let removed = json!({"event": "removed", "files": [format!("classes/{gone}")], "nonce": "n"});
+    assert_eq!(said[0], removed);
+    let test = said.iter().find(|line| line["id"] == id).unwrap();
+    assert_eq!(test["outcome"], "passed", "{said:#?}");
+    assert!(!built.join("classes").join(gone).exists());
+    assert!(!built.join("gone").exists());
+    fs::write(project.join(tests), &own).unwrap();
+
+    // Other classes may be compiled otherwise against these.
+    let amount = "src/main/java/rental/Amount.java";
+    let code = fs::read_to_string(project.join(amount)).unwrap();
+    let end = code.rfind('}').unwrap();
+    let more = format!("{}    public void more() {{}}\n}}\n", &code[..end]);
+    assert!(checker.compiled(amount, &more).is_empty());
+    let other = project.join("src/test/java/rental/TableTest.java");
+    let table = fs::read_to_string(&other).unwrap();
+    for said in ["// See AmountTest.\n", "// See \\u0041mountTest.\n"] {
+        fs::write(&other, format!("{said}{table}")).unwrap();
+        assert!(checker.compiled(tests, &renamed).is_empty(), "{said}");
+    }
+    checker.process.kill().unwrap();
+    checker.process.wait().unwrap();
 }

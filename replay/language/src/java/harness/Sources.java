@@ -22,6 +22,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.tools.Diagnostic;
@@ -48,6 +49,8 @@ final class Sources {
     private static final String INDEX = "index";
     /** The file beside them with the digest of each class's face and the class's file. */
     private static final String FACES = "faces";
+    /** The file beside them with the classes that a change leaves out; removed before tests run. */
+    private static final String GONE = "gone";
 
     private final Path environment;
     private final Path built;
@@ -216,7 +219,7 @@ final class Sources {
             if (said.isPresent()) {
                 return said;
             }
-            if (looksAlike(some)) {
+            if (noneSees(some, changed)) {
                 classes = List.of(some, unchanged);
                 return said;
             }
@@ -243,7 +246,7 @@ final class Sources {
         refused.clear();
         Path output = Files.createTempDirectory(scratch, "checked-");
         Optional<String> said = javac(texts.keySet(), output, classes, texts);
-        if (said.isEmpty() && hasUsualClassPath() && looksAlike(output)) {
+        if (said.isEmpty() && hasUsualClassPath() && noneSees(output, texts.keySet())) {
             for (Path file : filesBelow(output)) {
                 String name = CLASSES + "/" + output.relativize(file);
                 compiled.put(name, Files.readAllBytes(file));
@@ -252,6 +255,14 @@ final class Sources {
             texts.forEach(
                     (name, text) -> now.put(name, digest(text.getBytes(StandardCharsets.UTF_8))));
             compiled.put(INDEX, index(now).getBytes(StandardCharsets.UTF_8));
+            String gone =
+                    replacedBy(output).stream()
+                            .filter(file -> !Files.exists(output.resolve(file)))
+                            .map(file -> file + "\n")
+                            .collect(Collectors.joining());
+            if (!gone.isEmpty()) {
+                compiled.put(GONE, gone.getBytes(StandardCharsets.UTF_8));
+            }
         }
         deleteInside(output);
         Files.delete(output);
@@ -278,10 +289,12 @@ final class Sources {
     }
 
     /**
-     * Whether no other class can tell these classes from the unchanged ones of their names. No
-     * process beside the tests reads the unchanged ones: what it freed could be read from there.
+     * Whether no other class can tell the classes of changed sources from the unchanged ones: each
+     * looks as it did, or no other source names it, as a class of tests that has other names for
+     * them. No process beside the tests reads the unchanged ones: what it freed could be read from
+     * there.
      */
-    private boolean looksAlike(Path some) throws IOException {
+    private boolean noneSees(Path some, Set<String> changed) throws IOException {
         Map<String, String> before = new HashMap<>();
         Path faces = built.resolve(FACES);
         if (Files.exists(faces)) {
@@ -289,13 +302,61 @@ final class Sources {
                 before.put(line.substring(65), line.substring(0, 64));
             }
         }
+        Set<String> different = new TreeSet<>();
         for (Path file : filesBelow(some)) {
-            if (!face(file).equals(before.get(some.relativize(file).toString()))) {
-                return false;
+            Path name = some.relativize(file);
+            if (!face(file).equals(before.get(name.toString()))) {
+                // What uses a class within another names that one, or a class that inherits from it.
+                different.add(simpleName(name.toString()));
+                different.add(simpleName(outermost(name)));
             }
         }
-        // A class that is gone leaves its file, and changes what its outer class says of its own.
-        return true;
+        // One that is gone changes what its outer class says of its own.
+        return different.isEmpty() || !areNamed(different, changed);
+    }
+
+    /** Whether a source other than the changed ones has one of these words, or may have it. */
+    private boolean areNamed(Set<String> words, Set<String> changed) throws IOException {
+        String any = words.stream().map(Pattern::quote).collect(Collectors.joining("|"));
+        // An escape may stand for any letter of a name.
+        Pattern named = Pattern.compile("(?<![\\w$])(" + any + ")(?![\\w$])|\\\\u+[0-9a-fA-F]{4}");
+        for (String name : digests.keySet()) {
+            if (!changed.contains(name)) {
+                String text = new String(Files.readAllBytes(path(name)), StandardCharsets.UTF_8);
+                if (named.matcher(text).find()) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private static String simpleName(String file) {
+        return file.substring(file.lastIndexOf('/') + 1).replaceAll("\\.class$", "");
+    }
+
+    /** The file of the class around the others, given the file of one. */
+    private static String outermost(Path file) {
+        String name = file.toString();
+        // The name itself may begin with the sign.
+        int within = name.indexOf('$', name.lastIndexOf('/') + 2);
+        return within < 0 ? name : name.substring(0, within) + ".class";
+    }
+
+    /**
+     * The files of unchanged classes that the classes in a folder take the place of, relative to
+     * the folder of the unchanged ones: of the same name, or within one of them.
+     */
+    private List<Path> replacedBy(Path some) throws IOException {
+        Set<String> outermost = new TreeSet<>();
+        for (Path file : filesBelow(some)) {
+            outermost.add(outermost(some.relativize(file)));
+        }
+        Path unchanged = built.resolve(CLASSES);
+        return filesBelow(unchanged).stream()
+                .map(unchanged::relativize)
+                .filter(file -> outermost.contains(outermost(file)))
+                .toList();
     }
 
     /**
@@ -304,17 +365,26 @@ final class Sources {
      */
     List<String> removeReplaced() throws IOException {
         Path unchanged = built.resolve(CLASSES);
-        if (classes.equals(List.of(unchanged)) || !Files.isDirectory(unchanged)) {
+        if (!Files.isDirectory(unchanged)) {
+            return List.of();
+        }
+        List<Path> replaced;
+        Path gone = built.resolve(GONE);
+        if (!classes.equals(List.of(unchanged))) {
+            replaced =
+                    hasUsualClassPath()
+                            ? replacedBy(scratch.resolve(SOME))
+                            : filesBelow(unchanged).stream().map(unchanged::relativize).toList();
+        } else if (Files.exists(gone)) {
+            replaced = Files.readAllLines(gone).stream().map(Path::of).toList();
+            Files.delete(gone);
+        } else {
             return List.of();
         }
         List<String> removed = new ArrayList<>();
-        Path some = scratch.resolve(SOME);
-        for (Path file : filesBelow(unchanged)) {
-            Path name = unchanged.relativize(file);
-            if (!hasUsualClassPath() || Files.exists(some.resolve(name.toString()))) {
-                Files.delete(file);
-                removed.add(built.relativize(file).toString());
-            }
+        for (Path file : replaced) {
+            Files.delete(unchanged.resolve(file));
+            removed.add(CLASSES + "/" + file);
         }
         return removed;
     }
