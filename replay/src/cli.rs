@@ -71,6 +71,7 @@ mod show;
 mod stats;
 mod study;
 mod telemetry;
+mod unknown_option;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -209,7 +210,11 @@ fn parse() -> CommandLine {
     let template = TextWidth::of_output()
         .at_most(HELP_WIDTH)
         .lines(&help_template(&command));
-    let matches = command.help_template(template).get_matches();
+    let command = command.help_template(template);
+    let matches = command.clone().try_get_matches().unwrap_or_else(|error| {
+        let subcommand = std::env::args_os().nth(1).unwrap_or_default();
+        unknown_option::with_advice(error, command.clone(), &subcommand.to_string_lossy()).exit()
+    });
     CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 

@@ -1,9 +1,9 @@
 //! `fillrate export`.
 
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fillrate_engine::store::{Run, create_output_folder};
 use fillrate_report::export::{self, ExportError, ExportFormat};
 use fillrate_verdict::corpus::tree;
@@ -19,9 +19,8 @@ pub(super) struct ExportArguments {
     /// of them
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// jsonl, csv or parquet [default: as FILE ends, else jsonl]; or every-eval-ever or inspect,
-    /// for which -o names a folder
-    #[arg(long, value_name = "FORMAT")]
+    /// The format, of which the last two need a folder as -o [default: as FILE ends, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
     format: Option<Format>,
     /// Rows for what simulated developers typed, one for each hole and policy, not for attempts
     #[arg(long)]
@@ -42,24 +41,25 @@ enum Format {
     Inspect,
 }
 
-impl FromStr for Format {
-    type Err = String;
+/// The formats by name.
+const FORMATS: [(&str, Format); 5] = [
+    ("jsonl", Format::Table(ExportFormat::Jsonl)),
+    ("csv", Format::Table(ExportFormat::Csv)),
+    ("parquet", Format::Table(ExportFormat::Parquet)),
+    ("every-eval-ever", Format::EveryEvalEver),
+    ("inspect", Format::Inspect),
+];
 
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "every-eval-ever" => Ok(Self::EveryEvalEver),
-            "inspect" => Ok(Self::Inspect),
-            // The endings of files are the names of the formats, and one list serves both.
-            _ => ExportFormat::from_path(&Path::new("table").with_extension(name))
-                .map(Self::Table)
-                .ok_or_else(|| {
-                    format!(
-                        "`{name}` is no format; the formats are jsonl, csv, parquet, \
-                         every-eval-ever, inspect"
-                    )
-                }),
-        }
-    }
+/// Parses the name of a format, which shells then offer and `--help` lists.
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(FORMATS.map(|(name, _)| name)).try_map(|given| {
+        let mut formats = FORMATS.into_iter();
+        // The names are those of the formats, so the parser lets no other name through.
+        let named = formats.find(|(name, _)| *name == given);
+        named
+            .map(|(_, format)| format)
+            .ok_or_else(|| format!("there is no `{given}`"))
+    })
 }
 
 pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
