@@ -604,8 +604,10 @@ impl Writer<'_, '_> {
                     });
                     continue;
                 }
-                let mut choices = self.knowledge.next(&pen.context);
-                if let Some((end, probability)) = self.end(pen, &choices) {
+                let choices = self.knowledge.next(&pen.context).into_iter();
+                let (ends, mut choices): (Vec<Choice>, Vec<Choice>) =
+                    choices.partition(|choice| self.ends(pen, choice.0));
+                if let Some((end, probability)) = self.end(ends) {
                     let score = pen.log_probability + probability.ln();
                     // The tokens after the cursor only lower the score, so this skips no line that
                     // could win.
@@ -617,7 +619,6 @@ impl Writer<'_, '_> {
                         });
                     }
                 }
-                choices.retain(|choice| !self.ends(pen, choice.0));
                 if choices.len() > width {
                     choices.select_nth_unstable_by(width, |a, b| self.knowledge.compare(a, b));
                     choices.truncate(width);
@@ -673,18 +674,14 @@ impl Writer<'_, '_> {
         text.starts_with('\n') || (pen.depth <= 0 && self.after.on_line == Some(class))
     }
 
-    /// Returns the likeliest end of a line here, and the probability of any end.
-    fn end(&self, pen: &Pen, choices: &[Choice]) -> Option<(LineEnd, f64)> {
-        let mut ends: Vec<&Choice> = choices
-            .iter()
-            .filter(|choice| self.ends(pen, choice.0))
-            .collect();
+    /// Returns the likeliest of the symbols that end a line, and the probability of any of them.
+    fn end(&self, mut ends: Vec<Choice>) -> Option<(LineEnd, f64)> {
         // Floating-point sums depend on their order, and the choices are unordered.
         ends.sort_by(|a, b| self.knowledge.compare(a, b));
-        let likeliest = ends.first()?;
+        let likeliest = *ends.first()?;
         let probability = ends.iter().map(|choice| choice.1).sum();
         let end = match self.knowledge.text(likeliest.0).starts_with('\n') {
-            true => LineEnd::Break(**likeliest),
+            true => LineEnd::Break(likeliest),
             false => LineEnd::Stop,
         };
         Some((end, probability))
