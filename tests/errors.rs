@@ -211,6 +211,17 @@ fn an_unknown_model_is_reported() {
          `predictions`, a settings file that ends in .toml, or predictions in a file that ends in \
          .jsonl"
     );
+    // Before anything is found out of the repository.
+    for command in ["replay", "compare"] {
+        let arguments = [command, ".", "--model", "embeded", "--model", "embedded"];
+        let finished = dir.fillrate(&arguments).exits_with(1);
+        assert!(
+            finished
+                .err
+                .starts_with("fillrate: `embeded` is no model; "),
+            "{finished:#?}"
+        );
+    }
     let finished = replay(&dir, &kitchen(), &["--model", "nowhere.toml"]).exits_with(1);
     assert!(
         finished

@@ -35,3 +35,4 @@ mod worker;
 
 pub use error::PlayError;
 pub use events::{Event, Listener};
+pub use subject::check_model_name;

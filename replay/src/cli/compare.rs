@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use fillrate_engine::play::check_model_name;
 use fillrate_engine::play::compare::{self, ComparisonPlan};
 use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
@@ -118,6 +119,9 @@ fn compare(
     let within_ms = arguments.within.map(|time| time.as_secs_f64() * 1000.0);
     // The arguments are checked before models are asked, which takes long and may cost money.
     check_rules(arguments, within_ms)?;
+    for model in &arguments.model {
+        check_model_name(model, true)?;
+    }
     super::check_out(arguments.out.as_deref())?;
     let plan = ComparisonPlan {
         replay: ReplayPlan {

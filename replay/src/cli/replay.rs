@@ -5,6 +5,7 @@ mod typing;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use fillrate_engine::play::check_model_name;
 use fillrate_engine::play::context::ReplayContext;
 use fillrate_engine::play::events::Listener;
 use fillrate_engine::play::replay::{self, ReplayPlan, ReplayedRun};
@@ -203,6 +204,9 @@ fn replay(
         [] => vec![EMBEDDED.to_owned()],
         models => models.to_vec(),
     };
+    for model in &models {
+        check_model_name(model, false)?;
+    }
     match &arguments.out {
         // A part begins by asking it what it has.
         Some(out) if is_object_address(out) && arguments.partition.is_some() => {}

@@ -80,6 +80,28 @@ pub(super) struct SubjectSelection<'a> {
     pub(super) repair_rounds: u32,
 }
 
+/// Models that need no file, or one that another option names.
+const NAMED: [&str; 4] = ["embedded", "reference", "empty", "predictions"];
+
+/// Checks the name of a model without reading the file that it may be.
+///
+/// # Errors
+/// It is none of the models with names, and no file of settings (.toml) or predictions (.jsonl).
+pub fn check_model_name(name: &str, is_comparison: bool) -> Result<(), PlayError> {
+    if NAMED.contains(&name) || name.ends_with(".toml") || name.ends_with(".jsonl") {
+        return Ok(());
+    }
+    let names = match is_comparison {
+        true => "`embedded`, `reference` or `empty`",
+        false => "`embedded`, `reference`, `empty` or `predictions`",
+    };
+    let nearest = nearest_clause(name, &NAMED[..3]);
+    Err(PlayError::Refused(format!(
+        "`{name}` is no model; {nearest}name {names}, a settings file that ends in .toml, or \
+         predictions in a file that ends in .jsonl"
+    )))
+}
+
 impl ModelUnderTest {
     /// Loads the models, each once for each context and view.
     ///
@@ -247,6 +269,7 @@ impl ModelUnderTest {
                     .to_owned(),
             ));
         }
+        check_model_name(name, selection.is_comparison)?;
         let mut configuration = Configuration::default();
         let mut source = CompletionSource::Model;
         let recorded = |name: &str| ModelSettings {
@@ -281,24 +304,13 @@ impl ModelUnderTest {
                     deveval: selection.deveval,
                 };
             }
-            file if file.ends_with(".toml") => configuration = read_settings(file)?,
             file if file.ends_with(".jsonl") => {
                 let stem = Path::new(file).file_stem().unwrap_or_default();
                 configuration.model = recorded(&stem.to_string_lossy());
                 let predictions = HolePredictions::read(Path::new(file))?;
                 source = CompletionSource::Predictions(Arc::new(predictions));
             }
-            other => {
-                let names = match selection.is_comparison {
-                    true => "`embedded`, `reference` or `empty`",
-                    false => "`embedded`, `reference`, `empty` or `predictions`",
-                };
-                let nearest = nearest_clause(other, &["embedded", "reference", "empty"]);
-                return Err(PlayError::Refused(format!(
-                    "`{other}` is no model; {nearest}name {names}, a settings file that ends in \
-                     .toml, or predictions in a file that ends in .jsonl"
-                )));
-            }
+            settings => configuration = read_settings(settings)?,
         }
         let (name, chats) = match configuration.model.protocol {
             Protocol::Recorded => (configuration.model.name.clone().unwrap_or_default(), false),
