@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use fillrate_language::java::environment::{MAIN_CLASS, driver_folder};
+use fillrate_language::java::environment::{DRIVER, MAIN_CLASS, driver_folder};
 use fillrate_language::task::{Hole, HoleKind};
 use fillrate_sandbox::Replaced;
 use serde_json::{Value, json};
@@ -623,7 +623,47 @@ struct Driver {
     lines: BufReader<UnixStream>,
 }
 
+/// Sources by their paths.
+type Texts<'a> = &'a [(&'a str, &'a str)];
+
+/// Makes the environment of a project that needs JUnit alone.
+fn environment_of(junit: &Repository, dir: &TestDir, project: &Path) -> PathBuf {
+    let root = dir.path("environment");
+    fs::create_dir_all(root.join("jars")).unwrap();
+    let name = "junit-platform-console-standalone";
+    let jar = format!("{name}-1.9.1.jar");
+    let path = Path::new(&junit.folder).join(format!("org/junit/platform/{name}/1.9.1/{jar}"));
+    fs::copy(path, root.join("jars").join(&jar)).unwrap();
+    let mut javac = Command::new("javac");
+    javac
+        .args(["-nowarn", "-cp"])
+        .arg(root.join("jars").join(&jar));
+    javac.arg("-d").arg(root.join(driver_folder()));
+    for (name, text) in DRIVER {
+        javac.arg(dir.write(name, text));
+    }
+    assert!(javac.status().unwrap().success());
+    let class_path = format!("{0}/{1}:{0}/jars/*", root.display(), driver_folder());
+    let mut prepare = Command::new("java");
+    prepare.args(["-cp", &class_path, MAIN_CLASS]);
+    prepare.arg(&root).arg("--prepare").arg(project);
+    assert!(prepare.status().unwrap().success());
+    root
+}
+
 impl Driver {
+    /// Starts the compiler that stays loaded.
+    fn checker(environment: &Path, project: &Path) -> Self {
+        let mut checker = Self::start(
+            environment,
+            project,
+            &format!("--check={}", project.display()),
+        );
+        checker.write(&json!({}));
+        assert_eq!(checker.read(), "ready\n");
+        checker
+    }
+
     fn start(environment: &Path, project: &Path, option: &str) -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let root = environment.display();
@@ -654,7 +694,7 @@ impl Driver {
         line
     }
 
-    /// The compiled files of a change, by their paths.
+    /// The compiled files of a change, by their paths; none if all has to be compiled.
     fn compiled(&mut self, path: &str, contents: &str) -> BTreeMap<String, Vec<u8>> {
         self.write(&json!({"files": {path: contents}}));
         let answer: Value = serde_json::from_str(&self.read()).unwrap();
@@ -686,10 +726,7 @@ fn classes_that_no_other_source_names_are_compiled_alone_and_replace_what_is_gon
     let folders = environments.map(|entry| entry.unwrap().path().join("root"));
     let environment = folders.into_iter().find(|folder| folder.is_dir()).unwrap();
 
-    let checked = format!("--check={}", project.display());
-    let mut checker = Driver::start(&environment, &project, &checked);
-    checker.write(&json!({}));
-    assert_eq!(checker.read(), "ready\n");
+    let mut checker = Driver::checker(&environment, &project);
     let tests = "src/test/java/rental/AmountTest.java";
     let own = fs::read_to_string(project.join(tests)).unwrap();
     let renamed = own
@@ -725,12 +762,14 @@ fn classes_that_no_other_source_names_are_compiled_alone_and_replace_what_is_gon
         said.push(serde_json::from_str(&driver.read()).unwrap());
     }
     driver.process.wait().unwrap();
-    let removed = json!({"event": "removed", "files": [format!("classes/{gone}")], "nonce": "n"});
+    // Nor is the digest of any source left.
+    let files = [&format!("classes/{gone}"), "index", "faces", "gone"];
+    let removed = json!({"event": "removed", "files": files, "nonce": "n"});
     assert_eq!(said[0], removed);
     let test = said.iter().find(|line| line["id"] == id).unwrap();
     assert_eq!(test["outcome"], "passed", "{said:#?}");
     assert!(!built.join("classes").join(gone).exists());
-    assert!(!built.join("gone").exists());
+    assert!(!built.join("index").exists());
     fs::write(project.join(tests), &own).unwrap();
 
     // Other classes may be compiled otherwise against these.
@@ -745,6 +784,151 @@ fn classes_that_no_other_source_names_are_compiled_alone_and_replace_what_is_gon
         fs::write(&other, format!("{said}{table}")).unwrap();
         assert!(checker.compiled(tests, &renamed).is_empty(), "{said}");
     }
+    checker.process.kill().unwrap();
+    checker.process.wait().unwrap();
+}
+
+/// Regression: each of these changes was judged by classes of which one was not what a compilation
+/// of the whole project gives, so that wrong code passed, or right code failed.
+#[test]
+fn java_changes_that_another_class_may_see_are_compiled_with_the_whole_project() {
+    let Some(junit) = Repository::installed() else {
+        return;
+    };
+    let unchanged: Texts<'_> = &[
+        (
+            "Checks.java",
+            "class Checks { static void check(int wanted, int found) {} }",
+        ),
+        (
+            "Amount.java",
+            "class Amount { int f() { return 1; } } class Low { int g() { return 1; } }",
+        ),
+        (
+            "Uses.java",
+            "class Uses { int h() { return new Amount().f() + new Low().g(); } }",
+        ),
+        (
+            "Maker.java",
+            "class Maker { static Made make() { return new Made(); } } class Made { long f(long a) { return a; } }",
+        ),
+        (
+            "Gets.java",
+            "class Gets { long h() { return Maker.make().f(1); } }",
+        ),
+        ("Base.java", "class Base { static final int K = 4; }"),
+        (
+            "Middle.java",
+            "class Middle extends Base { int f() { return 1; } }",
+        ),
+        (
+            "Sub.java",
+            "class Sub extends Middle { int h() { return K; } }",
+        ),
+        (
+            "Marks.java",
+            "class Marks { int f() { return 1; } @interface Mark {} }",
+        ),
+        ("Marked.java", "class Marked { @Marks.Mark int f; }"),
+        ("Bill$.java", "class Bill$ { int f() { return 1; } }"),
+        ("Bill.java", "class Bill { int f() { return 1; } }"),
+        (
+            "Pay$.java",
+            "class Pay$ { static class In { long f(long a) { return a; } } }",
+        ),
+        (
+            "Pays.java",
+            "class Pays { long h() { return new Pay$.In().f(1); } }",
+        ),
+        (
+            "Texts.java",
+            "class Texts { static final String A = \"1\"; static final String B = \"2\"; }",
+        ),
+        (
+            "Prints.java",
+            "class Prints { String h() { return Texts.A + Texts.B; } }",
+        ),
+        ("Hides.java", "class Hides { long f(long a) { return a; } }"),
+        ("Alone.java", "class Alone { int f() { return 1; } }"),
+    ];
+    let dir = TestDir::new();
+    for (name, text) in unchanged {
+        dir.write(&format!("project/{name}"), text);
+    }
+    let project = dir.path("project");
+    let environment = environment_of(&junit, &dir, &project);
+    let mut checker = Driver::checker(&environment, &project);
+    let all: Texts<'_> = &[
+        // A class that another source has.
+        (
+            "Amount.java",
+            "class Amount { int f() { return 2; } } class Low { int g() { return 1; } } class Checks { static void check(int wanted, int found) {} }",
+        ),
+        // A class is gone, and the change itself may use it as it was.
+        (
+            "Amount.java",
+            "class Amount { int f() { return new Low().g(); } }",
+        ),
+        // A class that others get from one beside it.
+        (
+            "Maker.java",
+            "class Maker { static Made make() { return new Made(); } } class Made { long f(long a) { return a; } long f(int a) { return 2; } }",
+        ),
+        // A private field hides an inherited one.
+        (
+            "Middle.java",
+            "class Middle extends Base { private static final int K = 5; int f() { return 1; } }",
+        ),
+        (
+            "Marks.java",
+            "class Marks { int f() { return 1; } @java.lang.annotation.Target(java.lang.annotation.ElementType.TYPE) @interface Mark {} }",
+        ),
+        (
+            "Pay$.java",
+            "class Pay$ { static class In { long f(long a) { return a; } long f(int a) { return 2; } } }",
+        ),
+        (
+            "Texts.java",
+            "class Texts { static final String A = \"1, 0 24 B Ljava/lang/String;\\nConstantValue 2\"; }",
+        ),
+    ];
+    for (name, text) in all {
+        let compiled = checker.compiled(name, text);
+        assert!(compiled.is_empty(), "{text}: {:?}", compiled.keys());
+    }
+    let alone: Texts<'_> = &[
+        (
+            "Alone.java",
+            "class Alone { int f() { return 1; } private int g() { return 2; } int h() { return 3; } }",
+        ),
+        ("Bill$.java", "class Bill$ { int f() { return 2; } }"),
+    ];
+    for (name, text) in alone {
+        let class = format!("classes/{}.class", name.strip_suffix(".java").unwrap());
+        let compiled = checker.compiled(name, text);
+        assert_eq!(
+            compiled.keys().collect::<Vec<_>>(),
+            [&class, "index"],
+            "{text}"
+        );
+    }
+    // The compiler ignores the soft hyphen in a name.
+    let other = dir.path("project/Uses.java");
+    fs::write(
+        &other,
+        "class Uses { int h() { return new Hi\u{ad}des().f(1); } }",
+    )
+    .unwrap();
+    let hides = "class Hides { long f(long a) { return a; } long f(int a) { return 2; } }";
+    assert!(checker.compiled("Hides.java", hides).is_empty());
+    // What a processor of annotations writes depends on all that it reads.
+    let mut jar = Command::new("jar");
+    let service = "META-INF/services/javax.annotation.processing.Processor";
+    dir.write(&format!("services/{service}"), "");
+    jar.arg("-cf").arg(environment.join("jars/processor.jar"));
+    jar.arg("-C").arg(dir.path("services")).arg(service);
+    assert!(jar.status().unwrap().success());
+    assert!(checker.compiled(alone[1].0, alone[1].1).is_empty());
     checker.process.kill().unwrap();
     checker.process.wait().unwrap();
 }

@@ -295,6 +295,8 @@ fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentE
     fs::write(&list, also.join("\n")).map_err(EnvironmentError::io("writing", &list))?;
     let mut prepare = Command::new(&request.interpreter.path);
     prepare
+        // Of other locales, Java reads no names of files beyond ASCII.
+        .env("LC_ALL", "C.UTF-8")
         .arg("-cp")
         .arg(format!("{}:{class_path}", driver.display()))
         .arg(MAIN_CLASS)

@@ -11,6 +11,7 @@ import java.util.TreeSet;
 /** What other classes can see of a class. */
 final class ClassFace {
     private static final int PRIVATE = 0x0002;
+    private static final int ANNOTATION = 0x2000;
     private static final int SYNTHETIC = 0x1000;
     private static final Set<String> SEEN =
             Set.of(
@@ -22,6 +23,8 @@ final class ClassFace {
     private final StringBuilder face = new StringBuilder();
     /** Its name. */
     private String name;
+    private boolean isAnnotation;
+    private boolean isLocal;
 
     private ClassFace(DataInputStream input, int count) {
         this.input = input;
@@ -35,7 +38,9 @@ final class ClassFace {
         input.readLong();
         ClassFace face = new ClassFace(input, input.readUnsignedShort());
         face.readConstants();
-        return face.readClass();
+        String read = face.readClass();
+        // The compiler reads of an annotation's own annotations where it may stand.
+        return face.isAnnotation ? Arrays.toString(bytes) : read;
     }
 
     private void readConstants() throws IOException {
@@ -58,13 +63,21 @@ final class ClassFace {
         }
     }
 
+    /** A constant with its length before it, so that none can contain the end of another. */
     private String constant(int index) {
+        String text = text(index);
+        return text.length() + ":" + text;
+    }
+
+    private String text(int index) {
         Object found = constants[index];
-        return found instanceof Integer of ? constant(of) : String.valueOf(found);
+        return found instanceof Integer of ? text(of) : String.valueOf(found);
     }
 
     private String readClass() throws IOException {
-        face.append(input.readUnsignedShort());
+        int access = input.readUnsignedShort();
+        isAnnotation = (access & ANNOTATION) != 0;
+        face.append(access);
         name = constant(input.readUnsignedShort());
         face.append(' ').append(name);
         face.append(' ').append(constant(input.readUnsignedShort()));
@@ -80,23 +93,27 @@ final class ClassFace {
                 String type = constant(input.readUnsignedShort());
                 String rest = attributes(input);
                 if ((flags & (PRIVATE | SYNTHETIC)) == 0) {
-                    members.add(kind + " " + flags + " " + member + " " + type + rest);
+                    String whole = kind + " " + flags + " " + member + " " + type + rest;
+                    members.add(whole.length() + ":" + whole);
+                } else if (kind == 0 && (flags & SYNTHETIC) == 0) {
+                    // It hides a field of that name that a class inherits.
+                    members.add("private " + member);
                 }
             }
         }
         String attributes = attributes(input);
         // No other class names one that is declared in a method.
-        return attributes.contains("\nlocal") ? "local" : face + "\n" + members + attributes;
+        return isLocal ? "local" : face + "\n" + members + attributes;
     }
 
     /** The attributes that others see, without the order of the constants. */
     private String attributes(DataInputStream input) throws IOException {
         StringBuilder found = new StringBuilder();
         for (int left = input.readUnsignedShort(); left > 0; left--) {
-            String attribute = constant(input.readUnsignedShort());
+            String attribute = text(input.readUnsignedShort());
             byte[] content = input.readNBytes(input.readInt());
             if (attribute.equals("EnclosingMethod")) {
-                found.append("\nlocal");
+                isLocal = true;
             } else if (SEEN.contains(attribute)) {
                 String said = read(attribute, content);
                 if (said != null) {

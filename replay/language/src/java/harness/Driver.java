@@ -152,11 +152,8 @@ final class Driver {
             }
         } else {
             // Before the tests can read what was compiled of the original.
-            List<String> removed = sources.removeReplaced();
-            if (!removed.isEmpty()) {
-                write("removed", Map.of("files", removed));
-            }
-            status = runTests(sources, waiting);
+            write("removed", Map.of("files", sources.removeOriginals()));
+            status = runTests(waiting);
             if (instructions.get("coverage") != null) {
                 recordLines(sources);
             }
@@ -199,16 +196,10 @@ final class Driver {
                         .collect(Collectors.toCollection(LinkedHashSet::new));
     }
 
-    private int runTests(Sources sources, Process waiting) throws Exception {
+    private int runTests(Process process) throws Exception {
         String mark = String.valueOf(instructions.get("token"));
         boolean first = Boolean.TRUE.equals(instructions.get("first_failure_ends"));
         Map<String, Outcome> sentinels = new TreeMap<>();
-        Process process = waiting;
-        if (!sources.hasUsualClassPath()) {
-            // The waiting process has the usual class path.
-            waiting.destroyForcibly();
-            process = start(sources.classPath(), List.of(), "run");
-        }
         instruct(process, mark, selected());
         int status;
         try (BufferedReader reader = reader(process)) {

@@ -25,8 +25,11 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import java.util.zip.ZipFile;
 import javax.tools.Diagnostic;
 import javax.tools.DiagnosticCollector;
+import javax.tools.FileObject;
+import javax.tools.ForwardingJavaFileManager;
 import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
@@ -41,13 +44,13 @@ final class Sources {
             List.of("pom.xml", "build.gradle", "build.gradle.kts");
     private static final List<String> RESOURCES =
             List.of("src/main/resources", "src/test/resources");
-    /** The folder of classes that differ from the unchanged project's. */
+    /** The folder of the classes of a changed project. */
     private static final String SOME = "some";
     /** Within the folder of what is compiled, the classes. */
     private static final String CLASSES = "classes";
     /** The file beside them with the digest and the name of each source that was compiled. */
     private static final String INDEX = "index";
-    /** The file beside them with the digest of each class's face and the class's file. */
+    /** The file beside them with the digest of each class's face, the class's file and its source. */
     private static final String FACES = "faces";
     /** The file beside them with the classes that a change leaves out; removed before tests run. */
     private static final String GONE = "gone";
@@ -101,9 +104,11 @@ final class Sources {
         Sources sources = new Sources(environment, built, project, project, also, built, Set.of());
         Path output = Files.createDirectories(built.resolve(CLASSES));
         Set<String> names = sources.digests.keySet();
+        Map<String, String> origins = new TreeMap<>();
         // A file that needs a refused one is refused only once that is left out.
-        while (sources.javac(names, output, List.of(), Map.of()).isPresent()) {
+        while (sources.javac(names, output, List.of(), Map.of(), origins).isPresent()) {
             deleteInside(output);
+            origins.clear();
             if (!names.removeAll(sources.refused)) {
                 // The errors are in none of the files that are left.
                 names.clear();
@@ -115,8 +120,9 @@ final class Sources {
         }
         Files.writeString(built.resolve(INDEX), index(sources.digests));
         StringBuilder faces = new StringBuilder();
-        for (Path file : filesBelow(output)) {
-            faces.append(face(file)).append(' ').append(output.relativize(file)).append('\n');
+        for (var one : origins.entrySet()) {
+            faces.append(face(output.resolve(one.getKey()))).append(' ').append(one.getKey());
+            faces.append('\t').append(one.getValue()).append('\n');
         }
         Files.writeString(built.resolve(FACES), faces);
     }
@@ -207,6 +213,7 @@ final class Sources {
                 before.put(line.substring(65), line.substring(0, 64));
             }
         }
+        Path some = Files.createDirectories(scratch.resolve(SOME));
         if (before.keySet().equals(digests.keySet())) {
             Set<String> changed = new TreeSet<>(digests.keySet());
             changed.removeIf(file -> digests.get(file).equals(before.get(file)));
@@ -214,19 +221,29 @@ final class Sources {
             if (changed.isEmpty()) {
                 return Optional.empty();
             }
-            Path some = Files.createDirectories(scratch.resolve(SOME));
-            Optional<String> said = javac(changed, some, List.of(unchanged), Map.of());
+            Map<String, String> origins = new TreeMap<>();
+            Optional<String> said = javac(changed, some, classes, Map.of(), origins);
             if (said.isPresent()) {
                 return said;
             }
-            if (noneSees(some, changed)) {
-                classes = List.of(some, unchanged);
+            if (noneSees(some, origins, changed)) {
+                // Code may look for other classes where its own is.
+                Set<String> replaced = replaced(changed);
+                for (Path file : filesBelow(unchanged)) {
+                    String name = unchanged.relativize(file).toString();
+                    if (!replaced.contains(name)) {
+                        Path copy = some.resolve(name);
+                        Files.createDirectories(copy.getParent());
+                        Files.copy(file, copy);
+                    }
+                }
+                classes = List.of(some);
                 return said;
             }
+            deleteInside(some);
         }
-        Path all = Files.createDirectories(scratch.resolve("all"));
-        classes = List.of(all);
-        return javac(digests.keySet(), all, List.of(), Map.of());
+        classes = List.of(some);
+        return javac(digests.keySet(), some, List.of(), Map.of(), new TreeMap<>());
     }
 
     /**
@@ -245,20 +262,21 @@ final class Sources {
         }
         refused.clear();
         Path output = Files.createTempDirectory(scratch, "checked-");
-        Optional<String> said = javac(texts.keySet(), output, classes, texts);
-        if (said.isEmpty() && hasUsualClassPath() && noneSees(output, texts.keySet())) {
-            for (Path file : filesBelow(output)) {
-                String name = CLASSES + "/" + output.relativize(file);
-                compiled.put(name, Files.readAllBytes(file));
+        Map<String, String> origins = new TreeMap<>();
+        Optional<String> said = javac(texts.keySet(), output, classes, texts, origins);
+        boolean isUnchanged = classes.contains(built.resolve(CLASSES));
+        if (said.isEmpty() && isUnchanged && noneSees(output, origins, texts.keySet())) {
+            for (String name : origins.keySet()) {
+                compiled.put(CLASSES + "/" + name, Files.readAllBytes(output.resolve(name)));
             }
             Map<String, String> now = new TreeMap<>(digests);
             texts.forEach(
                     (name, text) -> now.put(name, digest(text.getBytes(StandardCharsets.UTF_8))));
             compiled.put(INDEX, index(now).getBytes(StandardCharsets.UTF_8));
             String gone =
-                    replacedBy(output).stream()
-                            .filter(file -> !Files.exists(output.resolve(file)))
-                            .map(file -> file + "\n")
+                    replaced(texts.keySet()).stream()
+                            .filter(name -> !origins.containsKey(name))
+                            .map(name -> name + "\n")
                             .collect(Collectors.joining());
             if (!gone.isEmpty()) {
                 compiled.put(GONE, gone.getBytes(StandardCharsets.UTF_8));
@@ -288,38 +306,95 @@ final class Sources {
         }
     }
 
-    /**
-     * Whether no other class can tell the classes of changed sources from the unchanged ones: each
-     * looks as it did, or no other source names it, as a class of tests that has other names for
-     * them. No process beside the tests reads the unchanged ones: what it freed could be read from
-     * there.
-     */
-    private boolean noneSees(Path some, Set<String> changed) throws IOException {
-        Map<String, String> before = new HashMap<>();
+    /** A class of the unchanged project. */
+    private record KnownClass(String face, String source) {}
+
+    /** The classes of the unchanged project, by their files. */
+    private Map<String, KnownClass> knownClasses() throws IOException {
+        Map<String, KnownClass> known = new HashMap<>();
         Path faces = built.resolve(FACES);
         if (Files.exists(faces)) {
             for (String line : Files.readAllLines(faces)) {
-                before.put(line.substring(65), line.substring(0, 64));
+                // A digest has 64 digits, and a space follows it.
+                String[] names = line.substring(65).split("\t", 2);
+                known.put(names[0], new KnownClass(line.substring(0, 64), names[1]));
             }
         }
-        Set<String> different = new TreeSet<>();
-        for (Path file : filesBelow(some)) {
-            Path name = some.relativize(file);
-            if (!face(file).equals(before.get(name.toString()))) {
-                // What uses a class within another names that one, or a class that inherits from it.
-                different.add(simpleName(name.toString()));
-                different.add(simpleName(outermost(name)));
+        return known;
+    }
+
+    /** The files of the unchanged classes of changed sources. */
+    private Set<String> replaced(Set<String> changed) throws IOException {
+        Set<String> files = new TreeSet<>();
+        knownClasses()
+                .forEach(
+                        (file, known) -> {
+                            if (changed.contains(known.source())) {
+                                files.add(file);
+                            }
+                        });
+        return files;
+    }
+
+    /**
+     * Whether no other class can tell the classes of changed sources, given by their files and
+     * sources, from the unchanged ones: each looks as it did, or no other source names any class of
+     * these sources, as with a class of tests that has other names for them. No process beside the
+     * tests reads the unchanged ones: what it freed could be read from there.
+     */
+    private boolean noneSees(Path output, Map<String, String> origins, Set<String> changed)
+            throws IOException {
+        Map<String, KnownClass> known = knownClasses();
+        Set<String> names = new TreeSet<>();
+        boolean differs = false;
+        for (String file : origins.keySet()) {
+            KnownClass before = known.get(file);
+            if (before != null && !changed.contains(before.source())) {
+                // Two sources have this class, which only a compilation of both refuses.
+                return false;
+            }
+            differs |= before == null || !before.face().equals(face(output.resolve(file)));
+            names.add(simpleName(file));
+        }
+        for (String file : replaced(changed)) {
+            if (!origins.containsKey(file)) {
+                // The changed sources themselves were compiled beside it.
+                if (!isWithin(file, origins.keySet())) {
+                    return false;
+                }
+                differs = true;
+                names.add(simpleName(file));
             }
         }
-        // One that is gone changes what its outer class says of its own.
-        return different.isEmpty() || !areNamed(different, changed);
+        // A processor of annotations may write what it read of all sources.
+        return !hasProcessors() && !(differs && areNamed(names, changed));
+    }
+
+    /** Whether the name of a class is that of one of some others with a name within it. */
+    private static boolean isWithin(String file, Set<String> others) {
+        return others.stream()
+                .anyMatch(other -> file.startsWith(other.replaceAll("\\.class$", "\\$")));
+    }
+
+    /** Whether an archive has processors of annotations, which the compiler then runs. */
+    private boolean hasProcessors() throws IOException {
+        for (Path jar : jars(environment)) {
+            try (ZipFile files = new ZipFile(jar.toFile())) {
+                if (files.getEntry("META-INF/services/javax.annotation.processing.Processor") != null) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     /** Whether a source other than the changed ones has one of these words, or may have it. */
     private boolean areNamed(Set<String> words, Set<String> changed) throws IOException {
         String any = words.stream().map(Pattern::quote).collect(Collectors.joining("|"));
-        // An escape may stand for any letter of a name.
-        Pattern named = Pattern.compile("(?<![\\w$])(" + any + ")(?![\\w$])|\\\\u+[0-9a-fA-F]{4}");
+        // An escape may stand for any letter of a name, and the compiler ignores some characters
+        // in it: see Character.isIdentifierIgnorable.
+        String hidden = "\\\\u+[0-9a-fA-F]{4}|[\\p{Cf}\\x00-\\x08\\x0e-\\x1b\\x7f-\\x9f]";
+        Pattern named = Pattern.compile("(?<![\\w$])(" + any + ")(?![\\w$])|" + hidden);
         for (String name : digests.keySet()) {
             if (!changed.contains(name)) {
                 String text = new String(Files.readAllBytes(path(name)), StandardCharsets.UTF_8);
@@ -335,56 +410,26 @@ final class Sources {
         return file.substring(file.lastIndexOf('/') + 1).replaceAll("\\.class$", "");
     }
 
-    /** The file of the class around the others, given the file of one. */
-    private static String outermost(Path file) {
-        String name = file.toString();
-        // The name itself may begin with the sign.
-        int within = name.indexOf('$', name.lastIndexOf('/') + 2);
-        return within < 0 ? name : name.substring(0, within) + ".class";
-    }
-
     /**
-     * The files of unchanged classes that the classes in a folder take the place of, relative to
-     * the folder of the unchanged ones: of the same name, or within one of them.
+     * Removes what is compiled of the unchanged project and not run: the original of a changed file
+     * among it. Returns the names of the files below the folder of what is compiled.
      */
-    private List<Path> replacedBy(Path some) throws IOException {
-        Set<String> outermost = new TreeSet<>();
-        for (Path file : filesBelow(some)) {
-            outermost.add(outermost(some.relativize(file)));
-        }
+    List<String> removeOriginals() throws IOException {
         Path unchanged = built.resolve(CLASSES);
-        return filesBelow(unchanged).stream()
-                .map(unchanged::relativize)
-                .filter(file -> outermost.contains(outermost(file)))
-                .toList();
-    }
-
-    /**
-     * Removes the unchanged classes of what was compiled anew: the original of a changed file
-     * among them. Returns their names below the folder of what is compiled.
-     */
-    List<String> removeReplaced() throws IOException {
-        Path unchanged = built.resolve(CLASSES);
-        if (!Files.isDirectory(unchanged)) {
-            return List.of();
-        }
-        List<Path> replaced;
+        List<Path> unused = new ArrayList<>();
         Path gone = built.resolve(GONE);
-        if (!classes.equals(List.of(unchanged))) {
-            replaced =
-                    hasUsualClassPath()
-                            ? replacedBy(scratch.resolve(SOME))
-                            : filesBelow(unchanged).stream().map(unchanged::relativize).toList();
+        if (!classes.contains(unchanged) && Files.isDirectory(unchanged)) {
+            unused.addAll(filesBelow(unchanged));
         } else if (Files.exists(gone)) {
-            replaced = Files.readAllLines(gone).stream().map(Path::of).toList();
-            Files.delete(gone);
-        } else {
-            return List.of();
+            Files.readAllLines(gone).forEach(name -> unused.add(unchanged.resolve(name)));
         }
+        // By its digest, code could recognise the original.
+        List.of(INDEX, FACES, GONE).forEach(name -> unused.add(built.resolve(name)));
         List<String> removed = new ArrayList<>();
-        for (Path file : replaced) {
-            Files.delete(unchanged.resolve(file));
-            removed.add(CLASSES + "/" + file);
+        for (Path file : unused) {
+            if (Files.deleteIfExists(file)) {
+                removed.add(built.relativize(file).toString());
+            }
         }
         return removed;
     }
@@ -394,8 +439,16 @@ final class Sources {
         return project.resolve(name).normalize();
     }
 
+    /**
+     * Compiles sources, given by their names, of which some have other texts than their files. Puts
+     * the source of each class into `origins`, by the class's file below the output.
+     */
     private Optional<String> javac(
-            Collection<String> names, Path output, List<Path> classPath, Map<String, String> texts)
+            Collection<String> names,
+            Path output,
+            List<Path> classPath,
+            Map<String, String> texts,
+            Map<String, String> origins)
             throws IOException {
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
@@ -411,7 +464,8 @@ final class Sources {
                     manager.getJavaFileObjects(path(name)).forEach(units::add);
                 }
             }
-            boolean done = compiler.getTask(null, manager, found, options, null, units).call();
+            Origins noting = new Origins(manager, origins);
+            boolean done = compiler.getTask(null, noting, found, options, null, units).call();
             if (done) {
                 return Optional.empty();
             }
@@ -447,6 +501,27 @@ final class Sources {
                 "-d", output.toString());
     }
 
+    /** Notes which source each class is compiled from. */
+    private final class Origins extends ForwardingJavaFileManager<StandardJavaFileManager> {
+        private final Map<String, String> origins;
+
+        Origins(StandardJavaFileManager manager, Map<String, String> origins) {
+            super(manager);
+            this.origins = origins;
+        }
+
+        @Override
+        public JavaFileObject getJavaFileForOutput(
+                Location location, String name, JavaFileObject.Kind kind, FileObject source)
+                throws IOException {
+            if (kind == JavaFileObject.Kind.CLASS && source != null) {
+                String file = project.relativize(Path.of(source.toUri())).toString();
+                origins.put(name.replace('.', '/') + ".class", file);
+            }
+            return super.getJavaFileForOutput(location, name, kind, source);
+        }
+    }
+
     /** A source that is in no file. */
     private static final class Text extends SimpleJavaFileObject {
         private final String text;
@@ -466,16 +541,11 @@ final class Sources {
         return withResources(classes, project, also);
     }
 
-    /** What most changes run with: some classes before those of the unchanged project. */
+    /** What every change runs with: either folder of classes may be empty. */
     static List<Path> usualClassPath(
             Path built, Path project, List<Path> also, Path scratch) throws IOException {
         Path some = Files.createDirectories(scratch.resolve(SOME));
         return withResources(List.of(some, built.resolve(CLASSES)), project, also);
-    }
-
-    /** Whether what was compiled runs with the usual class path. */
-    boolean hasUsualClassPath() {
-        return classes.contains(built.resolve(CLASSES));
     }
 
     private static List<Path> withResources(
@@ -523,7 +593,7 @@ final class Sources {
         Optional<String> said =
                 texts.isEmpty()
                         ? Optional.empty()
-                        : javac(texts.keySet(), output, classes, texts);
+                        : javac(texts.keySet(), output, classes, texts, new TreeMap<>());
         if (said.isPresent()) {
             throw new IOException("lines can't be recorded: " + said.get());
         }
