@@ -434,7 +434,12 @@ fn write_table(
         }
         ExportFormat::Csv => {
             let mut table = csv::Writer::from_writer(to);
-            let fault = |error: csv::Error| ExportError::Written(error.into());
+            let fault = |error: csv::Error| {
+                ExportError::Written(match error.into_kind() {
+                    csv::ErrorKind::Io(error) => error,
+                    other => std::io::Error::other(format!("{other:?}")),
+                })
+            };
             table
                 .write_record(head.iter().map(|(name, _)| name))
                 .map_err(fault)?;
@@ -546,5 +551,36 @@ mod tests {
         }
         assert_eq!(cell(ExportValue::from("a = 1")), "a = 1");
         assert_eq!(cell(ExportValue::from(Some(-1.5))), "-1.5");
+    }
+
+    /// A pipe whose reader has ended.
+    struct ClosedPipe;
+
+    impl Write for ClosedPipe {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_known_in_every_format_of_lines() {
+        let head = [("text", ColumnType::Text)];
+        let rows = |visit: &mut VisitRow<'_>| {
+            for _ in 0..1000 {
+                visit(vec![ExportValue::from("some text that fills buffers")])?;
+            }
+            Ok(1000)
+        };
+        for format in [ExportFormat::Jsonl, ExportFormat::Csv] {
+            let written = write_table(&head, &rows, format, ClosedPipe);
+            let Err(ExportError::Written(error)) = written else {
+                panic!("{format:?}");
+            };
+            assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe, "{format:?}");
+        }
     }
 }
