@@ -2,9 +2,11 @@
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use fillrate_syntax::spelling::nearest_name;
 
 /// Adds advice to the error of a command line, given its first word, the subcommand: the option that
-/// takes the unknown option's name as a value, or the subcommands that have such an option.
+/// takes the unknown option's name as a value, the subcommands that have such an option, or the
+/// option with the nearest name.
 pub(super) fn with_advice(
     mut error: clap::Error,
     mut command: clap::Command,
@@ -44,7 +46,11 @@ fn advice(command: &clap::Command, subcommand: &str, name: &str) -> Option<Strin
         .map(|other| format!("'{} {}'", command.get_name(), other.get_name()))
         .collect();
     match others.as_slice() {
-        [] => None,
+        [] => {
+            let names = own.get_arguments().filter_map(clap::Arg::get_long);
+            let nearest = nearest_name(name, &names.collect::<Vec<_>>())?;
+            Some(format!("a similar argument exists: '--{nearest}'"))
+        }
         [one] => Some(format!("'--{name}' is an option of {one}")),
         [rest @ .., last] => {
             let rest = rest.join(", ");
@@ -86,6 +92,8 @@ mod tests {
 
         For more information, try '--help'.
         ");
+        let misspelled = error_of(&["fillrate", "replay", ".", "--modle", "embedded"]);
+        assert!(misspelled.contains("'--model'"), "{misspelled}");
         let unknown = error_of(&["fillrate", "export", "run", "--excel"]);
         assert!(!unknown.contains("option of"), "{unknown}");
     }

@@ -1,14 +1,18 @@
 //! Words that were probably misspelt.
 
 /// Returns the known name that is nearest to a word, if it is near enough to be the one meant: at
-/// most a third of its letters, or two, differ.
+/// most a third of its letters, or two, differ or are exchanged. Of equally near ones, it is the one
+/// whose length is nearest.
 pub fn nearest_name<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
-        .map(|candidate| (strsim::levenshtein(word, candidate), *candidate))
+        .map(|candidate| {
+            let length = candidate.len().abs_diff(word.len());
+            (strsim::osa_distance(word, candidate), length, *candidate)
+        })
         .min()
-        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(2))
-        .map(|(_, candidate)| candidate)
+        .filter(|(distance, _, candidate)| *distance <= (candidate.len() / 3).max(2))
+        .map(|(.., candidate)| candidate)
 }
 
 /// Returns a clause that names what [`nearest_name`] finds, to stand before the names that are known;
@@ -27,6 +31,7 @@ mod tests {
         assert_eq!(nearest_name("protcol", &known), Some("protocol"));
         assert_eq!(nearest_name("nmae", &known), Some("name"));
         assert_eq!(nearest_name("temperature", &known), None);
+        assert_eq!(nearest_name("modle", &["mode", "model"]), Some("model"));
         assert_eq!(nearest_name("url", &[]), None);
         assert_eq!(nearest_clause("ur", &known), "`url` is the nearest; ");
         assert_eq!(nearest_clause("temperature", &known), "");
