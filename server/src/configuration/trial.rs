@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::{Configuration, ConfigurationError, Layers};
-use crate::model;
+use crate::model::{self, Protocol};
 
 /// The name of `[model]` among those of `[models.NAME]`.
 pub const DEFAULT: &str = "default";
@@ -112,7 +112,9 @@ impl Configuration {
         let answering = self.answering_models().into_iter();
         let mut greedy = answering.filter(|answering| {
             let model = &answering.configuration.model;
-            model.candidates > 1 && model.temperature == 0.0
+            // The embedded model gives the best ones.
+            let is_greedy = model.protocol != Protocol::Embedded && model.temperature == 0.0;
+            model.candidates > 1 && is_greedy
         });
         greedy.next().map(|answering| {
             format!(
