@@ -294,8 +294,17 @@ fn a_model_without_its_key_is_named_in_the_fault() {
 #[test]
 fn candidates_at_temperature_zero_are_explained() {
     let folder = workspace(&[]);
-    let settings = "[model]\nprotocol = \"embedded\"\n";
+    let settings = "[model]\nprotocol = \"openai-completions\"\nname = \"qwen2.5-coder\"\n\
+                    url = \"http://127.0.0.1:9\"\n";
     let mut editor = Editor::ready(folder.path(), settings);
+    let notices = |editor: &Editor| {
+        let said = "`candidates` is 3, but at temperature 0 there is only one";
+        let notices = editor.notifications.iter().filter(|notice| {
+            let text = notice["params"]["message"].as_str().unwrap_or_default();
+            text.contains(said)
+        });
+        notices.count()
+    };
     let wanted = |candidates: usize, max_tokens: usize| {
         json!({"settings": {"fillrate": {"model": {
             "candidates": candidates, "max_tokens": max_tokens,
@@ -306,13 +315,34 @@ fn candidates_at_temperature_zero_are_explained() {
         let settings = wanted(candidates, max_tokens);
         editor.notify("workspace/didChangeConfiguration", settings);
         editor.await_status("ready");
-        let notices = editor.notifications.iter().filter(|notice| {
-            let text = notice["params"]["message"].as_str().unwrap_or_default();
-            text.contains("`candidates` is 3, but at temperature 0 there is only one")
-        });
         let expected = usize::from((candidates, max_tokens) == (3, 20));
-        assert_eq!(notices.count(), expected, "{candidates} {max_tokens}");
+        assert_eq!(notices(&editor), expected, "{candidates} {max_tokens}");
     }
+    // The embedded model has several.
+    let mut editor = Editor::ready(folder.path(), "[model]\nprotocol = \"embedded\"\n");
+    editor.notify("workspace/didChangeConfiguration", wanted(3, 20));
+    editor.await_status("ready");
+    assert_eq!(notices(&editor), 0);
+}
+
+/// Nothing completes with settings that can't be used, and what is wrong with them explains it.
+#[test]
+fn unusable_settings_explain_a_position() {
+    let folder = workspace(&[("a.py", "total = 1\n")]);
+    let mut editor = Editor::ready(folder.path(), "");
+    let file = uri(folder.path(), "a.py");
+    editor.open(&file, "python", "total = 1\n");
+    let settings = json!({"settings": {"fillrate": {"modle": {}}}});
+    editor.notify("workspace/didChangeConfiguration", settings);
+    editor.await_status("fault");
+    let position = json!({"line": 1, "character": 0});
+    let params = json!({"textDocument": {"uri": file}, "position": position});
+    let response = editor.request("fillrate/explain", params);
+    let message = response["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("there is no setting `modle`"),
+        "{response}"
+    );
 }
 
 /// A model's server that answers every request with a status, or not at all with status 0.

@@ -71,7 +71,7 @@ impl Backend {
     }
 
     async fn explain(&self, params: ExplainParams) -> Result<Option<Explanation>> {
-        Ok(explain::handle(&self.0, params).await)
+        explain::handle(&self.0, params).await
     }
 
     async fn retrieve(&self, params: RetrieveParams) -> Result<Option<RetrievedWindows>> {

@@ -105,12 +105,17 @@ impl ServerFault {
         }
     }
 
+    /// Formats fault and advice for a person.
+    pub(super) fn sentence(&self) -> String {
+        match &self.advice {
+            Some(advice) => format!("{}. {advice}", self.message.trim_end_matches('.')),
+            None => self.message.clone(),
+        }
+    }
+
     /// Formats fault and advice for a notification.
     pub(super) fn notice(&self) -> String {
-        match &self.advice {
-            Some(advice) => format!("Fillrate: {}. {advice}", self.message.trim_end_matches('.')),
-            None => format!("Fillrate: {}", self.message),
-        }
+        format!("Fillrate: {}", self.sentence())
     }
 }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
 use crate::completion::{Completion, Trace};
 use crate::context::GivenContext;
 use crate::lsp::position::from_protocol;
 use crate::lsp::session::EditorSession;
+use crate::lsp::status::ServerFault;
 use crate::lsp::task::AbortOnDrop;
 
 /// The request's method.
@@ -48,18 +50,37 @@ impl From<Completion> for Explanation {
     }
 }
 
+/// Returns the trace.
+///
+/// # Errors
+/// The settings can't be used, so that nothing completes.
 pub(in crate::lsp) async fn handle(
     session: &Arc<EditorSession>,
     params: ExplainParams,
-) -> Option<Explanation> {
+) -> Result<Option<Explanation>> {
     let uri = params.text_document.uri.as_str();
     let Some(position) = params.position else {
-        let last = session.state()?.completions.get(uri).cloned();
-        return last.map(Explanation::from);
+        let last = session
+            .state()
+            .and_then(|state| state.completions.get(uri).cloned());
+        return Ok(last.map(Explanation::from));
     };
-    let (document, cursor) = session.model_view(uri, from_protocol(position))?;
-    let engines = session.state()?.answering_engines()?;
+    let Some(engines) = session.state().and_then(|state| state.answering_engines()) else {
+        let fault = session.state().and_then(|state| state.fault.clone());
+        return fault.map_or(Ok(None), |fault| Err(unusable(&fault)));
+    };
+    let Some((document, cursor)) = session.model_view(uri, from_protocol(position)) else {
+        return Ok(None);
+    };
     let given = params.fillrate.unwrap_or_default();
     let task = AbortOnDrop::spawn(async move { engines.explain(&document, cursor, &given).await });
-    task.await.map(Explanation::from)
+    Ok(task.await.map(Explanation::from))
+}
+
+fn unusable(fault: &ServerFault) -> Error {
+    Error {
+        code: ErrorCode::ServerError(1),
+        message: fault.sentence().into(),
+        data: None,
+    }
 }
