@@ -37,10 +37,20 @@ function fail(message) {
   process.exit(1);
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { out: { type: "string" }, target: { type: "string" } },
-});
+const USAGE = "npm run package [-- [--out FILE] [--target TARGET] [PROGRAM]]";
+
+function parsed() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { out: { type: "string" }, target: { type: "string" } },
+    });
+  } catch (error) {
+    return fail(`${error.message}\nuse: ${USAGE}`);
+  }
+}
+
+const { values, positionals } = parsed();
 const [given, ...more] = positionals;
 const own = `${process.platform}-${process.arch}`;
 const target = values.target ?? own;
@@ -88,6 +98,11 @@ try {
   writeFileSync(licence, licences());
   const tool = join(here, "node_modules", ".bin", "vsce");
   execFileSync(tool, vsce, { cwd: here, stdio: "inherit" });
+  if (given === undefined) {
+    process.stderr.write(
+      "package: the program is not in it; name one to put it in: npm run package -- PROGRAM\n",
+    );
+  }
 } finally {
   rmSync(bin, { recursive: true, force: true });
   rmSync(licence, { force: true });

@@ -44,7 +44,7 @@ export async function pickModel(session: Session): Promise<void> {
   }
   const items = known.models.map(({ name, about, active }) => ({
     label: name,
-    description: active ? "answers now" : "",
+    description: active ? "selected" : "",
     detail: about,
   }));
   const picked = await vscode.window.showQuickPick(items, {
