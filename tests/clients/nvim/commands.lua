@@ -138,7 +138,7 @@ equal(
   ]]),
   "fillrate: embedded"
 )
-say("Fillrate model plain", "The model `plain` answers now.")
+say("Fillrate model plain", "The model `plain` is selected.")
 await_status("plain")
 say("Fillrate trial", "No trial runs.")
 say("Fillrate trial start plain wild unit=session seed=3 blind", "The trial of plain, wild began.")
@@ -147,20 +147,20 @@ say("Fillrate trial", "A trial of plain, wild runs, assigned by session with see
 say("Fillrate trial stop", "The trial is over.")
 await_status("plain")
 say("Fillrate trial start default wild", "The trial of default, wild began.")
-say("Fillrate model plain", "The model `plain` answers now, and the trial is over.")
+say("Fillrate model plain", "The model `plain` is selected, and the trial is over.")
 await_status("plain")
 person:lua([[vim.ui.select = function(items, options, choose)
   offered = vim.tbl_map(options.format_item, items)
   choose(items[1])
 end]])
-say("Fillrate model", "The model `default` answers now.")
+say("Fillrate model", "The model `default` is selected.")
 local offered = person:lua("return offered")
 equal(#offered, 3)
 equal(offered[2]:match("^%* plain – .+$") ~= nil, true)
 await_status("embedded")
 
 -- Several candidates, each at the other's place.
-say("Fillrate model wild", "The model `wild` answers now.")
+say("Fillrate model wild", "The model `wild` is selected.")
 await_status("wild")
 person:keys("Godef total(width, height):<CR>total = ")
 --- The ghost text without the number of the candidate behind it.
@@ -189,7 +189,7 @@ person:wait(
 person:keys("<Esc>")
 
 -- The trace of a completion here.
-say("Fillrate model default", "The model `default` answers now.")
+say("Fillrate model default", "The model `default` is selected.")
 await_status("embedded")
 person:keys("Godef total(width, height):<CR>total = <Esc>")
 local explained = read("Fillrate explain")

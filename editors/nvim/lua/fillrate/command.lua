@@ -69,7 +69,7 @@ local function explain(words)
     return
   end
   if not client then
-    refuse("No server has this buffer, so there is nothing to explain here.")
+    refuse(server.problem() or "No server has this buffer, so there is nothing to explain here.")
     return
   end
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
@@ -103,7 +103,7 @@ local function use(name, models)
   settings.trial = models.trial and vim.NIL or nil
   server.choose(settings)
   say(
-    ("The model `%s` answers now%s."):format(name, models.trial and ", and the trial is over" or "")
+    ("The model `%s` is selected%s."):format(name, models.trial and ", and the trial is over" or "")
   )
 end
 
@@ -295,8 +295,9 @@ function M.run(call)
   if not require("fillrate.options").current then
     refuse('Call require("fillrate").setup() first: see :help fillrate.')
   elseif not call.fargs[1] then
-    local text = require("fillrate").statusline()
-    local message = server.problem()
+    local fault = server.problem()
+    local text = fault and "fault" or require("fillrate").statusline()
+    local message = fault
       or require("fillrate.status").message(vim.api.nvim_get_current_buf())
       or require("fillrate.buffers").unserved(vim.api.nvim_get_current_buf())
       or server.shortened()

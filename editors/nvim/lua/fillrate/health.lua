@@ -101,7 +101,7 @@ local function check_server(client)
   end
   for _, model in ipairs(models.models) do
     health.info(
-      ("Model %s: %s%s"):format(model.name, model.about, model.active and " (answers now)" or "")
+      ("Model %s: %s%s"):format(model.name, model.about, model.active and " (selected)" or "")
     )
   end
   if models.trial then

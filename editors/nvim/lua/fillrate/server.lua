@@ -152,6 +152,25 @@ function M.say(message, level, whole)
   end)
 end
 
+--- Reports a fault again when insert mode is left: Neovim's last line loses a message to the next
+--- key, so a person who typed on has not read it.
+---
+--- @param name string one of these is reported at a time: a fault may come and go
+--- @param fault string
+--- @param holds fun(): boolean whether it is still to be reported then
+local function say_after_typing(name, fault, holds)
+  vim.api.nvim_create_autocmd("ModeChanged", {
+    group = vim.api.nvim_create_augroup("fillrate.fault:" .. name, { clear = true }),
+    pattern = "i*:n",
+    once = true,
+    callback = function()
+      if holds() then
+        M.say(fault)
+      end
+    end,
+  })
+end
+
 --- Message of the server that was started last, if it refused to start because of its settings.
 --- @type string?
 local refused
@@ -168,7 +187,13 @@ local function refuse(words)
   words = vim.trim(words):gsub("^fillrate: ", "")
   if refused ~= words then
     refused = words
-    M.say("the settings can't be used. " .. words)
+    -- A message is cut at the end of the last line, so neither a sentence nor the file's folder comes
+    -- before what is wrong.
+    local fault = words:gsub("^/[^:]*/", "")
+    M.say(fault)
+    say_after_typing("settings", fault, function()
+      return refused == words
+    end)
     vim.cmd.redrawstatus({ bang = true })
   end
 end
@@ -337,19 +362,10 @@ local function report(client_id, status)
   if reported[client_id] ~= fault then
     reported[client_id] = fault
     M.say(fault)
-    -- Neovim's last line loses a message to the next key, so a person who typed on has not read it.
     if vim.startswith(vim.api.nvim_get_mode().mode, "i") then
-      vim.api.nvim_create_autocmd("ModeChanged", {
-        -- One at a time: a fault that comes and goes is not said as often as it came.
-        group = vim.api.nvim_create_augroup("fillrate.fault:" .. client_id, { clear = true }),
-        pattern = "i*:n",
-        once = true,
-        callback = function()
-          if reported[client_id] == fault then
-            M.say(fault)
-          end
-        end,
-      })
+      say_after_typing(tostring(client_id), fault, function()
+        return reported[client_id] == fault
+      end)
     end
   end
 end
