@@ -22,7 +22,7 @@ use crate::folders::{base_folder, below_home};
 use crate::model::embeddings::EmbeddingSettings;
 use crate::model::{self, Protocol};
 use crate::text::LineIndex;
-use fillrate_syntax::spelling::nearest_name;
+use fillrate_syntax::spelling::{nearest_clause, nearest_name};
 
 pub use languages::SWITCHED_OFF;
 pub use trial::{AnsweringModel, DEFAULT, TrialSettings, TrialUnit};
@@ -623,24 +623,34 @@ fn in_plain_types(message: String) -> String {
         "a boolean" => "true or false",
         "a sequence" => "a list",
         "a map" => "a table",
+        expected if expected.starts_with("struct ") => "a table of settings",
         _ => return message,
     };
     format!("{rest}expected {plain}")
 }
 
-/// Adds to serde's error about an unknown setting the setting that may be meant: the equivalent of
-/// another program's setting, else the nearest name. The names of other programs have several
+/// The unknown name in an error of serde's that begins so, and the known ones: it writes each in
+/// backticks.
+fn unknown_name<'a>(message: &'a str, beginning: &str) -> Option<(&'a str, Vec<&'a str>)> {
+    let (_, rest) = message.split_once(beginning)?;
+    let mut names = rest.split('`').step_by(2);
+    Some((names.next()?, names.collect()))
+}
+
+/// Adds to serde's error about an unknown setting or value the one that may be meant: the equivalent
+/// of another program's setting, else the nearest name. The names of other programs have several
 /// spellings.
 fn with_pointer(message: String) -> String {
-    let Some((_, rest)) = message.split_once("unknown field `") else {
+    if let Some((name, known)) = unknown_name(&message, "unknown variant `") {
+        let nearest = nearest_clause(name, &known);
+        return format!(
+            "`{name}` is no value here; {nearest}the values are `{}`",
+            known.join("`, `")
+        );
+    }
+    let Some((name, known)) = unknown_name(&message, "unknown field `") else {
         return in_plain_types(message);
     };
-    // serde writes the unknown name and then the known ones, each in backticks.
-    let mut names = rest.split('`').step_by(2);
-    let Some(name) = names.next() else {
-        return message;
-    };
-    let known: Vec<&str> = names.collect();
     let mut plain = String::new();
     let mut was_small = false;
     for character in name.chars() {
@@ -813,6 +823,22 @@ mod tests {
         let message = error.to_string();
         assert!(message.contains("line 2"), "{message}");
         assert!(message.contains("`window`"), "{message}");
+    }
+
+    #[test]
+    fn values_are_refused_in_plain_words() {
+        let refused = |text: &str| {
+            let (_folder, path) = written(text);
+            let error = Layers::default().file(&path).expect_err("it is unknown");
+            let message = error.to_string();
+            message
+                .split_once("line 2: ")
+                .expect("it has a line")
+                .1
+                .to_owned()
+        };
+        insta::assert_snapshot!(refused("[context]\nprofile = \"edtor\"\n"), @"`edtor` is no value here; `editor` is the nearest; the values are `in-file`, `none`, `editor`, `cceval`, `repocoder`, `dense`, `mix`, `reference`, `given`");
+        insta::assert_snapshot!(refused("\ncontext = \"none\"\n"), @r#"invalid type: string "none", expected a table of settings"#);
     }
 
     #[test]
