@@ -226,7 +226,7 @@ final class Sources {
             if (said.isPresent()) {
                 return said;
             }
-            if (noneSees(some, origins, changed)) {
+            if (noneSees(some, origins, changed, Map.of())) {
                 // Code may look for other classes where its own is.
                 Set<String> replaced = replaced(changed);
                 for (Path file : filesBelow(unchanged)) {
@@ -265,7 +265,7 @@ final class Sources {
         Map<String, String> origins = new TreeMap<>();
         Optional<String> said = javac(texts.keySet(), output, classes, texts, origins);
         boolean isUnchanged = classes.contains(built.resolve(CLASSES));
-        if (said.isEmpty() && isUnchanged && noneSees(output, origins, texts.keySet())) {
+        if (said.isEmpty() && isUnchanged && noneSees(output, origins, texts.keySet(), texts)) {
             for (String name : origins.keySet()) {
                 compiled.put(CLASSES + "/" + name, Files.readAllBytes(output.resolve(name)));
             }
@@ -339,22 +339,29 @@ final class Sources {
     /**
      * Whether no other class can tell the classes of changed sources, given by their files and
      * sources, from the unchanged ones: each looks as it did, or no other source names any class of
-     * these sources, as with a class of tests that has other names for them. No process beside the
+     * its source, as with a class of tests that has other names for them. No process beside the
      * tests reads the unchanged ones: what it freed could be read from there.
      */
-    private boolean noneSees(Path output, Map<String, String> origins, Set<String> changed)
+    private boolean noneSees(
+            Path output,
+            Map<String, String> origins,
+            Set<String> changed,
+            Map<String, String> texts)
             throws IOException {
         Map<String, KnownClass> known = knownClasses();
-        Set<String> names = new TreeSet<>();
-        boolean differs = false;
-        for (String file : origins.keySet()) {
+        Map<String, String> sources = new TreeMap<>(origins);
+        Set<String> different = new TreeSet<>();
+        for (var one : origins.entrySet()) {
+            String file = one.getKey();
             KnownClass before = known.get(file);
-            if (before != null && !changed.contains(before.source())) {
+            if (before == null) {
+                different.add(one.getValue());
+            } else if (!before.source().equals(one.getValue())) {
                 // Two sources have this class, which only a compilation of both refuses.
                 return false;
+            } else if (!before.face().equals(face(output.resolve(file)))) {
+                different.add(one.getValue());
             }
-            differs |= before == null || !before.face().equals(face(output.resolve(file)));
-            names.add(simpleName(file));
         }
         for (String file : replaced(changed)) {
             if (!origins.containsKey(file)) {
@@ -362,12 +369,20 @@ final class Sources {
                 if (!isWithin(file, origins.keySet())) {
                     return false;
                 }
-                differs = true;
-                names.add(simpleName(file));
+                different.add(known.get(file).source());
+                sources.put(file, known.get(file).source());
             }
         }
+        // What uses a class may have it from one beside it.
+        Set<String> names = new TreeSet<>();
+        sources.forEach(
+                (file, source) -> {
+                    if (different.contains(source)) {
+                        names.add(simpleName(file));
+                    }
+                });
         // A processor of annotations may write what it read of all sources.
-        return !hasProcessors() && !(differs && areNamed(names, changed));
+        return !hasProcessors() && (names.isEmpty() || !areNamed(names, different, texts));
     }
 
     /** Whether the name of a class is that of one of some others with a name within it. */
@@ -388,16 +403,23 @@ final class Sources {
         return false;
     }
 
-    /** Whether a source other than the changed ones has one of these words, or may have it. */
-    private boolean areNamed(Set<String> words, Set<String> changed) throws IOException {
+    /**
+     * Whether a source other than these has one of the words, or may have it; of some sources, the
+     * text is not that of their files.
+     */
+    private boolean areNamed(Set<String> words, Set<String> own, Map<String, String> texts)
+            throws IOException {
         String any = words.stream().map(Pattern::quote).collect(Collectors.joining("|"));
         // An escape may stand for any letter of a name, and the compiler ignores some characters
         // in it: see Character.isIdentifierIgnorable.
         String hidden = "\\\\u+[0-9a-fA-F]{4}|[\\p{Cf}\\x00-\\x08\\x0e-\\x1b\\x7f-\\x9f]";
         Pattern named = Pattern.compile("(?<![\\w$])(" + any + ")(?![\\w$])|" + hidden);
         for (String name : digests.keySet()) {
-            if (!changed.contains(name)) {
-                String text = new String(Files.readAllBytes(path(name)), StandardCharsets.UTF_8);
+            if (!own.contains(name)) {
+                String text = texts.get(name);
+                if (text == null) {
+                    text = new String(Files.readAllBytes(path(name)), StandardCharsets.UTF_8);
+                }
                 if (named.matcher(text).find()) {
                     return true;
                 }
