@@ -9,3 +9,14 @@ pub(super) mod models;
 pub(super) mod new_session;
 pub(super) mod purge;
 pub(super) mod retrieve;
+
+use tower_lsp::jsonrpc::{Error, ErrorCode};
+
+/// The response to a request that can't be served, with the reason.
+fn refused(reason: String) -> Error {
+    Error {
+        code: ErrorCode::ServerError(1),
+        message: reason.into(),
+        data: None,
+    }
+}

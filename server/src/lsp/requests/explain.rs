@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{Position, TextDocumentIdentifier};
 
+use super::refused;
 use crate::completion::{Completion, Trace};
 use crate::context::GivenContext;
 use crate::lsp::position::from_protocol;
 use crate::lsp::session::EditorSession;
-use crate::lsp::status::ServerFault;
 use crate::lsp::task::AbortOnDrop;
 
 /// The request's method.
@@ -67,7 +67,7 @@ pub(in crate::lsp) async fn handle(
     };
     let Some(engines) = session.state().and_then(|state| state.answering_engines()) else {
         let fault = session.state().and_then(|state| state.fault.clone());
-        return fault.map_or(Ok(None), |fault| Err(unusable(&fault)));
+        return fault.map_or(Ok(None), |fault| Err(refused(fault.sentence())));
     };
     let Some((document, cursor)) = session.model_view(uri, from_protocol(position)) else {
         return Ok(None);
@@ -75,12 +75,4 @@ pub(in crate::lsp) async fn handle(
     let given = params.fillrate.unwrap_or_default();
     let task = AbortOnDrop::spawn(async move { engines.explain(&document, cursor, &given).await });
     Ok(task.await.map(Explanation::from))
-}
-
-fn unusable(fault: &ServerFault) -> Error {
-    Error {
-        code: ErrorCode::ServerError(1),
-        message: fault.sentence().into(),
-        data: None,
-    }
 }

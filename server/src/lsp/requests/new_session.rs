@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::jsonrpc::Result;
 
+use super::refused;
 use crate::lsp::reporting::suspend;
 use crate::lsp::session::{BackgroundJob, EditorSession, random_id};
 
@@ -41,11 +42,7 @@ pub(in crate::lsp) async fn handle(session: &Arc<EditorSession>) -> Result<()> {
         Ok(configuration) => configuration,
         Err(error) => {
             suspend(session, &error).await;
-            return Err(Error {
-                code: ErrorCode::ServerError(1),
-                message: error.to_string().into(),
-                data: None,
-            });
+            return Err(refused(error.to_string()));
         }
     };
     if let Some(recorder) = session.recorder() {

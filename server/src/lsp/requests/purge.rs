@@ -1,8 +1,9 @@
 //! `fillrate/purge`: removes everything from the local store.
 
 use serde::{Deserialize, Serialize};
-use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::jsonrpc::Result;
 
+use super::refused;
 use crate::lsp::session::EditorSession;
 
 /// The request's method.
@@ -21,11 +22,6 @@ pub(in crate::lsp) struct PurgeResult {
 
 /// Returns once the store is empty.
 pub(in crate::lsp) async fn handle(session: &EditorSession) -> Result<PurgeResult> {
-    let refused = |reason: String| Error {
-        code: ErrorCode::ServerError(1),
-        message: reason.into(),
-        data: None,
-    };
     let configuration = session
         .configuration()
         .map_err(|error| refused(error.to_string()))?;
