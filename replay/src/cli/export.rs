@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fillrate_engine::store::{Run, create_output_folder};
 use fillrate_report::export::{self, ExportError, ExportFormat};
 use fillrate_verdict::corpus::tree;
+use strum::{IntoStaticStr, VariantArray};
 
-use super::{CliError, Success};
+use super::{CliError, Success, one_of};
 
 /// Write runs for other programs: attempts or typings as a table, or whole evaluations.
 ///
@@ -20,7 +20,7 @@ pub(super) struct ExportArguments {
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// The format, of which the last two need a folder as -o [default: as FILE ends, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    #[arg(long, value_name = "FORMAT", value_parser = one_of::<Format>())]
     format: Option<Format>,
     /// Rows for what simulated developers typed, one for each hole and policy, not for attempts
     #[arg(long)]
@@ -34,41 +34,37 @@ pub(super) struct ExportArguments {
 }
 
 /// Format of the output.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 enum Format {
-    Table(ExportFormat),
+    Jsonl,
+    Csv,
+    Parquet,
     EveryEvalEver,
     Inspect,
 }
 
-/// The formats by name.
-const FORMATS: [(&str, Format); 5] = [
-    ("jsonl", Format::Table(ExportFormat::Jsonl)),
-    ("csv", Format::Table(ExportFormat::Csv)),
-    ("parquet", Format::Table(ExportFormat::Parquet)),
-    ("every-eval-ever", Format::EveryEvalEver),
-    ("inspect", Format::Inspect),
-];
-
-/// Parses the name of a format, which shells then offer and `--help` lists.
-fn format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(FORMATS.map(|(name, _)| name)).try_map(|given| {
-        let mut formats = FORMATS.into_iter();
-        // The names are those of the formats, so the parser lets no other name through.
-        let named = formats.find(|(name, _)| *name == given);
-        named
-            .map(|(_, format)| format)
-            .ok_or_else(|| format!("there is no `{given}`"))
-    })
+impl Format {
+    /// The format of a table; `None` for whole evaluations.
+    fn of_table(self) -> Option<ExportFormat> {
+        match self {
+            Self::Jsonl => Some(ExportFormat::Jsonl),
+            Self::Csv => Some(ExportFormat::Csv),
+            Self::Parquet => Some(ExportFormat::Parquet),
+            Self::EveryEvalEver | Self::Inspect => None,
+        }
+    }
 }
 
 pub(super) fn run(arguments: &ExportArguments) -> Result<Success, CliError> {
     let out = arguments.out.as_deref();
     let named = out.and_then(ExportFormat::from_path);
     let format = match arguments.format {
-        Some(Format::Table(format)) => format,
-        Some(format) => return write_evaluations(arguments, format),
         None => named.unwrap_or(ExportFormat::Jsonl),
+        Some(format) => match format.of_table() {
+            Some(format) => format,
+            None => return write_evaluations(arguments, format),
+        },
     };
     if let Some(out) = out {
         // An unknown ending is an error only if nothing else names the format.
