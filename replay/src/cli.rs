@@ -73,6 +73,7 @@ mod study;
 mod telemetry;
 mod unknown_option;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -210,10 +211,12 @@ fn parse() -> CommandLine {
     let template = TextWidth::of_output()
         .at_most(HELP_WIDTH)
         .lines(&help_template(&command));
-    let command = command.help_template(template);
-    let matches = command.clone().try_get_matches().unwrap_or_else(|error| {
-        let subcommand = std::env::args_os().nth(1).unwrap_or_default();
-        unknown_option::with_advice(error, command.clone(), &subcommand.to_string_lossy()).exit()
+    let mut command = command.help_template(template);
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let matches = command.try_get_matches_from_mut(&given);
+    let matches = matches.unwrap_or_else(|error| {
+        let subcommand = given.get(1).cloned().unwrap_or_default();
+        unknown_option::with_advice(error, &command, &subcommand.to_string_lossy()).exit()
     });
     CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }

@@ -6,33 +6,57 @@ use fillrate_syntax::spelling::nearest_name;
 
 /// Adds advice to the error of a command line, given its first word, the subcommand: the option that
 /// takes the unknown option's name as a value, the subcommands that have such an option, or the
-/// option with the nearest name.
+/// option with the nearest name. The command has parsed before: without, its options have no values.
 pub(super) fn with_advice(
     mut error: clap::Error,
-    mut command: clap::Command,
+    command: &clap::Command,
     subcommand: &str,
 ) -> clap::Error {
-    // Options have no values before.
-    command.build();
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
-    if error.kind() == ErrorKind::UnknownArgument
-        && let Some(name) = given.strip_prefix("--")
-        && let Some(advice) = advice(&command, subcommand, name)
-    {
-        let advice = ContextValue::StyledStrs(vec![StyledStr::from(advice)]);
-        error.insert(ContextKind::Suggested, advice);
-    }
+    let (Some(name), Some(own)) = (
+        given.strip_prefix("--"),
+        command.find_subcommand(subcommand),
+    ) else {
+        return error;
+    };
+    let (kind, advice) = if let Some(place) = place_of(name, command, own) {
+        let place = ContextValue::StyledStrs(vec![StyledStr::from(place)]);
+        (ContextKind::Suggested, place)
+    } else if let Some(nearest) = nearest_option(name, own) {
+        let nearest = ContextValue::String(format!("--{nearest}"));
+        (ContextKind::SuggestedArg, nearest)
+    } else {
+        return error;
+    };
+    // One piece of advice is enough, and clap's own usage shows the option that it would advise.
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(kind, advice);
+    let usage = own.clone().render_usage();
+    error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     error
 }
 
-fn advice(command: &clap::Command, subcommand: &str, name: &str) -> Option<String> {
+/// The option of a subcommand that is nearest to a name.
+fn nearest_option<'a>(name: &str, own: &'a clap::Command) -> Option<&'a str> {
+    let options: Vec<&str> = own
+        .get_arguments()
+        .filter_map(clap::Arg::get_long)
+        .collect();
+    nearest_name(name, &options)
+}
+
+/// A sentence on what else has an option's name: a value of a subcommand's own option, or an option
+/// of other subcommands.
+fn place_of(name: &str, command: &clap::Command, own: &clap::Command) -> Option<String> {
     let takes = |option: &&clap::Arg| {
         let values = option.get_possible_values();
         option.get_long().is_some() && values.iter().any(|value| value.matches(name, true))
     };
-    let own = command.find_subcommand(subcommand)?;
     if let Some(option) = own.get_arguments().find(takes) {
         return Some(format!("write '--{} {name}'", option.get_long()?));
     }
@@ -45,18 +69,12 @@ fn advice(command: &clap::Command, subcommand: &str, name: &str) -> Option<Strin
         .filter(has)
         .map(|other| format!("'{} {}'", command.get_name(), other.get_name()))
         .collect();
-    match others.as_slice() {
-        [] => {
-            let names = own.get_arguments().filter_map(clap::Arg::get_long);
-            let nearest = nearest_name(name, &names.collect::<Vec<_>>())?;
-            Some(format!("a similar argument exists: '--{nearest}'"))
-        }
-        [one] => Some(format!("'--{name}' is an option of {one}")),
-        [rest @ .., last] => {
-            let rest = rest.join(", ");
-            Some(format!("'--{name}' is an option of {rest} and {last}"))
-        }
-    }
+    let (last, rest) = others.split_last()?;
+    let others = match rest {
+        [] => last.clone(),
+        rest => format!("{} and {last}", rest.join(", ")),
+    };
+    Some(format!("'--{name}' is an option of {others}"))
 }
 
 #[cfg(test)]
@@ -67,9 +85,9 @@ mod tests {
     use crate::cli::CommandLine;
 
     fn error_of(words: &[&str]) -> String {
-        let command = CommandLine::command();
-        let error = command.clone().try_get_matches_from(words).unwrap_err();
-        with_advice(error, command, words[1]).to_string()
+        let mut command = CommandLine::command();
+        let error = command.try_get_matches_from_mut(words).unwrap_err();
+        with_advice(error, &command, words[1]).to_string()
     }
 
     #[test]
@@ -88,12 +106,19 @@ mod tests {
 
           tip: write '--format csv'
 
-        Usage: fillrate export <RUN>...
+        Usage: fillrate export [OPTIONS] <RUN>...
 
         For more information, try '--help'.
         ");
-        let misspelled = error_of(&["fillrate", "replay", ".", "--modle", "embedded"]);
-        assert!(misspelled.contains("'--model'"), "{misspelled}");
+        insta::assert_snapshot!(error_of(&["fillrate", "replay", ".", "--modle", "x"]), @"
+        error: unexpected argument '--modle' found
+
+          tip: a similar argument exists: '--model'
+
+        Usage: fillrate replay [OPTIONS] <CORPUS>
+
+        For more information, try '--help'.
+        ");
         let unknown = error_of(&["fillrate", "export", "run", "--excel"]);
         assert!(!unknown.contains("option of"), "{unknown}");
     }
