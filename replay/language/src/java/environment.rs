@@ -17,7 +17,7 @@ use crate::task::sha256_hex;
 
 /// The program that compiles and runs tests, and the class that records lines: their sources,
 /// which every environment has compiled.
-pub const DRIVER: [(&str, &str); 8] = [
+pub const DRIVER: [(&str, &str); 9] = [
     ("Driver.java", include_str!("harness/Driver.java")),
     (
         "CompileChecker.java",
@@ -25,6 +25,10 @@ pub const DRIVER: [(&str, &str); 8] = [
     ),
     ("Json.java", include_str!("harness/Json.java")),
     ("Sources.java", include_str!("harness/Sources.java")),
+    (
+        "KnownClasses.java",
+        include_str!("harness/KnownClasses.java"),
+    ),
     ("ClassFace.java", include_str!("harness/ClassFace.java")),
     ("Recorder.java", include_str!("harness/Recorder.java")),
     ("Runner.java", include_str!("harness/Runner.java")),

@@ -14,7 +14,6 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -50,7 +49,7 @@ final class Sources {
     private static final String CLASSES = "classes";
     /** The file beside them with the digest and the name of each source that was compiled. */
     private static final String INDEX = "index";
-    /** The file beside them with the digest of each class's face, the class's file and its source. */
+    /** The file beside them about each class; see KnownClasses.java. */
     private static final String FACES = "faces";
     /** The file beside them with the classes that a change leaves out; removed before tests run. */
     private static final String GONE = "gone";
@@ -65,6 +64,8 @@ final class Sources {
     private final Set<String> leftOut;
     /** Relative to the project's folder. */
     private final Map<String, String> digests = new TreeMap<>();
+    /** Of the unchanged project, unless all of it has to be compiled with every change. */
+    private final KnownClasses known;
     private List<Path> classes = List.of();
     /** The files that the compiler refuses, relative to the repository. */
     final Set<String> refused = new TreeSet<>();
@@ -85,6 +86,7 @@ final class Sources {
         this.also = also;
         this.scratch = scratch;
         this.leftOut = leftOut;
+        known = new KnownClasses(built.resolve(FACES));
         for (Path folder : Stream.concat(Stream.of(project), also.stream()).toList()) {
             for (Path file : files(folder)) {
                 if (!leftOut.contains(root.relativize(file).toString())) {
@@ -119,17 +121,10 @@ final class Sources {
             sources.refused.clear();
         }
         Files.writeString(built.resolve(INDEX), index(sources.digests));
-        StringBuilder faces = new StringBuilder();
-        for (var one : origins.entrySet()) {
-            faces.append(face(output.resolve(one.getKey()))).append(' ').append(one.getKey());
-            faces.append('\t').append(one.getValue()).append('\n');
+        // A processor of annotations may write what it read of all sources.
+        if (!sources.hasProcessors()) {
+            KnownClasses.write(built.resolve(FACES), output, origins);
         }
-        Files.writeString(built.resolve(FACES), faces);
-    }
-
-    /** A digest of what other classes can see of a class. */
-    private static String face(Path file) throws IOException {
-        return digest(ClassFace.of(Files.readAllBytes(file)).getBytes(StandardCharsets.UTF_8));
     }
 
     /** The text of the file that says which sources were compiled. */
@@ -190,6 +185,10 @@ final class Sources {
                 || BUILD_FILES.stream().anyMatch(name -> Files.exists(beside.resolve(name)));
     }
 
+    static String digest(String text) {
+        return digest(text.getBytes(StandardCharsets.UTF_8));
+    }
+
     private static String digest(byte[] bytes) {
         try {
             byte[] digest = MessageDigest.getInstance("SHA-256").digest(bytes);
@@ -213,37 +212,40 @@ final class Sources {
                 before.put(line.substring(65), line.substring(0, 64));
             }
         }
-        Path some = Files.createDirectories(scratch.resolve(SOME));
-        if (before.keySet().equals(digests.keySet())) {
-            Set<String> changed = new TreeSet<>(digests.keySet());
-            changed.removeIf(file -> digests.get(file).equals(before.get(file)));
+        boolean hasSameFiles = before.keySet().equals(digests.keySet());
+        Set<String> changed = new TreeSet<>(digests.keySet());
+        changed.removeIf(file -> digests.get(file).equals(before.get(file)));
+        if (hasSameFiles && changed.isEmpty()) {
             classes = List.of(unchanged);
-            if (changed.isEmpty()) {
-                return Optional.empty();
-            }
+            return Optional.empty();
+        }
+        Path some = Files.createDirectories(scratch.resolve(SOME));
+        classes = List.of(some);
+        if (hasSameFiles && !known.isEmpty()) {
             Map<String, String> origins = new TreeMap<>();
-            Optional<String> said = javac(changed, some, classes, Map.of(), origins);
+            Optional<String> said = javac(changed, some, List.of(unchanged), Map.of(), origins);
             if (said.isPresent()) {
                 return said;
             }
             if (noneSees(some, origins, changed, Map.of())) {
-                // Code may look for other classes where its own is.
-                Set<String> replaced = replaced(changed);
-                for (Path file : filesBelow(unchanged)) {
-                    String name = unchanged.relativize(file).toString();
-                    if (!replaced.contains(name)) {
-                        Path copy = some.resolve(name);
-                        Files.createDirectories(copy.getParent());
-                        Files.copy(file, copy);
-                    }
-                }
-                classes = List.of(some);
+                copyOthers(unchanged, some, known.filesOf(changed));
                 return said;
             }
             deleteInside(some);
         }
-        classes = List.of(some);
         return javac(digests.keySet(), some, List.of(), Map.of(), new TreeMap<>());
+    }
+
+    /** Copies the classes that are not replaced: code may look for them where its own is. */
+    private static void copyOthers(Path from, Path to, Set<String> replaced) throws IOException {
+        for (Path file : filesBelow(from)) {
+            String name = from.relativize(file).toString();
+            if (!replaced.contains(name)) {
+                Path copy = to.resolve(name);
+                Files.createDirectories(copy.getParent());
+                Files.copy(file, copy);
+            }
+        }
     }
 
     /**
@@ -257,7 +259,7 @@ final class Sources {
         Map<String, String> texts = new TreeMap<>();
         contents.forEach(
                 (path, text) -> texts.put(project.relativize(root.resolve(path)).toString(), text));
-        if (!digests.keySet().containsAll(texts.keySet())) {
+        if (known.isEmpty() || !digests.keySet().containsAll(texts.keySet())) {
             return Optional.empty();
         }
         refused.clear();
@@ -270,11 +272,10 @@ final class Sources {
                 compiled.put(CLASSES + "/" + name, Files.readAllBytes(output.resolve(name)));
             }
             Map<String, String> now = new TreeMap<>(digests);
-            texts.forEach(
-                    (name, text) -> now.put(name, digest(text.getBytes(StandardCharsets.UTF_8))));
+            texts.forEach((name, text) -> now.put(name, digest(text)));
             compiled.put(INDEX, index(now).getBytes(StandardCharsets.UTF_8));
             String gone =
-                    replaced(texts.keySet()).stream()
+                    known.filesOf(texts.keySet()).stream()
                             .filter(name -> !origins.containsKey(name))
                             .map(name -> name + "\n")
                             .collect(Collectors.joining());
@@ -306,36 +307,6 @@ final class Sources {
         }
     }
 
-    /** A class of the unchanged project. */
-    private record KnownClass(String face, String source) {}
-
-    /** The classes of the unchanged project, by their files. */
-    private Map<String, KnownClass> knownClasses() throws IOException {
-        Map<String, KnownClass> known = new HashMap<>();
-        Path faces = built.resolve(FACES);
-        if (Files.exists(faces)) {
-            for (String line : Files.readAllLines(faces)) {
-                // A digest has 64 digits, and a space follows it.
-                String[] names = line.substring(65).split("\t", 2);
-                known.put(names[0], new KnownClass(line.substring(0, 64), names[1]));
-            }
-        }
-        return known;
-    }
-
-    /** The files of the unchanged classes of changed sources. */
-    private Set<String> replaced(Set<String> changed) throws IOException {
-        Set<String> files = new TreeSet<>();
-        knownClasses()
-                .forEach(
-                        (file, known) -> {
-                            if (changed.contains(known.source())) {
-                                files.add(file);
-                            }
-                        });
-        return files;
-    }
-
     /**
      * Whether no other class can tell the classes of changed sources, given by their files and
      * sources, from the unchanged ones: each looks as it did, or no other source names any class of
@@ -348,47 +319,22 @@ final class Sources {
             Set<String> changed,
             Map<String, String> texts)
             throws IOException {
-        Map<String, KnownClass> known = knownClasses();
-        Map<String, String> sources = new TreeMap<>(origins);
-        Set<String> different = new TreeSet<>();
-        for (var one : origins.entrySet()) {
-            String file = one.getKey();
-            KnownClass before = known.get(file);
-            if (before == null) {
-                different.add(one.getValue());
-            } else if (!before.source().equals(one.getValue())) {
-                // Two sources have this class, which only a compilation of both refuses.
-                return false;
-            } else if (!before.face().equals(face(output.resolve(file)))) {
-                different.add(one.getValue());
-            }
+        Optional<Set<String>> compared = known.different(output, origins, changed);
+        if (compared.isEmpty()) {
+            return false;
         }
-        for (String file : replaced(changed)) {
-            if (!origins.containsKey(file)) {
-                // The changed sources themselves were compiled beside it.
-                if (!isWithin(file, origins.keySet())) {
-                    return false;
-                }
-                different.add(known.get(file).source());
-                sources.put(file, known.get(file).source());
-            }
-        }
+        Set<String> different = compared.get();
         // What uses a class may have it from one beside it.
-        Set<String> names = new TreeSet<>();
-        sources.forEach(
+        Set<String> files = known.filesOf(different);
+        origins.forEach(
                 (file, source) -> {
                     if (different.contains(source)) {
-                        names.add(simpleName(file));
+                        files.add(file);
                     }
                 });
-        // A processor of annotations may write what it read of all sources.
-        return !hasProcessors() && (names.isEmpty() || !areNamed(names, different, texts));
-    }
-
-    /** Whether the name of a class is that of one of some others with a name within it. */
-    private static boolean isWithin(String file, Set<String> others) {
-        return others.stream()
-                .anyMatch(other -> file.startsWith(other.replaceAll("\\.class$", "\\$")));
+        Set<String> names =
+                files.stream().map(KnownClasses::simpleName).collect(Collectors.toSet());
+        return names.isEmpty() || !areNamed(names, different, texts);
     }
 
     /** Whether an archive has processors of annotations, which the compiler then runs. */
@@ -426,10 +372,6 @@ final class Sources {
             }
         }
         return false;
-    }
-
-    private static String simpleName(String file) {
-        return file.substring(file.lastIndexOf('/') + 1).replaceAll("\\.class$", "");
     }
 
     /**
