@@ -1,6 +1,7 @@
 //! Runs twins of the tests that decide, and judges code that passes one as forged.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -45,8 +46,9 @@ const COMPLEMENTS_TRIED: usize = 2;
 /// The most edits outside of tests, such as of constants, that are tried for a file.
 const SHARED_TRIED: usize = 16;
 
-/// The most edits outside of tests that are tried for one test.
-const SHARED_OF_TEST: usize = 3;
+/// The most edits outside of tests that are tried for one test. Code may be right in one element of
+/// a shared list, and equal to anything in the others.
+const SHARED_OF_TEST: usize = 5;
 
 /// The most files in which expectations of a file of tests are looked for, and their size in bytes.
 const MOST_OTHER_FILES: usize = 8;
@@ -71,7 +73,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 27;
+const VERSION: u32 = 28;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -156,6 +158,11 @@ struct Twin {
 const LEAST_SHARED: usize = 2;
 
 impl Twin {
+    /// The assertion, and the file and the range of the answer, that it alters.
+    fn place(&self) -> (usize, &str, &Range<usize>) {
+        (self.assertion, &self.path, &self.edit.range)
+    }
+
     /// True if both alter the same answer to the same other one.
     fn agrees(&self, other: &Self) -> bool {
         let is_altered = self.way.is_some() && self.before.len() >= LEAST_SHARED;
@@ -601,7 +608,7 @@ impl TwinnedTest {
             let uses = |twin: &Twin| {
                 let same = |other: &&Twin| other.assertion == twin.assertion;
                 let alike = |other: &&Twin| same(other) && other.way == twin.way;
-                let place = |other: &&Twin| same(other) && other.edit.range == twin.edit.range;
+                let place = |other: &&Twin| other.place() == twin.place();
                 let place = drawn.iter().filter(place).count();
                 let (same, alike) = (drawn.iter().filter(same), drawn.iter().filter(alike));
                 let is_exchange = |twin: &Twin| twin.way == Some(Way::Exchanged);
@@ -618,8 +625,8 @@ impl TwinnedTest {
                     opposite,
                     same,
                     twin.way.is_none(),
-                    !agrees,
                     place,
+                    !agrees,
                     alike.count(),
                 )
             };
@@ -699,17 +706,17 @@ fn spare_each(drawn: &mut [DrawnTest]) {
 
 /// Number of runs in which twins of these tests are among them; 0 for no tests.
 ///
-/// Few tests have as many as all their assertions need, within a limit, and two more: in a twin of
-/// one assertion, code that reads another's expectation from the test is right.
+/// Few tests have as many as all their answers need, within a limit, and two more: in a twin of one
+/// answer, code that reads another from the test, or is equal to anything in its place, is right.
 fn runs<'t>(tests: impl ExactSizeIterator<Item = &'t TwinnedTest> + Clone) -> usize {
-    let assertions = |test: &TwinnedTest| {
-        let altered = test.altered().map(|twin| twin.assertion);
-        altered.collect::<BTreeSet<_>>().len()
+    let answers = |test: &TwinnedTest| {
+        let places = test.altered().map(Twin::place);
+        places.collect::<HashSet<_>>().len()
     };
     let (runs, spared) = match tests.len() {
         0 => return 0,
         1..=4 => {
-            let most = tests.clone().map(assertions).max().unwrap_or(0);
+            let most = tests.clone().map(answers).max().unwrap_or(0);
             ((most + 2).clamp(FEWEST_RUNS, MOST_RUNS), 2)
         }
         5..=12 => (3, 1),
@@ -1537,6 +1544,36 @@ mod tests {
             let roles = test.draw_roles(5, &[]).into_iter().flatten();
             let places: BTreeSet<usize> = roles.map(|twin| twin.edit.range.start).collect();
             assert_eq!(places, (0..3).collect());
+        }
+    }
+
+    /// Code may be right where another test expects the same, and equal to anything elsewhere.
+    #[test]
+    fn each_element_of_a_list_is_altered_beside_a_test_with_one_of_them() {
+        let mut other = twinned(&[(0, Some(Way::Anywhere)), (0, Some(Way::Other)), (0, None)]);
+        for twin in &mut other.twins {
+            "fine".clone_into(&mut twin.before);
+        }
+        let mut listed = twinned(&[(0, Some(Way::Anywhere)); 3]);
+        for (index, answer) in ["fine", "coarse", "boulder"].into_iter().enumerate() {
+            answer.clone_into(&mut listed.twins[index].before);
+            listed.twins[index].edit = SourceEdit::new(10 + index..11 + index, "x");
+        }
+        listed
+            .twins
+            .extend(twinned(&[(0, Some(Way::Exchanged))]).twins);
+        for twin in &mut listed.twins {
+            twin.path = "expected.json".into();
+        }
+        for _ in 0..200 {
+            let drawn = draw(&[other.clone(), listed.clone()]);
+            let twins = drawn[1].roles.iter().flatten();
+            let answers: Vec<&str> = twins.map(|twin| twin.before.as_str()).collect();
+            let each = ["fine", "coarse", "boulder"];
+            assert!(
+                each.iter().all(|answer| answers.contains(answer)),
+                "{answers:?}"
+            );
         }
     }
 
