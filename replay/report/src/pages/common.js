@@ -181,6 +181,17 @@ const fillrate = (() => {
     return kind === '' ? text : el('span', { class: `syntax-${kind}` }, text);
   }
 
+  /** Marks the sides of a box to which it can be scrolled, now and whenever that changes. @template {HTMLElement} T @param {T} box @returns {T} */
+  function withSides(box) {
+    const mark = () => {
+      box.classList.toggle('more-left', box.scrollLeft > 1);
+      box.classList.toggle('more-right', box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+    };
+    box.addEventListener('scroll', mark);
+    new ResizeObserver(mark).observe(box);
+    return box;
+  }
+
   /**
    * A table that scrolls by itself. One of texts alone is stacked on a narrow screen: there, each
    * cell is below the one before it and names its column.
@@ -197,7 +208,7 @@ const fillrate = (() => {
         });
       }
     }
-    return el(
+    return withSides(el(
       'div',
       { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': caption },
       el(
@@ -207,7 +218,7 @@ const fillrate = (() => {
         el('thead', {}, el('tr', {}, ...head.map((cell) => typeof cell === 'string' ? el('th', { scope: 'col' }, cell) : cell))),
         el('tbody', {}, ...rows),
       ),
-    );
+    ));
   }
 
   /** @param {Child} name @param {...Child} cells */
@@ -428,5 +439,5 @@ const fillrate = (() => {
     });
   }
 
-  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, cuttable, breakable, things, unbroken, bringIntoView, piece, code, csvButton, table, row, page, state, remember, filterState, metricNamed, titleOf, words, searchBySlash };
+  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, cuttable, breakable, things, unbroken, bringIntoView, piece, code, csvButton, table, withSides, row, page, state, remember, filterState, metricNamed, titleOf, words, searchBySlash };
 })();

@@ -27,7 +27,7 @@
       { name: 'file', width: 320, cell: (item) => el('a', { href: fillrate.fileAddress(files.name[item]), tabindex: '-1', title: files.name[item] }, fillrate.cuttable(files.name[item])), compare: by((item) => files.name[item]) },
       { name: 'holes', width: 96, numeric: true, cell: (item) => count(files.holes[item]), compare: by((item) => files.holes[item]) },
       { name: 'attempts', width: 100, numeric: true, about: 'Attempts with a verdict, in all runs', cell: (item) => count(files.judged[item]), compare: by((item) => files.judged[item]) },
-      { name: 'pass', width: 96, early: true, numeric: true, about: 'The share of these that pass, in %', cell: (item) => share(item) < 0 ? '–' : number(100 * share(item), 1), compare: by(share) },
+      { name: 'pass', width: 96, early: true, numeric: true, about: 'The share of these that pass', cell: (item) => share(item) < 0 ? '–' : `${number(100 * share(item), 1)} %`, compare: by(share) },
     ], open);
     box.append(el('p', {}, `${fillrate.things(files.name.length, 'file has', 'files have')} holes.`), table.element);
     table.show(Uint32Array.from(files.name.keys()));

@@ -117,7 +117,7 @@
     const failure = traced.fault ?? traced.nothing;
     const decided = attempt.steps.filter((/** @type {any} */ step) => step.decisions.length > 0);
     const details = el('details', { class: 'attempt', id: `attempt-${attempt.run}-${attempt.sample}-${attempt.repair_round ?? 0}`, open },
-      el('summary', {}, title, ' ', el('span', { class: `outcome ${verdict.outcome}` }, verdict.outcome), ' ', el('span', { class: 'n' }, verdict.reason)));
+      el('summary', {}, title, ' ', el('span', { class: `outcome ${verdict.outcome}` }, verdict.outcome), ' ', el('span', { class: 'n' }, ...prose(verdict.reason))));
     /** Made when it is looked at: a hole may have many attempts. */
     const fill = () => {
       if (!details.open || details.children.length > 1) {
@@ -127,7 +127,7 @@
       const box = (text, label) => code(text, `${title}, ${label}`);
       const parts = [
         el('h3', {}, 'Reference against completion'),
-        attempt.offered.length > 0 ? difference(attempt.difference, title) : el('p', {}, `There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`),
+        attempt.offered.length > 0 ? difference(attempt.difference, title) : el('p', {}, ...prose(`There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`)),
         attempt.offered.length > 0 && fold('Completion alone', box(attempt.offered[0], 'Completion')),
         others.length > 0 && fold(things(others.length, 'more candidate'), ...others.map((/** @type {string} */ text, /** @type {number} */ index) => box(text, `Candidate ${index + 2}`))),
         facts(attempt),

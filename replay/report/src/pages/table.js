@@ -56,7 +56,7 @@ class LongTable {
     this.place = `top of ${caption}`;
     /** The place to which a page that is returned to is scrolled. */
     this.returnTo = Number(history.state?.[this.place] ?? 0);
-    this.element = el('div', { class: 'long-scroll', tabindex: '0', role: 'group', 'aria-label': `${caption}; arrow keys choose a row, Enter opens it` }, this.table);
+    this.element = fillrate.withSides(el('div', { class: 'long-scroll', tabindex: '0', role: 'group', 'aria-label': `${caption}; arrow keys choose a row, Enter opens it` }, this.table));
     this.element.addEventListener('scroll', () => this.draw());
     this.element.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.resize = new ResizeObserver(() => this.draw());
