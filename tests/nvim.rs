@@ -209,7 +209,7 @@ fn ghost_text_of_the_plugin_is_accepted_dismissed_and_recorded() {
 fn commands_help_and_health_print_what_they_document() {
     let models = "[model]\nprotocol = \"embedded\"\n\
                   [models.plain]\nprotocol = \"embedded\"\nmax_tokens = 4\n\
-                  [models.wild]\nprotocol = \"embedded\"\ncandidates = 6\ntemperature = 2.0\n\
+                  [models.wild]\nprotocol = \"embedded\"\ntemperature = 2.0\n\
                   [typing]\nwait_ms = 0\n";
     let Some(machine) = Machine::new(models) else {
         return;

@@ -295,7 +295,7 @@ fn a_model_without_its_key_is_named_in_the_fault() {
 fn candidates_at_temperature_zero_are_explained() {
     let folder = workspace(&[]);
     let settings = "[model]\nprotocol = \"openai-completions\"\nname = \"qwen2.5-coder\"\n\
-                    url = \"http://127.0.0.1:9\"\n";
+                    url = \"http://127.0.0.1:9\"\ntemperature = 0.0\n";
     let mut editor = Editor::ready(folder.path(), settings);
     let notices = |editor: &Editor| {
         let said = "`candidates` is 3, but at temperature 0 there is only one";

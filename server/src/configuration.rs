@@ -423,6 +423,7 @@ impl Layers {
             })?;
         merged.check_names()?;
         check_protocols(&whole)?;
+        merged.vary_candidates(&whole);
         if let Some(path) = &mut merged.telemetry.path {
             *path = absolute("telemetry.path", path)?;
         }

@@ -201,8 +201,6 @@ function prepare(url) {
 protocol = "openai-completions"
 url = "${url}"
 name = "qwen2.5-coder-${name}"
-candidates = 2
-temperature = 0.8
 `,
   );
   mkdirSync(at("config/fillrate"), { recursive: true });
@@ -534,6 +532,11 @@ const steps = {
   },
 
   async "the next candidate and the previous"() {
+    await command("Choose the Number of Candidates");
+    await page.locator(".quick-input-titlebar", { hasText: "number of candidates" }).waitFor();
+    await choose("2");
+    const settings = () => readFileSync(at("user/Machine/settings.json"), "utf8");
+    await until("the setting", async () => settings().includes('"candidates": 2'));
     await ghostAfter("total = ");
     await pause(200);
     const text = async () => (await ghost.allInnerTexts()).join("");

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { configuration, connect, enterKey, isSavedByHand, openConfiguration } from "./connect";
 import { Ghost } from "./ghost";
 import { Keys } from "./keys";
-import { models, pickModel, startTrial, stopTrial } from "./models";
+import { chooseCandidates, models, pickModel, startTrial, stopTrial } from "./models";
 import { showExplanation, showStatistics } from "./panel";
 import { CELL, CELL_LANGUAGE, EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
 import { openSettings, Session, sentence } from "./session";
@@ -34,6 +34,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     connect: () => connect(session, keys),
     enterKey: () => enterKey(session, keys),
     pickModel: () => pickModel(session),
+    candidates: () => chooseCandidates(session),
     toggle: () => toggle(refresh),
     toggleAutomatic: () => flip("automatic", isAutomatic()),
     explain: () => explain(session, context.extensionUri),
@@ -233,6 +234,7 @@ async function menu(session: Session): Promise<void> {
     { label: "Snooze for 30 Minutes", command: "snooze30" },
     { label: "Connect a Model", command: "connect" },
     { label: "Pick Model", command: "pickModel" },
+    { label: "Choose the Number of Candidates", command: "candidates" },
     { label: "Enter a Key", command: "enterKey" },
     { label: "Open fillrate.toml", command: "openConfiguration" },
     { label: "Explain This Position", command: "explain" },

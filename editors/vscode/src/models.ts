@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { MODELS, type Models, UNITS, type Unit } from "./protocol";
 import { type Session, sentence } from "./session";
-import type { Trial } from "./settings";
+import { type Trial, withCandidates } from "./settings";
 
 /** Requests the server's models; shows the person why that fails. */
 export async function models(session: Session): Promise<Models | undefined> {
@@ -57,6 +57,39 @@ export async function pickModel(session: Session): Promise<void> {
   if (picked !== undefined) {
     await use(picked.label);
   }
+}
+
+/** Lets the person choose how many candidates the model in use is asked for. */
+export async function chooseCandidates(session: Session): Promise<void> {
+  const known = await models(session);
+  if (known === undefined) {
+    return;
+  }
+  const active = known.models.find((model) => model.active);
+  if (known.trial !== null || active === undefined) {
+    void vscode.window.showInformationMessage(
+      "Fillrate: a trial is under way, which has its own settings; stop it first.",
+    );
+    return;
+  }
+  const picked = await vscode.window.showQuickPick(
+    [1, 2, 3, 5].map((number) => ({
+      label: String(number),
+      detail: number === 1 ? "The model writes one" : "Alt+] shows the next, Alt+[ the previous",
+      number,
+    })),
+    {
+      title: "Fillrate: choose the number of candidates",
+      placeHolder: `Candidates that ${active.name} writes for each request`,
+    },
+  );
+  if (picked === undefined) {
+    return;
+  }
+  const configuration = vscode.workspace.getConfiguration("fillrate");
+  const own = configuration.inspect<object>("settings")?.globalValue ?? {};
+  const settings = withCandidates(own, active.name, picked.number);
+  await configuration.update("settings", settings, vscode.ConfigurationTarget.Global);
 }
 
 /** Lets the person start a trial of several models. */

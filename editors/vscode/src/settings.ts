@@ -45,6 +45,22 @@ export function serverSettings(editor: EditorSettings): Record<string, unknown> 
   return settings;
 }
 
+/** Returns `fillrate.settings` with a number of candidates for a model, given by its name. */
+export function withCandidates(
+  settings: unknown,
+  model: string,
+  number: number,
+): Record<string, unknown> {
+  const path = model === "default" ? ["model"] : ["models", model];
+  return [...path, "candidates"].reduceRight<(table: unknown) => unknown>(
+    (inner, key) => (table) => {
+      const own = isTable(table) ? table : {};
+      return { ...own, [key]: inner(own[key]) };
+    },
+    () => number,
+  )(settings) as Record<string, unknown>;
+}
+
 /** True if completions are on in a language, by `fillrate.languages`. */
 export function isLanguageOn(languages: unknown, language: string): boolean {
   return !isTable(languages) || (languages[language] ?? languages["*"] ?? true) !== false;

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isLanguageOn, isLanguageServed, readTrial, serverSettings } from "../src/settings";
+import {
+  isLanguageOn,
+  isLanguageServed,
+  readTrial,
+  serverSettings,
+  withCandidates,
+} from "../src/settings";
 
 const nothing = { model: "", trial: null, settings: {} };
 
@@ -25,6 +31,19 @@ test("a trial that is none is not sent", () => {
     unit: "request",
   });
   assert.deepEqual(serverSettings({ ...nothing, trial: false }), { trial: null });
+});
+
+test("a number of candidates is laid over the settings of its model", () => {
+  const settings = { model: { seed: 1 }, models: { a: { seed: 2 } } };
+  assert.deepEqual(withCandidates(settings, "default", 3), {
+    ...settings,
+    model: { seed: 1, candidates: 3 },
+  });
+  assert.deepEqual(withCandidates(settings, "a", 3), {
+    ...settings,
+    models: { a: { seed: 2, candidates: 3 } },
+  });
+  assert.deepEqual(withCandidates(undefined, "a", 1), { models: { a: { candidates: 1 } } });
 });
 
 test("a language is on by its own entry, else by that of all others", () => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::{Configuration, ConfigurationError, Layers};
@@ -11,6 +12,9 @@ use crate::model::{self, Protocol};
 
 /// The name of `[model]` among those of `[models.NAME]`.
 pub const DEFAULT: &str = "default";
+
+/// Sampling temperature of several candidates if none is set.
+const TEMPERATURE_OF_SEVERAL: f64 = 0.4;
 
 /// Several models that alternate, so that their acceptance can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +109,22 @@ impl Configuration {
             configuration: self.with_only(name),
         });
         answering.collect()
+    }
+
+    /// Sets the temperature of each model that is asked for several candidates and has none in the
+    /// settings, since all candidates are equal at 0. The embedded model gives the best ones.
+    pub(super) fn vary_candidates(&mut self, settings: &Value) {
+        let named = self.models.iter_mut();
+        let named = named
+            .map(|(name, model)| (settings.get("models").and_then(|all| all.get(name)), model));
+        let all = named.chain([(settings.get("model"), &mut self.model)]);
+        for (written, model) in all {
+            let temperature = written.and_then(|written| written.get("temperature"));
+            let is_open = temperature.is_none_or(Value::is_null);
+            if is_open && model.candidates > 1 && model.protocol != Protocol::Embedded {
+                model.temperature = TEMPERATURE_OF_SEVERAL;
+            }
+        }
     }
 
     /// Returns a sentence for the person on settings that have no effect together, if there are any.
@@ -275,7 +295,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::super::FILE_NAME;
     use super::*;
@@ -331,6 +351,39 @@ mod tests {
             trial.answering_models()[1].configuration,
             Configuration::default()
         );
+    }
+
+    #[test]
+    fn several_candidates_differ_unless_a_temperature_is_set() {
+        let infill = json!({"protocol": "llama-infill", "candidates": 3});
+        let greedy = json!({"protocol": "llama-infill", "candidates": 3, "temperature": 0.0});
+        let one = json!({"protocol": "llama-infill"});
+        let settings = json!({
+            "model": {"candidates": 3},
+            "models": {"greedy": greedy, "one": one, "several": infill},
+        });
+        let of = |name: &str| {
+            let mut layers = Layers::default();
+            layers
+                .options("a test", &settings)
+                .expect("they are settings");
+            let used = json!({"use": name});
+            layers.options("a test", &used).expect("it is a setting");
+            layers.merged().expect("they agree")
+        };
+        let temperature = |name: &str| {
+            of(name).answering_models()[0]
+                .configuration
+                .model
+                .temperature
+        };
+        assert_eq!(temperature("several"), 0.4);
+        assert_eq!(temperature("greedy"), 0.0);
+        assert_eq!(temperature("one"), 0.0);
+        // The embedded model gives its best ones.
+        assert_eq!(temperature("default"), 0.0);
+        insta::assert_snapshot!(of("greedy").notice().expect("it has no effect"), @"`candidates` is 3, but at temperature 0 there is only one: set `temperature` above 0 to see others.");
+        assert_eq!(of("several").notice(), None);
     }
 
     #[test]

@@ -83,7 +83,10 @@ say("Fillrate stats", "No server runs")
 person:open(file)
 
 -- Completion of arguments.
-equal(goes_on("Fillrate "), { "explain", "model", "purge", "snooze", "stats", "toggle", "trial" })
+equal(
+  goes_on("Fillrate "),
+  { "candidates", "explain", "model", "purge", "snooze", "stats", "toggle", "trial" }
+)
 equal(goes_on("Fillrate t"), { "toggle", "trial" })
 equal(goes_on("Fillrate model "), { "default", "plain", "wild" })
 equal(goes_on("Fillrate trial st"), { "start", "stop" })
@@ -103,6 +106,8 @@ say("Fillrate trial start plain none", "There is no model `none` to try.")
 say("Fillrate trial start plain wild unit=week", "`unit=week` says nothing of a trial")
 say("Fillrate stats week", "takes a number of days")
 say("Fillrate snooze soon", "`:Fillrate snooze` takes minutes up to 1440, not `soon`.")
+say("Fillrate candidates", "`:Fillrate candidates` takes one of 1, 2, 3, 5.")
+say("Fillrate candidates 4", "takes one of 1, 2, 3, 5, not `4`.")
 say("Fillrate toggle now", "`:Fillrate toggle` takes `buffer` or `filetype`, not `now`.")
 -- A switch does nothing where no type of file is served, and does not claim to.
 person:lua([[vim.cmd("new"); vim.bo.filetype = "markdown"]])
@@ -144,6 +149,7 @@ say("Fillrate trial", "No trial runs.")
 say("Fillrate trial start plain wild unit=session seed=3 blind", "The trial of plain, wild began.")
 await_status("blind trial")
 say("Fillrate trial", "A trial of plain, wild runs, assigned by session with seed 3, blind.")
+say("Fillrate candidates 3", "A trial is under way, which has its own settings")
 say("Fillrate trial stop", "The trial is over.")
 await_status("plain")
 say("Fillrate trial start default wild", "The trial of default, wild began.")
@@ -161,6 +167,7 @@ await_status("embedded")
 
 -- Several candidates, each at the other's place.
 say("Fillrate model wild", "The model `wild` is selected.")
+say("Fillrate candidates 5", "5 candidates are requested: <M-n> shows the next.")
 await_status("wild")
 person:keys("Godef total(width, height):<CR>total = ")
 --- The ghost text without the number of the candidate behind it.

@@ -131,6 +131,50 @@ local function model(words)
   end)
 end
 
+local CANDIDATES = { "1", "2", "3", "5" }
+
+--- @param words string[]
+local function candidates(words)
+  local client = server.client()
+  if too_many(words, 1) or not client then
+    return
+  end
+  if not vim.list_contains(CANDIDATES, words[1]) then
+    local instead = words[1] and (", not `%s`"):format(words[1]) or ""
+    refuse(
+      ("`:Fillrate candidates` takes one of %s%s."):format(table.concat(CANDIDATES, ", "), instead)
+    )
+    return
+  end
+  server.ask(client, "fillrate/models", {}, function(models)
+    if models.trial then
+      refuse("A trial is under way, which has its own settings: `:Fillrate trial stop` ends it.")
+      return
+    end
+    local settings = server.chosen()
+    for _, item in ipairs(models.models) do
+      if item.active then
+        local path = item.name == "default" and { "model" } or { "models", item.name }
+        local own = settings
+        for _, key in ipairs(path) do
+          own[key] = own[key] or {}
+          own = own[key]
+        end
+        own.candidates = tonumber(words[1])
+      end
+    end
+    server.choose(settings)
+    local next_key = assert(require("fillrate.options").current).keys.next
+    say(
+      words[1] == "1" and "One candidate is requested."
+        or ("%s candidates are requested%s."):format(
+          words[1],
+          next_key and (": %s shows the next"):format(next_key) or ""
+        )
+    )
+  end)
+end
+
 --- @param running fillrate.Models.trial
 --- @return string
 local function described(running)
@@ -279,6 +323,7 @@ local runs = {
   stats = stats,
   explain = explain,
   model = model,
+  candidates = candidates,
   trial = trial,
   toggle = toggle,
   snooze = snooze,
@@ -342,6 +387,8 @@ function M.complete(lead, line, cursor)
     end, known)
   elseif words[1] == "toggle" and #words == 1 then
     known = { "buffer", "filetype" }
+  elseif words[1] == "candidates" and #words == 1 then
+    known = CANDIDATES
   elseif words[1] == "snooze" and #words == 1 then
     known = { "5", "30" }
   elseif words[1] == "stats" and #words == 1 then
