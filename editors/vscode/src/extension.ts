@@ -191,7 +191,7 @@ function show(bar: vscode.StatusBarItem, session: Session): void {
   void vscode.commands.executeCommand("setContext", "fillrate.trial", trial);
   const item = statusItem(situation(session), edited(), isAutomatic());
   bar.text = item.text;
-  bar.tooltip = item.lines.join("\n");
+  bar.tooltip = inMarkdown(item.lines);
   bar.accessibilityInformation = {
     label: `${item.text.replace(/^\$\([^)]*\) /, "")}. ${item.lines.map(ended).join(" ")}`,
     role: "button",
@@ -202,9 +202,26 @@ function show(bar: vscode.StatusBarItem, session: Session): void {
       : new vscode.ThemeColor(`statusBarItem.${item.severity}Background`);
 }
 
+/** Lines in which what is between backticks is code, and all else is text. */
+function inMarkdown(lines: string[]): vscode.MarkdownString {
+  const text = new vscode.MarkdownString();
+  for (const line of lines) {
+    line.split("`").forEach((part, index) => {
+      if (index % 2 === 1) {
+        text.appendMarkdown(`\`${part}\``);
+      } else {
+        text.appendText(part);
+      }
+    });
+    text.appendMarkdown("\n\n");
+  }
+  return text;
+}
+
 /** A line as a sentence, for a screen reader. */
 function ended(line: string): string {
-  return /[.!?]$/.test(line) ? line : `${line}.`;
+  const text = line.replaceAll("`", "");
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 /** Requests a completion, or says why none is requested. */
