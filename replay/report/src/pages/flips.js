@@ -37,7 +37,7 @@
       ], (index) => {
         location.href = fillrate.holeAddress(holes.id[pair.holes[index]]);
       });
-      table.element.classList.add(items.length > 12 ? 'half' : 'short');
+      table.element.classList.add('half');
       parts.push(table.element);
       tables.push([table, Uint32Array.from(items)]);
     }

@@ -121,6 +121,7 @@ class LongTable {
   /** Shows other items. @param {Uint32Array} items */
   show(items) {
     this.items = items;
+    this.element.classList.toggle('short', items.length <= 12);
     this.active = Math.min(this.active, Math.max(0, items.length - 1));
     this.sort();
     this.table.setAttribute('aria-rowcount', String(items.length + 1));
