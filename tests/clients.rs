@@ -167,6 +167,22 @@ fn in_terminal(editor: &Path, steps: &Value, file: &Path) -> Command {
     command
 }
 
+/// A person who starts it by hand sees no program that hangs.
+#[test]
+fn a_server_in_a_terminal_says_who_starts_it() {
+    // Ctrl-D ends its input.
+    let steps = json!([
+        {"keys": "", "until": "Ctrl-C ends it."},
+        {"keys": "\u{4}", "until": ""},
+    ]);
+    let mut server = Command::new("python3");
+    server.arg(script("terminal.py")).arg(steps.to_string());
+    server.args([env!("CARGO_BIN_EXE_fillrate"), "serve"]);
+    let output = server.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
 #[test]
 fn helix_inserts_a_completion_as_it_is() {
     let Some(helix) = programs::install("helix") else {

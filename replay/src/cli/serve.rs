@@ -1,6 +1,7 @@
 //! `fillrate serve`.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,10 +9,22 @@ use fillrate_server::configuration::{Layers, Profile, user_file};
 use fillrate_server::lsp;
 use serde_json::{Map, Value, json};
 
-use super::{CliError, Success};
+use super::{CliError, Success, write_error};
+
+/// The clients of a server, for a person who looks for them.
+const EDITORS: &str = concat!(
+    "An editor starts this program, and talks with it by LSP:\n",
+    "  VS Code  by the extension: code --install-extension fillrate-*.vsix\n",
+    "  Neovim   by the plugin, with this in init.lua: require(\"fillrate\").setup()\n",
+    "  others   by `fillrate serve` as a language server\n",
+    "How each is installed: ",
+    env!("CARGO_PKG_REPOSITORY"),
+    "/tree/main/editors"
+);
 
 /// Give inline completions to an editor, over standard input and output.
 #[derive(Args)]
+#[command(after_help = EDITORS)]
 pub(super) struct ServeArguments {
     #[command(flatten)]
     server: ServerFlags,
@@ -41,6 +54,11 @@ pub(super) struct ServerFlags {
 }
 
 pub(super) fn run(arguments: ServeArguments) -> Result<Success, CliError> {
+    if std::io::stdin().is_terminal() {
+        write_error(format_args!(
+            "{EDITORS}\nIt waits for an editor's messages here; Ctrl-C ends it.\n"
+        ));
+    }
     let options = lsp::ServerOptions {
         flags: arguments.server.settings(),
         configuration_file: arguments.server.config,
