@@ -23,6 +23,9 @@ pub struct TestConventions {
     pub(crate) collect_tests: TestCollector,
     /// Returns the parts of a node that only say why a test fails, or what it is about.
     pub(crate) messages: for<'t> fn(Node<'t>, &str) -> Vec<Node<'t>>,
+    /// Returns a file of tests in which values are compared by their contents, whatever their
+    /// classes say; `None` if no class can redefine comparisons.
+    pub(crate) with_plain_comparisons: Option<fn(Node<'_>, &str) -> String>,
     /// Returns the name of a file of added tests that the framework finds as it finds the example:
     /// from the example's file name, the name of the file under test without its endings, and a
     /// digest.

@@ -397,6 +397,15 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
+/// A file of tests in which values are compared by their contents, whatever their classes say of
+/// equality; `None` if its language has no such classes.
+pub fn with_plain_comparisons(language: &'static Language, text: &str) -> Option<String> {
+    let tests = &LanguageSupport::for_language(language).tests;
+    let with_plain_comparisons = tests.with_plain_comparisons?;
+    let tree = language.parse(text);
+    Some(with_plain_comparisons(tree.root_node(), text))
+}
+
 /// Replaces letters and digits of a message's strings by blanks, and its numbers by others of as
 /// many digits. Placeholders and escapes stay.
 fn blank_message(message: Node<'_>, text: &str, bytes: &mut [u8]) {

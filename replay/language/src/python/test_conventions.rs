@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
+use super::plain_comparison::with_plain_comparisons;
 use super::twins::{collect_tests, messages};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
@@ -17,6 +18,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     test_in,
     collect_tests,
     messages,
+    with_plain_comparisons: Some(with_plain_comparisons),
     file_name,
     recompiled,
     code_object: Some("__code__"),
@@ -51,7 +53,7 @@ fn file_name(example: &str, stem: &str, digest: &str) -> String {
 }
 
 /// One statement that runs the text from its bytes in hexadecimal digits.
-fn recompiled(text: &str) -> String {
+pub(super) fn recompiled(text: &str) -> String {
     // Hexadecimal digits need no escapes, whatever the text contains.
     let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("exec(compile(bytes.fromhex(\"{digits}\"), __file__, \"exec\"))\n")

@@ -1,0 +1,128 @@
+"""Compares values by their contents, whatever their classes say of equality.
+
+A test accepts what is equal to its expectation.  A class of the code under test can define an
+equality that holds for more than its contents, for all values even.  In runs among twins, files of
+tests are changed so that comparisons in functions go through these.
+
+A class that redefines comparisons and derives from one of the language, such as ``str``, is
+replaced by its contents.  Of another such class, values must not equal a new object, nor one that
+is near the expectation.  Classes of the standard library and of installed packages are trusted.
+"""
+
+
+def _fillrate_comparisons():
+    import os
+    import sys
+
+    bases = (str, bytes, bytearray, int, float, complex, list, tuple, dict, set, frozenset)
+    methods = (
+        "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __contains__ __len__ __iter__ __getitem__ "
+        "__class__ __getattribute__"
+    ).split()
+    # A metaclass can say something else of its classes.
+    ancestors_of = type.__dict__["__mro__"].__get__
+    members_of = type.__dict__["__dict__"].__get__
+    flags_of = type.__dict__["__flags__"].__get__
+    # Py_TPFLAGS_HEAPTYPE: https://docs.python.org/3/c-api/typeobj.html
+    heap_type = 1 << 9
+    library = os.path.dirname(os.__file__)
+    deepest = 30
+    scalars = {id(kind) for kind in (str, bytes, int, float, complex, bool, type(None))}
+    known = {}
+
+    def is_trusted(kind):
+        if not flags_of(kind) & heap_type:
+            return True
+        try:
+            module = sys.modules[members_of(kind)["__module__"]]
+            path = os.path.abspath(module.__file__)
+            is_own = vars(module).get(kind.__name__) is kind
+        except Exception:
+            return False
+        return is_own and (path.startswith(library) or "site-packages" in path)
+
+    def redefines(kind):
+        if id(kind) not in known:
+            suspects = (each for each in ancestors_of(kind) if not is_trusted(each))
+            found = any(name in members_of(each) for each in suspects for name in methods)
+            # The class itself is kept, so that no other one gets its id.
+            known[id(kind)] = (found, kind)
+        return known[id(kind)][0]
+
+    def base_of(kind):
+        ancestors = ancestors_of(kind)
+        return next((base for base in bases if any(each is base for each in ancestors)), None)
+
+    def contents(value, base):
+        if base is str:
+            return str.__str__(value)
+        if base in (bytes, bytearray, list, tuple):
+            return base.__getitem__(value, slice(None))
+        if base in (set, frozenset):
+            return base(base.__iter__(value))
+        if base is dict:
+            return dict.copy(value)
+        return base.__add__(value, base(0))
+
+    def plain(value, depth=0):
+        kind = type(value)
+        base = base_of(kind)
+        if base is not None and kind is not base:
+            if not redefines(kind):
+                return value
+            value = contents(value, base)
+        if depth < deepest and base in (list, tuple, set, frozenset):
+            if {id(type(part)) for part in value} <= scalars:
+                return value
+            parts = [plain(part, depth + 1) for part in value]
+            if any(part is not old for part, old in zip(parts, value)):
+                return base(parts)
+        elif depth < deepest and base is dict:
+            pairs = [(plain(key, depth + 1), plain(of, depth + 1)) for key, of in value.items()]
+            before = value.items()
+            if any(key is not old or of is not was for (key, of), (old, was) in zip(pairs, before)):
+                return dict(pairs)
+        return value
+
+    def near(value):
+        kind = type(value)
+        if any(kind is each for each in (int, float)):
+            return [-value, value + 1, value * 10]
+        if any(kind is each for each in (str, bytes)):
+            more = "~" if kind is str else b"~"
+            return [value.swapcase(), value + more, value[1:], value[::-1]]
+        if any(kind is each for each in (list, tuple)):
+            return [value[1:], value[::-1], value + kind([object()])]
+        if kind is dict:
+            return [dict(list(value.items())[1:]), {**value, object(): 0}]
+        return []
+
+    def check(value, other):
+        if base_of(type(value)) is not None or not redefines(type(value)):
+            return
+        for one in [object(), *(each for each in near(other) if each != other)]:
+            try:
+                tolerates = value == one or not value != one
+            except Exception:
+                continue
+            if tolerates is True:
+                raise AssertionError("a value equals others than the expected one")
+
+    def both(first, second):
+        first, second = plain(first), plain(second)
+        check(first, second)
+        check(second, first)
+        return first, second
+
+    def equal(first, second):
+        first, second = both(first, second)
+        return first == second
+
+    def differ(first, second):
+        first, second = both(first, second)
+        return first != second
+
+    return plain, both, equal, differ
+
+
+_fillrate_plain, _fillrate_both, _fillrate_equal, _fillrate_differ = _fillrate_comparisons()
