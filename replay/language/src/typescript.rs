@@ -7,6 +7,7 @@ mod imports;
 mod mutation;
 mod names;
 mod outline;
+mod plain_comparison;
 mod test_conventions;
 mod twins;
 pub mod workspaces;

@@ -26,7 +26,6 @@ def _fillrate_comparisons():
     # Py_TPFLAGS_HEAPTYPE: https://docs.python.org/3/c-api/typeobj.html
     heap_type = 1 << 9
     library = os.path.dirname(os.__file__)
-    deepest = 30
     scalars = {id(kind) for kind in (str, bytes, int, float, complex, bool, type(None))}
     known = {}
 
@@ -64,24 +63,32 @@ def _fillrate_comparisons():
             return dict.copy(value)
         return base.__add__(value, base(0))
 
-    def plain(value, depth=0):
+    def plain(value, done=None):
         kind = type(value)
         base = base_of(kind)
         if base is not None and kind is not base:
             if not redefines(kind):
                 return value
             value = contents(value, base)
-        if depth < deepest and base in (list, tuple, set, frozenset):
-            if {id(type(part)) for part in value} <= scalars:
-                return value
-            parts = [plain(part, depth + 1) for part in value]
-            if any(part is not old for part, old in zip(parts, value)):
-                return base(parts)
-        elif depth < deepest and base is dict:
-            pairs = [(plain(key, depth + 1), plain(of, depth + 1)) for key, of in value.items()]
+        if base not in (list, tuple, set, frozenset, dict):
+            return value
+        done = {} if done is None else done
+        if id(value) not in done:
+            # One that holds itself is kept there.
+            done[id(value)] = (value, value)
+            done[id(value)] = (with_plain_parts(value, base, done), value)
+        return done[id(value)][0]
+
+    def with_plain_parts(value, base, done):
+        if base is dict:
+            pairs = [(plain(key, done), plain(of, done)) for key, of in value.items()]
             before = value.items()
             if any(key is not old or of is not was for (key, of), (old, was) in zip(pairs, before)):
                 return dict(pairs)
+        elif not {id(type(part)) for part in value} <= scalars:
+            parts = [plain(part, done) for part in value]
+            if any(part is not old for part, old in zip(parts, value)):
+                return base(parts)
         return value
 
     def near(value):

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::test_conventions::{FoundTest, TestConventions, TestFileNames};
+use super::plain_comparison::with_plain_comparisons;
 use super::twins::{collect_tests, messages};
 
 pub(super) static CONVENTIONS: TestConventions = TestConventions {
@@ -17,7 +18,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     test_in,
     collect_tests,
     messages,
-    with_plain_comparisons: None,
+    with_plain_comparisons: Some(with_plain_comparisons),
     file_name,
     recompiled: str::to_owned,
     code_object: None,
