@@ -1,8 +1,9 @@
 """Compares values by their contents, whatever their classes say of equality.
 
 A test accepts what is equal to its expectation.  A class of the code under test can define an
-equality that holds for more than its contents, for all values even.  In runs among twins, files of
-tests are changed so that comparisons in functions go through these.
+equality that holds for more than its contents, for all values even.  In runs among twins, this runs
+at the end of a file of tests: it compiles the file's functions anew, so that their comparisons go
+through functions of its own.  The text of the file stays as it is, as code may read it.
 
 A class that redefines comparisons and derives from one of the language, such as ``str``, is
 replaced by its contents.  Of another such class, values must not equal a new object, nor one that
@@ -132,4 +133,65 @@ def _fillrate_comparisons():
     return plain, both, equal, differ
 
 
+def _fillrate_compare_plainly(names):
+    import ast
+    import gc
+    import types
+
+    assertions = (
+        "assertEqual assertEquals assertNotEqual assertAlmostEqual assertNotAlmostEqual "
+        "assertCountEqual assertDictEqual assertListEqual assertSequenceEqual assertSetEqual "
+        "assertTupleEqual assertMultiLineEqual assertIn assertNotIn assertGreater assertLess"
+    ).split()
+
+    def called(name, *arguments):
+        return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+
+    class Transformer(ast.NodeTransformer):
+        def visit_Compare(self, node):
+            self.generic_visit(node)
+            sign = node.ops[0]
+            if len(node.ops) > 1 or isinstance(sign, (ast.Is, ast.IsNot)):
+                return node
+            (right,) = node.comparators
+            if isinstance(sign, (ast.Eq, ast.NotEq)):
+                name = "_fillrate_equal" if isinstance(sign, ast.Eq) else "_fillrate_differ"
+                return ast.copy_location(called(name, node.left, right), node)
+            node.left = called("_fillrate_plain", node.left)
+            node.comparators = [called("_fillrate_plain", right)]
+            return node
+
+        def visit_Call(self, node):
+            self.generic_visit(node)
+            is_assertion = isinstance(node.func, ast.Attribute) and node.func.attr in assertions
+            first = node.args[:2]
+            is_plain = len(first) == 2 and not any(isinstance(one, ast.Starred) for one in first)
+            if is_assertion and is_plain:
+                node.args[:2] = [ast.Starred(called("_fillrate_both", *first), ast.Load())]
+            return node
+
+    def key_of(code):
+        return code.co_name, code.co_firstlineno
+
+    def codes_in(code):
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                yield constant
+                yield from codes_in(constant)
+
+    with open(names["__file__"], "rb") as file:
+        tree = ast.parse(file.read())
+    changed = ast.fix_missing_locations(Transformer().visit(tree))
+    codes = {}
+    for code in codes_in(compile(changed, names["__file__"], "exec", dont_inherit=True)):
+        # Several functions of one line can't be told apart.
+        codes[key_of(code)] = None if key_of(code) in codes else code
+    for function in gc.get_objects():
+        if type(function) is types.FunctionType and function.__globals__ is names:
+            code = codes.get(key_of(function.__code__))
+            if code is not None and code.co_freevars == function.__code__.co_freevars:
+                function.__code__ = code
+
+
 _fillrate_plain, _fillrate_both, _fillrate_equal, _fillrate_differ = _fillrate_comparisons()
+_fillrate_compare_plainly(globals())
