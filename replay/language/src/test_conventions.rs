@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use fillrate_syntax::Language;
 use tree_sitter::Node;
 
 use super::detection::matches_name;
@@ -24,8 +25,8 @@ pub struct TestConventions {
     /// Returns the parts of a node that only say why a test fails, or what it is about.
     pub(crate) messages: for<'t> fn(Node<'t>, &str) -> Vec<Node<'t>>,
     /// Returns a file of tests in which values are compared by their contents, whatever their
-    /// classes say; `None` if no class can redefine comparisons.
-    pub(crate) with_plain_comparisons: Option<fn(Node<'_>, &str) -> String>,
+    /// classes say; `None` if it compares none whose class could say something else.
+    pub(crate) with_plain_comparisons: fn(&'static Language, &str) -> Option<String>,
     /// Returns the name of a file of added tests that the framework finds as it finds the example:
     /// from the example's file name, the name of the file under test without its endings, and a
     /// digest.

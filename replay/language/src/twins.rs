@@ -397,13 +397,11 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// A file of tests in which values are compared by their contents, whatever their classes say of
-/// equality; `None` if its language has no such classes.
+/// Returns a file of tests in which values are compared by their contents, whatever their classes
+/// say of equality; `None` if it compares none whose class could say something else.
 pub fn with_plain_comparisons(language: &'static Language, text: &str) -> Option<String> {
     let tests = &LanguageSupport::for_language(language).tests;
-    let with_plain_comparisons = tests.with_plain_comparisons?;
-    let tree = language.parse(text);
-    Some(with_plain_comparisons(tree.root_node(), text))
+    (tests.with_plain_comparisons)(language, text)
 }
 
 /// Replaces letters and digits of a message's strings by blanks, and its numbers by others of as

@@ -18,7 +18,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     test_in,
     collect_tests,
     messages,
-    with_plain_comparisons: Some(with_plain_comparisons),
+    with_plain_comparisons,
     file_name,
     recompiled,
     code_object: Some("__code__"),

@@ -18,7 +18,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     test_in,
     collect_tests,
     messages,
-    with_plain_comparisons: Some(with_plain_comparisons),
+    with_plain_comparisons,
     file_name,
     recompiled: str::to_owned,
     code_object: None,
