@@ -260,12 +260,15 @@ fn assert_is_legible(name: &str, telephone: &Value) {
         );
     }
     assert!(of("row").is_none_or(|height| height < 420.0), "{name}");
+    // A table that goes on at its right says so.
+    assert_eq!(of("wide"), of("marked"), "{name}: {telephone}");
     let has = |part: &str| of(part).is_some();
     let (page, _) = name.split_once(' ').unwrap();
     match page {
         "index" => assert!(has("letters") && has("first"), "{telephone}"),
         "plots" => assert!(has("letters"), "{telephone}"),
-        "matrix" | "attempts" => assert!(has("outcome"), "{name}: {telephone}"),
+        "matrix" => assert!(has("outcome"), "{name}: {telephone}"),
+        "attempts" => assert!(has("outcome") && of("wide") == Some(1.0), "{telephone}"),
         "hole" => assert!(has("values"), "{telephone}"),
         _ => {}
     }

@@ -126,6 +126,8 @@ function legible() {
   const boxes = (selector) => [...document.querySelectorAll(selector)]
     .map((element) => element.getBoundingClientRect()).filter((box) => box.width > 0);
   const least = (numbers) => (numbers.length > 0 ? Math.min(...numbers) : null);
+  const wide = [...document.querySelectorAll('.scroll, .long-scroll')]
+    .filter((box) => box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
   return {
     letters: least([...document.querySelectorAll('svg text')]
       .filter((text) => text.getBoundingClientRect().width > 0).map((text) => {
@@ -133,6 +135,8 @@ function legible() {
         return Math.hypot(a, b) * Number.parseFloat(getComputedStyle(text).fontSize);
       })),
     values: least(boxes('dl.facts dd').map((box) => box.width)),
+    wide: wide.length,
+    marked: [...document.querySelectorAll('.more-right')].filter((box) => wide.includes(box)).length,
     outcome: least(boxes('table.long tbody .outcome').map((box) => box.right)),
     first: least(boxes('#figures tbody .figure').map((box) => box.right)),
     row: -(least(boxes('.scroll tbody tr').map((box) => -box.height)) ?? 0),

@@ -188,7 +188,11 @@ const fillrate = (() => {
       box.classList.toggle('more-right', box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
     };
     box.addEventListener('scroll', mark);
-    new ResizeObserver(mark).observe(box);
+    // What is in it may change its width, too.
+    const sizes = new ResizeObserver(mark);
+    for (const one of [box, ...box.children]) {
+      sizes.observe(one);
+    }
     return box;
   }
 
