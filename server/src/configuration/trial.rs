@@ -8,7 +8,7 @@ use serde_json::Value;
 use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::{Configuration, ConfigurationError, Layers};
-use crate::model::{self, Protocol};
+use crate::model::{self, ModelSettings, Protocol};
 
 /// The name of `[model]` among those of `[models.NAME]`.
 pub const DEFAULT: &str = "default";
@@ -111,8 +111,8 @@ impl Configuration {
         answering.collect()
     }
 
-    /// Sets the temperature of each model that is asked for several candidates and has none in the
-    /// settings, since all candidates are equal at 0. The embedded model gives the best ones.
+    /// Sets the temperature of each model that would give one of several candidates and has none in
+    /// the settings.
     pub(super) fn vary_candidates(&mut self, settings: &Value) {
         let named = self.models.iter_mut();
         let named = named
@@ -120,8 +120,7 @@ impl Configuration {
         let all = named.chain([(settings.get("model"), &mut self.model)]);
         for (written, model) in all {
             let temperature = written.and_then(|written| written.get("temperature"));
-            let is_open = temperature.is_none_or(Value::is_null);
-            if is_open && model.candidates > 1 && model.protocol != Protocol::Embedded {
+            if temperature.is_none_or(Value::is_null) && gives_one_of_several(model) {
                 model.temperature = TEMPERATURE_OF_SEVERAL;
             }
         }
@@ -130,12 +129,8 @@ impl Configuration {
     /// Returns a sentence for the person on settings that have no effect together, if there are any.
     pub fn notice(&self) -> Option<String> {
         let answering = self.answering_models().into_iter();
-        let mut greedy = answering.filter(|answering| {
-            let model = &answering.configuration.model;
-            // The embedded model gives the best ones.
-            let is_greedy = model.protocol != Protocol::Embedded && model.temperature == 0.0;
-            model.candidates > 1 && is_greedy
-        });
+        let mut greedy =
+            answering.filter(|answering| gives_one_of_several(&answering.configuration.model));
         greedy.next().map(|answering| {
             format!(
                 "`candidates` is {}, but at temperature 0 there is only one: set `temperature` \
@@ -282,6 +277,12 @@ impl Configuration {
             _ => Ok(()),
         }
     }
+}
+
+/// True if a model is asked for several candidates, which are all equal at its temperature of 0. The
+/// embedded model gives the best ones.
+fn gives_one_of_several(model: &ModelSettings) -> bool {
+    model.candidates > 1 && model.temperature == 0.0 && model.protocol != Protocol::Embedded
 }
 
 /// Reads a value that may be `null`, with which a layer resets a lower one.
