@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { configuration, connect, enterKey, isSavedByHand, openConfiguration } from "./connect";
 import { Ghost } from "./ghost";
 import { Keys } from "./keys";
-import { chooseCandidates, models, pickModel, startTrial, stopTrial } from "./models";
+import { change, chooseCandidates, models, pickModel, startTrial, stopTrial } from "./models";
 import { showExplanation, showStatistics } from "./panel";
 import { CELL, CELL_LANGUAGE, EVENT, EXPLAIN, type Explanation, PURGE } from "./protocol";
 import { openSettings, Session, sentence } from "./session";
@@ -193,7 +193,7 @@ function show(bar: vscode.StatusBarItem, session: Session): void {
   bar.text = item.text;
   bar.tooltip = inMarkdown(item.lines);
   bar.accessibilityInformation = {
-    label: `${item.text.replace(/^\$\([^)]*\) /, "")}. ${item.lines.map(ended).join(" ")}`,
+    label: `${item.text.replace(/^\$\([^)]*\) /, "")}. ${inText(item.lines).map(ended).join(" ")}`,
     role: "button",
   };
   bar.backgroundColor =
@@ -218,9 +218,13 @@ function inMarkdown(lines: string[]): vscode.MarkdownString {
   return text;
 }
 
+/** Lines without the marks of code, where nothing renders them. */
+function inText(lines: string[]): string[] {
+  return lines.map((line) => line.replaceAll("`", ""));
+}
+
 /** A line as a sentence, for a screen reader. */
-function ended(line: string): string {
-  const text = line.replaceAll("`", "");
+function ended(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
@@ -266,7 +270,7 @@ async function menu(session: Session): Promise<void> {
   ];
   const picked = await vscode.window.showQuickPick(choices, {
     title: "Fillrate",
-    placeHolder: item.lines.join(" · "),
+    placeHolder: inText(item.lines).join(" · "),
   });
   if (picked !== undefined) {
     await vscode.commands.executeCommand(`fillrate.${picked.command}`);
@@ -287,19 +291,6 @@ async function toggle(refresh: () => void): Promise<void> {
 /** Turns a setting from its value to the other one, where it is set now. */
 async function flip(name: string, value: boolean): Promise<void> {
   await change(name, () => !value);
-}
-
-/** Changes a setting where it is set now, from its value there. */
-async function change<T>(name: string, to: (own: T | undefined) => T): Promise<void> {
-  const configuration = vscode.workspace.getConfiguration("fillrate");
-  const { workspaceValue, globalValue } = configuration.inspect<T>(name) ?? {};
-  await configuration.update(
-    name,
-    to(workspaceValue ?? globalValue),
-    workspaceValue === undefined
-      ? vscode.ConfigurationTarget.Global
-      : vscode.ConfigurationTarget.Workspace,
-  );
 }
 
 /** Opens how a completion at the cursor comes about. */

@@ -86,10 +86,7 @@ export async function chooseCandidates(session: Session): Promise<void> {
   if (picked === undefined) {
     return;
   }
-  const configuration = vscode.workspace.getConfiguration("fillrate");
-  const own = configuration.inspect<object>("settings")?.globalValue ?? {};
-  const settings = withCandidates(own, active.name, picked.number);
-  await configuration.update("settings", settings, vscode.ConfigurationTarget.Global);
+  await change("settings", (own) => withCandidates(own, active.name, picked.number));
 }
 
 /** Lets the person start a trial of several models. */
@@ -173,4 +170,17 @@ async function set(settings: { model?: string; trial?: unknown }): Promise<void>
   for (const [name, value] of Object.entries(settings)) {
     await configuration.update(name, value, vscode.ConfigurationTarget.Global);
   }
+}
+
+/** Changes a setting where it is set now, from its value there. */
+export async function change<T>(name: string, to: (own: T | undefined) => T): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration("fillrate");
+  const { workspaceValue, globalValue } = configuration.inspect<T>(name) ?? {};
+  await configuration.update(
+    name,
+    to(workspaceValue ?? globalValue),
+    workspaceValue === undefined
+      ? vscode.ConfigurationTarget.Global
+      : vscode.ConfigurationTarget.Workspace,
+  );
 }
