@@ -3,6 +3,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, RngExt, SeedableRng};
@@ -83,6 +84,8 @@ impl Candidate {
 pub enum Way {
     /// Two elements take each other's place.
     Exchanged,
+    /// Two neighbours of its words, letters or digits take each other's place.
+    Rearranged,
     /// Another literal of the tests takes its place.
     Other,
     /// The first digit is another.
@@ -106,6 +109,8 @@ pub(super) struct DrawnEdit {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Site {
     rows: Vec<Vec<Candidate>>,
+    /// All rows of the table, if these are some of them.
+    table: Arc<[Vec<Candidate>]>,
     /// True if the numbers are bounds, all of which move by the same amount.
     moves: bool,
     /// The distance from the numbers at which values still pass.
@@ -195,7 +200,8 @@ impl Site {
     /// A site for each row; rows that are alike are altered together.
     pub(super) fn alike(rows: Vec<Vec<Candidate>>, files: &[ParsedFile<'_>]) -> Vec<Self> {
         let mut sites: Vec<Self> = Vec::new();
-        for row in rows {
+        let table: Arc<[Vec<Candidate>]> = rows.into();
+        for row in table.iter().cloned() {
             let texts = row_texts(&row, files);
             match sites
                 .iter_mut()
@@ -204,6 +210,7 @@ impl Site {
                 Some(site) => site.rows.push(row),
                 None => sites.push(Self {
                     rows: vec![row],
+                    table: Arc::clone(&table),
                     ..Self::default()
                 }),
             }
@@ -232,7 +239,7 @@ impl Site {
             .iter()
             .map(|row| {
                 let mut of_row = generator_of(&row_texts(row, files), rng);
-                let mut altered = row_alterations(row, files, &mut of_row);
+                let mut altered = row_alterations(row, self.table(), files, &mut of_row);
                 if self.is_part {
                     let is_own = |one: &RowAlteration| {
                         row[one.candidate].form != Form::Text || one.way != Way::Other
@@ -280,6 +287,14 @@ impl Site {
             return self.moved(files, rng);
         }
         edits
+    }
+
+    /// The rows of the table.
+    fn table(&self) -> &[Vec<Candidate>] {
+        match self.table.is_empty() {
+            true => &self.rows,
+            false => &self.table,
+        }
     }
 
     /// True if no value is within the tolerance of a number before and after it was altered, nor
@@ -395,9 +410,11 @@ impl RowAlteration {
     }
 }
 
-/// Draws alterations of a row: a list's elements are exchanged, or one of its literals is altered.
+/// Draws alterations of a row of a table: a list's elements are exchanged, or one of its literals is
+/// altered.
 fn row_alterations(
     row: &[Candidate],
+    table: &[Vec<Candidate>],
     files: &[ParsedFile<'_>],
     rng: &mut impl Rng,
 ) -> Vec<RowAlteration> {
@@ -405,7 +422,15 @@ fn row_alterations(
     order.shuffle(rng);
     let mut altered = Vec::new();
     for candidate in order {
-        let replacements = replacements(&row[candidate], &files[row[candidate].file], rng);
+        let column: Vec<&str> = table
+            .iter()
+            .filter(|other| other.len() == row.len())
+            .map(|other| &other[candidate])
+            .filter(|other| other.form == row[candidate].form)
+            .map(|other| &files[other.file].text[other.range.clone()])
+            .collect();
+        let file = &files[row[candidate].file];
+        let replacements = replacements(&row[candidate], file, &column, rng);
         altered.extend(
             replacements
                 .into_iter()
@@ -421,22 +446,24 @@ fn row_alterations(
     altered
 }
 
-/// Texts that each alter a candidate in another way.
+/// Texts that each alter a candidate in another way. `column` has the literals of all rows in its
+/// place.
 fn replacements(
     candidate: &Candidate,
     file: &ParsedFile<'_>,
+    column: &[&str],
     rng: &mut impl Rng,
 ) -> Vec<(Way, String)> {
     let source = &file.text[candidate.range.clone()];
     let mut replacements: Vec<(Way, String)> = match &candidate.form {
         Form::Number => {
-            let altered = altered_numbers(source, file.text, rng);
+            let altered = altered_numbers(source, file.text, column, rng);
             match is_of_calendar(file.text, candidate.range.start) {
                 true => kept_in_calendar(source, altered),
                 false => altered,
             }
         }
-        Form::Text => altered_texts(source, file.text, rng),
+        Form::Text => altered_texts(source, file.text, column, rng),
         Form::Word(other) => vec![(Way::Opposite, (*other).to_owned())],
         // The parts of a date have different ranges.
         Form::Elements(elements) if is_of_calendar(file.text, elements[0].start) => Vec::new(),
@@ -481,13 +508,29 @@ fn exchanged(
 }
 
 /// Other numbers that look like this one: with another first digit, with another digit anywhere,
-/// and another number of the file. Empty for one that is written with an exponent.
-fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
-    if let Some(digits) = source.strip_prefix("0x") {
-        return altered_hexadecimal(digits, rng);
+/// with two digits exchanged, and another number of its column or else of the file.
+fn altered_numbers(
+    source: &str,
+    text: &str,
+    column: &[&str],
+    rng: &mut impl Rng,
+) -> Vec<(Way, String)> {
+    if let Some((prefix, digits)) = source.split_at_checked(2) {
+        let base = match prefix.to_ascii_lowercase().as_str() {
+            "0x" => 16,
+            "0o" => 8,
+            "0b" => 2,
+            _ => 10,
+        };
+        if base != 10 {
+            let altered = altered_in_base(digits, base, rng);
+            let altered = altered.map(|digits| (Way::Anywhere, format!("{prefix}{digits}")));
+            return altered.into_iter().collect();
+        }
     }
-    // The suffix for its type is unchanged.
+    // The exponent and the suffix for its type are unchanged.
     let plain = source.trim_end_matches(TYPE_SUFFIXES);
+    let plain = &plain[..plain.find(['e', 'E']).unwrap_or(plain.len())];
     let suffix = &source[plain.len()..];
     let is_plain = |number: &str| {
         number.starts_with(|digit: char| digit.is_ascii_digit())
@@ -498,33 +541,56 @@ fn altered_numbers(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, St
     if !is_plain(plain) {
         return Vec::new();
     }
-    let digits: Vec<usize> = plain
+    let digits: Vec<(usize, char)> = plain
         .char_indices()
         .filter(|(_, digit)| digit.is_ascii_digit())
-        .map(|(at, _)| at)
         .collect();
-    let first = with_other_digit(plain, digits[0], rng);
-    let anywhere = digits
-        .choose(rng)
-        .map(|at| with_other_digit(plain, *at, rng));
     let is_float = plain.contains('.');
-    let others: Vec<&str> = text
-        .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.' && letter != '_')
-        .filter(|word| is_plain(word) && word.contains('.') == is_float && !word.ends_with('.'))
-        // An integer with a leading zero is octal in some languages and an error in others.
-        .filter(|word| *word != plain && !(word.len() > 1 && word.starts_with('0') && !is_float))
-        .collect();
-    let mut all = vec![(Way::First, first)];
-    all.extend(anywhere.map(|number| (Way::Anywhere, number)));
-    all.extend(
+    let is_other = |word: &&&str| {
+        let is_alike = is_plain(word) && word.contains('.') == is_float && !word.ends_with('.');
+        is_alike && **word != plain && !has_leading_zero(word)
+    };
+    let mut others: Vec<&str> = column.iter().filter(is_other).copied().collect();
+    if others.is_empty() {
+        let is_end = |letter: char| !letter.is_ascii_alphanumeric() && !"._".contains(letter);
+        let words: Vec<&str> = text.split(is_end).collect();
+        others.extend(words.iter().filter(is_other));
+    }
+    let anywhere = digits.choose(rng).map(|(at, _)| *at);
+    let drawn = [
+        Some((Way::First, with_other_digit(plain, digits[0].0, rng))),
+        anywhere.map(|at| (Way::Anywhere, with_other_digit(plain, at, rng))),
+        with_exchange(plain, &digits, rng)
+            .filter(|number| !has_leading_zero(number))
+            .map(|number| (Way::Rearranged, number)),
         others
             .choose(rng)
             .map(|other| (Way::Other, (*other).to_owned())),
-    );
+    ];
+    let mut all: Vec<(Way, String)> = drawn.into_iter().flatten().collect();
     all.shuffle(rng);
     all.into_iter()
         .map(|(way, number)| (way, number + suffix))
         .collect()
+}
+
+/// True for an integer with a leading zero, which is octal in some languages and an error in others.
+fn has_leading_zero(number: &str) -> bool {
+    number.len() > 1 && number.starts_with('0') && !number.starts_with("0.")
+}
+
+/// Exchanges two neighbours that differ, of letters at their places in a text.
+fn with_exchange(source: &str, letters: &[(usize, char)], rng: &mut impl Rng) -> Option<String> {
+    let pairs: Vec<&[(usize, char)]> = letters
+        .windows(2)
+        .filter(|pair| pair[0].1 != pair[1].1)
+        .collect();
+    let [(at, one), (other_at, other)] = **pairs.choose(rng)? else {
+        return None;
+    };
+    let between = &source[at + one.len_utf8()..other_at];
+    let after = &source[other_at + other.len_utf8()..];
+    Some(format!("{}{other}{between}{one}{after}", &source[..at]))
 }
 
 /// True if a place in a text is among the arguments of a call that makes a date or a time, which
@@ -567,31 +633,30 @@ fn kept_in_calendar(source: &str, altered: Vec<(Way, String)>) -> Vec<(Way, Stri
     kept
 }
 
-/// A hexadecimal number with another decimal digit, or with another letter if it has none.
-fn altered_hexadecimal(digits: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
-    let places = |is_wanted: fn(&u8) -> bool| -> Vec<usize> {
-        let bytes = digits.bytes().enumerate();
-        bytes
-            .filter(|(_, digit)| is_wanted(digit))
-            .map(|(at, _)| at)
-            .collect()
+/// Digits of a number in a base with another decimal digit, or with another letter if they have none.
+fn altered_in_base(digits: &str, base: u32, rng: &mut impl Rng) -> Option<String> {
+    let places = |base: u32| -> Vec<(usize, char)> {
+        let letters = digits.char_indices();
+        letters.filter(|(_, digit)| digit.is_digit(base)).collect()
     };
-    let mut found = places(u8::is_ascii_digit);
-    if found.is_empty() {
-        found = places(u8::is_ascii_hexdigit);
+    let of = base.min(10);
+    let (found, of) = match places(of) {
+        found if found.is_empty() => (places(base), base),
+        found => (found, of),
+    };
+    let (at, digit) = *found.choose(rng)?;
+    let value = digit.to_digit(of)?;
+    let other = match value + 1 < of {
+        true => value + 1,
+        false => value - 1,
+    };
+    let mut other = char::from_digit(other, of)?;
+    if digit.is_ascii_uppercase() {
+        other = other.to_ascii_uppercase();
     }
-    let Some(at) = found.choose(rng) else {
-        return Vec::new();
-    };
-    let mut bytes = digits.as_bytes().to_vec();
-    bytes[*at] = match bytes[*at] {
-        b'9' => b'8',
-        b'f' => b'e',
-        b'F' => b'E',
-        digit => digit + 1,
-    };
-    let number = String::from_utf8(bytes).unwrap_or_default();
-    vec![(Way::Anywhere, format!("0x{number}"))]
+    let mut altered = digits.to_owned();
+    altered.replace_range(at..=at, other.encode_utf8(&mut [0; 4]));
+    Some(altered)
 }
 
 /// A number with the next or the previous digit at a place; never with a zero in front.
@@ -609,54 +674,136 @@ fn with_other_digit(number: &str, at: usize, rng: &mut impl Rng) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Other strings that look like this one: another string of the file, and this one with another
-/// letter or digit. Empty for one with an escape, whose letters are not the string's.
-fn altered_texts(source: &str, text: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
+/// Other strings that look like this one: another string of its column or else of the file, and this
+/// one with words or letters exchanged, and with another letter or digit. Empty for one of escapes
+/// and placeholders alone, whose letters are not the string's.
+fn altered_texts(
+    source: &str,
+    text: &str,
+    column: &[&str],
+    rng: &mut impl Rng,
+) -> Vec<(Way, String)> {
     // `${` begins code within a template.
     if source.contains("${") {
         return Vec::new();
     }
     let escaped = escaped(source);
-    let is_plain = |word: &str| {
-        word.chars()
-            .all(|letter| letter.is_alphanumeric() || " _-.".contains(letter))
+    // Letters after `%` and `{` belong to placeholders.
+    let is_own = |(at, letter): &(usize, char)| {
+        !"\\%{}\"'".contains(*letter)
+            && !source[..*at].ends_with(['%', '{'])
+            && !escaped.iter().any(|range| range.contains(at))
     };
-    let mut others: Vec<&str> = quoted(text)
-        .into_iter()
-        .map(|range| &text[range])
-        .filter(|other| *other != source && is_plain(other) && is_plain(source))
-        .filter(|other| other.contains(' ') == source.contains(' '))
-        .filter(|other| (source.len() / 2..=source.len() * 2 + 2).contains(&other.len()))
-        .collect();
-    others.dedup();
-    let mut all: Vec<(Way, String)> = others
-        .choose(rng)
-        .map(|other| (Way::Other, (*other).to_owned()))
-        .into_iter()
-        .collect();
-    let letters: Vec<(usize, char)> = source
-        .char_indices()
-        .filter(|(at, letter)| {
-            // Letters after `%` and `{` belong to placeholders.
-            letter.is_ascii_alphanumeric()
-                && !source[..*at].ends_with(['%', '{'])
-                && !escaped.iter().any(|range| range.contains(at))
-        })
+    let all_own: Vec<(usize, char)> = source.char_indices().filter(is_own).collect();
+    let letters: Vec<(usize, char)> = all_own
+        .iter()
+        .copied()
+        .filter(|(_, letter)| letter.is_ascii_alphanumeric())
         .collect();
     let digits: Vec<(usize, char)> = letters
         .iter()
         .copied()
         .filter(|(_, letter)| letter.is_ascii_digit())
         .collect();
-    for places in [digits, letters] {
+    let mut all: Vec<(Way, String)> = other_text(source, text, column, rng)
+        .map(|other| (Way::Other, other))
+        .into_iter()
+        .collect();
+    let exchanged = with_words_exchanged(source, rng).or_else(|| {
+        with_exchange(
+            source,
+            if letters.len() > 1 {
+                &letters
+            } else {
+                &all_own
+            },
+            rng,
+        )
+    });
+    all.extend(exchanged.map(|exchanged| (Way::Rearranged, exchanged)));
+    for places in [digits, letters.clone()] {
         if let Some((at, letter)) = places.choose(rng) {
             let mut result = source.to_owned();
             result.replace_range(*at..=*at, &other_letter(*letter, rng).to_string());
             all.push((Way::Anywhere, result));
         }
     }
+    // Of signs and of letters of other scripts, there are others that would make no sense.
+    if letters.is_empty()
+        && let Some((at, letter)) = all_own.choose(rng)
+    {
+        let mut result = source.to_owned();
+        result.insert(*at, *letter);
+        all.push((Way::Anywhere, result));
+    }
     all.shuffle(rng);
     all
+}
+
+/// Another string of a text's column or else of the file, or else the text with a word of the file in
+/// place of one of its words.
+fn other_text(source: &str, text: &str, column: &[&str], rng: &mut impl Rng) -> Option<String> {
+    let is_plain = |word: &str| {
+        word.chars()
+            .all(|letter| letter.is_alphanumeric() || " _-.".contains(letter))
+    };
+    if !is_plain(source) {
+        return None;
+    }
+    let is_as_long = |own: &str, other: &str| {
+        (own.len() / 2..=own.len() * 2 + 2).contains(&other.len()) && own != other
+    };
+    let mut others: Vec<&str> = column.to_vec();
+    others.retain(|other| *other != source && is_plain(other));
+    if others.is_empty() {
+        let quoted = quoted(text).into_iter().map(|range| &text[range]);
+        let is_alike = |other: &&str| {
+            is_plain(other)
+                && other.contains(' ') == source.contains(' ')
+                && is_as_long(source, other)
+        };
+        others.extend(quoted.filter(is_alike));
+        others.dedup();
+    }
+    if let Some(other) = others.choose(rng) {
+        return Some((*other).to_owned());
+    }
+    let own = *words(source).choose(rng)?;
+    let mut others = words(text);
+    others.retain(|other| has_case_of(own, other) && is_as_long(own, other));
+    Some(source.replacen(own, others.choose(rng)?, 1))
+}
+
+/// The words of a text of more than two letters.
+fn words(text: &str) -> Vec<&str> {
+    let words = text.split(|letter: char| !letter.is_ascii_alphabetic());
+    words.filter(|word| word.len() > 2).collect()
+}
+
+/// True if two words are written alike: small, capitalized or in capitals.
+fn has_case_of(one: &str, other: &str) -> bool {
+    let case = |word: &str| {
+        let is_capital = |letter: &u8| letter.is_ascii_uppercase();
+        let bytes = word.as_bytes();
+        let inner = bytes[1..]
+            .iter()
+            .filter(|letter| is_capital(letter))
+            .count();
+        (is_capital(&bytes[0]), inner == 0, inner + 1 == bytes.len())
+    };
+    case(one) == case(other) && (case(one).1 || case(one).2)
+}
+
+/// Exchanges two neighbours of a text's words that differ; `None` for one word.
+fn with_words_exchanged(source: &str, rng: &mut impl Rng) -> Option<String> {
+    let mut words: Vec<&str> = source.split(' ').collect();
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(char::is_alphanumeric);
+    let pairs: Vec<usize> = (1..words.len())
+        .filter(|at| words[at - 1] != words[*at] && is_word(words[at - 1]) && is_word(words[*at]))
+        .collect();
+    let at = *pairs.choose(rng)?;
+    words.swap(at - 1, at);
+    Some(words.join(" "))
 }
 
 /// The ranges of a string's escapes, whose letters are not the string's.
@@ -804,32 +951,121 @@ mod tests {
     fn altered_literals_stay_literals_of_their_kind() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         for _ in 0..50 {
-            for (_, number) in altered_numbers("1.9", "f(0.25) == 1.9", &mut rng) {
+            for (_, number) in altered_numbers("1.9", "f(0.25) == 1.9", &[], &mut rng) {
                 assert!(
                     number.parse::<f64>().is_ok() && number.contains('.'),
                     "{number}"
                 );
             }
-            for (_, number) in altered_numbers("10L", "f(25) == 10", &mut rng) {
+            for (_, number) in altered_numbers("10L", "f(25) == 10", &[], &mut rng) {
                 assert!(
                     number.ends_with('L') && !number.starts_with('0'),
                     "{number}"
                 );
             }
         }
-        for (source, altered) in [("0x1f", "0x2f"), ("0xff", "0x"), ("9n", "8n")] {
-            let found = altered_numbers(source, "", &mut rng);
+        for (source, altered) in [
+            ("0x1f", "0x2f"),
+            ("0xff", "0x"),
+            ("9n", "8n"),
+            ("0b1", "0b0"),
+            ("0o7", "0o6"),
+            ("9e3", "8e3"),
+        ] {
+            let found = altered_numbers(source, "", &[], &mut rng);
             assert!(!found.is_empty(), "{source}");
             for (_, number) in found {
                 assert!(number.starts_with(altered), "{number}");
                 assert_ne!(number, source);
             }
         }
-        assert!(altered_numbers("1e3", "", &mut rng).is_empty());
-        assert!(altered_texts("\\n", "", &mut rng).is_empty());
-        assert!(altered_texts("--", "", &mut rng).is_empty());
-        for (_, altered) in altered_texts("\\x41\\n\\u00e9b", "", &mut rng) {
+        for source in ["\\n", "%s", "{}"] {
+            assert!(
+                altered_texts(source, "", &[], &mut rng).is_empty(),
+                "{source}"
+            );
+        }
+        for (_, altered) in altered_texts("\\x41\\n\\u00e9b", "", &[], &mut rng) {
             assert!(altered.starts_with("\\x41\\n\\u00e9"), "{altered}");
+        }
+    }
+
+    #[test]
+    fn altered_texts_are_other_texts_or_have_parts_exchanged() {
+        let seen = |source: &str, text: &str, column: &[&str]| -> BTreeSet<(Way, String)> {
+            let mut rng = ChaCha8Rng::seed_from_u64(2);
+            let drawn = (0..50).flat_map(|_| altered_texts(source, text, column, &mut rng));
+            drawn
+                .filter(|(way, _)| *way != Way::Anywhere || !source.is_ascii() || source == "--")
+                .collect()
+        };
+        let expected = |pairs: &[(Way, &str)]| -> BTreeSet<(Way, String)> {
+            let pairs = pairs.iter().map(|(way, text)| (*way, (*text).to_owned()));
+            pairs.collect()
+        };
+        use Way::{Anywhere, Other, Rearranged};
+        for (source, text, column, altered) in [
+            (
+                "ab",
+                "f('xy')",
+                &[][..],
+                &[(Rearranged, "ba"), (Other, "xy")][..],
+            ),
+            (
+                "ab",
+                "f('xy')",
+                &["ab", "a, b", "cde"],
+                &[(Rearranged, "ba"), (Other, "cde")],
+            ),
+            (
+                "old cat",
+                "that Sheep",
+                &[],
+                &[
+                    (Rearranged, "cat old"),
+                    (Other, "that cat"),
+                    (Other, "old that"),
+                ],
+            ),
+            ("--", "", &[], &[(Anywhere, "---")]),
+            (
+                "日本",
+                "",
+                &[],
+                &[
+                    (Rearranged, "本日"),
+                    (Anywhere, "日日本"),
+                    (Anywhere, "日本本"),
+                ],
+            ),
+        ] {
+            assert_eq!(seen(source, text, column), expected(altered), "{source}");
+        }
+    }
+
+    /// Code that knows which values a cell may have sees that a misspelled one is altered.
+    #[test]
+    fn cells_are_altered_to_others_of_their_column() {
+        let text = "[\"1, red\", \"2, red\", \"3, blue\"]";
+        let tree = python(text);
+        let file = parsed(text, &tree);
+        let cell = |range: Range<usize>| vec![Candidate::new(0, range, Form::Text)];
+        let table = vec![cell(5..8), cell(15..18), cell(25..29)];
+        let files = [file];
+        let mut sites = Site::alike(table.clone(), &files);
+        sites.extend(Site::rows(table.clone()));
+        for site in sites {
+            let altered: Vec<String> = (0..30)
+                .flat_map(|seed| site.draw(&files, &mut ChaCha8Rng::seed_from_u64(seed)))
+                .map(|drawn| super::super::apply(&[&drawn.edit], text))
+                .collect();
+            let others = ["1, blue", "2, blue", "3, red"];
+            let others = others.map(|cell| altered.iter().any(|text| text.contains(cell)));
+            let is_last = site.rows[0] == *table.last().expect("there are rows");
+            assert_eq!(
+                others,
+                [!is_last, !is_last, is_last || site.rows.len() == 3]
+            );
         }
     }
 
@@ -851,7 +1087,7 @@ mod tests {
                     _ => range(source),
                 };
                 let number = Candidate::new(0, source_range, Form::Number);
-                let altered = replacements(&number, &file, &mut rng);
+                let altered = replacements(&number, &file, &[], &mut rng);
                 assert!(!altered.is_empty());
                 let most = source.parse::<u32>().expect("a number").max(2);
                 for (_, altered) in altered {
@@ -865,7 +1101,7 @@ mod tests {
         // The parts have different ranges.
         let parts = Form::Elements(vec![range("1985"), range("12"), range("31")]);
         let list = Candidate::new(0, range("(1985, 12, 31)"), parts);
-        assert!(replacements(&list, &file, &mut rng).is_empty());
+        assert!(replacements(&list, &file, &[], &mut rng).is_empty());
     }
 
     #[test]
@@ -934,7 +1170,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..200 {
-            let altered = altered_numbers("2.35", "f([1, 2.5]) == 2.35", &mut rng);
+            let altered = altered_numbers("2.35", "f([1, 2.5]) == 2.35", &[], &mut rng);
             seen.extend(altered.into_iter().map(|(_, number)| number));
         }
         for expected in ["1.35", "3.35", "2.25", "2.45", "2.34", "2.36", "2.5"] {
@@ -1008,7 +1244,7 @@ mod tests {
             altered.collect::<BTreeSet<_>>()
         };
         let first = drawn("assert f(1) == 4127");
-        assert_eq!(first.len(), 2);
+        assert_eq!(first.len(), 3);
         assert_eq!(first, drawn("x = 98\nassert g(2, 3) == 4127"));
     }
 
