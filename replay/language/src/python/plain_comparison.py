@@ -7,7 +7,7 @@ through functions of its own.  The text of the file stays as it is, as code may 
 
 A class that redefines comparisons and derives from one of the language, such as ``str``, is
 replaced by its contents.  Of another such class, values must not equal a new object, nor one that
-is near the expectation.  Classes of the standard library and of installed packages are trusted.
+is near the expectation, nor contain a new object or text.  Classes of the standard library and of installed packages are trusted.
 """
 
 
@@ -41,10 +41,10 @@ def _fillrate_comparisons():
             return False
         return is_own and (path.startswith(library) or "site-packages" in path)
 
-    def redefines(kind):
+    def redefined(kind):
         if id(kind) not in known:
             suspects = (each for each in ancestors_of(kind) if not is_trusted(each))
-            found = any(name in members_of(each) for each in suspects for name in methods)
+            found = {name for each in suspects for name in methods if name in members_of(each)}
             # The class itself is kept, so that no other one gets its id.
             known[id(kind)] = (found, kind)
         return known[id(kind)][0]
@@ -68,7 +68,7 @@ def _fillrate_comparisons():
         kind = type(value)
         base = base_of(kind)
         if base is not None and kind is not base:
-            if not redefines(kind):
+            if not redefined(kind):
                 return value
             value = contents(value, base)
         if base not in (list, tuple, set, frozenset, dict):
@@ -106,7 +106,7 @@ def _fillrate_comparisons():
         return []
 
     def check(value, other):
-        if base_of(type(value)) is not None or not redefines(type(value)):
+        if base_of(type(value)) is not None or not redefined(type(value)):
             return
         for one in [object(), *(each for each in near(other) if each != other)]:
             try:
@@ -122,6 +122,23 @@ def _fillrate_comparisons():
         check(second, first)
         return first, second
 
+    def inside(member, container):
+        member, container = plain(member), plain(container)
+        kind = type(container)
+        if base_of(kind) is None and "__contains__" in redefined(kind):
+            for one in [object(), os.urandom(5).hex()]:
+                try:
+                    holds = one in container
+                except Exception:
+                    continue
+                if holds:
+                    raise AssertionError("a value contains others than the expected one")
+        return member, container
+
+    def contained(member, container):
+        member, container = inside(member, container)
+        return member in container
+
     def equal(first, second):
         first, second = both(first, second)
         return first == second
@@ -130,7 +147,7 @@ def _fillrate_comparisons():
         first, second = both(first, second)
         return first != second
 
-    return plain, both, equal, differ
+    return plain, both, inside, contained, equal, differ
 
 
 def _fillrate_compare_plainly(names):
@@ -141,8 +158,9 @@ def _fillrate_compare_plainly(names):
     assertions = (
         "assertEqual assertEquals assertNotEqual assertAlmostEqual assertNotAlmostEqual "
         "assertCountEqual assertDictEqual assertListEqual assertSequenceEqual assertSetEqual "
-        "assertTupleEqual assertMultiLineEqual assertIn assertNotIn assertGreater assertLess"
+        "assertTupleEqual assertMultiLineEqual assertGreater assertLess"
     ).split()
+    memberships = ["assertIn", "assertNotIn"]
 
     def called(name, *arguments):
         return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
@@ -157,17 +175,22 @@ def _fillrate_compare_plainly(names):
             if isinstance(sign, (ast.Eq, ast.NotEq)):
                 name = "_fillrate_equal" if isinstance(sign, ast.Eq) else "_fillrate_differ"
                 return ast.copy_location(called(name, node.left, right), node)
+            if isinstance(sign, (ast.In, ast.NotIn)):
+                found = called("_fillrate_contained", node.left, right)
+                found = found if isinstance(sign, ast.In) else ast.UnaryOp(ast.Not(), found)
+                return ast.copy_location(found, node)
             node.left = called("_fillrate_plain", node.left)
             node.comparators = [called("_fillrate_plain", right)]
             return node
 
         def visit_Call(self, node):
             self.generic_visit(node)
-            is_assertion = isinstance(node.func, ast.Attribute) and node.func.attr in assertions
+            method = node.func.attr if isinstance(node.func, ast.Attribute) else None
             first = node.args[:2]
             is_plain = len(first) == 2 and not any(isinstance(one, ast.Starred) for one in first)
-            if is_assertion and is_plain:
-                node.args[:2] = [ast.Starred(called("_fillrate_both", *first), ast.Load())]
+            if is_plain and method in assertions + memberships:
+                name = "_fillrate_both" if method in assertions else "_fillrate_inside"
+                node.args[:2] = [ast.Starred(called(name, *first), ast.Load())]
             return node
 
     def key_of(code):
@@ -193,5 +216,12 @@ def _fillrate_compare_plainly(names):
                 function.__code__ = code
 
 
-_fillrate_plain, _fillrate_both, _fillrate_equal, _fillrate_differ = _fillrate_comparisons()
+(
+    _fillrate_plain,
+    _fillrate_both,
+    _fillrate_inside,
+    _fillrate_contained,
+    _fillrate_equal,
+    _fillrate_differ,
+) = _fillrate_comparisons()
 _fillrate_compare_plainly(globals())

@@ -68,6 +68,26 @@ class Near:
     def __eq__(self, other): return isinstance(other, int) and abs(other) == 3
 
 
+class Everything:
+    def __contains__(self, one): return True
+
+
+class Texts:
+    def __contains__(self, one): return isinstance(one, str)
+
+
+class Span:
+    def __contains__(self, one): return 1 < one < 4
+
+
+class Digits:
+    def __init__(self): self.left = [1, 2, 3]
+    def __iter__(self): return self
+    def __next__(self):
+        if self.left: return self.left.pop()
+        raise StopIteration
+
+
 class Point:
     def __init__(self, x): self.x = x
     def __eq__(self, other): return isinstance(other, Point) and self.x == other.x
@@ -81,7 +101,10 @@ class Case(unittest.TestCase):
     def lenient_first(self): self.assertEqual(Text("x"), "fine")
     def lenient_list(self):
         self.assertEqual([1, Text("x")], [1, "fine"], "a message")
+    def lenient_member(self): self.assertIn("fine", Everything())
     def right(self):
+        self.assertIn(2, Span())
+        self.assertNotIn("fine", ["x"])
         self.assertEqual(super().id(), self.id())
         self.assertEqual(first=Text("fine"), second="fine")
 
@@ -98,6 +121,8 @@ def lenient_in_a_tuple(): assert ("a", Text("x")) == ("a", "b")
 def lenient_sign(): assert Absolute(-3) == 3
 def lenient_list(): assert Superset([1, 2]) == [1]
 def lenient_membership(): assert 4 in Superset([1])
+def lenient_to_all_members(): assert 4 in Everything()
+def lenient_to_texts(): assert "fine" in Texts()
 def lenient_table(): assert Table(a=1, b=2) == {"a": 1}
 def lenient_metaclass(): assert OfMeta(1.5) == 2.5
 def lenient_to_all(): assert Anything() == 3
@@ -123,6 +148,7 @@ def right_values():
     assert Grade.FINE == "fine" and Grade.FINE is Grade.FINE and True == 1
     assert collections.Counter(a=1) == {"a": 1} and decimal.Decimal(2) == 2
     assert collections.namedtuple("Pair", "a b")(1, 2) == (1, 2)
+    assert 2 in Span() and 5 not in Span() and 3 in Digits() and "x" not in {"y": 1}
     assert mock.ANY == 3 and float("nan") != float("nan")
     assert itself == itself and 1 < Absolute(2) < 3 and None is None
 "#;
@@ -153,6 +179,6 @@ print(len(functions), wrong)
             .expect("Python is installed");
         let said = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(said, "17 []\n", "{errors}");
+        assert_eq!(said, "20 []\n", "{errors}");
     }
 }
