@@ -1,6 +1,7 @@
 //! Alters expectations to values that make sense: other literals of the tests, exchanged elements,
 //! another digit or letter at a place that is drawn.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
@@ -111,6 +112,9 @@ pub(crate) struct Site {
     rows: Vec<Vec<Candidate>>,
     /// All rows of the table, if these are some of them.
     table: Arc<[Vec<Candidate>]>,
+    /// True if each row is a test of its own. Each edit alters some of them: if all were altered, code
+    /// that is right for one row would see there when to answer the others as they are written.
+    are_tests: bool,
     /// True if the numbers are bounds, all of which move by the same amount.
     moves: bool,
     /// The distance from the numbers at which values still pass.
@@ -197,6 +201,15 @@ impl Site {
         })
     }
 
+    /// The same of rows that are tests of their own.
+    pub(super) fn tests(rows: Vec<Vec<Candidate>>) -> Option<Self> {
+        let site = Self::rows(rows)?;
+        Some(Self {
+            are_tests: true,
+            ..site
+        })
+    }
+
     /// A site for each row; rows that are alike are altered together.
     pub(super) fn alike(rows: Vec<Vec<Candidate>>, files: &[ParsedFile<'_>]) -> Vec<Self> {
         let mut sites: Vec<Self> = Vec::new();
@@ -265,15 +278,19 @@ impl Site {
             .map(|(_, edits)| edits.len())
             .max()
             .unwrap_or(0);
-        for index in 0..most {
+        let parts = self.parts(most, files, rng);
+        for index in 0..most.max(parts.len()) {
             let Some((file, _)) = drawn.first() else {
                 break;
             };
-            // A row with fewer edits repeats them, so that each edit alters every row.
+            let part = (!parts.is_empty()).then(|| &parts[index % parts.len()]);
+            // A row with fewer edits repeats them, so that each edit alters every row of its part.
             let parts: Vec<&(Way, SourceEdit)> = drawn
                 .iter()
-                .filter(|(of, edits)| of == file && !edits.is_empty())
-                .map(|(_, edits)| &edits[index % edits.len()])
+                .enumerate()
+                .filter(|(row, _)| part.is_none_or(|part| part.contains(row)))
+                .filter(|(_, (of, edits))| of == file && !edits.is_empty())
+                .map(|(_, (_, edits))| &edits[index % edits.len()])
                 .collect();
             let way = parts.first().map_or(Way::Anywhere, |(way, _)| *way);
             let parts = parts.into_iter().map(|(_, edit)| edit.clone()).collect();
@@ -287,6 +304,33 @@ impl Site {
             return self.moved(files, rng);
         }
         edits
+    }
+
+    /// The indexes of the rows that each of some edits alters: one half of them, and then the other.
+    /// None if all rows are altered together.
+    fn parts(
+        &self,
+        number: usize,
+        files: &[ParsedFile<'_>],
+        rng: &mut impl Rng,
+    ) -> Vec<BTreeSet<usize>> {
+        let texts: Vec<Vec<&str>> = self.rows.iter().map(|row| row_texts(row, files)).collect();
+        let mut different: Vec<&Vec<&str>> =
+            texts.iter().collect::<BTreeSet<_>>().into_iter().collect();
+        if !self.are_tests || different.len() < 2 {
+            return Vec::new();
+        }
+        let mut parts = Vec::new();
+        while parts.len() < number.max(2) {
+            different.shuffle(rng);
+            let (first, second) = different.split_at(different.len() / 2);
+            parts.extend([first, second].map(|part| {
+                let rows = texts.iter().enumerate();
+                let rows = rows.filter(|(_, texts)| part.contains(texts));
+                rows.map(|(row, _)| row).collect()
+            }));
+        }
+        parts
     }
 
     /// The rows of the table.
@@ -928,8 +972,6 @@ fn altered_snapshot(source: &str, rng: &mut impl Rng) -> Vec<(Way, String)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn python(text: &str) -> tree_sitter::Tree {
@@ -1040,6 +1082,30 @@ mod tests {
             ),
         ] {
             assert_eq!(seen(source, text, column), expected(altered), "{source}");
+        }
+    }
+
+    #[test]
+    fn edits_of_rows_that_are_tests_alter_some_of_them() {
+        let text = "[(1, 41), (2, 52), (3, 63), (4, 41)]";
+        let tree = python(text);
+        let files = [parsed(text, &tree)];
+        let answer = |at: usize| vec![Candidate::new(0, at..at + 2, Form::Number)];
+        let site = Site::tests([5, 14, 23, 32].map(answer).to_vec()).expect("there are rows");
+        for seed in 0..20 {
+            let drawn = site.draw(&files, &mut ChaCha8Rng::seed_from_u64(seed));
+            let altered = drawn.iter().map(|drawn| {
+                let altered = super::super::apply(&[&drawn.edit], text);
+                ["(1, 41)", "(2, 52)", "(3, 63)", "(4, 41)"].map(|row| !altered.contains(row))
+            });
+            let altered: Vec<[bool; 4]> = altered.collect();
+            for row in 0..4 {
+                assert!(altered.iter().any(|rows| rows[row]), "{altered:?}");
+            }
+            for rows in altered {
+                assert_eq!(rows[0], rows[3], "rows that are alike are altered alike");
+                assert!(rows.contains(&true) && rows.contains(&false));
+            }
         }
     }
 

@@ -975,7 +975,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         }
         rows.retain(|row| !row.is_empty());
         if cells.is_tests {
-            found.extend(Site::rows(rows));
+            found.extend(Site::tests(rows));
         } else {
             found.extend(Site::alike(rows, self.files));
         }
