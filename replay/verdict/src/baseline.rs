@@ -518,6 +518,11 @@ impl Baseline {
         most.map(|(path, _)| path.as_str())
     }
 
+    /// The files of which tests run lines.
+    pub(super) fn covered_files(&self) -> impl Iterator<Item = &str> {
+        self.coverage.keys().map(String::as_str)
+    }
+
     /// Number of lines of the project that each test runs.
     pub(super) fn line_counts(&self) -> HashMap<String, usize> {
         let mut lines: HashMap<String, usize> = HashMap::new();

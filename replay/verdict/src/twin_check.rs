@@ -16,6 +16,7 @@ use rand::seq::SliceRandom;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::baseline::{key_line, names_exception};
 use super::engine::Engine;
 use super::error::VerdictError;
 use super::evidence::exceeded_limit;
@@ -72,7 +73,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 32;
+const VERSION: u32 = 34;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -1112,8 +1113,10 @@ impl TwinMaker<'_> {
                     test.outcome.is_failure() && !test.message.contains("panic: ")
                 })
             };
-            let failing = test.inside.iter().filter(fails).cloned().collect();
-            keep(test, &twin, failing);
+            let failing: BTreeSet<String> = test.inside.iter().filter(fails).cloned().collect();
+            if !are_broken(self.executor, &twin, &failing, &report) {
+                keep(test, &twin, failing);
+            }
         }
         Ok(())
     }
@@ -1137,7 +1140,12 @@ impl TwinMaker<'_> {
             .map(|test| test.id.clone())
             .collect();
         let test = &mut self.tests[twin.test];
-        if test.inside.iter().any(|id| failing.contains(id)) {
+        let own: Vec<&String> = test
+            .inside
+            .iter()
+            .filter(|id| failing.contains(*id))
+            .collect();
+        if !own.is_empty() && !are_broken(self.executor, &twin, own, &report) {
             keep(test, &twin, failing);
         }
         Ok(())
@@ -1159,6 +1167,39 @@ impl TwinMaker<'_> {
             keep(test, twin, failing);
         }
     }
+}
+
+/// True if none of these tests, which fail under an altered expectation, asserts it: each ends before.
+/// Code that reads expectations would fail there too.
+fn are_broken<'t>(
+    executor: &Executor,
+    twin: &UntriedTwin,
+    failing: impl IntoIterator<Item = &'t String>,
+    report: &TestReport,
+) -> bool {
+    let sources = || {
+        let covered = executor.baseline.covered_files();
+        covered.filter(|path| !executor.runner.is_guarded(path))
+    };
+    let mut messages = failing.into_iter().filter_map(|id| report.tests.get(id));
+    twin.edit.way.is_some() && messages.all(|test| is_broken(&test.message, sources()))
+}
+
+/// True if a test that failed with a message could not make a value of its own, such as a date of an
+/// altered text: an exception ended it that neither an assertion raised nor these files.
+fn is_broken<'t>(message: &str, mut sources: impl Iterator<Item = &'t str>) -> bool {
+    let line = key_line(message);
+    let name = line.split([':', ' ']).next().unwrap_or_default();
+    let name = name.rsplit('.').next().unwrap_or_default();
+    // jest's assertions are of the class `Error`, and tests throw these themselves.
+    let is_general = ["Error", "Exception", "RuntimeException"].contains(&name);
+    let is_assertion = ["Assert", "ComparisonFailure", "MultipleFailures"]
+        .iter()
+        .any(|part| name.contains(part))
+        || is_general && !line.contains("ENOENT");
+    names_exception(&line)
+        && !is_assertion
+        && !sources.any(|path| has_word(message, file_name(path)))
 }
 
 /// Sorts ids in the order in which a run reported them. Returns false if it lacks one.
@@ -1559,6 +1600,53 @@ mod tests {
             home: None,
             plain: Vec::new(),
             twins: twins.collect(),
+        }
+    }
+
+    /// Code that reads what the test expects gets the same exception.
+    #[test]
+    fn tests_that_end_before_their_assertion_are_broken() {
+        let python = "Traceback (most recent call last):\n  File \"tests/test_rocks.py\", line 5, in \
+                      test_it\n    assert f(0) == float(\"ing\")\n";
+        let inner = "  File \"src/rocks.py\", line 14, in f\n    raise ValueError(\"bad\")\n";
+        let java = "java.time.DateTimeException: no such day\n  at quarry.RocksTest.grades(\
+                    RocksTest.java:25)\n";
+        for (message, expected) in [
+            (format!("{python}ValueError: could not convert"), true),
+            (format!("{python}{inner}ValueError: bad"), false),
+            (format!("{python}AssertionError: assert 1 == 2"), false),
+            (
+                "TypeError: x\n    at tests/rocks.test.ts:20:12".into(),
+                true,
+            ),
+            (
+                "TypeError: x\n    at heavy (src/rocks.ts:7:9)".into(),
+                false,
+            ),
+            ("Error: expect(received).toEqual(expected)".into(), false),
+            ("Error: ENOENT: no such file or directory".into(), true),
+            ("AssertionError [ERR_ASSERTION]: Expected".into(), false),
+            (java.to_owned(), true),
+            (
+                format!("{java}  at quarry.Rocks.grade(Rocks.java:7)"),
+                false,
+            ),
+            (
+                "org.opentest4j.AssertionFailedError: expected: <1>".into(),
+                false,
+            ),
+            ("    rocks_test.go:25: got 7".into(), false),
+        ] {
+            let sources = [
+                "src/rocks.py",
+                "src/rocks.ts",
+                "src/main/java/quarry/Rocks.java",
+            ];
+            assert_eq!(
+                is_broken(&message, sources.into_iter()),
+                expected,
+                "{message}"
+            );
         }
     }
 
