@@ -1669,6 +1669,7 @@ func TestRows(t *testing.T) {
             "def test_a():\n    match f(3):\n        case 4127:\n            pass\n        case _:\n            raise KeyError\n",
             "def test_a():\n    for n, wanted in {3: 4127}.items():\n        assert f(n) == wanted\n",
             "def test_a():\n    for n, wanted in zip([3], [4127]):\n        assert f(n) == wanted\n",
+            "def test_a():\n    for n, wanted in enumerate([4127]):\n        assert f(n) == wanted\n",
             "def test_a():\n    for row in [{\"n\": 3, \"wanted\": 4127}]:\n        assert f(row[\"n\"]) == row[\"wanted\"]\n",
             "def test_a():\n    (n, wanted) = (3, 4127)\n    assert f(n) == wanted\n",
             "def test_a():\n    wanted = 4127\n    assert f(3) == f\"stone {wanted}\"\n",

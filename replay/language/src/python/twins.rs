@@ -446,8 +446,8 @@ fn branch<'t>(node: Node<'t>, text: &str) -> Option<Assertion<'t>> {
     })
 }
 
-/// The cells of a variable of a loop over the items of a dictionary that is written, or over lists
-/// side by side.
+/// The cells of a variable of a loop over the items of a dictionary that is written, over lists side
+/// by side, or over a list and its indexes.
 fn items_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>> {
     let mut around = used.parent();
     while let Some(node) = around {
@@ -474,6 +474,10 @@ fn items_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
                 pairs
                     .filter_map(|pair| pair.child_by_field_name(field))
                     .collect()
+            }
+            (_, "enumerate") if index == 1 => {
+                let list = named_children(right.child_by_field_name("arguments")?);
+                named_children(frame.written(*list.first()?, &["list", "tuple"])?)
             }
             (_, "zip") => {
                 let lists = named_children(right.child_by_field_name("arguments")?);
