@@ -1652,6 +1652,65 @@ func TestRows(t *testing.T) {
     }
 
     #[test]
+    fn answers_in_tables_of_data_are_altered() {
+        let records = r#"[{"n": 3, "wanted": 4127}, {"n": 5, "wanted": 98}]"#;
+        let rows = "[[3, 4127], [5, 98]]";
+        let object = r#"{"3": 4127, "5": 98}"#;
+        for (path, text, data) in [
+            (
+                "t.py",
+                "def test_a():\n    for row in json.load(open(\"rows.json\")):\n        assert f(row[\"n\"]) == row[\"wanted\"]\n",
+                records,
+            ),
+            (
+                "t.py",
+                "ROWS = json.loads((HERE / \"rows.json\").read_text())\n\n@pytest.mark.parametrize(\"row\", ROWS)\ndef test_a(row):\n    assert f(row[\"n\"]) == row[\"wanted\"]\n",
+                records,
+            ),
+            (
+                "t.py",
+                "ROWS = json.loads((HERE / \"rows.json\").read_text())\n\n@pytest.mark.parametrize(\"n, wanted\", ROWS)\ndef test_a(n, wanted):\n    assert f(n) == wanted\n",
+                rows,
+            ),
+            (
+                "t.py",
+                "def test_a():\n    for n, wanted in json.load(open(\"rows.json\")).items():\n        assert f(int(n)) == wanted\n",
+                object,
+            ),
+            (
+                "a.test.ts",
+                "import rows from \"./rows.json\";\nit.each(rows)(\"a\", ({ n, wanted }) => { expect(f(n)).toBe(wanted); });\n",
+                records,
+            ),
+            (
+                "a.test.js",
+                "const rows = JSON.parse(readFileSync(\"rows.json\", \"utf8\"));\nfor (const row of rows) test(`a ${row.n}`, () => { assert.equal(f(row.n), row.wanted); });\n",
+                records,
+            ),
+            (
+                "a.test.js",
+                "test(\"a\", () => { for (const [n, wanted] of JSON.parse(readFileSync(\"rows.json\"))) { assert.equal(f(n), wanted); } });\n",
+                rows,
+            ),
+        ] {
+            let functions = test_functions(&[file(path, text), file("rows.json", data)], 5);
+            let altered = &functions[0].altered;
+            let changed = altered.iter().filter(|edit| edit.file == 1);
+            let changed: Vec<String> = changed.map(|edit| apply(&[&edit.edit], data)).collect();
+            for answer in ["4127", "98"] {
+                let is_altered = |text: &String| !text.contains(answer) && text.contains('3');
+                assert!(
+                    changed.iter().any(is_altered),
+                    "{answer} of {text}: {changed:?}"
+                );
+            }
+            for text in changed {
+                serde_json::from_str::<serde_json::Value>(&text).expect(&text);
+            }
+        }
+    }
+
+    #[test]
     fn answers_of_other_assertions_are_altered() {
         let python = [
             "def test_a():\n    got = f(3)\n    if got != 4127:\n        raise AssertionError(got)\n",

@@ -328,7 +328,7 @@ fn parametrize<'t>(decorator: Node<'t>, text: &str) -> Option<Vec<Node<'t>>> {
 const LOOPS: (&str, &[&str], &[&str]) = (
     "for_statement",
     &["pattern_list", "tuple_pattern"],
-    &["list", "tuple"],
+    &["list", "tuple", "array"],
 );
 
 /// Functions whose results depend only on their arguments.
@@ -468,7 +468,7 @@ fn items_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
         let cells = match (function.kind(), frame.source(function)) {
             ("attribute", source) if source.ends_with(".items") => {
                 let dictionary = function.child_by_field_name("object")?;
-                let dictionary = frame.written(dictionary, &["dictionary"])?;
+                let dictionary = frame.written(dictionary, &["dictionary", "object"])?;
                 let field = ["key", "value"].get(index)?;
                 let pairs = named_children(dictionary).into_iter();
                 pairs
@@ -517,7 +517,7 @@ fn member_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'
         let mut named = parts.iter().filter(|part| {
             let name = part.child_by_field_name("key");
             let name = name.or_else(|| part.child_by_field_name("name"));
-            name.is_some_and(|name| unquoted(frame.source(name)) == key)
+            name.is_some_and(|name| unquoted(frame.source_of_table(name)) == key)
         });
         match (named.next(), key.parse::<usize>()) {
             (Some(part), _) => part.child_by_field_name("value"),
@@ -1008,10 +1008,10 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cell
         let Some(index) = names.iter().position(|name| name == frame.source(used)) else {
             continue;
         };
-        let table = frame.written(*values, &["list", "tuple", "set"])?;
+        let table = frame.written(*values, &["list", "tuple", "set", "array"])?;
         // A call is `pytest.param(…)`. With one parameter, a tuple or list is the value itself.
         let cell = |row: Node<'t>| match (names.len(), row.kind()) {
-            (1, "call") | (_, "tuple" | "list" | "call") => {
+            (1, "call") | (_, "tuple" | "list" | "array" | "call") => {
                 let cells = match row.child_by_field_name("arguments") {
                     Some(arguments) => named_children(arguments),
                     None if names.len() == 1 => vec![row],

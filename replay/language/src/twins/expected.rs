@@ -291,6 +291,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 && let Some(found) = (self.grammar.cells)(node, self)
             {
                 let cells = found.cells.into_iter();
+                let cells = cells.filter(|cell| self.file_of(*cell) == self.file);
                 edits.extend(cells.filter_map(|cell| self.emptied(cell, around)));
             }
         }
@@ -967,9 +968,10 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         let mut rows: Vec<Vec<Candidate>> = Vec::new();
         for cell in &cells.cells {
             let mut sites = Vec::new();
-            match cells.column {
-                Some(column) => sites.extend(self.column(*cell, column)),
-                None => self.sites(*cell, depth + 1, &mut sites),
+            match (cells.column, self.file_of(*cell)) {
+                (Some(column), _) => sites.extend(self.column(*cell, column)),
+                (None, file) if file == self.file => self.sites(*cell, depth + 1, &mut sites),
+                (None, file) => self.top(file, *cell).sites(*cell, depth + 1, &mut sites),
             }
             rows.push(sites.into_iter().flat_map(Site::into_candidates).collect());
         }
@@ -1003,7 +1005,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         None
     }
 
-    /// The list that a value is, written there or in a variable of the file.
+    /// The list that a value is, written there, in a variable of the file or in a file of data.
     pub(crate) fn written(&self, node: Node<'t>, lists: &[&str]) -> Option<Node<'t>> {
         if matches!(
             node.kind(),
@@ -1011,17 +1013,33 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         ) {
             return self.written(node.named_child(0)?, lists);
         }
-        if lists.contains(&node.kind()) {
-            return Some(node);
+        let list = |value: Node<'t>| {
+            let list = self.data(value).map_or(value, |(_, data)| data);
+            lists.contains(&list.kind()).then_some(list)
+        };
+        if let Some(list) = list(node) {
+            return Some(list);
         }
         let values = self.values(node, 0);
         let own = values.into_iter().filter(|(_, origin)| match origin {
             Origin::Here => true,
             Origin::Frame(_) => false,
-            Origin::Top(file, _) => *file == self.file,
+            Origin::Top(file, _) => *file == self.file || self.files[*file].is_data,
         });
-        own.map(|(value, _)| value)
-            .find(|value| lists.contains(&value.kind()))
+        own.map(|(value, _)| value).find_map(list)
+    }
+
+    /// The index of the file of a node, of which a table may be in another one than the test.
+    fn file_of(&self, node: Node<'t>) -> usize {
+        let around = || std::iter::successors(Some(node), Node::parent);
+        let is_in = |file: &ParsedFile<'t>| around().any(|node| node.id() == file.root.id());
+        let own = self.files.iter().position(is_in);
+        own.unwrap_or(self.file)
+    }
+
+    /// The source of a part of a table.
+    pub(crate) fn source_of_table(&self, part: Node<'t>) -> &'t str {
+        &self.files[self.file_of(part)].text[part.byte_range()]
     }
 
     /// The form of a literal.
@@ -1171,8 +1189,11 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             })?;
         let name = unquoted(self.source(source)).rsplit('/').next()?;
         self.files.iter().enumerate().find_map(|(index, file)| {
+            if file.is_data {
+                return (file.name == name).then_some((index, file.root));
+            }
             let stem = file.name.split('.').next()?;
-            if index == self.file || file.is_data || name.split('.').next()? != stem {
+            if index == self.file || name.split('.').next()? != stem {
                 return None;
             }
             let exports = named_children(file.root).into_iter();

@@ -532,7 +532,7 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
         let pairs = named_children(row).into_iter();
         let mut named = pairs.filter(|pair| {
             pair.child_by_field_name("key")
-                .is_some_and(|own| unquoted(frame.source(own)) == key)
+                .is_some_and(|own| unquoted(frame.source_of_table(own)) == key)
         });
         named.next()?.child_by_field_name("value")
     };
@@ -786,7 +786,7 @@ fn cell_of<'t>(
                 .into_iter()
                 .find(|pair| {
                     pair.child_by_field_name("key")
-                        .is_some_and(|own| unquoted(frame.source(own)) == *key)
+                        .is_some_and(|own| unquoted(frame.source_of_table(own)) == *key)
                 })?
                 .child_by_field_name("value"),
             _ => None,
