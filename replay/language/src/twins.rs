@@ -1710,6 +1710,31 @@ func TestRows(t *testing.T) {
         }
     }
 
+    /// Code that reads the class from the test passes it, and fails the opposite.
+    #[test]
+    fn answers_about_values_are_no_answers_of_the_code() {
+        let alters = |path: &str, text: &str| {
+            let functions = test_functions(&[file(path, text)], 5);
+            assert!(!functions[0].complements.is_empty() || !functions[0].altered.is_empty());
+            !functions[0].altered.is_empty()
+        };
+        for (condition, expected) in [
+            ("is_even(4)", true),
+            ("not is_even(3)", true),
+            ("isinstance(f(3), Point)", false),
+            ("f(3).startswith(kinds.fallback)", false),
+        ] {
+            let text = format!("def test_a():\n    assert {condition}\n");
+            assert_eq!(alters("t.py", &text), expected, "{condition}");
+        }
+        for (condition, expected) in [("!Even(4)", true), ("!errors.Is(F(3), ErrLow)", false)] {
+            let text = format!(
+                "package f\n\nfunc TestA(t *testing.T) {{\n\tif {condition} {{\n\t\tt.Fatal()\n\t}}\n}}\n"
+            );
+            assert_eq!(alters("f_test.go", &text), expected, "{condition}");
+        }
+    }
+
     #[test]
     fn answers_of_other_assertions_are_altered() {
         let python = [

@@ -1197,7 +1197,9 @@ fn is_broken<'t>(message: &str, mut sources: impl Iterator<Item = &'t str>) -> b
         .iter()
         .any(|part| name.contains(part))
         || is_general && !line.contains("ENOENT");
-    names_exception(&line)
+    // After Python's last traceback comes an exception of any name.
+    (names_exception(&line) || message.contains("Traceback (most recent call last)"))
+        && name != "Failed"
         && !is_assertion
         && !sources.any(|path| has_word(message, file_name(path)))
 }
@@ -1613,6 +1615,11 @@ mod tests {
                     RocksTest.java:25)\n";
         for (message, expected) in [
             (format!("{python}ValueError: could not convert"), true),
+            (
+                format!("{python}decimal.InvalidOperation: [<class 'x'>]"),
+                true,
+            ),
+            (format!("{python}Failed: DID NOT RAISE"), false),
             (format!("{python}{inner}ValueError: bad"), false),
             (format!("{python}AssertionError: assert 1 == 2"), false),
             (

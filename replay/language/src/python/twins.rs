@@ -819,6 +819,11 @@ fn choices<'t>(condition: Node<'t>, text: &str) -> Vec<Node<'t>> {
     let word = |node: Node<'_>| &text[node.byte_range()];
     let list = match (condition.kind(), operator(condition).map(word)) {
         ("comparison_operator", Some("in")) => condition.named_child(1),
+        // Of several beginnings, each is right.
+        ("call", _) => condition
+            .child_by_field_name("function")
+            .filter(|function| word(*function).ends_with("swith"))
+            .and_then(|_| condition.child_by_field_name("arguments")?.named_child(0)),
         // `got == 1 or got == 2`.
         ("boolean_operator", Some("or")) => {
             let parts = named_children(condition).into_iter();

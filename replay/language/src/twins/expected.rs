@@ -138,6 +138,25 @@ pub(crate) struct Assertion<'t> {
     pub(crate) is_truth: bool,
 }
 
+/// Functions and methods of libraries that say what a value is like.
+const PREDICATES: [&str; 15] = [
+    "As",
+    "DeepEqual",
+    "HasPrefix",
+    "HasSuffix",
+    "Is",
+    "allclose",
+    "array_equal",
+    "endsWith",
+    "endswith",
+    "hasattr",
+    "isclose",
+    "isinstance",
+    "issubclass",
+    "startsWith",
+    "startswith",
+];
+
 impl<'t> Assertion<'t> {
     /// An assertion that compares these values.
     pub(crate) fn comparing(compared: Vec<Node<'t>>) -> Self {
@@ -357,11 +376,13 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                     sites.extend(self.stored());
                 }
                 let condition = child.child_by_field_name("condition");
-                if is_partial(self.source(condition.unwrap_or(child))) {
+                let condition = condition.unwrap_or(child);
+                if is_partial(self.source(condition)) {
                     sites.iter_mut().for_each(Site::find_a_part);
                 }
                 // Code that reads what a condition says passes its opposite, too.
-                let is_answer = assertion.is_truth && sites.is_empty();
+                let is_truth = assertion.is_truth && !self.asks_about(condition);
+                let is_answer = is_truth && sites.is_empty();
                 let answer = complement.clone().filter(|_| is_answer);
                 found.push(AssertionEdits {
                     sites,
@@ -378,6 +399,17 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             }
             self.collect(child, calls, found);
         }
+    }
+
+    /// True if a condition asks about a value of the code under test: its own value is no answer of
+    /// that.
+    fn asks_about(&self, condition: Node<'t>) -> bool {
+        let is_call = self.grammar.calls.contains(&condition.kind());
+        let call = self.call(condition).filter(|_| is_call);
+        call.is_some_and(|call| PREDICATES.contains(&call.name))
+            || named_children(condition)
+                .into_iter()
+                .any(|child| self.asks_about(child))
     }
 
     /// True if the literals of an operand are all that an assertion looks for, and not arguments or
