@@ -358,8 +358,27 @@ pub fn test_functions(files: &[ExpectationFile<'_>], seed: u64) -> Vec<TestFunct
     functions
 }
 
-/// Words of comments that tools read.
-const DIRECTIVES: [&str; 7] = ["@", "go:", "+build", "Output:", "coding", "#!", "istanbul"];
+/// Beginnings of lines of comments that tools read.
+const DIRECTIVES: [&str; 11] = [
+    "+build",
+    "@jest-environment",
+    "@jsx",
+    "@ts-",
+    "@vitest-environment",
+    "Output:",
+    "Unordered output:",
+    "c8 ignore",
+    "go:",
+    "istanbul ignore",
+    "v8 ignore",
+];
+
+/// True if tools read a line of a comment, which is at this line of its file.
+fn is_directive(line: &str, number: usize) -> bool {
+    let said = line.trim_start_matches(['#', '/', '*', ' ', '\t']);
+    // https://docs.python.org/3/reference/lexical_analysis.html#encoding-declarations
+    DIRECTIVES.iter().any(|start| said.starts_with(start)) || number < 2 && line.contains("coding")
+}
 
 /// The text of a file of tests with blanks in place of its comments, its documentation and its
 /// messages, in which an expectation may be written once more.
@@ -369,32 +388,44 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut pending = vec![tree.root_node()];
     while let Some(node) = pending.pop() {
-        let range = if node.kind().contains("comment") {
+        if node.kind().contains("comment") {
             let source = &text[node.byte_range()];
             // The marks stay, so that the blanks remain a comment.
-            let marks = if source.starts_with('#') { 1 } else { 2 };
-            let is_directive = DIRECTIVES.iter().any(|word| source.contains(word));
+            let marks = match source {
+                _ if source.starts_with('#') => 1,
+                // jest reads no other block.
+                _ if source.starts_with("/**") => 3,
+                _ => 2,
+            };
             let end = node.end_byte() - if source.ends_with("*/") { 2 } else { 0 };
-            Some(node.start_byte() + marks..end).filter(|_| !is_directive)
+            let mut at = node.start_byte();
+            for (index, line) in source.split_inclusive('\n').enumerate() {
+                let from = at.max(node.start_byte() + marks);
+                at += line.len();
+                if !is_directive(line, node.start_position().row + index) {
+                    blank(&mut bytes, from..at.min(end));
+                }
+            }
         } else {
             pending.extend(named_children(node));
             for message in messages(node, text) {
                 blank_message(message, text, &mut bytes);
             }
-            documentation(node, text)
-        };
-        for byte in range
-            .and_then(|range| bytes.get_mut(range))
-            .into_iter()
-            .flatten()
-        {
-            // Line ends stay, so that every line keeps its number.
-            if *byte != b'\n' && *byte != b'\r' {
-                *byte = b' ';
+            if let Some(range) = documentation(node, text) {
+                blank(&mut bytes, range);
             }
         }
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// Replaces bytes by blanks, apart from line ends, so that every line keeps its number.
+fn blank(bytes: &mut [u8], range: Range<usize>) {
+    for byte in bytes.get_mut(range).into_iter().flatten() {
+        if *byte != b'\n' && *byte != b'\r' {
+            *byte = b' ';
+        }
+    }
 }
 
 /// Returns a file of tests in which values are compared by their contents, whatever their classes
@@ -1928,6 +1959,17 @@ func TestRows(t *testing.T) {
         assert_eq!(
             blank("t_test.go", "//go:build linux\n\npackage t // is 1\n"),
             "//go:build linux\n\npackage t //     \n"
+        );
+        assert_eq!(
+            blank(
+                "t.js",
+                "/**\n * Is 3.\n * @jest-environment jsdom\n */\n// @kim: 3\n"
+            ),
+            "/**\n        \n * @jest-environment jsdom\n */\n//        \n"
+        );
+        assert_eq!(
+            blank("t.py", "# -*- coding: utf-8 -*-\n\n# The coding is 3.\n"),
+            "# -*- coding: utf-8 -*-\n\n#                 \n"
         );
     }
 
