@@ -1787,6 +1787,8 @@ func TestRows(t *testing.T) {
             "def test_a():\n    for n, wanted in enumerate([4127]):\n        assert f(n) == wanted\n",
             "def test_a():\n    for row in [{\"n\": 3, \"wanted\": 4127}]:\n        assert f(row[\"n\"]) == row[\"wanted\"]\n",
             "def test_a():\n    (n, wanted) = (3, 4127)\n    assert f(n) == wanted\n",
+            "class Row(NamedTuple):\n    n: int\n    wanted: int = 0\n\n@pytest.mark.parametrize(\"row\", [Row(3, 4127)])\ndef test_a(row):\n    assert f(row.n) == row.wanted\n",
+            "@dataclass\nclass Row:\n    n: int\n    wanted: int\n\ndef test_a():\n    for row in [Row(3, 4127)]:\n        assert f(row.n) == row.wanted\n",
             "def test_a():\n    wanted = 4127\n    assert f(3) == f\"stone {wanted}\"\n",
             "def test_a():\n    with pytest.warns(UserWarning, match=\"4127\"):\n        f(3)\n",
             "@pytest.mark.parametrize(\"n, wanted\", [(3, 4127)])\nclass TestA:\n    def test_a(self, n, wanted):\n        assert f(n) == wanted\n",

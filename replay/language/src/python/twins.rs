@@ -510,6 +510,9 @@ fn member_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'
     let rows = parameter_cells(object, frame).or_else(|| loop_cells(object, frame, LOOPS))?;
     let key = unquoted(frame.source(key));
     let cell = |row: Node<'t>| {
+        let field = row
+            .child_by_field_name("function")
+            .and_then(|class| field_index(frame.source_of_table(class), key, frame));
         let parts = match row.child_by_field_name("arguments") {
             Some(arguments) => named_children(arguments),
             None => named_children(row),
@@ -519,15 +522,37 @@ fn member_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'
             let name = name.or_else(|| part.child_by_field_name("name"));
             name.is_some_and(|name| unquoted(frame.source_of_table(name)) == key)
         });
-        match (named.next(), key.parse::<usize>()) {
-            (Some(part), _) => part.child_by_field_name("value"),
-            (None, Ok(index)) => parts.get(index).copied(),
-            (None, Err(_)) => None,
+        match named.next() {
+            Some(part) => part.child_by_field_name("value"),
+            None => parts.get(key.parse().ok().or(field)?).copied(),
         }
     };
     Some(Cells {
         cells: rows.cells.into_iter().filter_map(cell).collect(),
         ..rows
+    })
+}
+
+/// The place of a field among those of a class of the tests' file, such as of a `NamedTuple`, which
+/// is that among the arguments of a call that makes one.
+fn field_index(class: &str, field: &str, frame: &CallFrame<'_, '_>) -> Option<usize> {
+    let class = frame
+        .root()
+        .children(&mut frame.root().walk())
+        .find(|node| {
+            let node = node.child_by_field_name("definition").unwrap_or(*node);
+            let name = node.child_by_field_name("name");
+            node.kind() == "class_definition"
+                && name.is_some_and(|name| frame.source(name) == class)
+        })?;
+    let class = class.child_by_field_name("definition").unwrap_or(class);
+    let fields = named_children(class.child_by_field_name("body")?).into_iter();
+    let mut fields = fields
+        .filter_map(|statement| statement.named_child(0))
+        .filter(|part| part.kind() == "assignment" && part.child_by_field_name("type").is_some());
+    fields.position(|part| {
+        let name = part.child_by_field_name("left");
+        name.is_some_and(|name| frame.source(name) == field)
     })
 }
 
@@ -1014,9 +1039,14 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cell
             continue;
         };
         let table = frame.written(*values, &["list", "tuple", "set", "array"])?;
-        // A call is `pytest.param(…)`. With one parameter, a tuple or list is the value itself.
+        let is_param = |call: Node<'t>| {
+            let function = call.child_by_field_name("function");
+            function.is_some_and(|name| frame.source_of_table(name).ends_with("param"))
+        };
+        // A call is `pytest.param(…)`. With one parameter, any other value is the parameter's.
         let cell = |row: Node<'t>| match (names.len(), row.kind()) {
-            (1, "call") | (_, "tuple" | "list" | "array" | "call") => {
+            (1, "call") if !is_param(row) => Some(row),
+            (_, "tuple" | "list" | "array" | "call") => {
                 let cells = match row.child_by_field_name("arguments") {
                     Some(arguments) => named_children(arguments),
                     None if names.len() == 1 => vec![row],

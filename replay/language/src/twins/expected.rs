@@ -280,6 +280,11 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         &self.text()[node.byte_range()]
     }
 
+    /// The whole file.
+    pub(crate) fn root(&self) -> Node<'t> {
+        self.files[self.file].root
+    }
+
     /// The argument that a parameter has from a call in the same file, and the frame of the call.
     pub(crate) fn argument(&self, parameter: &str) -> Option<(Node<'t>, &'f CallFrame<'t, 'f>)> {
         let caller = self.caller.filter(|caller| caller.file == self.file)?;
