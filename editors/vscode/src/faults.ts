@@ -24,8 +24,8 @@ export interface Fault {
 const LONGEST = 240;
 
 /**
- * The message about a fault: the cause, then what to do. The words of a model's server are in the
- * log alone, since they may be of any length.
+ * The message about a fault: the cause, then what to do. Where the cause alone does not say what is
+ * wrong, it has the first sentence of the model's server's words, which may be of any length.
  */
 export function faultOf(status: Status): Fault {
   const message = status.message ?? "";
@@ -36,7 +36,7 @@ export function faultOf(status: Status): Fault {
       actions: ["enterKey", "openConfiguration", "pickModel", "showLog"],
     };
   }
-  const cause = sentence(status.cause ?? "no completions can be given");
+  const cause = sentence(withWords(status.cause ?? "no completions can be given", message));
   // Without advice, the message is the server's own: where the settings are wrong, and how.
   const advice = status.advice ?? shortened(message);
   const isRefused = /^the key was refused|^access was denied/.test(status.cause ?? "");
@@ -46,6 +46,13 @@ export function faultOf(status: Status): Fault {
       ? ["enterKey", "openConfiguration", "pickModel", "showLog"]
       : ["openConfiguration", "pickModel", "showLog"],
   };
+}
+
+/** Returns a cause with the words of the model's server, if it says no more than that it refused. */
+function withWords(cause: string, message: string): string {
+  const [, words] = /answered \d+: (.*?)(?:[.:;\n] ?| \(https?:)/.exec(message) ?? [];
+  const isVague = cause === "the model's server failed" || cause === "the request was refused";
+  return isVague && words && !words.startsWith("<") ? `${cause}: “${shortened(words)}”` : cause;
 }
 
 /** Returns the environment variable of a key that is not set, if that is the fault. */

@@ -4,7 +4,7 @@ import { judged } from "../src/doctor";
 import { faultOf } from "../src/faults";
 import { addressProblem } from "../src/providers";
 
-test("a fault says its cause, then what to do, without the words of the model's server", () => {
+test("a fault says its cause, then what to do", () => {
   const { text, actions } = faultOf({
     state: "fault",
     cause: "model or address is unknown",
@@ -13,6 +13,21 @@ test("a fault says its cause, then what to do, without the words of the model's 
   });
   assert.equal(text, "Model or address is unknown. Check `model.name`.");
   assert.deepEqual(actions, ["openConfiguration", "pickModel", "showLog"]);
+});
+
+test("a vague cause has the first sentence of the server's words, unless they are a page", () => {
+  const failed = (words: string) =>
+    faultOf({
+      state: "fault",
+      cause: "the model's server failed",
+      message: `the model's server answered 501: ${words} (http://127.0.0.1:1/infill)`,
+      advice: "Check it.",
+    }).text;
+  const infill = "Infill is not supported by this model";
+  const said = `The model's server failed: “${infill}”. Check it.`;
+  assert.equal(failed(`${infill}: prefix token is missing. suffix token is missing`), said);
+  assert.equal(failed(infill), said);
+  assert.equal(failed("<html>nginx</html>"), "The model's server failed. Check it.");
 });
 
 test("a fault of the settings says where it is", () => {
