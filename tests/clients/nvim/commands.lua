@@ -109,11 +109,12 @@ say("Fillrate snooze soon", "`:Fillrate snooze` takes minutes up to 1440, not `s
 say("Fillrate candidates", "`:Fillrate candidates` takes one of 1, 2, 3, 5.")
 say("Fillrate candidates 4", "takes one of 1, 2, 3, 5, not `4`.")
 say("Fillrate toggle now", "`:Fillrate toggle` takes `buffer` or `filetype`, not `now`.")
--- A switch does nothing where no type of file is served, and does not claim to.
+-- Where no type of file is served, a switch does nothing and does not claim to, and that is why there
+-- is nothing to explain.
 person:lua([[vim.cmd("new"); vim.bo.filetype = "markdown"]])
-for _, word in ipairs({ "buffer", "filetype" }) do
+for _, words in ipairs({ "toggle buffer", "toggle filetype", "explain" }) do
   say(
-    "Fillrate toggle " .. word,
+    "Fillrate " .. words,
     "There are no completions for markdown: add it to the option `filetypes`."
   )
 end

@@ -69,7 +69,11 @@ local function explain(words)
     return
   end
   if not client then
-    refuse(server.problem() or "No server has this buffer, so there is nothing to explain here.")
+    refuse(
+      require("fillrate.buffers").unserved(buf)
+        or server.problem()
+        or "No server has this buffer, so there is nothing to explain here."
+    )
     return
   end
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
