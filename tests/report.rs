@@ -630,6 +630,9 @@ fn matrix_finds_holes_that_only_one_run_solves() {
     assert_eq!(seen["unproven"], "4 of 12 holes");
     // The second alone passes 3; only the first has a verdict at 9.
     assert_eq!(seen["patterns"], json!(["5 of 12 holes", "6 of 12 holes"]));
+    // Back leads to an address without the order that came later.
+    assert_eq!(seen["sorted"], "kind");
+    assert_eq!(seen["unsorted"], 0);
 }
 
 #[test]

@@ -269,13 +269,18 @@ async function matrix() {
   const before = await found();
   await page.locator('#filter-run-0').selectOption('unproven');
   const unproven = await found();
+  await page.getByRole('button', { name: 'kind', exact: true }).click();
+  const sorted = await page.locator('th[aria-sort]').innerText();
+  await page.goBack();
+  await page.waitForFunction((before) => document.getElementById('found').textContent === before, before);
+  const unsorted = await page.locator('th[aria-sort]').count();
   await page.locator('#filter-run-0').selectOption('');
   const patterns = [];
   for (const pattern of ['differ', 'agree']) {
     await page.locator('#filter-pattern').selectOption(pattern);
     patterns.push(await found());
   }
-  return { all, only, address, cells, saved, opened, tops, copy, texts, back, before, unproven, patterns };
+  return { all, only, address, cells, saved, opened, tops, copy, texts, back, before, unproven, sorted, unsorted, patterns };
 }
 
 /** Uses the table of attempts as a person would. */

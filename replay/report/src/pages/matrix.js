@@ -167,6 +167,7 @@
       restore();
       update();
     });
+      table?.sortByAddress();
     fillrate.searchBySlash(search);
     const clear = el('button', { type: 'button', onclick: () => {
       search.value = '';
