@@ -119,7 +119,7 @@
     return el('figure', { class: 'picture' },
       draw('svg', { viewBox: `0 0 600 ${height}`, role: 'img', 'aria-label': `pass@1 with its interval: ${names.join('; ')}` }, ...parts),
       el('figcaption', {}, unbroken(`pass@1: the share of holes at which a completion makes all tests pass, with its ${Math.round(100 * summary.confidence)} % interval. `),
-        el('a', { href: 'matrix.html#pattern=differ' }, summary.runs.length > 1 ? 'Holes at which the runs differ' : 'All holes')));
+        el('a', { href: 'matrix.html' }, 'Outcome at each hole')));
   }
 
   /** @param {any} summary */
