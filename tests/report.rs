@@ -697,10 +697,10 @@ fn a_hundred_thousand_attempts_stay_responsive() {
     assert_eq!(seen["fewer"]["cells"], 12);
     assert!(!seen["fewer"]["heads"].to_string().contains("chars"));
     assert_eq!(seen["fewer"]["address"], "#without=chars");
-    // Where there is little room, a name loses its middle and keeps the line.
+    // Where there is little room, a path loses its beginning and keeps the file and the line.
     let cut = &seen["cut"];
     assert_eq!(cut["inside"], true, "{cut}");
-    assert!(cut["shown"].as_u64() < cut["start"].as_u64(), "{cut}");
+    assert!(cut["shown"].as_u64() < cut["needed"].as_u64(), "{cut}");
     assert_eq!(cut["text"], seen["firstHole"]);
     // On a telephone, it loses its folders.
     let telephone = &seen["telephone"];

@@ -335,8 +335,10 @@ async function attempts() {
     const link = document.querySelector('table.long tbody a');
     const cell = link.closest('td').getBoundingClientRect();
     const end = document.createRange();
-    end.selectNodeContents(link.querySelector('.line'));
-    return { text: link.innerText, all: link.textContent, start: link.querySelector('.folders').scrollWidth, shown: link.querySelector('.folders').clientWidth, inside: end.getBoundingClientRect().right <= cell.right };
+    end.selectNodeContents(link.querySelector('.name'));
+    const { left, right } = end.getBoundingClientRect();
+    const name = link.querySelector('.cuttable');
+    return { text: link.innerText, all: link.textContent, needed: name.scrollWidth, shown: name.clientWidth, inside: cell.left <= left && right <= cell.right };
   });
   await page.setViewportSize({ width: 760, height: 900 });
   const cut = await middle();

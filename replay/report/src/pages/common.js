@@ -154,17 +154,10 @@ const fillrate = (() => {
     return `files.html#file=${encodeURIComponent(name)}`;
   }
 
-  /** The name of a file or hole. Where there is no room its folders are cut first, then the file's name, and never the line. @param {string} name */
+  /** The name of a file or hole. Where there is no room its beginning is cut, and never the line. @param {string} name */
   function cuttable(name) {
-    const [, folders, file, line] = /** @type {RegExpExecArray} */ (/^(.*\/)?([^/]*?)((?::\d+)?)$/s.exec(name));
-    /** A part that leaves room for those behind it, and vanishes where less than three letters of it have room. @param {string} part @param {string} text @param {string} behind */
-    const cut = (part, text, behind) => {
-      const span = el('span', { class: part }, text);
-      const room = behind.length;
-      span.style.maxWidth = `min(100% - ${room}ch, max(0px, (100% - ${room + 3}ch) * 999))`;
-      return span;
-    };
-    return el('span', { class: 'cuttable' }, folders && cut('folders', folders, file + line), cut('name', file, line), el('span', { class: 'line' }, line));
+    const [, folders, file] = /** @type {RegExpExecArray} */ (/^(.*\/)?([^/]*)$/s.exec(name));
+    return el('span', { class: 'cuttable' }, el('bdi', {}, folders && el('span', { class: 'folders' }, folders), el('span', { class: 'name' }, file)));
   }
 
   /** Scrolls a box, and not the page, to a part of it. @param {HTMLElement} box @param {HTMLElement|null} part */
