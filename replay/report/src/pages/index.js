@@ -249,7 +249,7 @@
       });
       return fillrate.row(summary.runs[row.run].name, ...cells);
     });
-    return fillrate.table('Outcomes of first answers', ['run', ...seen.map((/** @type {string} */ name) => el('th', { scope: 'col', class: 'numeric' }, el('span', { class: `outcome ${name}` }, name)))], rows);
+    return fillrate.table('Outcomes of first completions', ['run', ...seen.map((/** @type {string} */ name) => el('th', { scope: 'col', class: 'numeric' }, el('span', { class: `outcome ${name}` }, name)))], rows);
   }
 
   fillrate.page((summary) => {

@@ -20,7 +20,7 @@
       ['judged: the outcome says whether it was right', judged, offered],
       ['passed', passed, judged],
     ]);
-    return fillrate.table('From asking to passing, first answers only', ['step', 'attempts', 'share', 'of the row above'], steps.map(([name, part, whole]) => fillrate.row(name, ...share(part, whole))));
+    return fillrate.table('From request to pass, first completions only', ['step', 'attempts', 'share', 'of the row above'], steps.map(([name, part, whole]) => fillrate.row(name, ...share(part, whole))));
   }
 
   /** @param {any} run */
