@@ -9,8 +9,8 @@ use fillrate_language::task::Hole;
 use fillrate_report::table::TextWidth;
 use fillrate_report::{AgeFigures, Comparison, NamedRun, RunReport};
 use fillrate_server::completion::Trace;
-use fillrate_verdict::Proof;
 use fillrate_verdict::feedback::without_control_characters;
+use fillrate_verdict::{Outcome, Proof};
 
 use super::runs::{check_unique, inner_runs, run_names};
 use super::{CliError, Success, color, day, one_of};
@@ -224,16 +224,21 @@ fn show_attempt(attempt: &Attempt, has_latency: bool, most: Option<usize>) {
     } else {
         "not answered in time".to_owned()
     };
+    let outcome = match attempt.verdict.outcome {
+        failed @ (Outcome::Failed | Outcome::Syntax) if attempt.offered.is_empty() => {
+            format!("nothing offered ({})", failed.name())
+        }
+        other => other.name().to_owned(),
+    };
     let (bold, style) = (color::BOLD, color::of_outcome(attempt.verdict.outcome));
     outln!(
-        "\n{bold}======== {} sample {}{}:{bold:#} {style}{}{style:#}, {answer}",
+        "\n{bold}======== {} sample {}{}:{bold:#} {style}{outcome}{style:#}, {answer}",
         attempt.model,
         attempt.sample,
         match attempt.repair_round {
             0 => String::new(),
             round => format!(" repair round {round}"),
         },
-        attempt.verdict.outcome.name(),
     );
     print_section("completion", attempt.completion());
     if !attempt.overlap.is_empty() {

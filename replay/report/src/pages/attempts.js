@@ -183,7 +183,8 @@
       { name: 'sample', width: 84, numeric: true, about: 'Sample, and after a point the repair round', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
       { name: 'outcome', width: 124, early: true, cell: (item) => {
         const outcome = summary.outcomes[columns.outcome[item]];
-        return el('span', { class: `outcome ${outcome}` }, outcome);
+        const { text, about } = fillrate.outcomeText(outcome, columns.characters[item] > 0);
+        return el('span', { class: `outcome ${outcome}`, title: about }, text);
       }, compare: byNumber('outcome') },
       { name: 'proof', width: 96, about: 'Of a pass: how well the tests prove that the code computes its answers', cell: (item) => Number.isNaN(columns.proof[item]) ? '–' : summary.proofs[columns.proof[item]], compare: byNumber('proof') },
       { name: 'EM', width: 60, numeric: true, about: 'em/cceval: exact match', cell: value('exact', 0), compare: byNumber('exact') },

@@ -149,6 +149,11 @@ const fillrate = (() => {
     return id.replace(/:[a-z]+:[0-9a-f]{8}$/, '');
   }
 
+  /** An outcome for people: `empty` where it failed because nothing was offered. @param {string} outcome @param {boolean} isOffered @returns {{text: string, about: string|null}} */
+  function outcomeText(outcome, isOffered) {
+    return isOffered || !['failed', 'syntax'].includes(outcome) ? { text: outcome, about: null } : { text: 'empty', about: `Nothing was offered; outcome of the empty hole: ${outcome}` };
+  }
+
   /** The address of a file with its holes marked. @param {string} name its project and path */
   function fileAddress(name) {
     return `files.html#file=${encodeURIComponent(name)}`;
@@ -436,5 +441,5 @@ const fillrate = (() => {
     });
   }
 
-  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, shortName, cuttable, breakable, things, unbroken, bringIntoView, piece, code, csvButton, table, withSides, row, page, state, remember, filterState, metricNamed, titleOf, words, searchBySlash };
+  return { put, load, el, number, count, figure, figureCell, holeAddress, fileAddress, outcomeText, shortName, cuttable, breakable, things, unbroken, bringIntoView, piece, code, csvButton, table, withSides, row, page, state, remember, filterState, metricNamed, titleOf, words, searchBySlash };
 })();

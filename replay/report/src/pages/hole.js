@@ -115,9 +115,11 @@
     const others = attempt.offered.slice(1);
     const traced = attempt.trace ?? {};
     const failure = traced.fault ?? traced.nothing;
+    const isOffered = attempt.offered.length > 0;
+    const outcome = fillrate.outcomeText(verdict.outcome, isOffered);
     const decided = attempt.steps.filter((/** @type {any} */ step) => step.decisions.length > 0);
     const details = el('details', { class: 'attempt', id: `attempt-${attempt.run}-${attempt.sample}-${attempt.repair_round ?? 0}`, open },
-      el('summary', {}, title, ' ', el('span', { class: `outcome ${verdict.outcome}` }, verdict.outcome), ' ', el('span', { class: 'n' }, ...prose(verdict.reason))));
+      el('summary', {}, title, ' ', el('span', { class: `outcome ${verdict.outcome}` }, outcome.text), ' ', el('span', { class: 'n' }, outcome.about && `${outcome.about}: `, ...prose(verdict.reason))));
     /** Made when it is looked at: a hole may have many attempts. */
     const fill = () => {
       if (!details.open || details.children.length > 1) {
@@ -127,8 +129,8 @@
       const box = (text, label) => code(text, `${title}, ${label}`);
       const parts = [
         el('h3', {}, 'Reference against completion'),
-        attempt.offered.length > 0 ? difference(attempt.difference, title) : el('p', {}, ...prose(`There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`)),
-        attempt.offered.length > 0 && fold('Completion alone', box(attempt.offered[0], 'Completion')),
+        isOffered ? difference(attempt.difference, title) : el('p', {}, ...prose(`There was no completion${failure ? `: ${failure}` : ''}. Nothing was put into the hole.`)),
+        isOffered && fold('Completion alone', box(attempt.offered[0], 'Completion')),
         others.length > 0 && fold(things(others.length, 'more candidate'), ...others.map((/** @type {string} */ text, /** @type {number} */ index) => box(text, `Candidate ${index + 2}`))),
         facts(attempt),
         decided.length > 0 && fold('Clean-up', ...decided.flatMap((/** @type {any} */ step, /** @type {number} */ at) => [

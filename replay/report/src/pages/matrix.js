@@ -12,6 +12,8 @@
   let rates = [];
   /** 1 for each hole with a pass that no altered answer proves, by run. @type {Uint8Array[]} */
   let unproven = [];
+  /** 1 for each hole at which the first attempt offered nothing, by run. @type {Uint8Array[]} */
+  let empty = [];
   /** @type {LongTable|null} */
   let table = null;
   /** @type {Map<string, HTMLSelectElement>} */
@@ -84,9 +86,9 @@
     }
     const { passed, judged } = rates[run];
     const name = summary.outcomes[outcome];
-    const text = judged[hole] > 1 ? `${passed[hole]}/${judged[hole]} pass` : name;
+    const { text, about } = judged[hole] > 1 ? { text: `${passed[hole]}/${judged[hole]} pass`, about: null } : fillrate.outcomeText(name, empty[run][hole] === 0);
     const kind = judged[hole] > 1 ? (passes(run, hole) ? 'passed' : passed[hole] === 0 ? 'failed' : 'mixed') : name;
-    return el('a', { href: fillrate.holeAddress(holes.id[hole], { run, sample: 0, round: 0 }), tabindex: '-1', class: `outcome ${kind}` }, text);
+    return el('a', { href: fillrate.holeAddress(holes.id[hole], { run, sample: 0, round: 0 }), tabindex: '-1', class: `outcome ${kind}`, title: about }, text);
   }
 
   /** @returns {Column[]} */
@@ -165,9 +167,9 @@
     });
     addEventListener('popstate', () => {
       restore();
+      table?.sortByAddress();
       update();
     });
-      table?.sortByAddress();
     fillrate.searchBySlash(search);
     const clear = el('button', { type: 'button', onclick: () => {
       search.value = '';
@@ -200,6 +202,7 @@
     const size = holes.id.length;
     outcomes = summary.runs.map(() => new Int8Array(size).fill(-1));
     unproven = summary.runs.map(() => new Uint8Array(size));
+    empty = summary.runs.map(() => new Uint8Array(size));
     rates = summary.runs.map(() => ({ passed: new Uint16Array(size), judged: new Uint16Array(size) }));
     const counted = summary.outcomes.map((/** @type {string} */ name) => !['infrastructure', 'flaky', 'unjudged'].includes(name));
     for (const data of shards) {
@@ -210,6 +213,7 @@
         const [hole, outcome] = [data.hole[at], data.outcome[at]];
         if (outcomes[run][hole] < 0 || data.sample[at] === 0) {
           outcomes[run][hole] = outcome;
+          empty[run][hole] = Number(data.characters[at] === 0);
         }
         if (counted[outcome]) {
           rates[run].judged[hole] += 1;
