@@ -83,6 +83,23 @@ fn an_address_without_a_protocol_is_refused() {
 }
 
 #[test]
+fn a_model_is_chosen_by_the_name_of_its_table() {
+    let folder = workspace();
+    let config = folder.path().join("models.toml");
+    let models = "[models.a]\nprotocol = \"empty\"\n\n[models.c]\nprotocol = \"embedded\"\n";
+    std::fs::write(&config, models).unwrap();
+    let config = format!("--config={}", config.display());
+    let with = |model| complete(folder.path(), &["cart.py:5:5", &config, "--model", model]);
+    assert_eq!(text(&with("c").stdout), "compute_total([1, 2])\n");
+    assert_eq!(text(&with("a").stdout), "");
+    let unknown = with("b");
+    assert_eq!(unknown.status.code(), Some(1));
+    insta::assert_snapshot!(text(&unknown.stderr), @"fillrate: `--model b` names none of the models under `[models]`, of which there are `a`, `c`; for another model, add `--protocol`");
+    let none = complete(folder.path(), &["cart.py:5:5", "--model=b"]);
+    insta::assert_snapshot!(text(&none.stderr), @"fillrate: `--model b` names none of the models under `[models]`, of which there are none; for another model, add `--protocol`");
+}
+
+#[test]
 fn json_output_has_the_whole_trace() {
     let scripted = ScriptedModel::new(Duration::ZERO, |_| "1)\ny = 2".to_owned());
     let folder = workspace();

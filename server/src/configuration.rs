@@ -402,6 +402,48 @@ impl Layers {
         Ok(())
     }
 
+    /// Adds the flags of a command line as the top layer. A model's name alone selects the table
+    /// of `models` that has it, if there is one.
+    ///
+    /// # Errors
+    /// As [`Layers::options`], or no table has the name and `model` has no protocol.
+    pub fn flags(&mut self, flags: &Value) -> Result<(), ConfigurationError> {
+        let mut lower = Value::Object(serde_json::Map::new());
+        for layer in &self.layers {
+            merge(&mut lower, layer);
+        }
+        let model = flags.get("model").and_then(Value::as_object);
+        let alone = model.filter(|model| model.len() == 1);
+        if let Some(name) = alone.and_then(|model| model.get("name")?.as_str()) {
+            let tables = lower.get("models").and_then(Value::as_object);
+            let mut names = tables.into_iter().flatten().map(|(name, _)| name);
+            if names.clone().any(|known| known == name) {
+                let mut flags = flags.clone();
+                if let Some(flags) = flags.as_object_mut() {
+                    flags.remove("model");
+                    flags.insert("use".to_owned(), name.into());
+                }
+                return self.options("the command line", &flags);
+            }
+            if lower.pointer("/model/protocol").is_none_or(Value::is_null) {
+                let known = match names.next() {
+                    None => "there are none".to_owned(),
+                    Some(first) => names.fold(format!("there are `{first}`"), |all, name| {
+                        format!("{all}, `{name}`")
+                    }),
+                };
+                return Err(ConfigurationError::Setting {
+                    setting: format!("--model {name}"),
+                    reason: format!(
+                        "names none of the models under `[models]`, of which {known}; for another \
+                         model, add `--protocol`"
+                    ),
+                });
+            }
+        }
+        self.options("the command line", flags)
+    }
+
     /// Merges the layers.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ pub(super) struct ServerFlags {
     /// The address of the model's server
     #[arg(long)]
     url: Option<String>,
-    /// The model's name as its server knows it
+    /// The model: the name of its table under `[models]`, or else its name as its server knows it
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 }
@@ -128,7 +128,7 @@ impl ServerFlags {
         if let Some(path) = self.config.clone().or_else(user) {
             layers.file(&path)?;
         }
-        layers.options("the command line", &self.settings())?;
+        layers.flags(&self.settings())?;
         layers.merged()?;
         let config = self.config.as_ref().map(|path| {
             let path = std::path::absolute(path).map_err(CliError::file(path))?;

@@ -56,7 +56,7 @@ impl ServerOptions {
         for (origin, options) in client {
             layers.options(origin, options)?;
         }
-        layers.options("the command line", &self.flags)?;
+        layers.flags(&self.flags)?;
         layers.merged()
     }
 }
