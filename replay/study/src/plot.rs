@@ -68,10 +68,15 @@ fn draw(
     units: (FigureUnit, FigureUnit),
     names: (&str, &str),
 ) -> Option<()> {
-    let (across, along) = (
-        range(points.iter().map(|point| point.1)),
-        range(points.iter().map(|point| point.2)),
-    );
+    let across = range(points.iter().map(|point| point.1));
+    let along = range(points.iter().map(|point| point.2));
+    let along = match prediction {
+        Some(prediction) => {
+            let places = points.iter().map(|point| point.1.value);
+            with_band(along, units.1, prediction, places)
+        }
+        None => along,
+    };
     let area = SVGBackend::with_string(svg, (width, HEIGHT)).into_drawing_area();
     let mut chart = ChartBuilder::on(&area)
         .margin(12)
@@ -167,6 +172,29 @@ fn band(
     (upper, middle)
 }
 
+/// Lengthens an axis so that it has the edges of the prediction band at the points, to three times
+/// its length at most: the band of few points may be as wide as to press them into a line.
+fn with_band(
+    axis: std::ops::Range<f64>,
+    unit: FigureUnit,
+    prediction: &LinearPrediction,
+    places: impl Iterator<Item = f64>,
+) -> std::ops::Range<f64> {
+    let length = axis.end - axis.start;
+    let (mut least, mut most) = (axis.start - length, axis.end + length);
+    if unit == FigureUnit::Share {
+        least = least.max(0.0);
+        most = most.min(1.0);
+    }
+    places
+        .map(|place| prediction.predict(place))
+        .fold(axis, |axis, estimate| {
+            let low = estimate.low.unwrap_or(estimate.value).max(least);
+            let high = estimate.high.unwrap_or(estimate.value).min(most);
+            axis.start.min(low)..axis.end.max(high)
+        })
+}
+
 /// Places each label next to its point so that it covers no other point and no other label, in a
 /// plot `plot_width` pixels wide. Returns the shifts of their upper left corners from the points, in
 /// pixels.
@@ -243,6 +271,20 @@ fn tick(unit: FigureUnit, value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn axis_has_edges_of_band_in_bounds() {
+        let pairs = [(0.1, 0.3), (0.2, 0.5), (0.3, 0.4), (0.4, 0.6)];
+        let prediction = LinearPrediction::fit(&pairs).expect("the points differ");
+        let axis = |unit, range| with_band(range, unit, &prediction, pairs.iter().map(|it| it.0));
+        let estimate = prediction.predict(0.4);
+        let high = estimate.high.expect("four points have an interval");
+        let wide = axis(FigureUnit::Plain, 0.0..1.0);
+        assert!(wide.end >= high && wide.end < 2.0, "{wide:?}");
+        assert_eq!(axis(FigureUnit::Share, 0.29..0.61).end, 0.61 + 0.32);
+        assert_eq!(axis(FigureUnit::Share, 0.2..0.7).start, 0.0);
+        assert!(axis(FigureUnit::Plain, 0.2..0.7).start < 0.0);
+    }
 
     #[test]
     fn labels_cover_neither_points_nor_each_other() {
