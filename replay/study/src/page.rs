@@ -56,7 +56,8 @@ impl Study {
             title,
             policy: POLICY,
             head: html! { style { (PreEscaped(STYLE)) } },
-            body,
+            // No line begins with a % sign.
+            body: PreEscaped(body.into_string().replace(" %", "\u{a0}%")),
         };
         page.render()
     }

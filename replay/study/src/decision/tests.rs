@@ -91,7 +91,8 @@ fn a_close_connection_is_trusted_from_a_gap_on() {
     assert!(text.contains("Smallest gap worth trusting"), "{text}");
     // The page begins with the same, and all else is closed until it is opened.
     let page = study.page();
-    let answer = page.find(&decision.sentence).unwrap();
+    let sentence = decision.sentence.replace(" %", "\u{a0}%");
+    let answer = page.find(&sentence).unwrap();
     assert!(page.find("<p class=\"badge trust\">Trust</p>").unwrap() < answer);
     let first_section = page.find("<details>").unwrap();
     assert!(answer < first_section && page.find("<svg").unwrap() < first_section);
