@@ -1,5 +1,6 @@
 /** The explanation of a completion as a page: every step that led to it, in order. */
 
+import { sentence } from "./faults";
 import type { Decision, Explanation, Trace, Window } from "./protocol";
 import { escaped } from "./statistics";
 
@@ -159,7 +160,7 @@ function summary(trace: Trace, candidates: number, blind: boolean): string {
 }
 
 function notice(title: string, text: string | null | undefined): string {
-  return text ? section(title, `<p class="notice">${escaped(text)}</p>`) : "";
+  return text ? section(title, `<p class="notice">${escaped(sentence(text))}</p>`) : "";
 }
 
 function times(trace: Trace): string {
@@ -231,7 +232,8 @@ function steps(trace: Trace): string[] {
       step.decisions.length === 0
         ? "<p>Clean-up removed nothing.</p>"
         : `<p>Clean-up, in order:</p><ol>${step.decisions.map(decided).join("\n")}</ol>`;
-    return section(title, code(step.raw, title, "here") + decisions);
+    const raw = step.raw === "" ? "<p>Nothing.</p>" : code(step.raw, title, "here") + decisions;
+    return section(title, raw);
   });
 }
 

@@ -60,7 +60,8 @@ export function missingKey(message: string): string | undefined {
   return /the environment variable (\w+), which key_env names, is not set/.exec(message)?.[1];
 }
 
-function sentence(text: string): string {
+/** Returns a text with a capital and a full stop. */
+export function sentence(text: string): string {
   const begun = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }

@@ -93,10 +93,18 @@ test("a blind trial's model is not named", () => {
 test("why there is nothing to show, and what went wrong", () => {
   const html = page({
     candidates: [],
-    trace: { nothing: "The model said nothing.", fault: "No such host." },
+    trace: {
+      nothing: "the model returned an empty completion",
+      fault: "No such host.",
+      steps: [{ raw: "", decisions: [] }],
+    },
   });
   assert.match(html, /<h2>What went wrong<\/h2>\s*<p class="notice">No such host\./);
-  assert.match(html, /<h2>Why there is nothing to show<\/h2>\s*<p class="notice">The model said/);
+  assert.match(
+    html,
+    /<h2>Why there is nothing to show<\/h2>\s*<p class="notice">The model returned/,
+  );
+  assert.match(html, /<h2>What the model wrote<\/h2>\n<p>Nothing\.<\/p>/);
 });
 
 test("a position where completions are off says so, and that no model was asked", () => {
