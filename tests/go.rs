@@ -402,3 +402,32 @@ fn a_module_is_compiled_with_others_of_the_repository() {
         assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
     }
 }
+
+/// Tests that are compiled and started without `go test` have the same outcomes.
+#[test]
+fn tests_run_alike_without_the_command_go() {
+    let Some(go) = Go::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    let harness = dir.path("harness");
+    copy(
+        Path::new(&repository("replay/language/src/go/harness")),
+        &harness,
+    );
+    let files: Vec<_> = std::fs::read_dir(&harness)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    let mut command = std::process::Command::new("go");
+    command
+        .args(["test", "-count=1"])
+        .args(files)
+        .current_dir(&harness)
+        .envs([go.0.clone()])
+        .envs([
+            ("GOCACHE", text(&dir.path("build"))),
+            ("GOTOOLCHAIN", "local".to_owned()),
+        ]);
+    run(&mut command).exits_with(0);
+}

@@ -15,12 +15,16 @@ use super::workspaces::{WORKSPACE, is_used, workspace_files};
 use crate::task::sha256_hex;
 
 /// The program that runs tests: its source, which every environment has compiled.
-pub const DRIVER: [(&str, &str); 3] = [
+pub const DRIVER: [(&str, &str); 4] = [
     (
         "fillrate_go_archives.go",
         include_str!("harness/fillrate_go_archives.go"),
     ),
     ("fillrate_go.go", include_str!("harness/fillrate_go.go")),
+    (
+        "fillrate_go_direct.go",
+        include_str!("harness/fillrate_go_direct.go"),
+    ),
     (
         "fillrate_go_check.go",
         include_str!("harness/fillrate_go_check.go"),
@@ -37,6 +41,9 @@ pub const MODULES: &str = "modules";
 pub const BUILT: &str = "build";
 /// The file of an environment that lists what is compiled of the unchanged project.
 pub const ARCHIVES: &str = "archives.json";
+/// The program of an environment that reads what tests print; only if tests can be compiled without
+/// `go`.
+pub const CONVERTER: &str = "test2json";
 /// The file in the folder of compiled packages with which none of the project's is used.
 pub const ANEW: &str = "fillrate-anew";
 
@@ -182,13 +189,6 @@ impl PackageManager for GoModules {
         }
         // Compiles and links all tests, and runs none: with them the cache is warm. The baseline
         // reports what does not compile.
-        let warm = ["test", "-vet=off", "-count=1", "-exec=true", "./..."];
-        if let Err(error) = programs::capture(&mut go(&warm, &sources)) {
-            tracing::warn!(
-                "{}: its packages are not compiled ahead: {error}",
-                request.project
-            );
-        }
         let mut list = Command::new(&program);
         list.arg(format!("--prepare={}", root.display()))
             .arg(&request.interpreter.path)
@@ -197,7 +197,9 @@ impl PackageManager for GoModules {
             .envs(workspace.clone())
             .env("GOMODCACHE", root.join(MODULES))
             .env("GOCACHE", root.join(BUILT));
-        run(list)?;
+        for line in run(list)?.lines() {
+            tracing::warn!("{}: {line}", request.project);
+        }
         lines.sort();
         Ok(lines.into())
     }

@@ -1,7 +1,8 @@
 //! The runner for Go's own tests.
 
 use fillrate_language::go::environment::{
-    ANEW, ARCHIVES, BUILT, DRIVER, MODULES, SETTINGS, driver_name, module_folder, workspace_file,
+    ANEW, ARCHIVES, BUILT, CONVERTER, DRIVER, MODULES, SETTINGS, driver_name, module_folder,
+    workspace_file,
 };
 use fillrate_sandbox::{Bind, Overlay, Replaced};
 
@@ -63,7 +64,12 @@ impl TestFramework for GoTest {
 
 impl SandboxView for GoTest {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        environment_binds(prepared, ENVIRONMENT, &[MODULES, ARCHIVES, &driver_name()])
+        let driver = driver_name();
+        let mut names = vec![MODULES, ARCHIVES, &driver];
+        if prepared.environment.root.join(CONVERTER).is_file() {
+            names.push(CONVERTER);
+        }
+        environment_binds(prepared, ENVIRONMENT, &names)
     }
 
     /// The folder for what a run compiles, which is discarded after the run.

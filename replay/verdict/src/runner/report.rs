@@ -137,6 +137,10 @@ enum Line {
     CollectError(CollectError),
     Coverage(TestCoverage),
     Miss,
+    /// Go's tests were compiled by `go test`, and not by the plan of the environment.
+    GoTest {
+        reason: String,
+    },
     Removed {
         files: BTreeSet<String>,
     },
@@ -194,6 +198,7 @@ impl TestReport {
                 Ok(Line::CollectError(error)) => report.collect_errors.push(error),
                 Ok(Line::Coverage(coverage)) => report.coverage.push(coverage),
                 Ok(Line::Miss) => report.missed = true,
+                Ok(Line::GoTest { reason }) => tracing::debug!("compiled by `go test`: {reason}"),
                 Ok(Line::Removed { files }) => report.removed.extend(files),
                 Ok(Line::HarnessError { message }) => report.harness_error = Some(message),
                 Ok(Line::End {

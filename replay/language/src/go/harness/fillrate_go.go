@@ -9,17 +9,18 @@
 // lines of JSON on the standard input, as report.rs describes them, each with the
 // nonce.  Only this process, in which no code of the project runs, knows the nonce.
 //
-// Tests run in one process for each package, started by `go test -json`, which reads
-// what that process prints: outcomes are no stronger than that.  Sentinels are added
+// Tests run in one process for each package, started by `go test -json`, or as it would
+// be (see fillrate_go_direct.go), and what that process prints is read: outcomes are no
+// stronger than that.  Sentinels are added
 // to every package as a file of tests that `go test` lays over the repository.  A
 // test's id is the folder of its package, `::` and its name; subtests are parts of
 // their tests.  Lines by test are recorded in a process for each test.
 //
 // Before any test runs, it removes from the cache what is compiled of the packages that a
 // change reaches, so that their originals are nowhere; with a file `fillrate-anew` in the
-// cache, of all of the project's.  With --prepare=ENVIRONMENT before GO it lists what is
-// compiled of the project in the working directory, and removes from the cache whatever
-// else is compiled; see fillrate_go_archives.go.
+// cache, of all of the project's.  With --prepare=ENVIRONMENT before GO it compiles
+// the project in the working directory, lists what is compiled of it, and removes from the
+// cache whatever else is compiled; see fillrate_go_archives.go.
 //
 // With --check=ROOT before GO it compiles changed files of the repository in the
 // folder ROOT instead; see fillrate_go_check.go.
@@ -28,6 +29,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,12 +126,21 @@ type Run struct {
 	stopped bool
 	// Whether `go test` says of a package that all its tests passed, in spite of the sentinels.
 	passed bool
-	mutex  sync.Mutex
+	// How to compile the tests without `go`, if that is known.
+	plan  *Plan
+	mutex sync.Mutex
 }
 
 func main() {
 	closeToTracing()
 	if len(os.Args) > 1 {
+		if folder, found := strings.CutPrefix(os.Args[1], "--keep-main="); found {
+			if err := keepMain(folder, os.Args[2]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(3)
+			}
+			return
+		}
 		if environment, found := strings.CutPrefix(os.Args[1], "--prepare="); found {
 			if err := prepareArchives(environment, os.Args[2]); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -400,11 +411,16 @@ func (run *Run) command(arguments ...string) *exec.Cmd {
 	return exec.Command(run.goProgram, arguments...)
 }
 
+// sentinelPath returns the file of a package's sentinels, the same name in every run.
+func (run *Run) sentinelPath(one *Package) string {
+	return filepath.Join(run.scratch, fmt.Sprintf("%x_test.go", sha256.Sum256([]byte(one.path))))
+}
+
 // writeOverlay adds the sentinels to the packages; returns the file that says so.
 func (run *Run) writeOverlay() (string, error) {
 	replaced := map[string]string{}
-	for index, one := range run.packages {
-		file := filepath.Join(run.scratch, strconv.Itoa(index)+"_test.go")
+	for _, one := range run.packages {
+		file := run.sentinelPath(one)
 		text := fmt.Sprintf(`package %s_test
 
 import (
@@ -439,6 +455,12 @@ func (run *Run) runTests() error {
 	if err != nil {
 		return err
 	}
+	err = run.runDirectly()
+	var reason noPlan
+	if !errors.As(err, &reason) {
+		return err
+	}
+	run.write("go_test", map[string]any{"reason": string(reason)})
 	// With `-count=1` no outcome comes from the cache; the sandbox has the limit of time.
 	arguments := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=0", "-overlay=" + overlay}
 	// Without a pattern all tests run, and those that are not selected are not reported.

@@ -50,6 +50,10 @@ func prepareArchives(environment, goProgram string) error {
 			Replace *struct{ Version string }
 		}
 	}
+	plan, err := compileAll(environment, goProgram)
+	if err != nil {
+		fmt.Println("tests are always compiled by `go test`:", err)
+	}
 	run := &Run{goProgram: goProgram, patterns: []string{"./..."}}
 	all, err := list[listed](run, "-e", "-deps", "-test", "-export", "-json=ImportPath,Dir,Export,Deps,Module")
 	if err != nil {
@@ -80,6 +84,11 @@ func prepareArchives(environment, goProgram string) error {
 				folder = "."
 			}
 			archives = append(archives, Archive{one.ImportPath, filepath.ToSlash(folder), one.Deps, file})
+		}
+	}
+	if plan != nil {
+		if err := plan.write(cache, kept); err != nil {
+			return err
 		}
 	}
 	err = filepath.WalkDir(cache, func(path string, entry fs.DirEntry, err error) error {
@@ -119,8 +128,15 @@ func isArchive(path string) bool {
 // removeOriginals removes the archives of the packages that a change reaches.
 func (run *Run) removeOriginals(environment string) error {
 	cache := os.Getenv("GOCACHE")
-	_, err := os.Stat(filepath.Join(cache, anewFile))
+	plan, err := takePlan()
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(filepath.Join(cache, anewFile))
 	all := err == nil
+	if !all {
+		run.plan = plan
+	}
 	if !all && len(run.Changed) == 0 {
 		return nil
 	}
