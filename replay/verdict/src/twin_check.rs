@@ -123,6 +123,19 @@ impl TwinnedTest {
         Some(format!("a row of {function}"))
     }
 
+    /// The ids among twins of the tests for which a twin counts: those that the reference fails. If
+    /// these are a third of all, also others that it fails under another twin: which part of the rows
+    /// is altered is drawn, and code can't know.
+    fn stood_for(&self, twin: &Twin) -> Vec<&String> {
+        let fails = |twin: &Twin, id: &String| twin.way.is_some() && twin.failing.contains(id);
+        let own = self.inside.iter().filter(|id| fails(twin, id)).count();
+        let counts = |id: &&String| {
+            let is_alterable = || self.twins.iter().any(|twin| fails(twin, id));
+            fails(twin, id) || own > 0 && own * 3 >= self.inside.len() && is_alterable()
+        };
+        self.inside.iter().filter(counts).collect()
+    }
+
     /// The tests whose answer was altered if these ids among twins failed: all or none if it is
     /// unknown which one a row is.
     fn altered_ids(&self, failing: &BTreeSet<&String>) -> Vec<&str> {
@@ -524,8 +537,7 @@ fn note_proof(verdict: &mut Verdict, deciding: &[&str], drawn: &[DrawnTest], end
     let failing: BTreeSet<&String> = ended
         .iter()
         .flat_map(|run| twins(*run))
-        .filter(|twin| twin.way.is_some())
-        .flat_map(|twin| &twin.failing)
+        .flat_map(|twin| drawn.iter().flat_map(|one| one.test.stood_for(twin)))
         .filter(|id| passed(id))
         .collect();
     // Of a table, some rows may have no answer that can be altered.
@@ -1990,6 +2002,27 @@ mod tests {
         assert_eq!(test.altered_ids(&[&"t[1]".to_owned()].into()), ["a[10]"]);
         assert_eq!(test.own_id("t[2]").unwrap(), "a[9]");
         assert!(!sort_by_place(&mut ["a[8]".to_owned()], &report));
+    }
+
+    #[test]
+    fn a_drawn_part_of_rows_stands_for_those_that_can_be_altered() {
+        let mut test = twinned(&[(0, Some(Way::First)), (0, Some(Way::Other)), (0, None)]);
+        test.inside = ["t[0]", "t[1]", "t[2]", "t[3]"].map(str::to_owned).into();
+        let ids = |at: &[usize]| {
+            at.iter()
+                .map(|at| format!("t[{at}]"))
+                .collect::<BTreeSet<_>>()
+        };
+        for (twin, failing) in [&[0, 1][..], &[2], &[0, 1, 2, 3]].into_iter().enumerate() {
+            test.twins[twin].failing = ids(failing);
+        }
+        let stood_for: Vec<BTreeSet<String>> = test
+            .twins
+            .iter()
+            .map(|twin| test.stood_for(twin).into_iter().cloned().collect())
+            .collect();
+        // One row of four is no part that stands for others, and an opposite for none.
+        assert_eq!(stood_for, [ids(&[0, 1, 2]), ids(&[2]), ids(&[])]);
     }
 
     /// Code that reads the answer from the test, and fails as often as is best for it.
