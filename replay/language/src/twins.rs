@@ -73,6 +73,9 @@ pub struct TestEdit {
     pub file: usize,
     /// The way in which it alters an expectation; `None` for a complement.
     pub way: Option<Way>,
+    /// Number of rows with answers of a table whose rows are tests, of which it alters a drawn part;
+    /// 0 for any other edit.
+    pub rows: usize,
     /// The edit.
     pub edit: SourceEdit,
 }
@@ -133,6 +136,7 @@ impl FoundFunction {
                         assertion,
                         file: drawn.file,
                         way: Some(drawn.way),
+                        rows: drawn.rows,
                         edit: drawn.edit.clone(),
                     });
                 }
@@ -143,6 +147,7 @@ impl FoundFunction {
                 assertion,
                 file,
                 way: Some(Way::Opposite),
+                rows: 0,
                 edit,
             }));
             drawn.push(all);
@@ -165,6 +170,7 @@ impl FoundFunction {
                 assertion,
                 file,
                 way: None,
+                rows: 0,
                 edit,
             }));
         }

@@ -73,7 +73,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 34;
+const VERSION: u32 = 35;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -123,16 +123,12 @@ impl TwinnedTest {
         Some(format!("a row of {function}"))
     }
 
-    /// The ids among twins of the tests for which a twin counts: those that the reference fails. If
-    /// these are a third of all, also others that it fails under another twin: which part of the rows
-    /// is altered is drawn, and code can't know.
+    /// The ids among twins of the tests for which a twin counts: those that the reference fails, or
+    /// all if these are a drawn part of a table whose rows all have answers: code can't know which.
     fn stood_for(&self, twin: &Twin) -> Vec<&String> {
         let fails = |twin: &Twin, id: &String| twin.way.is_some() && twin.failing.contains(id);
         let own = self.inside.iter().filter(|id| fails(twin, id)).count();
-        let counts = |id: &&String| {
-            let is_alterable = || self.twins.iter().any(|twin| fails(twin, id));
-            fails(twin, id) || own > 0 && own * 3 >= self.inside.len() && is_alterable()
-        };
+        let counts = |id: &&String| fails(twin, id) || own > 0 && twin.rows >= self.inside.len();
         self.inside.iter().filter(counts).collect()
     }
 
@@ -165,6 +161,8 @@ struct Twin {
     assertion: usize,
     /// The way in which an expectation is altered; `None` if an assertion is inverted.
     way: Option<Way>,
+    /// Number of rows with answers, of which it alters a drawn part; 0 if it alters all it can.
+    rows: usize,
     /// The ids among twins of the tests that the reference fails: at least one.
     failing: BTreeSet<String>,
 }
@@ -1232,6 +1230,7 @@ fn keep(test: &mut TwinnedTest, twin: &UntriedTwin, failing: BTreeSet<String>) {
             before: twin.before.clone(),
             assertion: twin.edit.assertion,
             way: twin.edit.way,
+            rows: twin.edit.rows,
             failing,
         });
     }
@@ -1604,6 +1603,7 @@ mod tests {
             before: at.to_string(),
             assertion: *assertion,
             way: *way,
+            rows: 0,
             failing: BTreeSet::new(),
         });
         TwinnedTest {
@@ -2005,24 +2005,21 @@ mod tests {
     }
 
     #[test]
-    fn a_drawn_part_of_rows_stands_for_those_that_can_be_altered() {
-        let mut test = twinned(&[(0, Some(Way::First)), (0, Some(Way::Other)), (0, None)]);
-        test.inside = ["t[0]", "t[1]", "t[2]", "t[3]"].map(str::to_owned).into();
-        let ids = |at: &[usize]| {
-            at.iter()
-                .map(|at| format!("t[{at}]"))
-                .collect::<BTreeSet<_>>()
-        };
-        for (twin, failing) in [&[0, 1][..], &[2], &[0, 1, 2, 3]].into_iter().enumerate() {
-            test.twins[twin].failing = ids(failing);
+    fn a_drawn_part_of_rows_stands_for_a_table_whose_rows_all_have_answers() {
+        let mut test = twinned(&[Some(Way::First), Some(Way::Other), None].map(|way| (0, way)));
+        let ids =
+            |at: &[usize]| -> BTreeSet<String> { at.iter().map(|at| format!("t[{at}]")).collect() };
+        test.inside = ids(&[0, 1, 2, 3]).into_iter().collect();
+        for (twin, rows) in [4, 3, 0].into_iter().enumerate() {
+            test.twins[twin].failing = ids(&[0, 2]);
+            test.twins[twin].rows = rows;
         }
         let stood_for: Vec<BTreeSet<String>> = test
             .twins
             .iter()
             .map(|twin| test.stood_for(twin).into_iter().cloned().collect())
             .collect();
-        // One row of four is no part that stands for others, and an opposite for none.
-        assert_eq!(stood_for, [ids(&[0, 1, 2]), ids(&[2]), ids(&[])]);
+        assert_eq!(stood_for, [ids(&[0, 1, 2, 3]), ids(&[0, 2]), ids(&[])]);
     }
 
     /// Code that reads the answer from the test, and fails as often as is best for it.

@@ -103,6 +103,8 @@ pub(super) struct DrawnEdit {
     /// The index of its file.
     pub(super) file: usize,
     pub(super) way: Way,
+    /// Number of rows with answers, of which it alters a drawn part; 0 if it alters all it can.
+    pub(super) rows: usize,
     pub(super) edit: SourceEdit,
 }
 
@@ -283,6 +285,7 @@ impl Site {
             let Some((file, _)) = drawn.first() else {
                 break;
             };
+            let rows = if parts.is_empty() { 0 } else { self.rows.len() };
             let part = (!parts.is_empty()).then(|| &parts[index % parts.len()]);
             // A row with fewer edits repeats them, so that each edit alters every row of its part.
             let parts: Vec<&(Way, SourceEdit)> = drawn
@@ -296,7 +299,12 @@ impl Site {
             let parts = parts.into_iter().map(|(_, edit)| edit.clone()).collect();
             let (file, text) = (*file, files[*file].text);
             if let Some(edit) = SourceEdit::joined(parts, text) {
-                edits.push(DrawnEdit { file, way, edit });
+                edits.push(DrawnEdit {
+                    file,
+                    way,
+                    rows,
+                    edit,
+                });
             }
         }
         // Of a wide tolerance, no number that looks like the expected one is outside.
@@ -312,7 +320,7 @@ impl Site {
         &self,
         number: usize,
         files: &[ParsedFile<'_>],
-        rng: &mut impl Rng,
+        rng: &ChaCha8Rng,
     ) -> Vec<BTreeSet<usize>> {
         let texts: Vec<Vec<&str>> = self.rows.iter().map(|row| row_texts(row, files)).collect();
         let mut different: Vec<&Vec<&str>> =
@@ -320,9 +328,11 @@ impl Site {
         if !self.are_tests || different.len() < 2 {
             return Vec::new();
         }
+        // Tests of one table share their edits.
+        let mut rng = generator_of(&texts.concat(), rng);
         let mut parts = Vec::new();
         while parts.len() < number.max(2) {
-            different.shuffle(rng);
+            different.shuffle(&mut rng);
             let (first, second) = different.split_at(different.len() / 2);
             parts.extend([first, second].map(|part| {
                 let rows = texts.iter().enumerate();
@@ -406,7 +416,13 @@ impl Site {
                 number.edit(&format!("{:.*}", *decimals, value + amount), files)
             });
             if let Some(edit) = SourceEdit::joined(parts.collect(), text) {
-                edits.push(DrawnEdit { file, way, edit });
+                let rows = 0;
+                edits.push(DrawnEdit {
+                    file,
+                    way,
+                    rows,
+                    edit,
+                });
             }
         }
         edits.shuffle(rng);
