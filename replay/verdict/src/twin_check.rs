@@ -45,7 +45,7 @@ const ALTERED_TRIED: usize = 8;
 const COMPLEMENTS_TRIED: usize = 2;
 
 /// The most edits outside of tests, such as of constants, that are tried for a file.
-const SHARED_TRIED: usize = 16;
+const SHARED_TRIED: usize = 32;
 
 /// The most edits outside of tests that are tried for one test.
 const SHARED_OF_TEST: usize = 5;
@@ -73,7 +73,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 35;
+const VERSION: u32 = 36;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -123,12 +123,15 @@ impl TwinnedTest {
         Some(format!("a row of {function}"))
     }
 
-    /// The ids among twins of the tests for which a twin counts: those that the reference fails, or
-    /// all if these are a drawn part of a table whose rows all have answers: code can't know which.
+    /// The ids among twins of the tests for which a twin counts: those that the reference fails. A
+    /// drawn part of a table counts for all rows with answers, since code can't know which it is.
     fn stood_for(&self, twin: &Twin) -> Vec<&String> {
         let fails = |twin: &Twin, id: &String| twin.way.is_some() && twin.failing.contains(id);
         let own = self.inside.iter().filter(|id| fails(twin, id)).count();
-        let counts = |id: &&String| fails(twin, id) || own > 0 && twin.rows >= self.inside.len();
+        let has_answer = |id: &String| {
+            twin.rows >= self.inside.len() || self.twins.iter().any(|twin| fails(twin, id))
+        };
+        let counts = |id: &&String| fails(twin, id) || own > 0 && twin.rows > 0 && has_answer(id);
         self.inside.iter().filter(counts).collect()
     }
 
@@ -2005,13 +2008,15 @@ mod tests {
     }
 
     #[test]
-    fn a_drawn_part_of_rows_stands_for_a_table_whose_rows_all_have_answers() {
-        let mut test = twinned(&[Some(Way::First), Some(Way::Other), None].map(|way| (0, way)));
+    fn a_drawn_part_of_rows_stands_for_those_with_answers() {
+        let ways = [Some(Way::First), Some(Way::Other), None];
+        let mut test = twinned(&ways.map(|way| (0, way)));
         let ids =
             |at: &[usize]| -> BTreeSet<String> { at.iter().map(|at| format!("t[{at}]")).collect() };
         test.inside = ids(&[0, 1, 2, 3]).into_iter().collect();
-        for (twin, rows) in [4, 3, 0].into_iter().enumerate() {
-            test.twins[twin].failing = ids(&[0, 2]);
+        let twins = [(3, &[0][..]), (3, &[1, 2]), (0, &[1])];
+        for (twin, (rows, failing)) in twins.into_iter().enumerate() {
+            test.twins[twin].failing = ids(failing);
             test.twins[twin].rows = rows;
         }
         let stood_for: Vec<BTreeSet<String>> = test
@@ -2019,7 +2024,10 @@ mod tests {
             .iter()
             .map(|twin| test.stood_for(twin).into_iter().cloned().collect())
             .collect();
-        assert_eq!(stood_for, [ids(&[0, 1, 2, 3]), ids(&[0, 2]), ids(&[])]);
+        let answered = ids(&[0, 1, 2]);
+        assert_eq!(stood_for, [answered.clone(), answered, ids(&[])]);
+        test.twins[0].rows = 4;
+        assert_eq!(test.stood_for(&test.twins[0]).len(), 4);
     }
 
     /// Code that reads the answer from the test, and fails as often as is best for it.
