@@ -509,10 +509,11 @@ fn member_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'
     };
     let rows = parameter_cells(object, frame).or_else(|| loop_cells(object, frame, LOOPS))?;
     let key = unquoted(frame.source(key));
+    let text = frame.text_of_table(*rows.cells.first()?);
     let cell = |row: Node<'t>| {
         let field = row
             .child_by_field_name("function")
-            .and_then(|class| field_index(frame.source_of_table(class), key, frame));
+            .and_then(|class| field_index(&text[class.byte_range()], key, frame));
         let parts = match row.child_by_field_name("arguments") {
             Some(arguments) => named_children(arguments),
             None => named_children(row),
@@ -520,7 +521,7 @@ fn member_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'
         let mut named = parts.iter().filter(|part| {
             let name = part.child_by_field_name("key");
             let name = name.or_else(|| part.child_by_field_name("name"));
-            name.is_some_and(|name| unquoted(frame.source_of_table(name)) == key)
+            name.is_some_and(|name| unquoted(&text[name.byte_range()]) == key)
         });
         match named.next() {
             Some(part) => part.child_by_field_name("value"),
@@ -536,16 +537,12 @@ fn member_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'
 /// The place of a field among those of a class of the tests' file, such as of a `NamedTuple`, which
 /// is that among the arguments of a call that makes one.
 fn field_index(class: &str, field: &str, frame: &CallFrame<'_, '_>) -> Option<usize> {
-    let class = frame
-        .root()
-        .children(&mut frame.root().walk())
-        .find(|node| {
-            let node = node.child_by_field_name("definition").unwrap_or(*node);
-            let name = node.child_by_field_name("name");
-            node.kind() == "class_definition"
-                && name.is_some_and(|name| frame.source(name) == class)
-        })?;
-    let class = class.child_by_field_name("definition").unwrap_or(class);
+    let classes = named_children(frame.root()).into_iter();
+    let mut classes = classes.map(|node| node.child_by_field_name("definition").unwrap_or(node));
+    let class = classes.find(|node| {
+        let name = node.child_by_field_name("name");
+        node.kind() == "class_definition" && name.is_some_and(|name| frame.source(name) == class)
+    })?;
     let fields = named_children(class.child_by_field_name("body")?).into_iter();
     let mut fields = fields
         .filter_map(|statement| statement.named_child(0))
@@ -1041,7 +1038,7 @@ fn parameter_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cell
         let table = frame.written(*values, &["list", "tuple", "set", "array"])?;
         let is_param = |call: Node<'t>| {
             let function = call.child_by_field_name("function");
-            function.is_some_and(|name| frame.source_of_table(name).ends_with("param"))
+            function.is_some_and(|name| text[name.byte_range()].ends_with("param"))
         };
         // A call is `pytest.param(…)`. With one parameter, any other value is the parameter's.
         let cell = |row: Node<'t>| match (names.len(), row.kind()) {

@@ -769,19 +769,14 @@ fn altered_texts(
         .map(|other| (Way::Other, other))
         .into_iter()
         .collect();
-    let exchanged = with_words_exchanged(source, rng).or_else(|| {
-        with_exchange(
-            source,
-            if letters.len() > 1 {
-                &letters
-            } else {
-                &all_own
-            },
-            rng,
-        )
-    });
+    let places = match letters.len() {
+        0 | 1 => &all_own,
+        _ => &letters,
+    };
+    let exchanged =
+        with_words_exchanged(source, rng).or_else(|| with_exchange(source, places, rng));
     all.extend(exchanged.map(|exchanged| (Way::Rearranged, exchanged)));
-    for places in [digits, letters.clone()] {
+    for places in [&digits, &letters] {
         if let Some((at, letter)) = places.choose(rng) {
             let mut result = source.to_owned();
             result.replace_range(*at..=*at, &other_letter(*letter, rng).to_string());

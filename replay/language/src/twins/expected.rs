@@ -314,8 +314,13 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 && !self.is_taken_by_a_fixture(name)
                 && let Some(found) = (self.grammar.cells)(node, self)
             {
-                let cells = found.cells.into_iter();
-                let cells = cells.filter(|cell| self.file_of(*cell) == self.file);
+                let is_here = |cell: &Node<'t>| self.file_of(*cell) == self.file;
+                let cells = found
+                    .cells
+                    .first()
+                    .is_some_and(is_here)
+                    .then_some(found.cells);
+                let cells = cells.into_iter().flatten();
                 edits.extend(cells.filter_map(|cell| self.emptied(cell, around)));
             }
         }
@@ -1002,13 +1007,18 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     }
 
     fn cell_sites(&self, cells: &Cells<'t>, depth: usize, found: &mut Vec<Site>) {
+        let Some(first) = cells.cells.first() else {
+            return;
+        };
+        let other = self.file_of(*first);
+        let other = (other != self.file).then(|| self.top(other, *first));
+        let frame = other.as_ref().unwrap_or(self);
         let mut rows: Vec<Vec<Candidate>> = Vec::new();
         for cell in &cells.cells {
             let mut sites = Vec::new();
-            match (cells.column, self.file_of(*cell)) {
-                (Some(column), _) => sites.extend(self.column(*cell, column)),
-                (None, file) if file == self.file => self.sites(*cell, depth + 1, &mut sites),
-                (None, file) => self.top(file, *cell).sites(*cell, depth + 1, &mut sites),
+            match cells.column {
+                Some(column) => sites.extend(self.column(*cell, column)),
+                None => frame.sites(*cell, depth + 1, &mut sites),
             }
             rows.push(sites.into_iter().flat_map(Site::into_candidates).collect());
         }
@@ -1074,9 +1084,9 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         own.unwrap_or(self.file)
     }
 
-    /// The source of a part of a table.
-    pub(crate) fn source_of_table(&self, part: Node<'t>) -> &'t str {
-        &self.files[self.file_of(part)].text[part.byte_range()]
+    /// The text of the file that a part of a table is in.
+    pub(crate) fn text_of_table(&self, part: Node<'t>) -> &'t str {
+        self.files[self.file_of(part)].text
     }
 
     /// The form of a literal.

@@ -527,12 +527,13 @@ fn table_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t
         return None;
     }
     let rows = table_rows(frame)?;
+    let text = frame.text_of_table(*rows.first()?);
     let key = key.map_or(name, |key| frame.source(key));
     let property = |row: Node<'t>| {
         let pairs = named_children(row).into_iter();
         let mut named = pairs.filter(|pair| {
             pair.child_by_field_name("key")
-                .is_some_and(|own| unquoted(frame.source_of_table(own)) == key)
+                .is_some_and(|own| unquoted(&text[own.byte_range()]) == key)
         });
         named.next()?.child_by_field_name("value")
     };
@@ -606,10 +607,15 @@ fn row_cells<'t>(used: Node<'t>, frame: &CallFrame<'t, '_>) -> Option<Cells<'t>>
         };
         let cells = match table.kind() {
             "template_string" => template_cells(table, &path, frame),
-            _ => rows_of(table, frame)?
-                .into_iter()
-                .filter_map(|row| cell_of(row, &path, key, frame))
-                .collect(),
+            _ => {
+                let rows = rows_of(table, frame)?;
+                let text = frame.text_of_table(*rows.first()?);
+                let key = key.map(|key| unquoted(frame.source(key)));
+                let cells = rows.into_iter();
+                cells
+                    .filter_map(|row| cell_of(row, &path, key, text))
+                    .collect()
+            }
         };
         return Some(Cells {
             cells,
@@ -769,12 +775,12 @@ fn template_cells<'t>(
         .collect()
 }
 
-/// The value in a row that a variable has, or its member with this key.
+/// The value in a row of a text that a variable has, or its member with this key.
 fn cell_of<'t>(
     row: Node<'t>,
     path: &[Step<'t>],
-    key: Option<Node<'t>>,
-    frame: &CallFrame<'t, '_>,
+    key: Option<&'t str>,
+    text: &str,
 ) -> Option<Node<'t>> {
     let step = |row: Node<'t>, step: &Step<'t>| {
         let parts = named_children(row);
@@ -786,7 +792,7 @@ fn cell_of<'t>(
                 .into_iter()
                 .find(|pair| {
                     pair.child_by_field_name("key")
-                        .is_some_and(|own| unquoted(frame.source_of_table(own)) == *key)
+                        .is_some_and(|own| unquoted(&text[own.byte_range()]) == *key)
                 })?
                 .child_by_field_name("value"),
             _ => None,
@@ -796,10 +802,9 @@ fn cell_of<'t>(
     let Some(key) = key else {
         return Some(value);
     };
-    let source = unquoted(frame.source(key));
-    match source.parse() {
+    match key.parse() {
         Ok(index) => step(value, &Step::Index(index)),
-        Err(_) => step(value, &Step::Key(source)),
+        Err(_) => step(value, &Step::Key(key)),
     }
 }
 
