@@ -408,16 +408,12 @@ impl Layers {
     /// # Errors
     /// As [`Layers::options`], or no table has the name and `model` has no protocol.
     pub fn flags(&mut self, flags: &Value) -> Result<(), ConfigurationError> {
-        let mut lower = Value::Object(serde_json::Map::new());
-        for layer in &self.layers {
-            merge(&mut lower, layer);
-        }
+        let lower = self.whole();
         let model = flags.get("model").and_then(Value::as_object);
         let alone = model.filter(|model| model.len() == 1);
         if let Some(name) = alone.and_then(|model| model.get("name")?.as_str()) {
             let tables = lower.get("models").and_then(Value::as_object);
-            let mut names = tables.into_iter().flatten().map(|(name, _)| name);
-            if names.clone().any(|known| known == name) {
+            if tables.is_some_and(|tables| tables.contains_key(name)) {
                 let mut flags = flags.clone();
                 if let Some(flags) = flags.as_object_mut() {
                     flags.remove("model");
@@ -426,11 +422,11 @@ impl Layers {
                 return self.options("the command line", &flags);
             }
             if lower.pointer("/model/protocol").is_none_or(Value::is_null) {
-                let known = match names.next() {
-                    None => "there are none".to_owned(),
-                    Some(first) => names.fold(format!("there are `{first}`"), |all, name| {
-                        format!("{all}, `{name}`")
-                    }),
+                let names = tables.into_iter().flatten();
+                let names: Vec<String> = names.map(|(name, _)| format!("`{name}`")).collect();
+                let known = match names.is_empty() {
+                    true => "there are none".to_owned(),
+                    false => format!("there are {}", names.join(", ")),
                 };
                 return Err(ConfigurationError::Setting {
                     setting: format!("--model {name}"),
@@ -444,11 +440,8 @@ impl Layers {
         self.options("the command line", flags)
     }
 
-    /// Merges the layers.
-    ///
-    /// # Errors
-    /// The layers, each valid by itself, conflict, or name a model that none of them defines.
-    pub fn merged(&self) -> Result<Configuration, ConfigurationError> {
+    /// The settings of all layers, unchecked.
+    fn whole(&self) -> Value {
         let mut whole = Value::Object(serde_json::Map::new());
         for layer in &self.layers {
             let names_one = layer.get("use").is_some_and(Value::is_string);
@@ -458,6 +451,15 @@ impl Layers {
             }
             merge(&mut whole, layer);
         }
+        whole
+    }
+
+    /// Merges the layers.
+    ///
+    /// # Errors
+    /// The layers, each valid by itself, conflict, or name a model that none of them defines.
+    pub fn merged(&self) -> Result<Configuration, ConfigurationError> {
+        let whole = self.whole();
         let mut merged =
             Configuration::deserialize(&whole).map_err(|error| ConfigurationError::Options {
                 origin: "the settings together",
