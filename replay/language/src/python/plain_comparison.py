@@ -7,7 +7,8 @@ through functions of its own.  The text of the file stays as it is, as code may 
 
 A class that redefines comparisons and derives from one of the language, such as ``str``, is
 replaced by its contents.  Of another such class, values must not equal a new object, nor one that
-is near the expectation, nor contain a new object or text.  Classes of the standard library and of installed packages are trusted.
+is near the expectation, nor contain a new object or text.  Classes of the standard library and of
+installed packages are trusted.
 """
 
 
