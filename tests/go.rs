@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use fillrate_engine::store::Run;
 use serde_json::{Value, json};
 
 use crate::support::play::{TestDir, attempts, copy, holes, repository, run, text};
@@ -344,6 +345,51 @@ fn a_workspace_with_a_replaced_module_is_replayed() {
     assert_eq!(row["project"], "shop", "{row:#}");
     assert_eq!(row["holes"], 3, "{row:#}");
     assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
+    assert_eq!(slow_paths(&dir.path("run"), "shop"), Vec::<String>::new());
+}
+
+/// The reasons why verdicts of a run took longer.
+fn slow_paths(run: &Path, project: &str) -> Vec<String> {
+    let run = Run::open(run).unwrap();
+    let all = run.slow_paths().unwrap().remove(project);
+    all.into_iter().flatten().collect()
+}
+
+/// What the compiler alone can't do is left to `go test`, and not in silence.
+#[test]
+fn a_package_that_embeds_files_is_compiled_by_the_command_go() {
+    let Some(go) = Go::installed() else {
+        return;
+    };
+    let dir = TestDir::new();
+    for (name, contents) in [
+        ("go.mod", "module example.com/shop\n\ngo 1.19\n"),
+        (
+            "shop.go",
+            "package shop\n\nimport (\n\t_ \"embed\"\n\t\"strings\"\n)\n\n//go:embed a.txt\nvar text string\n\n\
+             func Count(letter string) int {\n\tcount := strings.Count(text, letter)\n\treturn 3 * count\n}\n",
+        ),
+        (
+            "shop_test.go",
+            "package shop\n\nimport \"testing\"\n\nfunc TestCount(t *testing.T) {\n\
+             \tif got := Count(\"x\"); got != 6 {\n\t\tt.Fatal(got)\n\t}\n}\n",
+        ),
+        ("a.txt", "axbx\n"),
+    ] {
+        dir.write(&format!("shop/{name}"), contents);
+    }
+    let (shop, out) = (text(&dir.path("shop")), text(&dir.path("run")));
+    let arguments = ["replay", &shop, "--holes", "1", "--kinds", "line"];
+    let more = ["--model", "reference", "--out", &out, "--json"];
+    let report = go.fillrate(&dir, &[&arguments[..], &more].concat());
+    assert_eq!(report["rows"][0]["metrics"]["pass@1"]["value"], 1.0);
+    assert_eq!(
+        slow_paths(&dir.path("run"), "shop"),
+        [
+            "compiling tests by the plan of the environment failed, and `go test` compiled them, \
+             which takes longer: there is no plan for example.com/shop"
+        ]
+    );
 }
 
 /// Regression: of a module that a workspace or a folder gives another, only its own folder was

@@ -1,6 +1,7 @@
 //! Runs tests with an engine, under limits from the baseline.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Display;
 use std::time::Duration;
 
 use fillrate_sandbox::{End, Limits, SandboxError};
@@ -21,6 +22,9 @@ use super::selection::{self, TestSelection};
 /// Time limit for one of several versions, plus several times the duration of its tests. A version
 /// that takes longer runs by itself, with limits of its own.
 const VERSION_TIME: Duration = Duration::from_secs(2);
+
+/// A shortcut of Go's: its tests are compiled without `go test`.
+const BY_PLAN: &str = "compiling tests by the plan of the environment";
 
 /// A project's runner and baseline, and the resources that runs of its tests share.
 pub(super) struct Executor {
@@ -64,12 +68,16 @@ impl Executor {
         });
         let others = self.slow_paths.lock();
         let others = others.iter().map(|(what, reason)| {
-            format!("{what} failed, and tests were loaded again, which takes longer: {reason}")
+            let instead = match *what {
+                BY_PLAN => "`go test` compiled them",
+                _ => "tests were loaded again",
+            };
+            format!("{what} failed, and {instead}, which takes longer: {reason}")
         });
         others.chain(compiling).collect()
     }
 
-    fn record_slow_path(&self, what: &'static str, reason: &SandboxError) {
+    fn record_slow_path(&self, what: &'static str, reason: &dyn Display) {
         tracing::warn!("{what} failed: {reason}");
         self.slow_paths
             .lock()
@@ -126,10 +134,14 @@ impl Executor {
                 return Ok(result);
             }
         }
-        match engine {
-            Engine::Naive => self.runner.run_in_copy(run),
-            Engine::Warm | Engine::Cold => self.runner.run(run),
+        if engine == Engine::Naive {
+            return self.runner.run_in_copy(run);
         }
+        let result = self.runner.run(run)?;
+        if let Some(reason) = &result.report.missing_plan {
+            self.record_slow_path(BY_PLAN, reason);
+        }
+        Ok(result)
     }
 
     /// Returns the result of tests that need a changed file which does not compile; `None` if no

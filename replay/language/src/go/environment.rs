@@ -188,7 +188,7 @@ impl PackageManager for GoModules {
             }
         }
         // Compiles and links all tests, and runs none: with them the cache is warm. The baseline
-        // reports what does not compile.
+        // reports what does not compile, and a run which packages have no plan.
         let mut list = Command::new(&program);
         list.arg(format!("--prepare={}", root.display()))
             .arg(&request.interpreter.path)

@@ -43,6 +43,8 @@ pub(crate) struct TestReport {
     /// True if the tests need something that only the framework itself, started for this run, can
     /// provide.
     pub(crate) missed: bool,
+    /// Reason why Go's tests were not compiled by the plan of the environment, if it has none.
+    pub(crate) missing_plan: Option<String>,
     /// Files of the unchanged project's compiled form that the scripts removed before the first
     /// test, relative to the folder of what is compiled.
     pub(crate) removed: BTreeSet<String>,
@@ -140,6 +142,7 @@ enum Line {
     /// Go's tests were compiled by `go test`, and not by the plan of the environment.
     GoTest {
         reason: String,
+        lacks_plan: bool,
     },
     Removed {
         files: BTreeSet<String>,
@@ -198,7 +201,10 @@ impl TestReport {
                 Ok(Line::CollectError(error)) => report.collect_errors.push(error),
                 Ok(Line::Coverage(coverage)) => report.coverage.push(coverage),
                 Ok(Line::Miss) => report.missed = true,
-                Ok(Line::GoTest { reason }) => tracing::debug!("compiled by `go test`: {reason}"),
+                Ok(Line::GoTest { reason, lacks_plan }) => {
+                    tracing::debug!("compiled by `go test`: {reason}");
+                    report.missing_plan = Some(reason).filter(|_| lacks_plan);
+                }
                 Ok(Line::Removed { files }) => report.removed.extend(files),
                 Ok(Line::HarnessError { message }) => report.harness_error = Some(message),
                 Ok(Line::End {

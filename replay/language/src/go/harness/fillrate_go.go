@@ -11,15 +11,15 @@
 //
 // Tests run in one process for each package, started by `go test -json`, or as it would
 // be (see fillrate_go_direct.go), and what that process prints is read: outcomes are no
-// stronger than that.  Sentinels are added
-// to every package as a file of tests that `go test` lays over the repository.  A
-// test's id is the folder of its package, `::` and its name; subtests are parts of
-// their tests.  Lines by test are recorded in a process for each test.
+// stronger than that.  Sentinels are added to every package as a file of tests that
+// `go test` lays over the repository.  A test's id is the folder of its package, `::` and
+// its name; subtests are parts of their tests.  Lines by test are recorded in a process
+// for each test.
 //
 // Before any test runs, it removes from the cache what is compiled of the packages that a
 // change reaches, so that their originals are nowhere; with a file `fillrate-anew` in the
-// cache, of all of the project's.  With --prepare=ENVIRONMENT before GO it compiles
-// the project in the working directory, lists what is compiled of it, and removes from the
+// cache, of all of the project's.  With --prepare=ENVIRONMENT before GO it compiles the
+// project in the working directory, lists what is compiled of it, and removes from the
 // cache whatever else is compiled; see fillrate_go_archives.go.
 //
 // With --check=ROOT before GO it compiles changed files of the repository in the
@@ -126,9 +126,10 @@ type Run struct {
 	stopped bool
 	// Whether `go test` says of a package that all its tests passed, in spite of the sentinels.
 	passed bool
-	// How to compile the tests without `go`, if that is known.
-	plan  *Plan
-	mutex sync.Mutex
+	// How to compile the tests without `go`, if that is known, and whether it should be.
+	plan      *Plan
+	lacksPlan bool
+	mutex     sync.Mutex
 }
 
 func main() {
@@ -460,7 +461,7 @@ func (run *Run) runTests() error {
 	if !errors.As(err, &reason) {
 		return err
 	}
-	run.write("go_test", map[string]any{"reason": string(reason)})
+	run.write("go_test", map[string]any{"reason": string(reason), "lacks_plan": run.lacksPlan})
 	// With `-count=1` no outcome comes from the cache; the sandbox has the limit of time.
 	arguments := []string{"test", "-json", "-vet=off", "-count=1", "-timeout=0", "-overlay=" + overlay}
 	// Without a pattern all tests run, and those that are not selected are not reported.

@@ -135,7 +135,7 @@ func (run *Run) removeOriginals(environment string) error {
 	_, err = os.Stat(filepath.Join(cache, anewFile))
 	all := err == nil
 	if !all {
-		run.plan = plan
+		run.plan, run.lacksPlan = plan, plan == nil
 	}
 	if !all && len(run.Changed) == 0 {
 		return nil

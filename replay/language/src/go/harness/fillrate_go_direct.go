@@ -628,6 +628,7 @@ func (run *Run) buildDirectly() ([]string, error) {
 	for _, one := range run.packages {
 		program, known := run.plan.Programs[one.path]
 		if !known {
+			run.lacksPlan = true
 			return nil, noPlan("there is no plan for " + one.path)
 		}
 		if err := direct.compile(program, one); err != nil {
