@@ -643,6 +643,33 @@ fn a_test_that_leaves_a_thread_when_it_fails_takes_no_proof_from_others() {
     );
 }
 
+/// Regression: an expectation that raises once it is altered counted as proof, although code that
+/// reads it gets the same exception.
+#[test]
+fn expectations_that_raise_when_they_are_altered_prove_nothing() {
+    if !has_tools(&["python3"]) {
+        return;
+    }
+    let verdict = verdict_on_changed_names(
+        &[
+            BOXES,
+            ("wanted.sql", "4\n"),
+            (
+                "test_boxes.py",
+                "from pathlib import Path\n\nfrom boxes import double\n\nENDLESS = \"inf\"\n\n\n\
+                 def test_endless():\n    assert double(1e308) == float(\"inf\")\n\n\n\
+                 def test_shared():\n    assert double(1e308) == float(ENDLESS)\n\n\n\
+                 def test_file():\n    wanted = (Path(__file__).parent / \"wanted.sql\").read_text()\n    \
+                 assert str(double(2)) == wanted.strip()\n",
+            ),
+        ],
+        "once",
+        "all",
+    );
+    assert_eq!(verdict["outcome"], "passed", "{verdict:#}");
+    assert_eq!(verdict["proof"], "opposite", "{verdict:#}");
+}
+
 /// The id of an inherited test has the name of the class that inherits it, and its function that of
 /// the other one.
 #[test]
