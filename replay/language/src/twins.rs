@@ -197,6 +197,15 @@ pub(super) struct AssertionEdits {
     pub(super) complement: Option<(usize, SourceEdit)>,
 }
 
+impl AssertionEdits {
+    /// Joins the sites of another assertion that asks the same and expects the same.
+    fn join(&mut self, sites: Vec<Site>) {
+        for (site, more) in self.sites.iter_mut().zip(sites) {
+            site.join(more);
+        }
+    }
+}
+
 /// The other word of the pair that has this one.
 pub(super) fn opposite(word: &str, pairs: &[(&'static str, &'static str)]) -> Option<&'static str> {
     pairs.iter().find_map(|(one, other)| {
@@ -839,6 +848,58 @@ def nothing_to_change():
                 "nothing_to_change",
             ],
         );
+    }
+
+    #[test]
+    fn one_of_two_answers_of_a_chain_is_not_altered() {
+        let text = r#"
+def test_chains():
+    assert 11 == f(1) == 11
+    wanted = 22
+    assert wanted == f(2) == 22
+    assert 33 == f(3) == g(3)
+    four = f(4)
+    assert four == g(4) == 44
+"#;
+        let lines = twins_of("test_f.py", text);
+        let opposite = |chain: &str| format!("assert not ({chain})");
+        let of = |call: &str| {
+            let lines = lines.iter().map(|line| line.trim());
+            let altered = lines.filter(|line| line.starts_with("assert") && line.contains(call));
+            altered.collect::<Vec<_>>()
+        };
+        assert_eq!(of("f(1)"), [opposite("11 == f(1) == 11")]);
+        assert_eq!(of("f(2)"), [opposite("wanted == f(2) == 22")]);
+        assert!(of("f(3)").len() > 1, "{lines:#?}");
+        assert!(of("g(4)").len() > 1, "{lines:#?}");
+    }
+
+    #[test]
+    fn equal_answers_to_one_question_are_altered_together() {
+        for (name, text) in [
+            (
+                "test_f.py",
+                "def test_twice():\n    assert f(3) == 4127\n    assert g(3) == 5\n    assert f(3) == 4127\n",
+            ),
+            (
+                "test_h.py",
+                "def check(got, wanted):\n    assert got == wanted\n\n\ndef test_twice():\n    \
+                 check(f(3), 4127)\n    check(g(3), 5)\n    check(f(3), 4127)\n",
+            ),
+            (
+                "f.test.ts",
+                "test('twice', () => {\n  expect(f(3)).toBe(4127);\n  expect(g(3)).toBe(5);\n  \
+                 expect(f(3)).toBe(4127);\n});\n",
+            ),
+        ] {
+            let functions = test_functions(&[file(name, text)], 7);
+            let altered = functions.iter().flat_map(|function| &function.altered);
+            let of_both: Vec<usize> = altered
+                .map(|edit| apply(&[&edit.edit], text).matches("4127").count())
+                .collect();
+            assert!(of_both.contains(&0), "{of_both:?}: {name}");
+            assert!(!of_both.contains(&1), "{of_both:?}: {name}");
+        }
     }
 
     /// Asserts that no line begins with one of these, without white space before it.

@@ -167,6 +167,13 @@ impl Site {
             })
     }
 
+    /// Joins another site with the same literals, unless it is one of these.
+    pub(super) fn join(&mut self, other: Self) {
+        if !self.shares(std::slice::from_ref(&other)) {
+            self.rows.extend(other.rows);
+        }
+    }
+
     /// True if all of the site is within a range of a file.
     pub(super) fn is_in(&self, file: usize, range: &Range<usize>) -> bool {
         self.rows.iter().flatten().all(|own| {

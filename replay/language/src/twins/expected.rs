@@ -367,11 +367,28 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     /// The edits of each assertion that the function makes, itself or by functions of the tests.
     pub(crate) fn assertions(&self) -> Vec<AssertionEdits> {
         let mut found = Vec::new();
-        self.collect(self.function, 0, &mut found);
-        found
+        self.collect(self.function, &[], &mut found);
+        // With one of two equal answers to one question altered, no code is right about both.
+        let mut all: Vec<(Vec<&str>, AssertionEdits)> = Vec::new();
+        for (source, mut edits) in found {
+            let mut others = all.iter_mut();
+            let first = others.find(|(other, first)| *other == source && !first.sites.is_empty());
+            if let Some((_, first)) = first.filter(|_| edits.others.is_empty()) {
+                first.join(std::mem::take(&mut edits.sites));
+            }
+            all.push((source, edits));
+        }
+        all.into_iter().map(|(_, edits)| edits).collect()
     }
 
-    fn collect(&self, node: Node<'t>, calls: usize, found: &mut Vec<AssertionEdits>) {
+    /// Adds the edits of each assertion in a node, with its source after that of the `calls` that lead
+    /// to it.
+    fn collect(
+        &self,
+        node: Node<'t>,
+        calls: &[&'t str],
+        found: &mut Vec<(Vec<&'t str>, AssertionEdits)>,
+    ) {
         for child in named_children(node) {
             if self.is_optional(child) {
                 continue;
@@ -394,18 +411,19 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 let is_truth = assertion.is_truth && !self.asks_about(condition);
                 let is_answer = is_truth && sites.is_empty();
                 let answer = complement.clone().filter(|_| is_answer);
-                found.push(AssertionEdits {
+                let edits = AssertionEdits {
                     sites,
                     others: others.map(|edit| (self.file, edit)).chain(answer).collect(),
                     complement: complement.filter(|_| !is_answer),
-                });
-            } else if calls < CALLS
+                };
+                found.push(([calls, &[self.source(child)]].concat(), edits));
+            } else if calls.len() < CALLS
                 && self.grammar.calls.contains(&child.kind())
                 && let Some((file, function)) = self.callee(child)
                 && function.id() != self.function.id()
             {
                 let frame = self.called(child, file, function);
-                frame.collect(function, calls + 1, found);
+                frame.collect(function, &[calls, &[self.source(child)]].concat(), found);
             }
             self.collect(child, calls, found);
         }
@@ -521,6 +539,16 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         if is_foreign && !foreign.is_empty() {
             own.push(foreign.remove(0));
         }
+        // With one of two answers of a chain altered, no value is equal to both.
+        let is_chain = |around: Node<'_>| {
+            around.kind() == "comparison_operator" && around.named_child_count() > 2
+        };
+        let answers = own.clone();
+        own.retain(|operand| {
+            let chain = operand.parent().filter(|around| is_chain(*around));
+            let others = answers.iter().filter(|other| other.parent() == chain);
+            chain.is_none() || others.count() == 1
+        });
         // Of some calls, only the argument that is the expectation is known.
         let mut pending = vec![assertion];
         while let Some(call) = pending.pop() {
