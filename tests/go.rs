@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fillrate_engine::store::Run;
 use serde_json::{Value, json};
 
 use crate::support::play::{TestDir, attempts, copy, holes, repository, run, text};
@@ -345,14 +344,7 @@ fn a_workspace_with_a_replaced_module_is_replayed() {
     assert_eq!(row["project"], "shop", "{row:#}");
     assert_eq!(row["holes"], 3, "{row:#}");
     assert_eq!(row["metrics"]["pass@1"]["value"], 1.0, "{row:#}");
-    assert_eq!(slow_paths(&dir.path("run"), "shop"), Vec::<String>::new());
-}
-
-/// The reasons why verdicts of a run took longer.
-fn slow_paths(run: &Path, project: &str) -> Vec<String> {
-    let run = Run::open(run).unwrap();
-    let all = run.slow_paths().unwrap().remove(project);
-    all.into_iter().flatten().collect()
+    assert_eq!(report["slow_paths"], Value::Null, "{report:#}");
 }
 
 /// What the compiler alone can't do is left to `go test`, and not in silence.
@@ -379,16 +371,18 @@ fn a_package_that_embeds_files_is_compiled_by_the_command_go() {
         dir.write(&format!("shop/{name}"), contents);
     }
     let (shop, out) = (text(&dir.path("shop")), text(&dir.path("run")));
-    let arguments = ["replay", &shop, "--holes", "1", "--kinds", "line"];
+    let arguments = ["replay", &shop, "--holes", "1", "--kinds", "line", "--anew"];
     let more = ["--model", "reference", "--out", &out, "--json"];
     let report = go.fillrate(&dir, &[&arguments[..], &more].concat());
     assert_eq!(report["rows"][0]["metrics"]["pass@1"]["value"], 1.0);
-    assert_eq!(
-        slow_paths(&dir.path("run"), "shop"),
-        [
-            "compiling tests by the plan of the environment failed, and `go test` compiled them, \
-             which takes longer: there is no plan for example.com/shop"
-        ]
+    let reason = "compiling tests by the plan of the environment failed, and `go test` compiled \
+                  them, which takes longer: there is no plan for example.com/shop";
+    assert_eq!(report["slow_paths"]["shop"], json!([reason]));
+    let shown = run(&mut dir.command(&["show", &out])).exits_with(0).out;
+    let shown: Vec<&str> = shown.split_whitespace().collect();
+    assert!(
+        shown.join(" ").contains(&format!("shop: {reason}")),
+        "{shown:?}"
     );
 }
 

@@ -58,6 +58,9 @@ pub struct RunReport {
     /// Verdicts in which the parts of the run differed, judged again when they were merged.
     #[serde(skip_serializing_if = "is_zero")]
     pub settled: usize,
+    /// By project, shortcuts to verdicts that failed, a sentence each.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub slow_paths: BTreeMap<String, BTreeSet<String>>,
     /// Figures by repair round; empty without repair rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<RepairRound>,
@@ -113,6 +116,7 @@ impl RunReport {
             audited: audits.len(),
             differing: audits.values().filter(|audit| audit.differs()).count(),
             settled: run.settlements()?.len(),
+            slow_paths: run.slow_paths()?,
             rounds,
         })
     }
@@ -252,6 +256,11 @@ impl RunReport {
             for (name, project) in of_state {
                 let reason = project.reason.as_deref().unwrap_or("no reason known");
                 text.push_str(&format!("  {name}: {reason}\n"));
+            }
+        }
+        for (name, reasons) in &self.slow_paths {
+            for reason in reasons {
+                text.push_str(&width.paragraph(&format!("{name}: {reason}")));
             }
         }
         text
