@@ -300,11 +300,12 @@ fn every_page_opens_from_disk_in_light_and_dark() {
         "pass@1",
         "pass@3",
         "accepted by a simulated developer",
-        "edit similarity (first statement)",
+        "edit similarity (CrossCodeEval)",
         "exact match (tokens)",
     ] {
         says("index", metric);
     }
+    says("index", "not 100 even against itself");
     for plot in [
         "pass@k",
         "Acceptance against pass rate",
@@ -326,7 +327,7 @@ fn every_page_opens_from_disk_in_light_and_dark() {
     says("hole", "Typed by simulated developers");
     says("flips", "Passes more often with “beta”");
     // Metrics have their names for people on every page.
-    says("flips", "exact match (first statement)");
+    says("flips", "exact match (CrossCodeEval)");
     says("plots", "accepted by a simulated developer");
     says("runs", "full/cgroup-v2, verdicts: 36");
     says(
@@ -635,6 +636,11 @@ fn matrix_finds_holes_that_only_one_run_solves() {
     assert_eq!(seen["unsorted"], 0);
     // The second alone passes 3; only the first has a verdict at 9.
     assert_eq!(seen["patterns"], json!(["5 of 12 holes", "6 of 12 holes"]));
+    let empty: Vec<String> = serde_json::from_value(seen["empty"].clone()).unwrap();
+    assert!(
+        !empty.is_empty() && empty.iter().all(|text| text == "empty"),
+        "{empty:?}"
+    );
 }
 
 #[test]

@@ -280,7 +280,9 @@ async function matrix() {
     await page.locator('#filter-pattern').selectOption(pattern);
     patterns.push(await found());
   }
-  return { all, only, address, cells, saved, opened, tops, copy, texts, back, before, unproven, sorted, unsorted, patterns };
+  await visit(page, 'attempts.html#outcome=empty');
+  const empty = await page.locator('table.long tbody tr[id] .outcome').allInnerTexts();
+  return { all, only, address, cells, saved, opened, tops, copy, texts, back, before, unproven, sorted, unsorted, patterns, empty };
 }
 
 /** Uses the table of attempts as a person would. */

@@ -603,7 +603,7 @@ const fn text_metric(
 /// Lines equal the reference's, as CrossCodeEval compares them.
 pub const EM_CCEVAL: Metric = text_metric(
     "em/cceval",
-    "exact match (first statement)",
+    "exact match (CrossCodeEval)",
     Unit::ZeroOrOne,
     "completions whose first statement equals the whole reference, as CrossCodeEval compares them, \
      so that a reference of several statements may differ from itself",
@@ -620,7 +620,7 @@ pub const EM_TOKENS: Metric = text_metric(
 /// Edit similarity of CrossCodeEval without python-Levenshtein.
 pub const ES_CCEVAL_DIFFLIB: Metric = text_metric(
     "es/cceval-difflib",
-    "edit similarity (first statement, difflib)",
+    "edit similarity (CrossCodeEval, difflib)",
     Unit::Percent,
     "similarity of the first statement to the whole reference, as CrossCodeEval computes it without \
      python-Levenshtein",
@@ -629,7 +629,7 @@ pub const ES_CCEVAL_DIFFLIB: Metric = text_metric(
 /// Edit similarity of CrossCodeEval with python-Levenshtein.
 pub const ES_CCEVAL_LEVENSHTEIN: Metric = text_metric(
     "es/cceval-levenshtein",
-    "edit similarity (first statement)",
+    "edit similarity (CrossCodeEval)",
     Unit::Percent,
     "similarity of the first statement to the whole reference, as CrossCodeEval computes it with \
      python-Levenshtein",
@@ -665,7 +665,7 @@ pub const ES_REPOBENCH_LEVENSHTEIN: Metric = text_metric(
 /// Identifiers equal the reference's in order.
 pub const ID_EM_CCEVAL: Metric = text_metric(
     "id_em/cceval",
-    "exact match of identifiers",
+    "exact match of identifiers (CrossCodeEval)",
     Unit::ZeroOrOne,
     "completions whose first statement has the reference's identifiers in the same order, as \
      CrossCodeEval compares them",
@@ -674,7 +674,7 @@ pub const ID_EM_CCEVAL: Metric = text_metric(
 /// Share of the prediction's identifiers that the reference has.
 pub const ID_PRECISION_CCEVAL: Metric = text_metric(
     "id_precision/cceval",
-    "precision of identifiers",
+    "precision of identifiers (CrossCodeEval)",
     Unit::Fraction,
     "share of the first statement's identifiers that the reference has, as CrossCodeEval counts them",
 );
@@ -682,7 +682,7 @@ pub const ID_PRECISION_CCEVAL: Metric = text_metric(
 /// Share of the reference's identifiers that the prediction has.
 pub const ID_RECALL_CCEVAL: Metric = text_metric(
     "id_recall/cceval",
-    "recall of identifiers",
+    "recall of identifiers (CrossCodeEval)",
     Unit::Fraction,
     "share of the reference's identifiers that the first statement has, as CrossCodeEval counts them",
 );
@@ -690,7 +690,7 @@ pub const ID_RECALL_CCEVAL: Metric = text_metric(
 /// Harmonic mean of the precision and recall of identifiers.
 pub const ID_F1_CCEVAL: Metric = text_metric(
     "id_f1/cceval",
-    "F1 of identifiers",
+    "F1 of identifiers (CrossCodeEval)",
     Unit::Fraction,
     "harmonic mean of the precision and recall of identifiers, as CrossCodeEval computes it",
 );

@@ -70,6 +70,7 @@
     const proof = chosen('proof') === '' ? -1 : summary.proofs.indexOf(chosen('proof'));
     const run = chosen('run') === '' ? -1 : Number(chosen('run'));
     const outcome = chosen('outcome') === '' ? -1 : summary.outcomes.indexOf(chosen('outcome'));
+    const isEmpty = chosen('outcome') === 'empty';
     const ofHole = ['language', 'kind', 'project', 'category'].filter((name) => chosen(name) !== '');
     // Most of the question is about holes, of which there are fewer.
     const wanted = holes.id.map((/** @type {string} */ _, /** @type {number} */ hole) =>
@@ -80,7 +81,7 @@
     let length = 0;
     for (let at = 0; at < loaded; at += 1) {
       const hole = columns.hole[at];
-      if (!wanted[hole] || (run >= 0 && columns.run[at] !== run) || (outcome >= 0 && columns.outcome[at] !== outcome)
+      if (!wanted[hole] || (run >= 0 && columns.run[at] !== run) || (outcome >= 0 && columns.outcome[at] !== outcome) || (isEmpty && columns.characters[at] > 0)
         || (proof >= 0 && columns.proof[at] !== proof) || !ranges.every((holds) => holds(at))) {
         continue;
       }
@@ -178,7 +179,7 @@
   function layout() {
     return [
       { name: 'hole', width: 200, cell: (item) => el('a', { href: address(item), tabindex: '-1', title: holes.id[columns.hole[item]] }, fillrate.cuttable(fillrate.shortName(holes.id[columns.hole[item]]))), compare: byHole('id') },
-      { name: 'run', width: 170, cell: (item) => summary.runs[columns.run[item]].name, compare: byNumber('run') },
+      { name: 'run', width: 170, cell: (item) => fillrate.cuttable(summary.runs[columns.run[item]].name), compare: byNumber('run') },
       { name: 'kind', width: 100, cell: (item) => holes.kind[columns.hole[item]], compare: byHole('kind') },
       { name: 'sample', width: 84, numeric: true, about: 'Sample, and after a point the repair round', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
       { name: 'outcome', width: 124, early: true, cell: (item) => {
@@ -288,7 +289,7 @@
     textsLoaded = 0;
     select('run', summary.runs.map((/** @type {any} */ run, /** @type {number} */ index) => [String(index), run.name]));
     select('proof', summary.proofs.map((/** @type {string} */ name) => [name, name]));
-    select('outcome', summary.outcomes.map((/** @type {string} */ name) => [name, name]));
+    select('outcome', [...summary.outcomes, 'empty'].map((/** @type {string} */ name) => [name, name]));
     for (const name of ['language', 'kind', 'project', 'category']) {
       select(name, distinct(name));
     }

@@ -295,7 +295,8 @@
     document.getElementById('ran')?.replaceChildren(ran(summary));
     figures(summary);
     const explained = [...summary.metrics, ...summary.policy_metrics].filter((metric, index, all) => all.findIndex(({ name }) => name === metric.name) === index);
-    document.getElementById('notes')?.replaceChildren(el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...explained.flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.title, metric.title !== metric.name && el('code', {}, ` ${metric.name}`)), el('dd', {}, metric.about)]))));
+    const isCut = summary.metrics.some((/** @type {any} */ metric) => metric.name.includes('cceval'));
+    document.getElementById('notes')?.replaceChildren(...(isCut ? [el('p', {}, 'CrossCodeEval compares a completion’s first statement with the whole reference, so a reference of several statements is not 100 even against itself.')] : []), el('details', {}, el('summary', {}, 'What the figures mean'), el('dl', {}, ...explained.flatMap((/** @type {any} */ metric) => [el('dt', {}, metric.title, metric.title !== metric.name && el('code', {}, ` ${metric.name}`)), el('dd', {}, metric.about)]))));
     document.getElementById('ages')?.replaceChildren(...ages(summary));
     document.getElementById('outcomes')?.replaceChildren(outcomes(summary));
     performance.mark('first-view');

@@ -71,9 +71,9 @@
     }
     // What is not set is left out.
     rows.push(...flat(run.identity, '').filter(([, value]) => value !== 'null'));
-    // Its rows are stacked there, and fill ten screens.
-    const isTelephone = matchMedia('(max-width: 700px)').matches;
-    return el('details', { open: !isTelephone }, el('summary', {}, 'Manifest'), fillrate.table('What the run is of: versions, seeds, hashes, settings, machine, isolation', ['what', 'value'], rows.map(([name, value]) => fillrate.row(name, el('td', { class: 'code' }, value)))));
+    // There its rows are stacked, and fill ten screens.
+    const isNarrow = matchMedia('(max-width: 820px)').matches;
+    return el('details', { open: !isNarrow }, el('summary', {}, 'Manifest'), fillrate.table('What the run is of: versions, seeds, hashes, settings, machine, isolation', ['what', 'value'], rows.map(([name, value]) => fillrate.row(name, el('td', { class: 'code' }, value)))));
   }
 
   /** @param {any} summary @param {any} run */
