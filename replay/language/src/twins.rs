@@ -702,6 +702,7 @@ pub(super) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::Path;
 
     use super::*;
@@ -876,30 +877,62 @@ def test_chains():
 
     #[test]
     fn equal_answers_to_one_question_are_altered_together() {
+        let python = |body: &str| ("test_f.py", format!("def test_twice():\n{body}"));
+        let check = "def check(got, wanted):\n    assert got == wanted\n\n\n";
         for (name, text) in [
-            (
-                "test_f.py",
-                "def test_twice():\n    assert f(3) == 4127\n    assert g(3) == 5\n    assert f(3) == 4127\n",
-            ),
+            python("    assert f(3) == 4127\n    assert g(3) == 5\n    assert f(3) == 4127, 'b'\n"),
+            python("    got = f(3)\n    assert got == 4127\n    assert 4127 == f(3)\n"),
             (
                 "test_h.py",
-                "def check(got, wanted):\n    assert got == wanted\n\n\ndef test_twice():\n    \
-                 check(f(3), 4127)\n    check(g(3), 5)\n    check(f(3), 4127)\n",
+                format!(
+                    "{check}def test_twice():\n    check(f(3), 4127)\n    check(g(3), 5)\n    \
+                     check(f(3), 4127)\n"
+                ),
+            ),
+            (
+                "test_u.py",
+                "class TestF(unittest.TestCase):\n    def test_twice(self):\n        \
+                 self.assertEqual(f(3), 4127)\n        self.assertEqual(4127, f(3))\n"
+                    .to_owned(),
             ),
             (
                 "f.test.ts",
-                "test('twice', () => {\n  expect(f(3)).toBe(4127);\n  expect(g(3)).toBe(5);\n  \
-                 expect(f(3)).toBe(4127);\n});\n",
+                "test('twice', () => {\n  const got = f(3);\n  expect(got).toBe(4127);\n  \
+                 expect(g(3)).toBe(5);\n  expect(f(3)).toEqual(4127);\n});\n"
+                    .to_owned(),
+            ),
+            (
+                "f_test.go",
+                "package f\n\nfunc TestTwice(t *testing.T) {\n\tgot := f(3)\n\tif got != 4127 {\n\t\t\
+                 t.Fatal(got)\n\t}\n\tif got := f(3); got != 4127 {\n\t\tt.Error(got)\n\t}\n}\n"
+                    .to_owned(),
+            ),
+            (
+                "FTest.java",
+                "class FTest {\n    @Test\n    void twice() {\n        assertEquals(4127, f(3));\n        \
+                 int got = f(3);\n        assertEquals(4127, got, \"b\");\n    }\n}\n"
+                    .to_owned(),
             ),
         ] {
-            let functions = test_functions(&[file(name, text)], 7);
-            let altered = functions.iter().flat_map(|function| &function.altered);
-            let of_both: Vec<usize> = altered
-                .map(|edit| apply(&[&edit.edit], text).matches("4127").count())
-                .collect();
-            assert!(of_both.contains(&0), "{of_both:?}: {name}");
-            assert!(!of_both.contains(&1), "{of_both:?}: {name}");
+            let left = left_as_written(name, &text);
+            assert!(left.contains(&0) && !left.contains(&1), "{left:?}: {text}");
         }
+        // The answer to another question is altered by itself.
+        let (name, text) = python(
+            "    got = f(3)\n    assert got == 4127\n    got = f(4)\n    assert got == 4127\n",
+        );
+        assert!(left_as_written(name, &text).contains(&1));
+    }
+
+    /// By twin, how often an answer is left as it is written.
+    fn left_as_written(name: &str, text: &str) -> BTreeSet<usize> {
+        let functions = test_functions(&[file(name, text)], 7);
+        let twins = functions
+            .iter()
+            .flat_map(|function| function.altered.iter().chain(&function.complements));
+        twins
+            .map(|twin| apply(&[&twin.edit], text).matches("4127").count())
+            .collect()
     }
 
     /// Asserts that no line begins with one of these, without white space before it.

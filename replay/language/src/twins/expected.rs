@@ -367,27 +367,27 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     /// The edits of each assertion that the function makes, itself or by functions of the tests.
     pub(crate) fn assertions(&self) -> Vec<AssertionEdits> {
         let mut found = Vec::new();
-        self.collect(self.function, &[], &mut found);
+        self.collect(self.function, 0, &mut found);
         // With one of two equal answers to one question altered, no code is right about both.
-        let mut all: Vec<(Vec<&str>, AssertionEdits)> = Vec::new();
-        for (source, mut edits) in found {
-            let mut others = all.iter_mut();
-            let first = others.find(|(other, first)| *other == source && !first.sites.is_empty());
-            if let Some((_, first)) = first.filter(|_| edits.others.is_empty()) {
+        let mut all: Vec<(Vec<String>, AssertionEdits)> = Vec::new();
+        for (comparison, mut edits) in found {
+            let is_same = |other: &[String]| !other.is_empty() && other == comparison;
+            let first = all.iter_mut().find(|(other, _)| is_same(other));
+            if let Some((_, first)) = first {
                 first.join(std::mem::take(&mut edits.sites));
             }
-            all.push((source, edits));
+            all.push((comparison, edits));
         }
         all.into_iter().map(|(_, edits)| edits).collect()
     }
 
-    /// Adds the edits of each assertion in a node, with its source after that of the `calls` that lead
-    /// to it.
+    /// Adds the edits of each assertion in a node, with the sources of what it compares if one is of
+    /// the code under test.
     fn collect(
         &self,
         node: Node<'t>,
-        calls: &[&'t str],
-        found: &mut Vec<(Vec<&'t str>, AssertionEdits)>,
+        calls: usize,
+        found: &mut Vec<(Vec<String>, AssertionEdits)>,
     ) {
         for child in named_children(node) {
             if self.is_optional(child) {
@@ -396,7 +396,7 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             if let Some(assertion) = (self.grammar.assertion)(child, self.text()) {
                 let complement = assertion.complement.map(|edit| (self.file, edit));
                 let others = assertion.other_exceptions.into_iter();
-                let mut sites = self.expected(child, &assertion.compared);
+                let (comparison, mut sites) = self.expected(child, &assertion.compared);
                 sites.extend(self.bounds(&assertion.bounds, assertion.tolerance));
                 sites.extend(self.choices(&assertion.choices));
                 if assertion.is_stored {
@@ -416,14 +416,14 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                     others: others.map(|edit| (self.file, edit)).chain(answer).collect(),
                     complement: complement.filter(|_| !is_answer),
                 };
-                found.push(([calls, &[self.source(child)]].concat(), edits));
-            } else if calls.len() < CALLS
+                found.push((comparison, edits));
+            } else if calls < CALLS
                 && self.grammar.calls.contains(&child.kind())
                 && let Some((file, function)) = self.callee(child)
                 && function.id() != self.function.id()
             {
                 let frame = self.called(child, file, function);
-                frame.collect(function, &[calls, &[self.source(child)]].concat(), found);
+                frame.collect(function, calls + 1, found);
             }
             self.collect(child, calls, found);
         }
@@ -530,8 +530,9 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     }
 
     /// Returns the sites of the values that an assertion compares with: those of the operands that
-    /// call nothing foreign, or of the first operand if all do.
-    fn expected(&self, assertion: Node<'t>, compared: &[Node<'t>]) -> Vec<Site> {
+    /// call nothing foreign, or of the first operand if all do. Before them, the sources of what it
+    /// compares; none if nothing of it is foreign.
+    fn expected(&self, assertion: Node<'t>, compared: &[Node<'t>]) -> (Vec<String>, Vec<Site>) {
         let (mut own, mut foreign): (Vec<Node<'t>>, Vec<Node<'t>>) = compared
             .iter()
             .partition(|operand| !self.is_foreign(**operand, 0));
@@ -564,6 +565,15 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 }
             }
         }
+        let mut comparison: Vec<String> = match foreign.is_empty() {
+            true => Vec::new(),
+            false => foreign
+                .iter()
+                .chain(&own)
+                .map(|operand| self.source_of_value(*operand, 0))
+                .collect(),
+        };
+        comparison.sort_unstable();
         // The code's value may be a variable that it fills.
         let are_all_own = foreign.is_empty() && own.len() > 1;
         if are_all_own {
@@ -593,7 +603,35 @@ impl<'t, 'f> CallFrame<'t, 'f> {
             });
             sites.extend(apart);
         }
-        sites
+        (comparison, sites)
+    }
+
+    /// The source of an operand with the value of each variable in its place.
+    fn source_of_value(&self, operand: Node<'t>, depth: usize) -> String {
+        let own = self.source(operand);
+        if depth > DEPTH {
+            return own.to_owned();
+        }
+        if self.grammar.identifiers.contains(&operand.kind()) {
+            let mut set = Vec::new();
+            self.assigned(self.function, own, false, &mut set);
+            set.retain(|value| value.end_byte() <= operand.start_byte());
+            if let Some(last) = set.into_iter().max_by_key(Node::start_byte) {
+                return self.source_of_value(last, depth + 1);
+            }
+            return match self.argument(own) {
+                Some((argument, caller)) => caller.source_of_value(argument, depth + 1),
+                None => own.to_owned(),
+            };
+        }
+        let mut source = String::new();
+        let mut at = operand.start_byte();
+        for child in named_children(operand) {
+            source.push_str(&self.text()[at..child.start_byte()]);
+            source.push_str(&self.source_of_value(child, depth));
+            at = child.end_byte();
+        }
+        source + &self.text()[at..operand.end_byte()]
     }
 
     /// The value whose method a node calls, and the arguments; empty if it is no call. A function
