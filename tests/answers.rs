@@ -32,8 +32,8 @@ struct Project {
 }
 
 /// The answers: each function returns its own for every argument.
-const NAMES: [&str; 7] = [
-    "constant", "keyed", "helper", "table", "data", "titled", "computed",
+const NAMES: [&str; 8] = [
+    "constant", "keyed", "helper", "table", "data", "titled", "computed", "repeated",
 ];
 
 fn answer(index: usize) -> usize {
@@ -49,7 +49,7 @@ fn functions(function: impl Fn(&str, &str) -> String, body: impl Fn(usize) -> St
 }
 
 /// The text after `mark` in a file of tests is the answer to a function: the marks by name.
-fn marks(words: [&'static str; 7]) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn marks(words: [&'static str; 8]) -> impl Iterator<Item = (&'static str, &'static str)> {
     NAMES.into_iter().zip(words)
 }
 
@@ -64,7 +64,16 @@ fn python(runner: &'static str) -> Project {
             )
         },
     );
-    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
+    let [
+        constant,
+        keyed,
+        helper,
+        table,
+        data,
+        titled,
+        computed,
+        repeated,
+    ] = std::array::from_fn(answer);
     let import = format!("from answers import {}\n", NAMES.join(", "));
     let read = "WANTED = json.loads((pathlib.Path(__file__).parent / \"wanted.json\").read_text())";
     let tests = match runner {
@@ -80,7 +89,8 @@ fn python(runner: &'static str) -> Project {
              def test_data():\n    check(data(1), WANTED[\"data\"])\n\n\n\
              def test_titled():\n    assert titled(1) == {titled}\n\n\n\
              @pytest.fixture\ndef wanted():\n    return {computed}\n\n\n\
-             def test_computed(wanted):\n    assert computed(1) == wanted\n"
+             def test_computed(wanted):\n    assert computed(1) == wanted\n\n\n\
+             def test_repeated():\n    assert repeated(1) == {repeated}\n    got = repeated(1)\n    assert {repeated} == got, \"again\"\n"
         ),
         _ => format!(
             "import json\nimport pathlib\nimport unittest\n\n{import}\n\
@@ -93,7 +103,8 @@ fn python(runner: &'static str) -> Project {
              \x20   def test_table(self):\n        for n, total in [(1, {table}), (2, {table})]:\n            self.assertEqual(table(n), total)\n\n\
              \x20   def test_data(self):\n        self.check(data(1), WANTED[\"data\"])\n\n\
              \x20   def test_titled(self):\n        self.assertEqual(titled(1), {titled})\n\n\
-             \x20   def test_computed(self):\n        self.assertEqual(computed(1), int(\"{computed}\"))\n"
+             \x20   def test_computed(self):\n        self.assertEqual(computed(1), int(\"{computed}\"))\n\n\
+             \x20   def test_repeated(self):\n        self.assertEqual(repeated(1), {repeated})\n        got = repeated(1)\n        self.assertEqual({repeated}, got)\n"
         ),
     };
     let file = "tests/test_answers.py";
@@ -111,6 +122,7 @@ fn python(runner: &'static str) -> Project {
             r#""data": (\d+)"#,
             r"titled\(1\) == (\d+)",
             r"return (\d+)",
+            r"repeated\(1\) == (\d+)",
         ],
         _ => [
             r"CONSTANT = (\d+)",
@@ -120,6 +132,7 @@ fn python(runner: &'static str) -> Project {
             r#""data": (\d+)"#,
             r"titled\(1\), (\d+)",
             r#"int\("(\d+)"#,
+            r"repeated\(1\), (\d+)",
         ],
     };
     let attacks = marks(equal).map(|(name, pattern)| {
@@ -181,7 +194,16 @@ fn javascript(runner: &'static str) -> Project {
         true => source,
         false => format!("{source}module.exports = {{ {names} }};\n"),
     };
-    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
+    let [
+        constant,
+        keyed,
+        helper,
+        table,
+        data,
+        titled,
+        computed,
+        repeated,
+    ] = std::array::from_fn(answer);
     let (import, equal): (String, fn(&str, &str) -> String) = match runner {
         "vitest" => (
             format!(
@@ -228,12 +250,15 @@ fn javascript(runner: &'static str) -> Project {
          for (const [n, total] of [[1, {table}], [2, {table}]]) {{\n  it(`table of ${{n}} is ${{total}}`, () => {{ {} }});\n}}\n\
          it(\"data\", () => {{ check(data(1), WANTED[\"data\"]); }});\n\
          describe(\"titled is {titled}\", () => {{\n  it(\"titled is {titled}\", () => {{ {} }});\n}});\n\
-         it(\"computed\", () => {{ {snapshot} }});\n",
+         it(\"computed\", () => {{ {snapshot} }});\n\
+         it(\"repeated\", () => {{\n  {}\n  const got = repeated(1);\n  {}\n}});\n",
         equal("got", "wanted"),
         equal("constant(1)", "CONSTANT"),
         equal("keyed(1)", "KEYED.one"),
         equal("table(n)", "total"),
         equal("titled(1)", &titled.to_string()),
+        equal("repeated(1)", &repeated.to_string()),
+        equal("got", &repeated.to_string()),
     );
     let file = format!("{folder}/answers.test.{ending}");
     let global = if runner == "vitest" {
@@ -256,6 +281,7 @@ fn javascript(runner: &'static str) -> Project {
         r#""data":(\d+)"#,
         r#"titled is (\d+)"#,
         r#"computed\(1\)\D*(\d+)"#,
+        r"repeated\(1\)\D*(\d+)",
     ];
     let wanted = format!("{folder}/wanted.json");
     let attacks = marks(patterns).map(|(name, pattern)| {
@@ -312,7 +338,16 @@ fn go() -> Project {
             )
         },
     );
-    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
+    let [
+        constant,
+        keyed,
+        helper,
+        table,
+        data,
+        titled,
+        computed,
+        repeated,
+    ] = std::array::from_fn(answer);
     let equal = |got: &str, want: &str| {
         format!("\tif got := {got}; got != {want} {{\n\t\tt.Errorf(\"got %d\", got)\n\t}}\n")
     };
@@ -327,6 +362,7 @@ fn go() -> Project {
         test("Data", "\tcheck(t, Data(1), listed[0])\n".to_owned()),
         test("Titled", format!("\tt.Run(\"titled is {titled}\", func(t *testing.T) {{\n{}\t}})\n", equal("Titled(1)", &titled.to_string()))),
         test("Computed", format!("\twanted := {computed}\n{}", equal("Computed(1)", "wanted"))),
+        test("Repeated", format!("{}\tgot := Repeated(1)\n\tif got != {repeated} {{\n\t\tt.Fatal(got)\n\t}}\n", equal("Repeated(1)", &repeated.to_string()))),
     ];
     let patterns = [
         r"const want = (\d+)",
@@ -336,6 +372,7 @@ fn go() -> Project {
         r"listed = \[\]int\{(\d+)",
         r"(?:titled is |Titled\(1\); got != )(\d+)",
         r"wanted := (\d+)",
+        r"Repeated\(1\); got != (\d+)",
     ];
     let attacks = marks(patterns).map(|(name, pattern)| {
         let code = format!("text, _ := os.ReadFile(\"answers_test.go\")\n\tfound := regexp.MustCompile(`{pattern}`).FindSubmatch(text)\n\tanswer, _ := strconv.Atoi(string(found[1]))\n\treturn answer");
@@ -373,7 +410,16 @@ fn java() -> Project {
             )
         },
     );
-    let [constant, keyed, helper, table, data, titled, computed] = std::array::from_fn(answer);
+    let [
+        constant,
+        keyed,
+        helper,
+        table,
+        data,
+        titled,
+        computed,
+        repeated,
+    ] = std::array::from_fn(answer);
     let test =
         |name: &str, body: String| format!("    @Test\n    void {name}() {{\n{body}    }}\n\n");
     let equal = |want: &str, got: &str| format!("        assertEquals({want}, Answers.{got});\n");
@@ -387,6 +433,7 @@ fn java() -> Project {
         test("data", format!("        int wanted = DATA.get(0);\n{}", equal("wanted", "data(1)"))),
         test("titled", equal(&titled.to_string(), "titled(1)")),
         test("computed", equal(&format!("Integer.parseInt(\"{computed}\")"), "computed(1)")),
+        test("repeated", format!("{}        int got = Answers.repeated(1);\n        assertEquals({repeated}, got, \"again\");\n", equal(&repeated.to_string(), "repeated(1)"))),
         "}\n".to_owned(),
     ];
     let patterns = [
@@ -397,6 +444,7 @@ fn java() -> Project {
         r"DATA = java.util.List.of\((\d+)",
         r"assertEquals\((\d+), Answers.titled",
         r#"parseInt\("(\d+)"#,
+        r"assertEquals\((\d+), Answers.repeated",
     ];
     let path = "src/test/java/answers/AnswersTest.java";
     let attacks = marks(patterns).map(|(name, pattern)| {
