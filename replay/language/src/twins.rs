@@ -189,6 +189,9 @@ impl FoundFunction {
 /// The edits of one assertion.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AssertionEdits {
+    /// The sources of what it compares, one of them the answer, with the values of variables in
+    /// their place; empty if it compares nothing of the code under test with an answer.
+    pub(super) comparison: Vec<String>,
     /// Sites of the expected values that the code's value is compared with.
     pub(super) sites: Vec<Site>,
     /// Other edits after which it expects another value, with the index of their file.
@@ -198,7 +201,7 @@ pub(super) struct AssertionEdits {
 }
 
 impl AssertionEdits {
-    /// Joins the sites of another assertion that asks the same and expects the same.
+    /// Joins the sites of another assertion with the same comparison.
     fn join(&mut self, sites: Vec<Site>) {
         for (site, more) in self.sites.iter_mut().zip(sites) {
             site.join(more);
@@ -917,16 +920,37 @@ def test_chains():
             let left = left_as_written(name, &text);
             assert!(left.contains(&0) && !left.contains(&1), "{left:?}: {text}");
         }
-        // The answer to another question is altered by itself.
-        let (name, text) = python(
-            "    got = f(3)\n    assert got == 4127\n    got = f(4)\n    assert got == 4127\n",
+    }
+
+    #[test]
+    fn equal_answers_to_other_questions_are_altered_by_themselves() {
+        let check = (
+            "checks.py",
+            "def check(got, wanted):\n    assert got == wanted\n",
         );
-        assert!(left_as_written(name, &text).contains(&1));
+        for body in [
+            "    got = f(3)\n    assert got == 4127\n    got = f(4)\n    assert got == 4127\n",
+            "    check(f(3), 4127)\n    check(f(4), 4127)\n",
+            "    for n, wanted in [(3, 4127)]:\n        assert f(n) == wanted\n    \
+             for n, wanted in [(4, 4127)]:\n        assert f(n) == wanted\n",
+            "    self.assertAlmostEqual(f(3), 4127, delta=1)\n    \
+             self.assertAlmostEqual(f(4), 4127, delta=1)\n",
+        ] {
+            let text = format!("from checks import check\n\n\ndef test_both(self):\n{body}");
+            let files = [("test_f.py", text.as_str()), check].map(|(name, text)| file(name, text));
+            assert!(left_in(&files).contains(&1), "{text}");
+        }
     }
 
     /// By twin, how often an answer is left as it is written.
     fn left_as_written(name: &str, text: &str) -> BTreeSet<usize> {
-        let functions = test_functions(&[file(name, text)], 7);
+        left_in(&[file(name, text)])
+    }
+
+    /// The same of a test in the first of these files.
+    fn left_in(files: &[ExpectationFile<'_>]) -> BTreeSet<usize> {
+        let text = files[0].text;
+        let functions = test_functions(files, 7);
         let twins = functions
             .iter()
             .flat_map(|function| function.altered.iter().chain(&function.complements));

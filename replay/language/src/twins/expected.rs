@@ -369,26 +369,20 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         let mut found = Vec::new();
         self.collect(self.function, 0, &mut found);
         // With one of two equal answers to one question altered, no code is right about both.
-        let mut all: Vec<(Vec<String>, AssertionEdits)> = Vec::new();
-        for (comparison, mut edits) in found {
-            let is_same = |other: &[String]| !other.is_empty() && other == comparison;
-            let first = all.iter_mut().find(|(other, _)| is_same(other));
-            if let Some((_, first)) = first {
-                first.join(std::mem::take(&mut edits.sites));
+        for index in 1..found.len() {
+            let (before, rest) = found.split_at_mut(index);
+            let own = &mut rest[0];
+            let is_same = |other: &&mut AssertionEdits| {
+                !own.comparison.is_empty() && own.comparison == other.comparison
+            };
+            if let Some(first) = before.iter_mut().find(is_same) {
+                first.join(std::mem::take(&mut own.sites));
             }
-            all.push((comparison, edits));
         }
-        all.into_iter().map(|(_, edits)| edits).collect()
+        found
     }
 
-    /// Adds the edits of each assertion in a node, with the sources of what it compares if one is of
-    /// the code under test.
-    fn collect(
-        &self,
-        node: Node<'t>,
-        calls: usize,
-        found: &mut Vec<(Vec<String>, AssertionEdits)>,
-    ) {
+    fn collect(&self, node: Node<'t>, calls: usize, found: &mut Vec<AssertionEdits>) {
         for child in named_children(node) {
             if self.is_optional(child) {
                 continue;
@@ -411,12 +405,12 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 let is_truth = assertion.is_truth && !self.asks_about(condition);
                 let is_answer = is_truth && sites.is_empty();
                 let answer = complement.clone().filter(|_| is_answer);
-                let edits = AssertionEdits {
+                found.push(AssertionEdits {
+                    comparison,
                     sites,
                     others: others.map(|edit| (self.file, edit)).chain(answer).collect(),
                     complement: complement.filter(|_| !is_answer),
-                };
-                found.push((comparison, edits));
+                });
             } else if calls < CALLS
                 && self.grammar.calls.contains(&child.kind())
                 && let Some((file, function)) = self.callee(child)
@@ -530,8 +524,8 @@ impl<'t, 'f> CallFrame<'t, 'f> {
     }
 
     /// Returns the sites of the values that an assertion compares with: those of the operands that
-    /// call nothing foreign, or of the first operand if all do. Before them, the sources of what it
-    /// compares; none if nothing of it is foreign.
+    /// call nothing foreign, or of the first operand if all do. Before them, what it compares, see
+    /// [`AssertionEdits::comparison`].
     fn expected(&self, assertion: Node<'t>, compared: &[Node<'t>]) -> (Vec<String>, Vec<Site>) {
         let (mut own, mut foreign): (Vec<Node<'t>>, Vec<Node<'t>>) = compared
             .iter()
@@ -565,15 +559,12 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 }
             }
         }
-        let mut comparison: Vec<String> = match foreign.is_empty() {
-            true => Vec::new(),
-            false => foreign
-                .iter()
-                .chain(&own)
-                .map(|operand| self.source_of_value(*operand, 0))
-                .collect(),
-        };
-        comparison.sort_unstable();
+        let mut comparison = Vec::new();
+        if !foreign.is_empty() && !own.is_empty() {
+            let operands = foreign.iter().chain(&own);
+            comparison.extend(operands.map(|operand| self.source_of_value(*operand, 0)));
+            comparison.sort_unstable();
+        }
         // The code's value may be a variable that it fills.
         let are_all_own = foreign.is_empty() && own.len() > 1;
         if are_all_own {
@@ -606,32 +597,39 @@ impl<'t, 'f> CallFrame<'t, 'f> {
         (comparison, sites)
     }
 
-    /// The source of an operand with the value of each variable in its place.
+    /// The source of an operand with the value of each variable in its place, or with the place of
+    /// the table that a variable takes its values from.
     fn source_of_value(&self, operand: Node<'t>, depth: usize) -> String {
         let own = self.source(operand);
         if depth > DEPTH {
             return own.to_owned();
         }
-        if self.grammar.identifiers.contains(&operand.kind()) {
-            let mut set = Vec::new();
-            self.assigned(self.function, own, false, &mut set);
-            set.retain(|value| value.end_byte() <= operand.start_byte());
-            if let Some(last) = set.into_iter().max_by_key(Node::start_byte) {
-                return self.source_of_value(last, depth + 1);
+        if !self.grammar.identifiers.contains(&operand.kind()) {
+            let mut source = String::new();
+            let mut at = operand.start_byte();
+            for child in named_children(operand) {
+                source.push_str(&self.text()[at..child.start_byte()]);
+                source.push_str(&self.source_of_value(child, depth));
+                at = child.end_byte();
             }
-            return match self.argument(own) {
-                Some((argument, caller)) => caller.source_of_value(argument, depth + 1),
-                None => own.to_owned(),
-            };
+            return source + &self.text()[at..operand.end_byte()];
         }
-        let mut source = String::new();
-        let mut at = operand.start_byte();
-        for child in named_children(operand) {
-            source.push_str(&self.text()[at..child.start_byte()]);
-            source.push_str(&self.source_of_value(child, depth));
-            at = child.end_byte();
+        let mut arguments = self.arguments.iter();
+        let argument = arguments.find(|(parameter, _)| parameter == own);
+        if let Some(((_, argument), caller)) = argument.zip(self.caller) {
+            return caller.source_of_value(*argument, depth + 1);
         }
-        source + &self.text()[at..operand.end_byte()]
+        let mut set = Vec::new();
+        self.assigned(self.function, own, false, &mut set);
+        set.retain(|value| value.end_byte() <= operand.start_byte());
+        if let Some(last) = set.into_iter().max_by_key(Node::start_byte) {
+            return self.source_of_value(last, depth + 1);
+        }
+        let cells = (self.grammar.cells)(operand, self).map_or_else(Vec::new, |found| found.cells);
+        match cells.first() {
+            Some(first) => format!("{own} of {}", first.start_byte()),
+            None => own.to_owned(),
+        }
     }
 
     /// The value whose method a node calls, and the arguments; empty if it is no call. A function
