@@ -735,8 +735,8 @@ pub(super) fn warnings(pairs: &[MetricPair]) -> Vec<String> {
     // One pair chosen in advance needs no correction.
     if tested > 1 {
         warnings.push(format!(
-            "{tested} of {} pairs of metrics are tested, so the smallest p may be small by chance alone: \
-             choose one pair before looking, or take p corrected by Holm's method",
+            "{tested} of {} pairs of metrics are tested, so the smallest p may be small by chance \
+             alone: choose one pair before looking, or take p corrected by Holm's method",
             pairs.len()
         ));
     }

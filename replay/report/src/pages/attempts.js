@@ -81,7 +81,8 @@
     let length = 0;
     for (let at = 0; at < loaded; at += 1) {
       const hole = columns.hole[at];
-      if (!wanted[hole] || (run >= 0 && columns.run[at] !== run) || (outcome >= 0 && columns.outcome[at] !== outcome) || (isEmpty && columns.characters[at] > 0)
+      if (!wanted[hole] || (run >= 0 && columns.run[at] !== run) || (outcome >= 0 && columns.outcome[at] !== outcome)
+        || (isEmpty && shownOutcome(at).text !== 'empty')
         || (proof >= 0 && columns.proof[at] !== proof) || !ranges.every((holds) => holds(at))) {
         continue;
       }
@@ -170,6 +171,11 @@
     return fillrate.holeAddress(holes.id[columns.hole[item]], { run: columns.run[item], sample: columns.sample[item], round: columns.round[item] });
   }
 
+  /** @param {number} item */
+  function shownOutcome(item) {
+    return fillrate.outcomeText(summary.outcomes[columns.outcome[item]], columns.characters[item] > 0);
+  }
+
   /** @param {string} name @param {number} places @returns {(item: number) => string} */
   function value(name, places) {
     return (item) => Number.isNaN(columns[name][item]) ? '–' : number(columns[name][item], places);
@@ -183,9 +189,8 @@
       { name: 'kind', width: 100, cell: (item) => holes.kind[columns.hole[item]], compare: byHole('kind') },
       { name: 'sample', width: 84, numeric: true, about: 'Sample, and after a point the repair round', cell: (item) => `${columns.sample[item]}${columns.round[item] ? `.${columns.round[item]}` : ''}`, compare: byNumber('sample') },
       { name: 'outcome', width: 124, early: true, cell: (item) => {
-        const outcome = summary.outcomes[columns.outcome[item]];
-        const { text, about } = fillrate.outcomeText(outcome, columns.characters[item] > 0);
-        return el('span', { class: `outcome ${outcome}`, title: about }, text);
+        const { text, about } = shownOutcome(item);
+        return el('span', { class: `outcome ${summary.outcomes[columns.outcome[item]]}`, title: about }, text);
       }, compare: byNumber('outcome') },
       { name: 'proof', width: 96, about: 'Of a pass: how well the tests prove that the code computes its answers', cell: (item) => Number.isNaN(columns.proof[item]) ? '–' : summary.proofs[columns.proof[item]], compare: byNumber('proof') },
       { name: 'EM', width: 60, numeric: true, about: 'em/cceval: exact match', cell: value('exact', 0), compare: byNumber('exact') },

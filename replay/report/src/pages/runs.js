@@ -71,7 +71,7 @@
     }
     // What is not set is left out.
     rows.push(...flat(run.identity, '').filter(([, value]) => value !== 'null'));
-    // There its rows are stacked, and fill ten screens.
+    // In such a window the style sheet stacks its rows, and they fill ten screens.
     const isNarrow = matchMedia('(max-width: 820px)').matches;
     return el('details', { open: !isNarrow }, el('summary', {}, 'Manifest'), fillrate.table('What the run is of: versions, seeds, hashes, settings, machine, isolation', ['what', 'value'], rows.map(([name, value]) => fillrate.row(name, el('td', { class: 'code' }, value)))));
   }
