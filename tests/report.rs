@@ -595,7 +595,7 @@ fn matrix_finds_holes_that_only_one_run_solves() {
                     _ => Outcome::Failed,
                 };
                 let mut attempt = attempt(hole, model, 0, &hole.reference, outcome);
-                if (model, outcome) == ("beta", Outcome::Failed) {
+                if model == "beta" && outcome != Outcome::Passed {
                     attempt.offered.clear();
                 }
                 // Of the passes at 0, 2, … 10, two are proven.
