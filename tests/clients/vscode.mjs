@@ -472,10 +472,13 @@ const save = () =>
     return (await page.locator(".tab.active.dirty").count()) === 0;
   });
 
-const saved = async (name) => {
-  await save();
-  return file(name);
-};
+/** Returns the saved file once its last line begins so: it is empty for a moment while it is written. */
+const saved = (begin = "") =>
+  until(`the file to end with a line of "${begin}"`, async () => {
+    await save();
+    const text = file();
+    return text.trimEnd().split("\n").pop().trim().startsWith(begin) && text;
+  });
 
 const seen = {};
 /** The steps, in order. Each leaves the editor as the next one needs it. */
@@ -497,7 +500,7 @@ const steps = {
     seen.ghost = (await ghost.allInnerTexts()).join("").replaceAll("\u00a0", " ");
     await picture("ghost-text");
     await page.keyboard.press("Tab");
-    seen.accepted = await saved();
+    seen.accepted = await saved("highest");
     // Retention is measured by such an edit.
     await page.keyboard.press("ArrowLeft");
     await type(", 0");
@@ -510,7 +513,7 @@ const steps = {
     await pause(200);
     await page.keyboard.press("Escape");
     await ghost.first().waitFor({ state: "detached" });
-    seen.dismissed = await saved();
+    seen.dismissed = await saved("lowest");
     await page.keyboard.press("Shift+Home");
     await page.keyboard.press("Backspace");
   },
@@ -553,7 +556,7 @@ const steps = {
     seen.candidates = [first, second];
     await pause(200);
     await page.keyboard.press("Tab");
-    seen.second = await saved();
+    seen.second = await saved("total");
   },
 
   async "the model picker"() {
@@ -567,7 +570,7 @@ const steps = {
     await ghostAfter("average = ");
     await pause(200);
     await page.keyboard.press("Tab");
-    seen.other = await saved();
+    seen.other = await saved("average");
   },
 
   async "the explain view"() {
