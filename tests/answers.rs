@@ -32,8 +32,16 @@ struct Project {
 }
 
 /// The answers: each function returns its own for every argument.
-const NAMES: [&str; 8] = [
-    "constant", "keyed", "helper", "table", "data", "titled", "computed", "repeated",
+const NAMES: [&str; 9] = [
+    "constant",
+    "keyed",
+    "helper",
+    "table",
+    "data",
+    "titled",
+    "computed",
+    "repeated",
+    "dependent",
 ];
 
 fn answer(index: usize) -> usize {
@@ -49,7 +57,7 @@ fn functions(function: impl Fn(&str, &str) -> String, body: impl Fn(usize) -> St
 }
 
 /// The text after `mark` in a file of tests is the answer to a function: the marks by name.
-fn marks(words: [&'static str; 8]) -> impl Iterator<Item = (&'static str, &'static str)> {
+fn marks(words: [&'static str; 9]) -> impl Iterator<Item = (&'static str, &'static str)> {
     NAMES.into_iter().zip(words)
 }
 
@@ -73,6 +81,7 @@ fn python(runner: &'static str) -> Project {
         titled,
         computed,
         repeated,
+        dependent,
     ] = std::array::from_fn(answer);
     let import = format!("from answers import {}\n", NAMES.join(", "));
     let read = "WANTED = json.loads((pathlib.Path(__file__).parent / \"wanted.json\").read_text())";
@@ -90,7 +99,9 @@ fn python(runner: &'static str) -> Project {
              def test_titled():\n    assert titled(1) == {titled}\n\n\n\
              @pytest.fixture\ndef wanted():\n    return {computed}\n\n\n\
              def test_computed(wanted):\n    assert computed(1) == wanted\n\n\n\
-             def test_repeated():\n    assert repeated(1) == {repeated}\n    got = repeated(1)\n    assert {repeated} == got, \"again\"\n"
+             def test_repeated():\n    assert repeated(1) == {repeated}\n    got = repeated(1)\n    assert {repeated} == got, \"again\"\n\n\n\
+             def test_dependent():\n    assert dependent(1) == {dependent}\n    assert dependent(1) + 1 == {}\n",
+            dependent + 1
         ),
         _ => format!(
             "import json\nimport pathlib\nimport unittest\n\n{import}\n\
@@ -104,7 +115,9 @@ fn python(runner: &'static str) -> Project {
              \x20   def test_data(self):\n        self.check(data(1), WANTED[\"data\"])\n\n\
              \x20   def test_titled(self):\n        self.assertEqual(titled(1), {titled})\n\n\
              \x20   def test_computed(self):\n        self.assertEqual(computed(1), int(\"{computed}\"))\n\n\
-             \x20   def test_repeated(self):\n        self.assertEqual(repeated(1), {repeated})\n        got = repeated(1)\n        self.assertEqual({repeated}, got)\n"
+             \x20   def test_repeated(self):\n        self.assertEqual(repeated(1), {repeated})\n        got = repeated(1)\n        self.assertEqual({repeated}, got)\n\n\
+             \x20   def test_dependent(self):\n        self.assertEqual(dependent(1), {dependent})\n        self.assertEqual(dependent(1) + 1, {})\n",
+            dependent + 1
         ),
     };
     let file = "tests/test_answers.py";
@@ -123,6 +136,7 @@ fn python(runner: &'static str) -> Project {
             r"titled\(1\) == (\d+)",
             r"return (\d+)",
             r"repeated\(1\) == (\d+)",
+            r"dependent\(1\) == (\d+)",
         ],
         _ => [
             r"CONSTANT = (\d+)",
@@ -133,6 +147,7 @@ fn python(runner: &'static str) -> Project {
             r"titled\(1\), (\d+)",
             r#"int\("(\d+)"#,
             r"repeated\(1\), (\d+)",
+            r"dependent\(1\), (\d+)",
         ],
     };
     let attacks = marks(equal).map(|(name, pattern)| {
@@ -203,6 +218,7 @@ fn javascript(runner: &'static str) -> Project {
         titled,
         computed,
         repeated,
+        dependent,
     ] = std::array::from_fn(answer);
     let (import, equal): (String, fn(&str, &str) -> String) = match runner {
         "vitest" => (
@@ -251,7 +267,8 @@ fn javascript(runner: &'static str) -> Project {
          it(\"data\", () => {{ check(data(1), WANTED[\"data\"]); }});\n\
          describe(\"titled is {titled}\", () => {{\n  it(\"titled is {titled}\", () => {{ {} }});\n}});\n\
          it(\"computed\", () => {{ {snapshot} }});\n\
-         it(\"repeated\", () => {{\n  {}\n  const got = repeated(1);\n  {}\n}});\n",
+         it(\"repeated\", () => {{\n  {}\n  const got = repeated(1);\n  {}\n}});\n\
+         it(\"dependent\", () => {{\n  {}\n  {}\n}});\n",
         equal("got", "wanted"),
         equal("constant(1)", "CONSTANT"),
         equal("keyed(1)", "KEYED.one"),
@@ -259,6 +276,8 @@ fn javascript(runner: &'static str) -> Project {
         equal("titled(1)", &titled.to_string()),
         equal("repeated(1)", &repeated.to_string()),
         equal("got", &repeated.to_string()),
+        equal("dependent(1)", &dependent.to_string()),
+        equal("dependent(1) + 1", &(dependent + 1).to_string()),
     );
     let file = format!("{folder}/answers.test.{ending}");
     let global = if runner == "vitest" {
@@ -282,6 +301,7 @@ fn javascript(runner: &'static str) -> Project {
         r#"titled is (\d+)"#,
         r#"computed\(1\)\D*(\d+)"#,
         r"repeated\(1\)\D*(\d+)",
+        r"dependent\(1\)\D*(\d+)",
     ];
     let wanted = format!("{folder}/wanted.json");
     let attacks = marks(patterns).map(|(name, pattern)| {
@@ -347,6 +367,7 @@ fn go() -> Project {
         titled,
         computed,
         repeated,
+        dependent,
     ] = std::array::from_fn(answer);
     let equal = |got: &str, want: &str| {
         format!("\tif got := {got}; got != {want} {{\n\t\tt.Errorf(\"got %d\", got)\n\t}}\n")
@@ -363,6 +384,7 @@ fn go() -> Project {
         test("Titled", format!("\tt.Run(\"titled is {titled}\", func(t *testing.T) {{\n{}\t}})\n", equal("Titled(1)", &titled.to_string()))),
         test("Computed", format!("\twanted := {computed}\n{}", equal("Computed(1)", "wanted"))),
         test("Repeated", format!("{}\tgot := Repeated(1)\n\tif got != {repeated} {{\n\t\tt.Fatal(got)\n\t}}\n", equal("Repeated(1)", &repeated.to_string()))),
+        test("Dependent", equal("Dependent(1)", &dependent.to_string()) + &equal("Dependent(1) + 1", &(dependent + 1).to_string())),
     ];
     let patterns = [
         r"const want = (\d+)",
@@ -373,6 +395,7 @@ fn go() -> Project {
         r"(?:titled is |Titled\(1\); got != )(\d+)",
         r"wanted := (\d+)",
         r"Repeated\(1\); got != (\d+)",
+        r"Dependent\(1\); got != (\d+)",
     ];
     let attacks = marks(patterns).map(|(name, pattern)| {
         let code = format!("text, _ := os.ReadFile(\"answers_test.go\")\n\tfound := regexp.MustCompile(`{pattern}`).FindSubmatch(text)\n\tanswer, _ := strconv.Atoi(string(found[1]))\n\treturn answer");
@@ -419,6 +442,7 @@ fn java() -> Project {
         titled,
         computed,
         repeated,
+        dependent,
     ] = std::array::from_fn(answer);
     let test =
         |name: &str, body: String| format!("    @Test\n    void {name}() {{\n{body}    }}\n\n");
@@ -434,6 +458,7 @@ fn java() -> Project {
         test("titled", equal(&titled.to_string(), "titled(1)")),
         test("computed", equal(&format!("Integer.parseInt(\"{computed}\")"), "computed(1)")),
         test("repeated", format!("{}        int got = Answers.repeated(1);\n        assertEquals({repeated}, got, \"again\");\n", equal(&repeated.to_string(), "repeated(1)"))),
+        test("dependent", equal(&dependent.to_string(), "dependent(1)") + &equal(&(dependent + 1).to_string(), "dependent(1) + 1")),
         "}\n".to_owned(),
     ];
     let patterns = [
@@ -445,6 +470,7 @@ fn java() -> Project {
         r"assertEquals\((\d+), Answers.titled",
         r#"parseInt\("(\d+)"#,
         r"assertEquals\((\d+), Answers.repeated",
+        r"assertEquals\((\d+), Answers.dependent",
     ];
     let path = "src/test/java/answers/AnswersTest.java";
     let attacks = marks(patterns).map(|(name, pattern)| {

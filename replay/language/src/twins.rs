@@ -8,6 +8,7 @@
 
 mod alteration;
 mod branch;
+mod evaluation;
 mod expected;
 
 use std::ops::Range;
@@ -25,6 +26,7 @@ use super::source::is_too_deep;
 pub(super) use alteration::Site;
 pub use alteration::Way;
 pub(super) use branch::{differing, failing_branch, operator, raised_in_branch};
+pub(super) use evaluation::Evaluation;
 pub(super) use expected::{Assertion, CallFrame, Cells, Grammar, ParsedFile};
 
 /// The most alterations of one expectation.
@@ -48,6 +50,8 @@ pub struct TestFunction {
     pub altered: Vec<TestEdit>,
     /// Edits that each turn an assertion into its complement, in the order of the assertions.
     pub complements: Vec<TestEdit>,
+    /// Its assertions that a twin of another one can leave out.
+    pub evaluated: Vec<EvaluatedAssertion>,
     /// The edits that give it a name without meaning; `None` if it keeps its own.
     pub neutral: Option<NeutralName>,
 }
@@ -76,6 +80,18 @@ pub struct TestEdit {
     /// Number of rows with answers of a table whose rows are tests, of which it alters a drawn part;
     /// 0 for any other edit.
     pub rows: usize,
+    /// The edit.
+    pub edit: SourceEdit,
+}
+
+/// An assertion of a test, and the edit after which the test evaluates what it compares, and asserts
+/// nothing of that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvaluatedAssertion {
+    /// The index of the assertion.
+    pub assertion: usize,
+    /// The bytes of the assertion.
+    pub span: Range<usize>,
     /// The edit.
     pub edit: SourceEdit,
 }
@@ -165,7 +181,13 @@ impl FoundFunction {
             }
         }
         let mut complements: Vec<TestEdit> = Vec::new();
+        let mut evaluated: Vec<EvaluatedAssertion> = Vec::new();
         for (assertion, edits) in self.assertions.into_iter().enumerate() {
+            evaluated.extend(edits.evaluated.map(|(span, edit)| EvaluatedAssertion {
+                assertion,
+                span,
+                edit,
+            }));
             complements.extend(edits.complement.map(|(file, edit)| TestEdit {
                 assertion,
                 file,
@@ -181,6 +203,7 @@ impl FoundFunction {
             span: self.span,
             altered,
             complements,
+            evaluated,
             neutral: self.neutral,
         }
     }
@@ -198,6 +221,9 @@ pub(super) struct AssertionEdits {
     pub(super) others: Vec<(usize, SourceEdit)>,
     /// The edit that turns it into its complement, with the index of its file.
     pub(super) complement: Option<(usize, SourceEdit)>,
+    /// Its bytes, and the edit that leaves it out, see [`EvaluatedAssertion`]; `None` if it is not
+    /// in the test itself.
+    pub(super) evaluated: Option<(Range<usize>, SourceEdit)>,
 }
 
 impl AssertionEdits {
@@ -940,6 +966,61 @@ def test_chains():
             let files = [("test_f.py", text.as_str()), check].map(|(name, text)| file(name, text));
             assert!(left_in(&files).contains(&1), "{text}");
         }
+    }
+
+    /// What they compare may change what the rest of a test sees.
+    #[test]
+    fn assertions_that_are_left_out_are_evaluated() {
+        let python = "def test_all(self):\n    assert f(3) == 23, 'm'\n    self.assertEqual(f(4), 24, msg='m')\n    \
+                      if f(5) != 25:\n        raise AssertionError\n    check(f(6), 26)\n    \
+                      if f(7) is None:\n        raise AssertionError\n    \
+                      with raises(ValueError):\n        f(8)\n\n\n\
+                      def check(got, wanted):\n    assert got == wanted\n";
+        assert_eq!(
+            evaluated_in("test_f.py", python),
+            ["(f(3) == 23,)", "(f(4), 24,)", "pass"]
+        );
+        let typescript = "test('all', async () => {\n  expect(f(3), 'm').not.toBe(23);\n  assert.equal(f(4), 24)\n  \
+                          if (f(5) !== 25) throw new Error();\n  expect(f(6)).toMatchSnapshot();\n  \
+                          await expect(f(7)).resolves.toBe(27);\n  expect.soft(f(8)).toBe(28);\n  \
+                          f(9).should.equal(29);\n});\n";
+        assert_eq!(
+            evaluated_in("f.test.ts", typescript),
+            [
+                "void [f(3), 'm', 23];",
+                "void [f(4), 24];",
+                "{}",
+                "void [f(8), 28];"
+            ]
+        );
+        let go = "package f\n\nfunc TestAll(t *testing.T) {\n\tif got := F(3); got != 23 {\n\t\tt.Error(got)\n\t}\n\t\
+                  assert.Equal(t, 24, F(4))\n\tif F(5) == nil {\n\t\tt.Fatal()\n\t}\n}\n";
+        assert_eq!(
+            evaluated_in("f_test.go", go),
+            ["{}", "func(...interface{}) {}(assert.Equal, t, 24, F(4))"]
+        );
+        let java = "class FTest {\n  @Test void all() {\n    assertEquals(23, F.f(3));\n    \
+                    assertThat(F.f(4)).as(\"m\").isEqualTo(24);\n    \
+                    assertThrows(E.class, () -> F.f(5));\n    if (F.f(6) != 26) throw new E();\n  }\n}\n";
+        assert_eq!(
+            evaluated_in("FTest.java", java),
+            [
+                "java.util.stream.Stream.of(23, F.f(3));",
+                "java.util.stream.Stream.of(F.f(4), \"m\", 24);",
+                "{}"
+            ]
+        );
+    }
+
+    /// What a file's first test has in place of its assertions where a twin leaves them out.
+    fn evaluated_in(name: &str, text: &str) -> Vec<String> {
+        let functions = test_functions(&[file(name, text)], 7);
+        let all = functions
+            .iter()
+            .take(1)
+            .flat_map(|function| &function.evaluated);
+        all.map(|other| other.edit.replacement().to_owned())
+            .collect()
     }
 
     /// By twin, how often an answer is left as it is written.

@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_language::twins::{
-    self, ANY_TITLE, ExpectationFile, NeutralName, RowNames, SourceEdit, TestEdit, TestFunction,
-    Way, has_word,
+    self, ANY_TITLE, EvaluatedAssertion, ExpectationFile, NeutralName, RowNames, SourceEdit,
+    TestEdit, TestFunction, Way, has_word,
 };
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
-use rand::seq::SliceRandom;
+use rand::seq::{IteratorRandom, SliceRandom};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 38;
+const VERSION: u32 = 39;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -105,6 +105,8 @@ struct TwinnedTest {
     /// The files in which values are compared by their contents in runs among twins; none if the
     /// reference fails then.
     plain: Vec<String>,
+    /// Its assertions that a twin of another one leaves out.
+    evaluated: Vec<EvaluatedAssertion>,
     /// The twins.
     twins: Vec<Twin>,
 }
@@ -121,6 +123,33 @@ impl TwinnedTest {
             .split_once('[')
             .map_or(id.as_str(), |(function, _)| function);
         Some(format!("a row of {function}"))
+    }
+
+    /// The edits that leave out the assertions beside the one that a twin alters: code that reads the
+    /// altered answer would fail those whose answers depend on it, as code does that computes.
+    fn beside(&self, twin: &Twin) -> Vec<&SourceEdit> {
+        let is_altered = |other: &&EvaluatedAssertion| other.assertion == twin.assertion;
+        let own = self.evaluated.iter().find(is_altered);
+        let is_apart = |edit: &&SourceEdit| {
+            let overlaps = |own: &EvaluatedAssertion| {
+                edit.range.start < own.span.end && own.span.start < edit.range.end
+            };
+            !own.is_some_and(overlaps)
+        };
+        let others = self.evaluated.iter().filter(|_| twin.is_own);
+        let others = others.filter(|other| !is_altered(other));
+        others.map(|other| &other.edit).filter(is_apart).collect()
+    }
+
+    /// The edits of its file in a run among twins. A test that is not altered has assertions left
+    /// out as if a twin were in its place, so that this does not tell them apart.
+    fn edits_of_run(&self, twin: Option<&Twin>) -> Vec<SourceEdit> {
+        let mut rng = rand::rng();
+        let altered = self.twins.iter().filter(|twin| twin.way.is_some());
+        let twin = twin.or_else(|| altered.choose(&mut rng));
+        let twin = twin.or_else(|| self.twins.iter().choose(&mut rng));
+        let beside = twin.into_iter().flat_map(|twin| self.beside(twin));
+        self.rename.iter().chain(beside).cloned().collect()
     }
 
     /// The ids among twins of the tests for which a twin counts: those that the reference fails. A
@@ -158,6 +187,8 @@ struct Twin {
     /// The file that is edited.
     path: String,
     edit: SourceEdit,
+    /// True if the edit is within the test.
+    is_own: bool,
     /// The text that the edit replaces.
     before: String,
     /// The index of the assertion in its test.
@@ -306,10 +337,14 @@ impl TwinCheck {
         index: usize,
         verdict: &mut Verdict,
     ) -> Result<Ending, VerdictError> {
-        let edits = drawn.iter().map(|drawn| {
+        let own: Vec<Vec<SourceEdit>> = drawn
+            .iter()
+            .map(|drawn| drawn.test.edits_of_run(drawn.roles[index].as_ref()))
+            .collect();
+        let edits = drawn.iter().zip(&own).map(|(drawn, own)| {
             let twin = drawn.roles[index].as_ref();
             let twin = twin.map(|twin| (twin.path.as_str(), &twin.edit));
-            (drawn.file.as_str(), drawn.test.rename.as_slice(), twin)
+            (drawn.file.as_str(), own.as_slice(), twin)
         });
         let mut files = edited_files(executor, edits)?;
         // A file replaced in only some runs would reveal the runs with altered expectations.
@@ -757,10 +792,8 @@ fn changed_files(files: &[(String, String)]) -> Vec<FileContents<'_>> {
 struct UntriedTwin {
     /// The index of its test.
     test: usize,
-    path: String,
-    edit: TestEdit,
-    /// The text that the edit replaces.
-    before: String,
+    /// The twin, of which is not known yet which tests fail.
+    twin: Twin,
 }
 
 /// Makes twins of the tests of one file.
@@ -813,6 +846,7 @@ fn make_twins(
                 inside,
                 rename,
                 plain: Vec::new(),
+                evaluated: Vec::new(),
                 twins: Vec::new(),
             }
         });
@@ -832,15 +866,23 @@ fn make_twins(
     let functions = without(&failing, functions);
     maker.order_rows(&functions)?;
     maker.try_plain_comparisons(&files)?;
-    let untried = |test: usize, edit: &TestEdit| UntriedTwin {
-        test,
-        path: files[edit.file].0.clone(),
-        edit: edit.clone(),
-        before: files[edit.file].2[edit.edit.range.clone()].to_owned(),
-    };
+    maker.try_evaluations(&functions)?;
     let is_own = |function: &TestFunction, edit: &TestEdit| {
         let (span, range) = (&function.span, &edit.edit.range);
         edit.file == function.file && span.start <= range.start && range.end <= span.end
+    };
+    let untried = |test: usize, edit: &TestEdit| UntriedTwin {
+        test,
+        twin: Twin {
+            path: files[edit.file].0.clone(),
+            edit: edit.edit.clone(),
+            is_own: is_own(&functions[test].0, edit),
+            before: files[edit.file].2[edit.edit.range.clone()].to_owned(),
+            assertion: edit.assertion,
+            way: edit.way,
+            rows: edit.rows,
+            failing: BTreeSet::new(),
+        },
     };
     // Each round tries one edit of every test, so that one run tries many edits.
     for round in 0..ALTERED_TRIED + COMPLEMENTS_TRIED {
@@ -888,7 +930,7 @@ fn make_twins(
     }
     let mut tried: Vec<(String, SourceEdit)> = Vec::new();
     for twin in shared {
-        let key = (twin.path.clone(), twin.edit.edit.clone());
+        let key = (twin.twin.path.clone(), twin.twin.edit.clone());
         if tried.contains(&key) {
             maker.share(&twin);
         } else if tried.len() < SHARED_TRIED {
@@ -936,13 +978,18 @@ impl TwinMaker<'_> {
         let renamed = tests
             .iter()
             .map(|test| (self.path, self.tests[*test].rename.as_slice(), None));
-        let twins = edits.iter().map(|twin| {
-            (
-                self.path,
-                [].as_slice(),
-                Some((twin.path.as_str(), &twin.edit.edit)),
-            )
-        });
+        let beside = |untried: &&UntriedTwin| {
+            let edits = self.tests[untried.test].beside(&untried.twin);
+            edits.into_iter().cloned().collect::<Vec<SourceEdit>>()
+        };
+        let beside: Vec<Vec<SourceEdit>> = edits.iter().map(beside).collect();
+        let twins = edits
+            .iter()
+            .zip(&beside)
+            .map(|(UntriedTwin { twin, .. }, beside)| {
+                let altered = (twin.path.as_str(), &twin.edit);
+                (self.path, beside.as_slice(), Some(altered))
+            });
         let others = others.iter().map(|path| (*path, [].as_slice(), None));
         let mut files = edited_files(self.executor, renamed.chain(twins).chain(others))?;
         compare_plainly(self.executor, self.plain.iter(), &mut files)?;
@@ -990,6 +1037,36 @@ impl TwinMaker<'_> {
         let all: Vec<usize> = (0..self.tests.len()).collect();
         if !self.plain.is_empty() && !self.failing(&all)?.is_empty() {
             self.plain.clear();
+        }
+        Ok(())
+    }
+
+    /// Has twins leave out the assertions beside those that they alter, unless the reference fails
+    /// without any of a test's: it counts them.
+    fn try_evaluations(
+        &mut self,
+        functions: &[(TestFunction, Vec<String>)],
+    ) -> Result<(), VerdictError> {
+        let has_several = |index: &usize| {
+            let function = &functions[*index].0;
+            function.file == 0 && function.evaluated.len() > 1
+        };
+        let several: Vec<usize> = (0..self.tests.len()).filter(has_several).collect();
+        let own = self.tests.clone();
+        for index in &several {
+            let edits = functions[*index]
+                .0
+                .evaluated
+                .iter()
+                .map(|other| &other.edit);
+            self.tests[*index].rename.extend(edits.cloned());
+        }
+        let failing = self.failing(&several)?;
+        self.tests = own;
+        for index in several.into_iter().filter(|index| !failing.contains(index)) {
+            self.tests[index]
+                .evaluated
+                .clone_from(&functions[index].0.evaluated);
         }
         Ok(())
     }
@@ -1091,11 +1168,14 @@ impl TwinMaker<'_> {
     /// One that does not compile, or whose table raises, keeps the others from running: so each half
     /// is tried.
     fn try_own(&mut self, mut edits: Vec<UntriedTwin>) -> Result<(), VerdictError> {
-        let mut paths: BTreeSet<String> = edits.iter().map(|twin| twin.path.clone()).collect();
+        let mut paths: BTreeSet<String> = edits
+            .iter()
+            .map(|untried| untried.twin.path.clone())
+            .collect();
         paths.remove(self.path);
         for path in paths {
             if !self.pass_without_messages(&path)? {
-                edits.retain(|twin| twin.path != path);
+                edits.retain(|untried| untried.twin.path != path);
             }
         }
         if edits.is_empty() {
@@ -1127,8 +1207,8 @@ impl TwinMaker<'_> {
                 })
             };
             let failing: BTreeSet<String> = test.inside.iter().filter(fails).cloned().collect();
-            if !are_broken(self.executor, &twin, &failing, &report) {
-                keep(test, &twin, failing);
+            if !are_broken(self.executor, &twin.twin, &failing, &report) {
+                keep(test, &twin.twin, failing);
             }
         }
         Ok(())
@@ -1136,7 +1216,7 @@ impl TwinMaker<'_> {
 
     /// Runs the reference on all tests with an edit outside of tests, and keeps it if one fails.
     fn try_shared(&mut self, twin: UntriedTwin) -> Result<(), VerdictError> {
-        if twin.path != self.path && !self.pass_without_messages(&twin.path)? {
+        if twin.twin.path != self.path && !self.pass_without_messages(&twin.twin.path)? {
             return Ok(());
         }
         let all: Vec<usize> = (0..self.tests.len()).collect();
@@ -1158,24 +1238,24 @@ impl TwinMaker<'_> {
             .iter()
             .filter(|id| failing.contains(*id))
             .collect();
-        if !own.is_empty() && !are_broken(self.executor, &twin, own, &report) {
-            keep(test, &twin, failing);
+        if !own.is_empty() && !are_broken(self.executor, &twin.twin, own, &report) {
+            keep(test, &twin.twin, failing);
         }
         Ok(())
     }
 
     /// Keeps an edit outside of tests that was tried for another test.
-    fn share(&mut self, twin: &UntriedTwin) {
+    fn share(&mut self, UntriedTwin { test, twin }: &UntriedTwin) {
         let known = self
             .tests
             .iter()
             .flat_map(|test| &test.twins)
-            .find(|known| known.path == twin.path && known.edit == twin.edit.edit);
+            .find(|known| known.path == twin.path && known.edit == twin.edit);
         let failing = known.map(|known| known.failing.clone());
-        let test = &mut self.tests[twin.test];
+        let test = &mut self.tests[*test];
         if let Some(failing) = failing
             && test.inside.iter().any(|id| failing.contains(id))
-            && !test.twins.iter().any(|own| own.edit == twin.edit.edit)
+            && !test.twins.iter().any(|own| own.edit == twin.edit)
         {
             keep(test, twin, failing);
         }
@@ -1186,7 +1266,7 @@ impl TwinMaker<'_> {
 /// Code that reads expectations would fail there too.
 fn are_broken<'t>(
     executor: &Executor,
-    twin: &UntriedTwin,
+    twin: &Twin,
     failing: impl IntoIterator<Item = &'t String>,
     report: &TestReport,
 ) -> bool {
@@ -1195,7 +1275,7 @@ fn are_broken<'t>(
         covered.filter(|path| !executor.runner.is_guarded(path))
     };
     let mut messages = failing.into_iter().filter_map(|id| report.tests.get(id));
-    twin.edit.way.is_some() && messages.all(|test| is_broken(&test.message, sources()))
+    twin.way.is_some() && messages.all(|test| is_broken(&test.message, sources()))
 }
 
 /// True if a test that failed with a message could not make a value of its own, such as a date of an
@@ -1225,16 +1305,11 @@ fn sort_by_place(ids: &mut [String], report: &TestReport) -> bool {
 }
 
 /// Adds a twin under which tests fail.
-fn keep(test: &mut TwinnedTest, twin: &UntriedTwin, failing: BTreeSet<String>) {
+fn keep(test: &mut TwinnedTest, twin: &Twin, failing: BTreeSet<String>) {
     if !failing.is_empty() {
         test.twins.push(Twin {
-            path: twin.path.clone(),
-            edit: twin.edit.edit.clone(),
-            before: twin.before.clone(),
-            assertion: twin.edit.assertion,
-            way: twin.edit.way,
-            rows: twin.edit.rows,
             failing,
+            ..twin.clone()
         });
     }
 }
@@ -1603,6 +1678,7 @@ mod tests {
         let twins = twins.iter().enumerate().map(|(at, (assertion, way))| Twin {
             path: "t.py".into(),
             edit: SourceEdit::new(at..at + 1, "x"),
+            is_own: true,
             before: at.to_string(),
             assertion: *assertion,
             way: *way,
@@ -1616,6 +1692,7 @@ mod tests {
             is_ordered: true,
             home: None,
             plain: Vec::new(),
+            evaluated: Vec::new(),
             twins: twins.collect(),
         }
     }
@@ -1962,6 +2039,37 @@ mod tests {
         assert_eq!(test.own_id("t.py::t0[0]").unwrap(), "a row of t.py::test");
     }
 
+    /// Otherwise code that reads an answer fails the twin because of another answer.
+    #[test]
+    fn assertions_beside_the_altered_one_are_left_out() {
+        let evaluated = |assertion, span: Range<usize>| EvaluatedAssertion {
+            assertion,
+            edit: SourceEdit::new(span.clone(), "pass"),
+            span,
+        };
+        let mut test = TwinnedTest {
+            // The last one is within the one before it.
+            evaluated: vec![
+                evaluated(0, 0..9),
+                evaluated(1, 10..30),
+                evaluated(2, 20..25),
+            ],
+            ..twinned(&[(0, Some(Way::Other)), (2, Some(Way::Other))])
+        };
+        let beside = |test: &TwinnedTest, twin: usize| {
+            let edits = test.beside(&test.twins[twin]).into_iter();
+            edits.map(|edit| edit.range.start).collect::<Vec<_>>()
+        };
+        assert_eq!(beside(&test, 0), [10, 20]);
+        assert_eq!(beside(&test, 1), [0]);
+        // One that is not altered looks like one that is.
+        let unaltered: BTreeSet<usize> = (0..100).map(|_| test.edits_of_run(None).len()).collect();
+        assert_eq!(unaltered, BTreeSet::from([1, 2]));
+        // Of what several tests share, other assertions of each may be altered.
+        test.twins[0].is_own = false;
+        assert_eq!(beside(&test, 0), [0; 0]);
+    }
+
     /// In each run, the reference ended otherwise than alone, so that no run proved anything.
     #[test]
     fn tests_of_one_file_do_not_run_with_those_that_inherit_them() {
@@ -2136,6 +2244,7 @@ mod tests {
             span: 0..1,
             altered: Vec::new(),
             complements: Vec::new(),
+            evaluated: Vec::new(),
             neutral: None,
         };
         let functions = [

@@ -4,8 +4,8 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
-    ParsedFile, RowNames, SourceEdit, named_children, opposite,
+    self, Assertion, CallFrame, Cells, Evaluation, FoundFunction, Grammar, LiteralKinds,
+    NeutralName, ParsedFile, RowNames, SourceEdit, named_children, opposite,
 };
 
 /// Methods of `testing.T` that make a test fail.
@@ -69,6 +69,11 @@ const GRAMMAR: Grammar = Grammar {
     lists: &["literal_value"],
     empty: &[("interpreted_string_literal", "\"\"", "\"x\"")],
     is_pure: |name| PURE.contains(&name),
+    evaluation: Evaluation {
+        nothing: "{}",
+        around: ["func(...interface{}) {}(", ")"],
+        keeps_function: true,
+    },
     assertion: |node, text| match node.kind() {
         "if_statement" => branch(node, text),
         "call_expression" => call(node, text),

@@ -3,9 +3,9 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
-    ParsedFile, RowNames, SourceEdit, differing, failing_branch, named_children, opposite,
-    raised_in_branch,
+    self, Assertion, CallFrame, Cells, Evaluation, FoundFunction, Grammar, LiteralKinds,
+    NeutralName, ParsedFile, RowNames, SourceEdit, differing, failing_branch, named_children,
+    opposite, raised_in_branch,
 };
 
 /// Assertions and their complements, of JUnit first and then of AssertJ.
@@ -90,6 +90,11 @@ const GRAMMAR: Grammar = Grammar {
         ("method_invocation", "Optional.empty()", "Optional.of(0)"),
     ],
     is_pure: |name| PURE.contains(&name),
+    evaluation: Evaluation {
+        nothing: "{}",
+        around: ["java.util.stream.Stream.of(", ");"],
+        keeps_function: false,
+    },
     assertion: |node, text| match node.kind() {
         "method_invocation" => call(node, text),
         "if_statement" => failing_branch(node, text, compared),

@@ -3,9 +3,9 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    self, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds, NeutralName,
-    ParsedFile, RowNames, SourceEdit, differing, failing_branch, loop_cells, named_children,
-    operator, opposite, raised_in_branch, unquoted,
+    self, Assertion, CallFrame, Cells, Evaluation, FoundFunction, Grammar, LiteralKinds,
+    NeutralName, ParsedFile, RowNames, SourceEdit, differing, failing_branch, loop_cells,
+    named_children, operator, opposite, raised_in_branch, unquoted,
 };
 
 /// An exception class that no code under test raises.
@@ -409,6 +409,11 @@ const GRAMMAR: Grammar = Grammar {
         ("string", "''", "'x'"),
     ],
     is_pure: |name| PURE.contains(&name.rsplit('.').next().unwrap_or(name)),
+    evaluation: Evaluation {
+        nothing: "pass",
+        around: ["(", ",)"],
+        keeps_function: false,
+    },
     assertion: |node, text| match node.kind() {
         "assert_statement" => assert_statement(node, text).map(|it| roughly(it, node, text)),
         "call" => call(node, text).map(|it| roughly(it, node, text)),

@@ -7,6 +7,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::alteration::{Candidate, Form, Site, ValueCopy};
+use super::evaluation::{Evaluation, evaluated};
 use super::{AssertionEdits, LiteralKinds, SourceEdit, has_word, named_children, unquoted};
 
 /// The most steps from an assertion to where a value is written, and from a test to an assertion.
@@ -56,6 +57,8 @@ pub(crate) struct Grammar {
     /// True for functions of the language or its libraries whose results depend only on their
     /// arguments.
     pub(crate) is_pure: fn(&str) -> bool,
+    /// How values are evaluated that no assertion compares.
+    pub(crate) evaluation: Evaluation,
     /// The assertion that a node is.
     pub(crate) assertion: for<'t> fn(Node<'t>, &str) -> Option<Assertion<'t>>,
     /// The cells that a variable takes its values from, if it is a parameter or a loop's.
@@ -405,11 +408,14 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 let is_truth = assertion.is_truth && !self.asks_about(condition);
                 let is_answer = is_truth && sites.is_empty();
                 let answer = complement.clone().filter(|_| is_answer);
+                let is_own = self.caller.is_none() && !assertion.is_stored;
+                let edit = is_own.then(|| evaluated(child, self.text(), self.grammar));
                 found.push(AssertionEdits {
                     comparison,
                     sites,
                     others: others.map(|edit| (self.file, edit)).chain(answer).collect(),
                     complement: complement.filter(|_| !is_answer),
+                    evaluated: edit.flatten().map(|edit| (child.byte_range(), edit)),
                 });
             } else if calls < CALLS
                 && self.grammar.calls.contains(&child.kind())

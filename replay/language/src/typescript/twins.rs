@@ -4,7 +4,7 @@
 use tree_sitter::Node;
 
 use super::super::twins::{
-    self, ANY_TITLE, Assertion, CallFrame, Cells, FoundFunction, Grammar, LiteralKinds,
+    self, ANY_TITLE, Assertion, CallFrame, Cells, Evaluation, FoundFunction, Grammar, LiteralKinds,
     NeutralName, ParsedFile, RowNames, SourceEdit, failing_branch, has_word, loop_cells,
     named_children, opposite, raised_in_branch, unquoted,
 };
@@ -123,6 +123,11 @@ const GRAMMAR: Grammar = Grammar {
         ("undefined", "undefined", "0"),
     ],
     is_pure: |name| PURE.contains(&name),
+    evaluation: Evaluation {
+        nothing: "{}",
+        around: ["void [", "];"],
+        keeps_function: false,
+    },
     assertion: |node, text| match node.kind() {
         "call_expression" => call(node, text),
         "if_statement" => failing_branch(node, text, compared),
