@@ -55,10 +55,9 @@ fn values_of_call<'s>(call: Node<'_>, text: &'s str, grammar: &Grammar) -> Optio
     };
     // Snapshots of a file are counted.
     let function = before(&call)?;
-    let has = |word: &&str| function.contains(*word);
     if ["Snapshot", "resolves", "rejects"]
         .iter()
-        .any(|word| has(word))
+        .any(|word| function.contains(word))
     {
         return None;
     }
