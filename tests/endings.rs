@@ -271,7 +271,7 @@ fn answers_at_mined_holes_end_where_their_statement_does() {
     if !has_tools(&["python3", "node", "npm"]) {
         return;
     }
-    let number = std::env::var("FILLRATE_ENDINGS").unwrap_or_else(|_| "100".to_owned());
+    let number = std::env::var("FILLRATE_ENDINGS").unwrap_or_else(|_| "40".to_owned());
     let dir = TestDir::new();
     let mut tasks = vec![mine(&dir, &demo(), &number, None)];
     if let Some(go) = install("go") {

@@ -13,14 +13,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
 
-/// Sessions for each profile.
-const SESSIONS: usize = 60;
+/// Number of sessions for each profile; twice as many times, two servers are killed. CI runs few.
+fn number_of_sessions() -> usize {
+    std::env::var("FILLRATE_SESSIONS").map_or(20, |number| number.parse().unwrap())
+}
 
 /// Response of a server at a hole: the windows with their scores' bits, and the completions.
 type Seen = (Vec<(String, usize, String, u64)>, Vec<String>);
-
-/// Number of servers that are killed.
-const KILLS: usize = 120;
 
 fn server(profile: &str) -> ServerCommand {
     ServerCommand {
@@ -132,6 +131,7 @@ async fn play_fresh(profile: &str, root: &Path, path: &Path, before: &str, after
 
 #[tokio::test]
 async fn sessions_of_one_server_learn_nothing_from_each_other() {
+    let sessions = number_of_sessions();
     for (seed, profile) in (7..).zip(["editor", "cceval", "repocoder"]) {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (folder, paths) = workspace();
@@ -139,7 +139,7 @@ async fn sessions_of_one_server_learn_nothing_from_each_other() {
         let mut kept = Developer::start(&server(profile), root).await.unwrap();
         let mut changed: Vec<PathBuf> = Vec::new();
         let (mut found, mut completed) = (0, 0);
-        for session in 0..SESSIONS {
+        for session in 0..sessions {
             // Now and then other files change for good.
             if random.random_bool(0.3) {
                 let path = paths.choose(&mut random).unwrap();
@@ -163,8 +163,8 @@ async fn sessions_of_one_server_learn_nothing_from_each_other() {
             std::fs::write(path, whole).unwrap();
             changed.push(path.clone());
         }
-        assert!(found > SESSIONS / 2, "{profile}: {found}");
-        assert!(completed > SESSIONS / 4, "{profile}: {completed}");
+        assert!(found > sessions / 2, "{profile}: {found}");
+        assert!(completed > sessions / 4, "{profile}: {completed}");
         kept.shut_down().await.unwrap();
     }
 }
@@ -207,8 +207,9 @@ async fn an_index_kept_by_servers_that_are_killed_finds_what_a_new_one_finds() {
             finished.count() == 2
         })
     };
+    let kills = 2 * number_of_sessions();
     let mut found = 0;
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         let path = paths.choose(&mut random).unwrap();
         let text = std::fs::read_to_string(path).unwrap();
         let (before, after) = cut(&text, &mut random);
@@ -236,7 +237,7 @@ async fn an_index_kept_by_servers_that_are_killed_finds_what_a_new_one_finds() {
         assert_eq!(seen, expected, "kill {kill}, {path:?}");
         found += usize::from(!seen.0.is_empty());
     }
-    assert!(found > KILLS / 2, "{found}");
+    assert!(found > kills / 2, "{found}");
 }
 
 /// It runs for 20 seconds or two kills; the soak itself is

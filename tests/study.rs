@@ -322,7 +322,7 @@ fn a_study_of_models_compares_views() {
     let alone = text(&dir.write("alone.toml", alone));
     let models = ["--model", "embedded", "--model", &hot, "--model", &alone];
     let arguments = [
-        "study", "--corpus", &corpus, "--holes", "4", "-o", "s", "--json",
+        "study", "--corpus", &corpus, "--holes", "2", "-o", "s", "--json",
     ];
     let study = dir
         .fillrate(&[&arguments[..], &models].concat())
