@@ -472,11 +472,15 @@ const save = () =>
     return (await page.locator(".tab.active.dirty").count()) === 0;
   });
 
+const saved = async (name) => {
+  await save();
+  return file(name);
+};
+
 /** Returns the saved file once its last line begins so: it is empty for a moment while it is written. */
-const saved = (begin = "", name = undefined) =>
+const endingWith = (begin) =>
   until(`the file to end with a line of "${begin}"`, async () => {
-    await save();
-    const text = file(name);
+    const text = await saved();
     return text.trimEnd().split("\n").pop().trim().startsWith(begin) && text;
   });
 
@@ -500,7 +504,7 @@ const steps = {
     seen.ghost = (await ghost.allInnerTexts()).join("").replaceAll("\u00a0", " ");
     await picture("ghost-text");
     await page.keyboard.press("Tab");
-    seen.accepted = await saved("highest");
+    seen.accepted = await endingWith("highest");
     // Retention is measured by such an edit.
     await page.keyboard.press("ArrowLeft");
     await type(", 0");
@@ -513,7 +517,7 @@ const steps = {
     await pause(200);
     await page.keyboard.press("Escape");
     await ghost.first().waitFor({ state: "detached" });
-    seen.dismissed = await saved("lowest");
+    seen.dismissed = await endingWith("lowest");
     await page.keyboard.press("Shift+Home");
     await page.keyboard.press("Backspace");
   },
@@ -556,7 +560,7 @@ const steps = {
     seen.candidates = [first, second];
     await pause(200);
     await page.keyboard.press("Tab");
-    seen.second = await saved("total");
+    seen.second = await endingWith("total");
   },
 
   async "the model picker"() {
@@ -570,7 +574,7 @@ const steps = {
     await ghostAfter("average = ");
     await pause(200);
     await page.keyboard.press("Tab");
-    seen.other = await saved("average");
+    seen.other = await endingWith("average");
   },
 
   async "the explain view"() {
@@ -678,7 +682,7 @@ const steps = {
     await pause(500);
     await picture("cursors");
     await page.keyboard.press("Tab");
-    seen.cursors = await saved("", "cursors.py");
+    seen.cursors = await saved("cursors.py");
     await page.keyboard.press("Escape");
   },
 
@@ -687,12 +691,12 @@ const steps = {
     await ghostAfter("    highest = ");
     await pause(300);
     await page.keyboard.press("Tab");
-    seen.taken = await saved("", "undo.py");
+    seen.taken = await saved("undo.py");
     await pause(700);
     const before = prompts.length;
     await page.keyboard.press("Control+Z");
     await pause(700);
-    seen.undone = await saved("", "undo.py");
+    seen.undone = await saved("undo.py");
     for (let index = 0; index < 3; index += 1) {
       await page.keyboard.press("Backspace");
       await pause(700);
@@ -701,7 +705,7 @@ const steps = {
     // A key that writes is answered.
     await type("y");
     await until("the model to be asked", () => prompts.length > before);
-    seen.taken_back = await saved("", "undo.py");
+    seen.taken_back = await saved("undo.py");
   },
 
   async "brackets that the editor closes"() {
@@ -714,7 +718,7 @@ const steps = {
       await page.keyboard.press("End");
       await page.keyboard.press("Enter");
     }
-    seen.pairs = await saved("", "pairs.py");
+    seen.pairs = await saved("pairs.py");
   },
 
   async "brackets and quotes that the editor closes, in every language"() {
@@ -800,7 +804,7 @@ const steps = {
     await ghostAfter("    highest = ");
     await pause(300);
     await page.keyboard.press("Tab");
-    seen.renamed = await saved("", "after.py");
+    seen.renamed = await saved("after.py");
   },
 
   async "a cell of a notebook"() {
@@ -824,7 +828,7 @@ const steps = {
     await picture("notebook");
     seen.cellPrompt = prompts.at(-1);
     await page.keyboard.press("Tab");
-    seen.notebook = await saved("", "cells.ipynb");
+    seen.notebook = await saved("cells.ipynb");
     seen.cellBar = await spoken();
     await page.keyboard.press("Control+W");
   },
@@ -841,7 +845,7 @@ const steps = {
     await ghost.first().waitFor();
     await pause(200);
     await page.keyboard.press("Tab");
-    seen.byHand = await saved("", "modes.py");
+    seen.byHand = await saved("modes.py");
     await command("Switch Automatic Completions On or Off");
     await until("the bar to say so", async () => !(await isManual()));
     await page.keyboard.press("Enter");
@@ -941,7 +945,7 @@ const steps = {
     }));
     await page.keyboard.press("Shift+Home");
     await page.keyboard.press("Backspace");
-    await saved("", "modes.py");
+    await saved("modes.py");
   },
 
   async "one message for each fault"() {
@@ -971,7 +975,7 @@ const steps = {
     await ghostAfter("average = ");
     await until("the message to go", async () => (await toasts().count()) === 0);
     await page.keyboard.press("Escape");
-    await saved("", "modes.py");
+    await saved("modes.py");
   },
 
   async "a walkthrough leads to a model, and its key"() {
@@ -1005,7 +1009,7 @@ const steps = {
     await ghostAfter("    highest = ");
     await pause(200);
     await page.keyboard.press("Tab");
-    seen.api = await saved("", "api.py");
+    seen.api = await saved("api.py");
   },
 
   async "a model of the same name, and another key"() {
@@ -1032,7 +1036,7 @@ const steps = {
     await page.keyboard.press("Enter");
     await ghostAfter("average = ");
     await page.keyboard.press("Escape");
-    await saved("", "api.py");
+    await saved("api.py");
     await command("Pick Model");
     await listed("pick a model");
     await choose("steady");
@@ -1202,7 +1206,7 @@ const firstSteps = {
     await picture("first-minute");
     await page.keyboard.press("Tab");
     // By default the editor saves by itself and marks nothing as unsaved, so only the file tells.
-    await until("the completion in the file", async () => (await saved("", "open.py")).trimEnd().endsWith(`    total = ${seen.ghost}`));
+    await until("the completion in the file", async () => (await saved("open.py")).trimEnd().endsWith(`    total = ${seen.ghost}`));
     seen.accepted = file("open.py");
     seen.bar = await bar.innerText();
   },
