@@ -73,6 +73,7 @@ const GRAMMAR: Grammar = Grammar {
         nothing: "{}",
         around: ["func(...interface{}) {}(", ")"],
         keeps_function: true,
+        messages,
     },
     assertion: |node, text| match node.kind() {
         "if_statement" => branch(node, text),

@@ -94,6 +94,7 @@ const GRAMMAR: Grammar = Grammar {
         nothing: "{}",
         around: ["java.util.stream.Stream.of(", ");"],
         keeps_function: false,
+        messages,
     },
     assertion: |node, text| match node.kind() {
         "method_invocation" => call(node, text),

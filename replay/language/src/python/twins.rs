@@ -413,6 +413,7 @@ const GRAMMAR: Grammar = Grammar {
         nothing: "pass",
         around: ["(", ",)"],
         keeps_function: false,
+        messages,
     },
     assertion: |node, text| match node.kind() {
         "assert_statement" => assert_statement(node, text).map(|it| roughly(it, node, text)),

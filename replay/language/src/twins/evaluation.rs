@@ -13,6 +13,8 @@ pub(crate) struct Evaluation {
     pub(crate) around: [&'static str; 2],
     /// True if it evaluates the function that asserts, too: where an unused import is an error.
     pub(crate) keeps_function: bool,
+    /// The messages of an assertion, which are not evaluated: they may repeat an answer.
+    pub(crate) messages: for<'t> fn(Node<'t>, &str) -> Vec<Node<'t>>,
 }
 
 /// Values without which the rest of a test may be unable to go on.
@@ -20,19 +22,21 @@ const NOTHING: [&str; 4] = ["None", "nil", "null", "undefined"];
 
 /// Returns the edit after which a statement evaluates what it compares, and asserts nothing; `None`
 /// if it is no statement of its own, waits for a value or counts what it asserts.
+///
+/// It leaves the sources of the values as they are, so that edits of these can be made too.
 pub(super) fn evaluated(assertion: Node<'_>, text: &str, grammar: &Grammar) -> Option<SourceEdit> {
     let evaluation = &grammar.evaluation;
-    let source = |node: Node<'_>| &text[node.byte_range()];
     if assertion.kind() == "if_statement" {
         let condition = assertion.child_by_field_name("condition")?;
         let body = assertion.child_by_field_name("consequence")?;
-        let is_guard = NOTHING.iter().any(|word| has_word(source(condition), word));
+        let condition = &text[condition.byte_range()];
+        let is_guard = NOTHING.iter().any(|word| has_word(condition, word));
         let is_whole = assertion.child_by_field_name("alternative").is_none();
         return (is_whole && !is_guard)
             .then(|| SourceEdit::new(body.byte_range(), evaluation.nothing));
     }
     let (statement, values) = if assertion.kind() == "assert_statement" {
-        (assertion, vec![source(assertion.named_child(0)?)])
+        (assertion, vec![assertion.named_child(0)?])
     } else {
         let statement = assertion
             .parent()
@@ -40,58 +44,66 @@ pub(super) fn evaluated(assertion: Node<'_>, text: &str, grammar: &Grammar) -> O
         (statement, values_of_call(assertion, text, grammar)?)
     };
     let [before, after] = evaluation.around;
-    let written = format!("{before}{}{after}", values.join(", "));
-    Some(SourceEdit::new(statement.byte_range(), &written))
+    let (first, last) = (values.first()?, values.last()?);
+    let mut parts = vec![
+        SourceEdit::new(statement.start_byte()..first.start_byte(), before),
+        SourceEdit::new(last.end_byte()..statement.end_byte(), after),
+    ];
+    for (value, next) in values.iter().zip(&values[1..]) {
+        parts.push(SourceEdit::new(value.end_byte()..next.start_byte(), ", "));
+    }
+    SourceEdit::joined(parts, text)
 }
 
-/// The sources of the arguments of an assertion that is a call or a chain of calls.
-fn values_of_call<'s>(call: Node<'_>, text: &'s str, grammar: &Grammar) -> Option<Vec<&'s str>> {
+/// The values that an assertion compares which is a call or a chain of calls, in their order.
+fn values_of_call<'t>(call: Node<'t>, text: &str, grammar: &Grammar) -> Option<Vec<Node<'t>>> {
     let is_call = |node: &Node<'_>| grammar.calls.contains(&node.kind());
-    let chain = std::iter::successors(Some(call), called);
-    let mut calls: Vec<Node<'_>> = chain.filter(is_call).collect();
-    let before = |call: &Node<'_>| {
+    let calls = std::iter::successors(Some(call), called).filter(is_call);
+    let first = calls.last()?;
+    let before = |call: Node<'_>| {
         let arguments = call.child_by_field_name("arguments")?;
         Some(&text[call.start_byte()..arguments.start_byte()])
     };
     // Snapshots of a file are counted.
-    let function = before(&call)?;
+    let function = before(call)?;
     if ["Snapshot", "resolves", "rejects"]
         .iter()
         .any(|word| function.contains(word))
     {
         return None;
     }
-    let is_assertion = |name: &str| {
-        let mut parts = name.split('.');
-        parts.any(|part| {
-            ["expect", "assert", "Expect", "Assert"]
-                .iter()
-                .any(|word| part.starts_with(word))
-        })
+    let is_assertion = |part: &str| {
+        ["expect", "assert", "Expect", "Assert"]
+            .iter()
+            .any(|word| part.starts_with(word))
     };
-    if calls.len() > 1 && !before(calls.last()?).is_some_and(is_assertion) {
-        return None;
-    }
     let mut values = Vec::new();
+    // Between the first and the last call of a chain are messages and options.
     if grammar.evaluation.keeps_function {
-        calls.truncate(1);
-        values.push(&text[call.child_by_field_name("function")?.byte_range()]);
+        values.push(call.child_by_field_name("function")?);
+    } else if first != call {
+        before(first).filter(|name| name.split('.').any(is_assertion))?;
+        values = arguments(first, text, grammar)?;
     }
-    for call in calls.into_iter().rev() {
-        let arguments = call
-            .child_by_field_name("arguments")
-            .filter(|arguments| arguments.kind().starts_with("argument"))?;
-        for argument in named_children(arguments) {
-            match argument.kind() {
-                // These have no type of their own in Java.
-                "lambda_expression" | "method_reference" => return None,
-                // Messages and options.
-                "comment" | "keyword_argument" | "dictionary_splat" => {}
-                _ => values.push(&text[argument.byte_range()]),
-            }
-        }
-    }
+    values.extend(arguments(call, text, grammar)?);
     (!values.is_empty()).then_some(values)
+}
+
+/// The arguments of a call without its messages and options; `None` if one has no type of its own,
+/// as functions in Java.
+fn arguments<'t>(call: Node<'t>, text: &str, grammar: &Grammar) -> Option<Vec<Node<'t>>> {
+    let list = call
+        .child_by_field_name("arguments")
+        .filter(|list| list.kind().starts_with("argument"))?;
+    let messages = (grammar.evaluation.messages)(call, text);
+    let is_value = |argument: &Node<'_>| {
+        !["comment", "keyword_argument", "dictionary_splat"].contains(&argument.kind())
+            && !messages.contains(argument)
+    };
+    let values: Vec<Node<'t>> = named_children(list).into_iter().filter(is_value).collect();
+    let is_function =
+        |value: &Node<'_>| ["lambda_expression", "method_reference"].contains(&value.kind());
+    (!values.iter().any(is_function)).then_some(values)
 }
 
 /// What a call calls, or what a member is of.

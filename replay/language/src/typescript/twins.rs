@@ -127,6 +127,7 @@ const GRAMMAR: Grammar = Grammar {
         nothing: "{}",
         around: ["void [", "];"],
         keeps_function: false,
+        messages,
     },
     assertion: |node, text| match node.kind() {
         "call_expression" => call(node, text),
