@@ -73,7 +73,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 39;
+const VERSION: u32 = 40;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -929,13 +929,13 @@ fn make_twins(
         }
     }
     let mut tried: Vec<(String, SourceEdit)> = Vec::new();
-    for twin in shared {
-        let key = (twin.twin.path.clone(), twin.twin.edit.clone());
+    for untried in shared {
+        let key = (untried.twin.path.clone(), untried.twin.edit.clone());
         if tried.contains(&key) {
-            maker.share(&twin);
+            maker.share(&untried);
         } else if tried.len() < SHARED_TRIED {
             tried.push(key);
-            maker.try_shared(twin)?;
+            maker.try_shared(&untried)?;
         }
     }
     let plain = maker.plain;
@@ -1047,26 +1047,30 @@ impl TwinMaker<'_> {
         &mut self,
         functions: &[(TestFunction, Vec<String>)],
     ) -> Result<(), VerdictError> {
-        let has_several = |index: &usize| {
+        let leaves_out = |index: &usize| {
             let function = &functions[*index].0;
-            function.file == 0 && function.evaluated.len() > 1
+            let mut edits = function.altered.iter().chain(&function.complements);
+            let is_beside = |edit: &TestEdit| {
+                let mut others = function.evaluated.iter();
+                others.any(|other| other.assertion != edit.assertion)
+            };
+            function.file == 0 && edits.any(is_beside)
         };
-        let several: Vec<usize> = (0..self.tests.len()).filter(has_several).collect();
-        let own = self.tests.clone();
-        for index in &several {
-            let edits = functions[*index]
-                .0
-                .evaluated
-                .iter()
-                .map(|other| &other.edit);
-            self.tests[*index].rename.extend(edits.cloned());
+        let all: Vec<usize> = (0..self.tests.len()).filter(leaves_out).collect();
+        for index in &all {
+            let test = &mut self.tests[*index];
+            test.evaluated.clone_from(&functions[*index].0.evaluated);
+            let edits = test.evaluated.iter().map(|other| other.edit.clone());
+            test.rename.extend(edits);
         }
-        let failing = self.failing(&several)?;
-        self.tests = own;
-        for index in several.into_iter().filter(|index| !failing.contains(index)) {
-            self.tests[index]
-                .evaluated
-                .clone_from(&functions[index].0.evaluated);
+        let failing = self.failing(&all)?;
+        for index in all {
+            let test = &mut self.tests[index];
+            let own = test.rename.len() - test.evaluated.len();
+            test.rename.truncate(own);
+            if failing.contains(&index) {
+                test.evaluated.clear();
+            }
         }
         Ok(())
     }
@@ -1197,8 +1201,8 @@ impl TwinMaker<'_> {
         if lacks_evidence {
             return Ok(());
         }
-        for twin in edits {
-            let test = &mut self.tests[twin.test];
+        for UntriedTwin { test, twin } in edits {
+            let test = &mut self.tests[test];
             let fails = |id: &&String| {
                 // In Go, a panic ends the process, and the tests after it would not run.
                 let result = report.tests.get(*id);
@@ -1207,20 +1211,21 @@ impl TwinMaker<'_> {
                 })
             };
             let failing: BTreeSet<String> = test.inside.iter().filter(fails).cloned().collect();
-            if !are_broken(self.executor, &twin.twin, &failing, &report) {
-                keep(test, &twin.twin, failing);
+            if !are_broken(self.executor, &twin, &failing, &report) {
+                keep(test, &twin, failing);
             }
         }
         Ok(())
     }
 
     /// Runs the reference on all tests with an edit outside of tests, and keeps it if one fails.
-    fn try_shared(&mut self, twin: UntriedTwin) -> Result<(), VerdictError> {
-        if twin.twin.path != self.path && !self.pass_without_messages(&twin.twin.path)? {
+    fn try_shared(&mut self, untried: &UntriedTwin) -> Result<(), VerdictError> {
+        let UntriedTwin { test, twin } = untried;
+        if twin.path != self.path && !self.pass_without_messages(&twin.path)? {
             return Ok(());
         }
         let all: Vec<usize> = (0..self.tests.len()).collect();
-        let result = self.run(&all, &[&twin], &[])?;
+        let result = self.run(&all, &[untried], &[])?;
         let lacks_evidence = self.lacks_evidence(&result)?;
         let report = result.report;
         if !report.collect_errors.is_empty() || lacks_evidence {
@@ -1232,14 +1237,14 @@ impl TwinMaker<'_> {
             .filter(|test| test.outcome.is_failure())
             .map(|test| test.id.clone())
             .collect();
-        let test = &mut self.tests[twin.test];
+        let test = &mut self.tests[*test];
         let own: Vec<&String> = test
             .inside
             .iter()
             .filter(|id| failing.contains(*id))
             .collect();
-        if !own.is_empty() && !are_broken(self.executor, &twin.twin, own, &report) {
-            keep(test, &twin.twin, failing);
+        if !own.is_empty() && !are_broken(self.executor, twin, own, &report) {
+            keep(test, twin, failing);
         }
         Ok(())
     }
