@@ -408,14 +408,14 @@ impl<'t, 'f> CallFrame<'t, 'f> {
                 let is_truth = assertion.is_truth && !self.asks_about(condition);
                 let is_answer = is_truth && sites.is_empty();
                 let answer = complement.clone().filter(|_| is_answer);
-                let is_own = self.caller.is_none() && !assertion.is_stored;
-                let edit = is_own.then(|| evaluated(child, self.text(), self.grammar));
+                let own = self.caller.is_none().then_some(child);
+                let edit = own.and_then(|own| evaluated(own, self.text(), self.grammar));
                 found.push(AssertionEdits {
                     comparison,
                     sites,
                     others: others.map(|edit| (self.file, edit)).chain(answer).collect(),
                     complement: complement.filter(|_| !is_answer),
-                    evaluated: edit.flatten().map(|edit| (child.byte_range(), edit)),
+                    evaluated: edit.map(|edit| (child.byte_range(), edit)),
                 });
             } else if calls < CALLS
                 && self.grammar.calls.contains(&child.kind())
