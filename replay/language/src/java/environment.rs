@@ -16,7 +16,7 @@ use super::pom::{self, MavenBuild, POM};
 use crate::task::sha256_hex;
 
 /// The program that compiles and runs tests, and the class that records lines: their sources,
-/// which every environment has compiled.
+/// which every environment has compiled, in the archive [`driver_archive`].
 pub const DRIVER: [(&str, &str); 9] = [
     ("Driver.java", include_str!("harness/Driver.java")),
     (
@@ -43,6 +43,10 @@ pub const JARS: &str = "jars";
 
 /// The folder of an environment with what is compiled of the unchanged project.
 pub const BUILT: &str = "built";
+
+/// The file of an environment with the loaded classes of JUnit and of the driver, from which the
+/// process of tests starts; see `Driver.java`. Empty if Java can't write it.
+pub const LOADED: &str = "loaded.jsa";
 
 /// All of JUnit 5 in one archive.
 pub const JUNIT: &str = "org.junit.platform:junit-platform-console-standalone:1.9.1";
@@ -122,7 +126,8 @@ impl PackageManager for Jars {
     }
 
     fn is_intact(&self, root: &Path) -> bool {
-        root.join(driver_folder()).is_dir() && root.join(JARS).is_dir() && root.join(BUILT).is_dir()
+        let folders = [JARS, BUILT].map(|name| root.join(name));
+        root.join(driver_archive()).is_file() && folders.iter().all(|folder| folder.is_dir())
     }
 
     fn install(
@@ -177,10 +182,10 @@ impl PackageManager for Jars {
     }
 }
 
-/// The name of the folder of an environment with the compiled driver.
-pub fn driver_folder() -> String {
+/// The name of the archive of an environment with the compiled driver.
+pub fn driver_archive() -> String {
     let texts = DRIVER.map(|(_, text)| text).concat();
-    format!("driver-{}", &sha256_hex(texts.as_bytes())[..16])
+    format!("driver-{}.jar", &sha256_hex(texts.as_bytes())[..16])
 }
 
 /// The folder of the repository with the project, given its `pom.xml` or its `install`.
@@ -278,12 +283,12 @@ fn names_in(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
 /// Compiles the driver and, with it, the unchanged project. The baseline reports a project that
 /// does not compile.
 fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentError> {
-    let driver = root.join(driver_folder());
-    fs::create_dir_all(&driver).map_err(EnvironmentError::io("creating", &driver))?;
+    let classes = root.join("driver");
+    fs::create_dir_all(&classes).map_err(EnvironmentError::io("creating", &classes))?;
     let class_path = format!("{}/{JARS}/*", root.display());
     let mut javac = Command::new(request.interpreter.path.with_file_name("javac"));
     javac.args(["-encoding", "UTF-8", "-nowarn", "-cp", &class_path, "-d"]);
-    javac.arg(&driver);
+    javac.arg(&classes);
     for (name, text) in DRIVER {
         let path = root.join(name);
         fs::write(&path, text).map_err(EnvironmentError::io("writing", &path))?;
@@ -291,6 +296,13 @@ fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentE
     }
     let advice = "name archives of JUnit 5.8 or newer, then run this again";
     programs::run(&mut javac, request.project, advice)?;
+    // An archive, since a folder's classes can't be among those that are loaded at once.
+    let driver = root.join(driver_archive());
+    let mut jar = Command::new(request.interpreter.path.with_file_name("jar"));
+    jar.args(["--create", "--file"]).arg(&driver);
+    jar.arg("-C").arg(&classes).arg(".");
+    programs::run(&mut jar, request.project, CHECK_NETWORK)?;
+    fs::remove_dir_all(&classes).map_err(EnvironmentError::io("removing", &classes))?;
     let packages = request.packages;
     let folder = project_folder(packages.file.as_deref(), packages.install.as_deref());
     let folder = joined_path("", folder).unwrap_or_default();

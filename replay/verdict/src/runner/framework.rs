@@ -130,6 +130,11 @@ pub(super) trait WarmStart {
     fn waits_for_instructions(&self) -> bool {
         false
     }
+
+    /// A file from which every later run starts faster; `None` if there is none.
+    fn start_file(&self, _: &Prepared) -> Option<StartFile> {
+        None
+    }
 }
 
 /// The compiled form of a framework's project.
@@ -179,6 +184,17 @@ pub(crate) enum Readiness {
     Loaded,
     /// The imported, unchanged project and all of its collected tests.
     Collected,
+}
+
+/// A file from which runs start, which a program writes in the sandbox before any code of the
+/// project runs.
+pub(super) struct StartFile {
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+    /// The path inside at which the program writes it.
+    pub(super) written: PathBuf,
+    /// The file on the host from which runs have it; empty if the program can't write one.
+    pub(super) kept: PathBuf,
 }
 
 /// The program of a warm worker.

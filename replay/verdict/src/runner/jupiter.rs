@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use fillrate_language::java::environment::{
-    BUILT, DRIVER, JARS, MAIN_CLASS, also_compiled, driver_folder, project_folder,
+    BUILT, DRIVER, JARS, LOADED, MAIN_CLASS, also_compiled, driver_archive, project_folder,
 };
 use fillrate_sandbox::{Bind, Overlay};
 
 use super::framework::{
-    Compilation, SandboxView, TestFramework, TestIds, UNAVAILABLE_IN_SHARED_PROCESS, WarmStart,
-    environment_binds,
+    Compilation, SandboxView, StartFile, TestFramework, TestIds, UNAVAILABLE_IN_SHARED_PROCESS,
+    WarmStart, environment_binds,
 };
 use super::layout::{REPOSITORY, TRANSFORMED};
 use crate::corpus::Prepared;
@@ -39,7 +39,7 @@ impl TestFramework for Jupiter {
         let packages = &prepared.project.environment;
         let folder = project_folder(packages.file.as_deref(), packages.install.as_deref());
         let java = prepared.environment.interpreter.display().to_string();
-        let class_path = format!("{ENVIRONMENT}/{}:{ENVIRONMENT}/{JARS}/*", driver_folder());
+        let class_path = format!("{ENVIRONMENT}/{}:{ENVIRONMENT}/{JARS}/*", driver_archive());
         let arguments = [
             // It lives for seconds, and leaves no file behind.
             "-XX:+UseSerialGC",
@@ -68,7 +68,13 @@ impl TestFramework for Jupiter {
 
 impl SandboxView for Jupiter {
     fn binds(&self, prepared: &Prepared) -> Vec<Bind> {
-        environment_binds(prepared, ENVIRONMENT, &[JARS, &driver_folder()])
+        let driver = driver_archive();
+        let mut names = vec![JARS, &driver];
+        // It is absent while it is written.
+        if prepared.environment.root.join(LOADED).is_file() {
+            names.push(LOADED);
+        }
+        environment_binds(prepared, ENVIRONMENT, &names)
     }
 
     /// The classes of the unchanged project, over which those of a change are laid. Tests must
@@ -129,6 +135,18 @@ impl TestIds for Jupiter {
 impl WarmStart for Jupiter {
     fn waits_for_instructions(&self) -> bool {
         true
+    }
+
+    fn start_file(&self, prepared: &Prepared) -> Option<StartFile> {
+        let written = PathBuf::from("/tmp").join(LOADED);
+        let (program, mut arguments) = self.command(prepared);
+        arguments.push(format!("--load={}", written.display()));
+        Some(StartFile {
+            program,
+            arguments,
+            written,
+            kept: prepared.environment.root.join(LOADED),
+        })
     }
 }
 

@@ -2,16 +2,17 @@
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use fillrate_language::runner::{DEFAULT_MIN_SHARE, TestSettings};
-use fillrate_language::task::sha256_hex;
+use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_sandbox::{Bind, End, Finished, Job, Limits, Overlay, Replaced};
 
-use super::framework::TestFramework;
+use super::framework::{StartFile, TestFramework};
 use super::frameworks::framework_for;
 use super::harness::{RunInstructions, write_scripts};
 use super::layout::{HARNESS, OUTSIDE_PROJECT, REPOSITORY, TRANSFORMED};
@@ -166,7 +167,33 @@ impl ProjectRunner {
             tests_ended: Arc::default(),
         };
         runner.leave_out(&excluded);
+        runner.write_start_file()?;
         Ok(runner)
+    }
+
+    /// Has the framework write the file from which its runs start, unless it is there.
+    fn write_start_file(&self) -> Result<(), VerdictError> {
+        let missing = |file: &StartFile| !file.kept.is_file();
+        let Some(file) = self.framework.start_file(&self.prepared).filter(missing) else {
+            return Ok(());
+        };
+        let mut job = self.job(file.program, file.arguments, Limits::default());
+        job.collect = vec![file.written.clone()];
+        let mut finished = fillrate_sandbox::run(&job)?;
+        let bytes = finished.collected.remove(&file.written);
+        if bytes.is_none() {
+            let project = &self.prepared.project.name;
+            let end = finished.end;
+            tracing::warn!("{project}: runs of tests start more slowly than they could: {end:?}");
+        }
+        let written = WholeFile::create(&file.kept).and_then(|mut whole| {
+            whole.write_all(&bytes.unwrap_or_default())?;
+            whole.finish()
+        });
+        written.map_err(|source| VerdictError::Cache {
+            path: file.kept,
+            source,
+        })
     }
 
     /// Reports in `ended` the number of tests that have ended in the furthest run.

@@ -457,7 +457,7 @@ final class Sources {
     private static List<String> options(List<Path> classPath, List<Path> jars, Path output) {
         List<Path> seen = new ArrayList<>(classPath);
         seen.addAll(jars);
-        seen.add(Driver.ownFolder());
+        seen.add(Driver.ownArchive());
         // Without a source path and implicit classes, only the named files are compiled.
         return List.of(
                 "-g", "-nowarn", "-parameters", "-encoding", "UTF-8", "-implicit:none",
