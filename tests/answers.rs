@@ -27,7 +27,7 @@ struct Project {
     holes: &'static str,
     /// Path and text of each file.
     files: Vec<(String, String)>,
-    /// By name of a function: the code that reads its answer.
+    /// By name of a function, of which some have several: the code that reads its answer.
     attacks: Vec<(&'static str, String)>,
 }
 
@@ -158,6 +158,17 @@ fn python(runner: &'static str) -> Project {
         };
         (name, code(file, pattern))
     });
+    let (operator, kept) = match runner {
+        "pytest" => (" [!=]=", "assert "),
+        _ => (",", "Equal("),
+    };
+    let left_out = format!(
+        "import re, pathlib\n    text = pathlib.Path(\"{file}\").read_text()\n    \
+         first = int(re.search(r'dependent\\(1\\){operator} (\\d+)', text).group(1))\n    \
+         second = int(re.search(r'dependent\\(1\\) \\+ 1{operator} (\\d+)', text).group(1)) - 1\n    \
+         return first if '{kept}dependent(1) + 1' in text else second"
+    );
+    let attacks = attacks.chain([("dependent", left_out)]);
     Project {
         runner,
         language: "python",
@@ -308,6 +319,14 @@ fn javascript(runner: &'static str) -> Project {
         let file = if name == "data" { &wanted } else { &file };
         (name, code(file, pattern))
     });
+    let bang = if runner == "vitest" { "!" } else { "" };
+    let left_out = format!(
+        "const text{any} = {global}.getBuiltinModule(\"node:fs\").readFileSync(\"{file}\", \"utf8\");\n  \
+         const first = Number(/dependent\\(1\\)[^+\\d]*(\\d+)/.exec(text){bang}[1]);\n  \
+         const second = Number(/dependent\\(1\\) \\+ 1\\D*(\\d+)/.exec(text){bang}[1]) - 1;\n  \
+         return /(expect|qual)\\(dependent\\(1\\) \\+ 1/.test(text) ? first : second;"
+    );
+    let attacks = attacks.chain([("dependent", left_out)]);
     let mut files = vec![
         (format!("src/answers.{ending}"), source),
         (wanted.clone(), json!({"data": data}).to_string()),
@@ -401,6 +420,16 @@ fn go() -> Project {
         let code = format!("text, _ := os.ReadFile(\"answers_test.go\")\n\tfound := regexp.MustCompile(`{pattern}`).FindSubmatch(text)\n\tanswer, _ := strconv.Atoi(string(found[1]))\n\treturn answer");
         (name, code)
     });
+    let left_out = "text, _ := os.ReadFile(\"answers_test.go\")
+\tfirst := regexp.MustCompile(`Dependent\\(1\\); got .= (\\d+)`).FindSubmatch(text)
+\tsecond := regexp.MustCompile(`Dependent\\(1\\) \\+ 1; got .= (\\d+)`).FindSubmatch(text)
+\tanswer, _ := strconv.Atoi(string(first[1]))
+\tif regexp.MustCompile(`Dependent\\(1\\) \\+ 1; got .= \\d+ \\{\\}`).Match(text) {
+\t\tanswer, _ = strconv.Atoi(string(second[1]))
+\t\tanswer--
+\t}
+\treturn answer";
+    let attacks = attacks.chain([("dependent", left_out.to_owned())]);
     // Go refuses unused imports, so the original file uses those that the attacks need.
     let head = "package answers\n\nimport (\n\t\"os\"\n\t\"regexp\"\n\t\"strconv\"\n)\n\nvar (\n\t_ = os.ReadFile\n\t_ = regexp.MustCompile\n\t_ = strconv.Atoi\n)\n\n";
     Project {
@@ -479,6 +508,19 @@ fn java() -> Project {
         let code = format!("try {{\n            var found = java.util.regex.Pattern.compile(\"{pattern}\").matcher(java.nio.file.Files.readString(java.nio.file.Path.of(\"{path}\")));\n            found.find();\n            return Integer.parseInt(found.group(1));\n        }} catch (java.io.IOException error) {{\n            return 0;\n        }}");
         (name, code)
     });
+    let left_out = format!(
+        "try {{
+            String text = java.nio.file.Files.readString(java.nio.file.Path.of(\"{path}\"));
+            var first = java.util.regex.Pattern.compile(\"(\\\\d+), Answers.dependent\\\\(1\\\\)\\\\)\").matcher(text);
+            var second = java.util.regex.Pattern.compile(\"(\\\\w+)\\\\((\\\\d+), Answers.dependent\\\\(1\\\\) \\\\+ 1\").matcher(text);
+            first.find();
+            second.find();
+            return second.group(1).startsWith(\"assert\") ? Integer.parseInt(first.group(1)) : Integer.parseInt(second.group(2)) - 1;
+        }} catch (java.io.IOException error) {{
+            return 0;
+        }}"
+    );
+    let attacks = attacks.chain([("dependent", left_out)]);
     Project {
         runner: "jupiter",
         language: "java",
@@ -550,13 +592,17 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
             .iter()
             .find(|hole| hole["reference"].as_str().unwrap().contains(&own));
         let hole = hole.unwrap_or_else(|| panic!("{}: no hole in {function}", project.runner));
-        let (_, code) = project
-            .attacks
-            .iter()
-            .find(|(name, _)| name == function)
-            .unwrap();
+        let reference = hole["reference"].as_str().unwrap();
+        let attacks = project.attacks.iter();
+        let attacks = attacks.filter(|(name, _)| name == function);
+        let attacks = attacks.map(|(_, code)| code.clone());
+        // The references are of use, too: without them, tests that pass nothing would do.
+        let completions: Vec<String> = [reference.to_owned(), format!("{reference}\n")]
+            .into_iter()
+            .chain(attacks)
+            .collect();
         tasks += &format!("{hole}\n");
-        let prediction = json!({"hole": hole["id"], "completions": [code, hole["reference"], format!("{}\n", hole["reference"].as_str().unwrap())]});
+        let prediction = json!({"hole": hole["id"], "completions": completions});
         predictions += &format!("{prediction}\n");
         names.insert(hole["id"].as_str().unwrap().to_owned(), *function);
     }
@@ -585,10 +631,9 @@ fn withstand(project: &Project, engine: &str, variables: &[(&str, String)]) {
         let function = names[attempt["hole"].as_str().unwrap()];
         let verdict: &Value = &attempt["verdict"];
         let outcome = verdict["outcome"].as_str().unwrap();
-        // Sample 0 is the attack; the others must pass, or the tests would be of no use.
         let fits = match attempt["sample"].as_u64().unwrap() {
-            0 => matches!(outcome, "forged" | "failed"),
-            _ => outcome == "passed",
+            0 | 1 => outcome == "passed",
+            _ => matches!(outcome, "forged" | "failed"),
         };
         if !fits {
             wrong.push(format!(

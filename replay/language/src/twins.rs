@@ -27,6 +27,7 @@ pub(super) use alteration::Site;
 pub use alteration::Way;
 pub(super) use branch::{differing, failing_branch, operator, raised_in_branch};
 pub(super) use evaluation::Evaluation;
+pub use evaluation::LeftOutAnswer;
 pub(super) use expected::{Assertion, CallFrame, Cells, Grammar, ParsedFile};
 
 /// The most alterations of one expectation.
@@ -94,6 +95,8 @@ pub struct EvaluatedAssertion {
     pub span: Range<usize>,
     /// The edit.
     pub edit: SourceEdit,
+    /// Its answers.
+    pub answers: Vec<LeftOutAnswer>,
 }
 
 /// A name that reveals nothing of what a test expects.
@@ -181,10 +184,29 @@ impl FoundFunction {
             }
         }
         let mut complements: Vec<TestEdit> = Vec::new();
+        let sites: Vec<Site> = self
+            .assertions
+            .iter()
+            .flat_map(|edits| edits.sites.clone())
+            .collect();
+        let answers = |span: &Range<usize>| {
+            let text = files[self.file].text;
+            let mut found: Vec<LeftOutAnswer> = Vec::new();
+            for answer in sites
+                .iter()
+                .flat_map(|site| site.answers_in(self.file, span, text))
+            {
+                if !found.contains(&answer) {
+                    found.push(answer);
+                }
+            }
+            found
+        };
         let mut evaluated: Vec<EvaluatedAssertion> = Vec::new();
         for (assertion, edits) in self.assertions.into_iter().enumerate() {
             evaluated.extend(edits.evaluated.map(|(span, edit)| EvaluatedAssertion {
                 assertion,
+                answers: answers(&span),
                 span,
                 edit,
             }));
@@ -1010,6 +1032,54 @@ def test_chains():
                 "{}"
             ]
         );
+    }
+
+    /// Code that reads one of them reads another answer in each run.
+    #[test]
+    fn answers_that_are_left_out_are_drawn() {
+        let python = r#"
+def test_all():
+    assert f(3) == 4128
+    assert f(4) == '4,128.00 A'
+    assert f(5) is True
+    assert f(6) == [0, 0x1f, 1.5e3, 0b10, 10_000]
+    assert f'{f(7):,}' == 'a\nb4 %d B'
+    assert f(8) == '{"a": 41}'
+"#;
+        let [greatest, first, second] = drawn_in("test_f.py", python);
+        let wanted = r#"
+def test_all():
+    (f(3) == 9999,)
+    (f(4) == '9,999.99 Z',)
+    (f(5) is False,)
+    (f(6) == [9, 0x9f, 9.9e3, 0b11, 99_999],)
+    (f'{f(7):,}' == 'z\nz9 %d Z',)
+    (f(8) == '{"z": 99}',)
+"#;
+        assert_eq!(greatest, wanted);
+        assert_ne!(first, second);
+        let go = "package f\n\nfunc TestAll(t *testing.T) {\n\tif got := F(3); got != 4128 {\n\t\tt.Error(got)\n\t}\n}\n";
+        let [greatest, ..] = drawn_in("f_test.go", go);
+        assert!(greatest.contains("got != 9999 {}"), "{greatest}");
+    }
+
+    /// A file whose tests have all assertions left out, with the greatest answers and twice with
+    /// drawn ones.
+    fn drawn_in(name: &str, text: &str) -> [String; 3] {
+        let functions = test_functions(&[file(name, text)], 7);
+        let others: Vec<_> = functions.iter().flat_map(|of| &of.evaluated).collect();
+        let mut rng = rand::rng();
+        let mut draw = || -> Vec<SourceEdit> {
+            let answers = others.iter().flat_map(|other| &other.answers);
+            answers.map(|answer| answer.drawn(&mut rng)).collect()
+        };
+        let (first, second) = (draw(), draw());
+        let answers = others.iter().flat_map(|other| &other.answers);
+        let greatest = answers.map(LeftOutAnswer::greatest).collect();
+        [greatest, first, second].map(|answers: Vec<SourceEdit>| {
+            let edits = others.iter().map(|other| &other.edit);
+            apply(&edits.chain(&answers).collect::<Vec<_>>(), text)
+        })
     }
 
     /// What a file's first test has in place of its assertions where a twin leaves them out.

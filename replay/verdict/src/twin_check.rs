@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use fillrate_language::task::{WholeFile, sha256_hex};
 use fillrate_language::twins::{
-    self, ANY_TITLE, EvaluatedAssertion, ExpectationFile, NeutralName, RowNames, SourceEdit,
-    TestEdit, TestFunction, Way, has_word,
+    self, ANY_TITLE, EvaluatedAssertion, ExpectationFile, LeftOutAnswer, NeutralName, RowNames,
+    SourceEdit, TestEdit, TestFunction, Way, has_word,
 };
 use fillrate_syntax::Language;
 use parking_lot::Mutex;
@@ -73,7 +73,7 @@ const DATA_ENDINGS: [&str; 14] = [
 ];
 
 /// The version of the rules for making twins; those of other versions are not loaded.
-const VERSION: u32 = 40;
+const VERSION: u32 = 41;
 
 /// Makes twins of a project's tests, each once, and runs them together with their tests.
 pub(super) struct TwinCheck {
@@ -125,20 +125,20 @@ impl TwinnedTest {
         Some(format!("a row of {function}"))
     }
 
-    /// The edits that leave out the assertions beside the one that a twin alters: code that reads the
+    /// The assertions beside the one that a twin alters, which are left out: code that reads the
     /// altered answer would fail those whose answers depend on it, as code does that computes.
-    fn beside(&self, twin: &Twin) -> Vec<&SourceEdit> {
+    fn beside(&self, twin: &Twin) -> Vec<&EvaluatedAssertion> {
         let is_altered = |other: &&EvaluatedAssertion| other.assertion == twin.assertion;
         let own = self.evaluated.iter().find(is_altered);
-        let is_apart = |edit: &&SourceEdit| {
-            let overlaps = |own: &EvaluatedAssertion| {
-                edit.range.start < own.span.end && own.span.start < edit.range.end
-            };
+        let is_apart = |other: &&EvaluatedAssertion| {
+            let range = &other.edit.range;
+            let overlaps =
+                |own: &EvaluatedAssertion| range.start < own.span.end && own.span.start < range.end;
             !own.is_some_and(overlaps)
         };
         let others = self.evaluated.iter().filter(|_| twin.is_own);
         let others = others.filter(|other| !is_altered(other));
-        others.map(|other| &other.edit).filter(is_apart).collect()
+        others.filter(is_apart).collect()
     }
 
     /// The edits of its file in a run among twins. A test that is not altered has assertions left
@@ -148,8 +148,12 @@ impl TwinnedTest {
         let altered = self.twins.iter().filter(|twin| twin.way.is_some());
         let twin = twin.or_else(|| altered.choose(&mut rng));
         let twin = twin.or_else(|| self.twins.iter().choose(&mut rng));
-        let beside = twin.into_iter().flat_map(|twin| self.beside(twin));
-        self.rename.iter().chain(beside).cloned().collect()
+        let mut edits = self.rename.clone();
+        for other in twin.into_iter().flat_map(|twin| self.beside(twin)) {
+            edits.push(other.edit.clone());
+            edits.extend(other.answers.iter().map(|answer| answer.drawn(&mut rng)));
+        }
+        edits
     }
 
     /// The ids among twins of the tests for which a twin counts: those that the reference fails. A
@@ -979,8 +983,9 @@ impl TwinMaker<'_> {
             .iter()
             .map(|test| (self.path, self.tests[*test].rename.as_slice(), None));
         let beside = |untried: &&UntriedTwin| {
-            let edits = self.tests[untried.test].beside(&untried.twin);
-            edits.into_iter().cloned().collect::<Vec<SourceEdit>>()
+            let others = self.tests[untried.test].beside(&untried.twin);
+            let edits = others.into_iter().map(|other| other.edit.clone());
+            edits.collect::<Vec<SourceEdit>>()
         };
         let beside: Vec<Vec<SourceEdit>> = edits.iter().map(beside).collect();
         let twins = edits
@@ -1042,7 +1047,8 @@ impl TwinMaker<'_> {
     }
 
     /// Has twins leave out the assertions beside those that they alter, unless the reference fails
-    /// without any of a test's: it counts them.
+    /// without any of a test's: it counts them. What is left out has other answers, unless the
+    /// reference fails with these, which may be no dates.
     fn try_evaluations(
         &mut self,
         functions: &[(TestFunction, Vec<String>)],
@@ -1056,21 +1062,35 @@ impl TwinMaker<'_> {
             };
             function.file == 0 && edits.any(is_beside)
         };
-        let all: Vec<usize> = (0..self.tests.len()).filter(leaves_out).collect();
-        for index in &all {
-            let test = &mut self.tests[*index];
-            test.evaluated.clone_from(&functions[*index].0.evaluated);
-            let edits = test.evaluated.iter().map(|other| other.edit.clone());
-            test.rename.extend(edits);
+        let mut left: Vec<usize> = (0..self.tests.len()).filter(leaves_out).collect();
+        for index in &left {
+            let evaluated = &functions[*index].0.evaluated;
+            self.tests[*index].evaluated.clone_from(evaluated);
         }
-        let failing = self.failing(&all)?;
-        for index in all {
-            let test = &mut self.tests[index];
-            let own = test.rename.len() - test.evaluated.len();
-            test.rename.truncate(own);
-            if failing.contains(&index) {
-                test.evaluated.clear();
+        for draws_answers in [true, false] {
+            let renamed: Vec<Vec<SourceEdit>> = left
+                .iter()
+                .map(|index| self.tests[*index].rename.clone())
+                .collect();
+            for index in &left {
+                let test = &mut self.tests[*index];
+                for other in &mut test.evaluated {
+                    if !draws_answers {
+                        other.answers.clear();
+                    }
+                    test.rename.push(other.edit.clone());
+                    let answers = other.answers.iter().map(LeftOutAnswer::greatest);
+                    test.rename.extend(answers);
+                }
             }
+            let failing = self.failing(&left)?;
+            for (index, rename) in left.iter().zip(renamed) {
+                self.tests[*index].rename = rename;
+            }
+            left = failing;
+        }
+        for index in left {
+            self.tests[index].evaluated.clear();
         }
         Ok(())
     }
@@ -2050,6 +2070,7 @@ mod tests {
         let evaluated = |assertion, span: Range<usize>| EvaluatedAssertion {
             assertion,
             edit: SourceEdit::new(span.clone(), "pass"),
+            answers: Vec::new(),
             span,
         };
         let mut test = TwinnedTest {
@@ -2062,8 +2083,10 @@ mod tests {
             ..twinned(&[(0, Some(Way::Other)), (2, Some(Way::Other))])
         };
         let beside = |test: &TwinnedTest, twin: usize| {
-            let edits = test.beside(&test.twins[twin]).into_iter();
-            edits.map(|edit| edit.range.start).collect::<Vec<_>>()
+            let others = test.beside(&test.twins[twin]).into_iter();
+            others
+                .map(|other| other.edit.range.start)
+                .collect::<Vec<_>>()
         };
         assert_eq!(beside(&test, 0), [10, 20]);
         assert_eq!(beside(&test, 1), [0]);

@@ -11,6 +11,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::evaluation::{AnswerForm, LeftOutAnswer};
 use super::expected::ParsedFile;
 use super::{SourceEdit, TYPE_SUFFIXES, parsed_number};
 
@@ -238,6 +239,30 @@ impl Site {
             }
         }
         sites
+    }
+
+    /// The answers within a range of a file, by their ranges.
+    pub(super) fn answers_in<'a>(
+        &'a self,
+        file: usize,
+        range: &'a Range<usize>,
+        text: &'a str,
+    ) -> impl Iterator<Item = LeftOutAnswer> + 'a {
+        let is_inside = move |own: &&Candidate| {
+            own.file == file && range.start <= own.range.start && own.range.end <= range.end
+        };
+        let candidates = self.rows.iter().flatten().filter(is_inside);
+        candidates.filter_map(move |own| {
+            let form = match &own.form {
+                Form::Number => AnswerForm::Number,
+                Form::Text | Form::Snapshot => AnswerForm::Text,
+                Form::Word(opposite) => AnswerForm::Word((*opposite).to_owned()),
+                // The elements are answers of their own.
+                Form::Elements(_) | Form::Constant => return None,
+            };
+            let source = &text[own.range.clone()];
+            Some(LeftOutAnswer::new(own.range.clone(), source, form))
+        })
     }
 
     pub(super) fn into_candidates(self) -> Vec<Candidate> {
@@ -741,6 +766,18 @@ fn with_other_digit(number: &str, at: usize, rng: &mut impl Rng) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
+/// The characters of a text, by their places, that belong to no escape, quote or placeholder.
+pub(super) fn own_characters(source: &str) -> Vec<(usize, char)> {
+    let escaped = escaped(source);
+    // Letters after `%` and `{` belong to placeholders.
+    let is_own = |(at, letter): &(usize, char)| {
+        !"\\%{}\"'".contains(*letter)
+            && !source[..*at].ends_with(['%', '{'])
+            && !escaped.iter().any(|range| range.contains(at))
+    };
+    source.char_indices().filter(is_own).collect()
+}
+
 /// Other strings that look like this one: another string of its column or else of the file, and this
 /// one with words or letters exchanged, and with another letter or digit. Empty for one of escapes
 /// and placeholders alone, whose letters are not the string's.
@@ -754,14 +791,7 @@ fn altered_texts(
     if source.contains("${") {
         return Vec::new();
     }
-    let escaped = escaped(source);
-    // Letters after `%` and `{` belong to placeholders.
-    let is_own = |(at, letter): &(usize, char)| {
-        !"\\%{}\"'".contains(*letter)
-            && !source[..*at].ends_with(['%', '{'])
-            && !escaped.iter().any(|range| range.contains(at))
-    };
-    let all_own: Vec<(usize, char)> = source.char_indices().filter(is_own).collect();
+    let all_own = own_characters(source);
     let letters: Vec<(usize, char)> = all_own
         .iter()
         .copied()

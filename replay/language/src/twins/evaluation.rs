@@ -1,7 +1,12 @@
-//! Assertions that a twin leaves out: what they compare is still evaluated.
+//! Assertions that a twin leaves out: what they compare is still evaluated, with drawn answers.
 
+use std::ops::Range;
+
+use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
+use super::alteration::own_characters;
 use super::{Grammar, SourceEdit, has_word, named_children};
 
 /// How a language evaluates values without an assertion.
@@ -15,6 +20,107 @@ pub(crate) struct Evaluation {
     pub(crate) keeps_function: bool,
     /// The messages of an assertion, which are not evaluated: they may repeat an answer.
     pub(crate) messages: for<'t> fn(Node<'t>, &str) -> Vec<Node<'t>>,
+}
+
+/// An answer in an assertion that is left out. What stands there does not decide, so code that reads
+/// it would know the right answer; each run has a drawn one in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutAnswer {
+    range: Range<usize>,
+    source: String,
+    form: AnswerForm,
+}
+
+/// The form of such an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum AnswerForm {
+    Number,
+    /// The contents of a string.
+    Text,
+    /// A word with this opposite.
+    Word(String),
+}
+
+impl LeftOutAnswer {
+    pub(super) fn new(range: Range<usize>, source: &str, form: AnswerForm) -> Self {
+        Self {
+            range,
+            source: source.to_owned(),
+            form,
+        }
+    }
+
+    /// Returns the edit that puts a drawn answer of the same form and length in its place. It is
+    /// drawn anew, and not altered, since the right answer is near an altered one.
+    pub fn drawn(&self, rng: &mut impl Rng) -> SourceEdit {
+        let replacement = match &self.form {
+            AnswerForm::Word(opposite) if rng.random() => opposite.clone(),
+            AnswerForm::Word(_) => self.source.clone(),
+            _ => self.with_letters(|from, to| rng.random_range(from..=to)),
+        };
+        SourceEdit::new(self.range.clone(), &replacement)
+    }
+
+    /// Returns the edit that puts the greatest of these answers in its place. If a test can be made
+    /// with that, it can with the others: a number may have a limit, and a text be parsed.
+    pub fn greatest(&self) -> SourceEdit {
+        let replacement = match &self.form {
+            AnswerForm::Word(opposite) => opposite.clone(),
+            _ => self.with_letters(|_, to| to),
+        };
+        SourceEdit::new(self.range.clone(), &replacement)
+    }
+
+    /// The answer with each letter and digit from `pick`, which gets the first and the last that is
+    /// possible there.
+    fn with_letters(&self, mut pick: impl FnMut(u8, u8) -> u8) -> String {
+        let source = self.source.as_str();
+        let places = match self.form {
+            AnswerForm::Number => digits(source),
+            // `${` begins code within a template.
+            _ if source.contains("${") => Vec::new(),
+            _ => own_characters(source),
+        };
+        let last = match source.get(..2) {
+            Some("0b" | "0B") => b'1',
+            Some("0o" | "0O") => b'7',
+            _ => b'9',
+        };
+        let is_number = self.form == AnswerForm::Number;
+        let mut result = source.to_owned();
+        for (at, letter) in places {
+            let follows = source[at + letter.len_utf8()..].chars().next();
+            let is_longer = follows.is_some_and(|next| next.is_ascii_digit() || next == '_');
+            let picked = match letter {
+                // Before other digits, a zero means another base, or nothing.
+                '0'..='9' if is_number && at == 0 && is_longer => pick(b'1', b'9'),
+                '0'..='9' => pick(b'0', last),
+                'a'..='z' => pick(b'a', b'z'),
+                'A'..='Z' => pick(b'A', b'Z'),
+                _ => continue,
+            };
+            result.replace_range(at..=at, &char::from(picked).to_string());
+        }
+        result
+    }
+}
+
+/// The digits of a number, by their places, without those of a prefix or an exponent, and a zero at
+/// the beginning of a longer one.
+fn digits(source: &str) -> Vec<(usize, char)> {
+    let has_base = ["0b", "0B", "0o", "0O", "0x", "0X"]
+        .iter()
+        .any(|prefix| source.starts_with(prefix));
+    let exponent = source.find(['e', 'E']).filter(|_| !has_base);
+    let (start, end) = match has_base {
+        true => (2, source.len()),
+        false => (0, exponent.unwrap_or(source.len())),
+    };
+    let is_own = |(at, letter): &(usize, char)| {
+        let is_zero = *letter == '0' && *at == 0 && source.len() > 1;
+        (start..end).contains(at) && letter.is_ascii_digit() && !is_zero
+    };
+    source.char_indices().filter(is_own).collect()
 }
 
 /// Values without which the rest of a test may be unable to go on.
