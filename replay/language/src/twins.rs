@@ -474,7 +474,7 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
             }
         } else {
             pending.extend(named_children(node));
-            for message in messages(node, text) {
+            for message in messages(node, text).into_iter().chain(logged(node, text)) {
                 blank_message(message, text, &mut bytes);
             }
             if let Some(range) = documentation(node, text) {
@@ -483,6 +483,37 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
         }
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// Beginnings of calls that print or log texts.
+const LOGGING: [&str; 12] = [
+    "LOG.",
+    "System.err.",
+    "System.out.",
+    "console.",
+    "fmt.Print",
+    "log.",
+    "logger.",
+    "logging.",
+    "pprint(",
+    "print(",
+    "t.Log",
+    "warnings.warn(",
+];
+
+/// The texts of a statement that prints or logs them.
+fn logged<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
+    let is_statement = node
+        .parent()
+        .is_some_and(|parent| parent.kind() == "expression_statement");
+    let source = &text[node.byte_range()];
+    let arguments = node.child_by_field_name("arguments");
+    if !is_statement || !LOGGING.iter().any(|start| source.starts_with(start)) {
+        return Vec::new();
+    }
+    let is_text = |argument: &Node<'t>| argument.kind().contains("string");
+    let arguments = arguments.map_or_else(Vec::new, named_children);
+    arguments.into_iter().filter(is_text).collect()
 }
 
 /// Replaces bytes by blanks, apart from line ends, so that every line keeps its number.
@@ -2186,23 +2217,23 @@ func TestRows(t *testing.T) {
                 "t.py",
                 "\"\"\"It is 4127.\"\"\"\nclass TestA:\n    \"\"\"4127 stones.\"\"\"\n    def test_a(self):\n        \
                  assert f(3) == 98, f\"4127, not {got}\"\n        self.assertEqual(f(3), 98, \"is 4127\")\n        \
-                 self.assertTrue(f(3), msg=\"is 4127\")\n        self.fail(\"4127\")\n        with self.subTest(\"is 4127\", stones=4127):\n            pass\n        if f(3) != 98:\n            raise KeyError(\"4127\", 4127)\n",
+                 self.assertTrue(f(3), msg=\"is 4127\")\n        self.fail(\"4127\")\n        print(\"is 4127\", f(98))\n        logging.info(\"4127 %d\", n)\n        with self.subTest(\"is 4127\", stones=4127):\n            pass\n        if f(3) != 98:\n            raise KeyError(\"4127\", 4127)\n",
             ),
             (
                 "f_test.go",
                 "package f\n\nfunc TestA(t *testing.T) {\n\tif got := F(3); got != 98 {\n\t\t\
-                 t.Errorf(\"F(3) = %5d, want 4127 or %d\", got, 4127)\n\t}\n}\n",
+                 t.Errorf(\"F(3) = %5d, want 4127 or %d\", got, 4127)\n\t}\n\tfmt.Println(\"4127\")\n\tlog.Printf(\"4127 %d\", n)\n}\n",
             ),
             (
                 "f.test.ts",
                 "it(\"a\", () => {\n  assert.equal(f(3), 98, \"is 4127\");\n  expect(f(3), `is 4127`).toBe(98);\n  \
-                 if (f(3) !== 98) throw new Error(\"4127\" + f(3));\n});\n",
+                 if (f(3) !== 98) throw new Error(\"4127\" + f(3));\n  console.log(`is 4127`);\n});\n",
             ),
             (
                 "FTest.java",
                 "class FTest {\n    @Test @DisplayName(\"gives 4127\") void a() {\n        \
                  assertEquals(98, f(3), \"is 4127\");\n        assertEquals(98, f(3), () -> \"is 4127\");\n        \
-                 fail(\"4127\");\n    }\n    @ParameterizedTest(name = \"{0} gives 4127\") void b() {\n    }\n}\n",
+                 fail(\"4127\");\n        System.out.println(\"4127\");\n    }\n    @ParameterizedTest(name = \"{0} gives 4127\") void b() {\n    }\n}\n",
             ),
         ] {
             let blanked = blank(path, text);
