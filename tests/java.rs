@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use fillrate_language::java::environment::{DRIVER, MAIN_CLASS, driver_archive};
+use fillrate_language::java::environment::{MAIN_CLASS, driver_archive, driver_commands};
 use fillrate_language::task::{Hole, HoleKind};
 use fillrate_sandbox::Replaced;
 use serde_json::{Value, json};
@@ -641,21 +641,9 @@ fn environment_of(junit: &Repository, dir: &TestDir, project: &Path) -> PathBuf 
     let jar = format!("{name}-1.9.1.jar");
     let path = Path::new(&junit.folder).join(format!("org/junit/platform/{name}/1.9.1/{jar}"));
     fs::copy(path, root.join("jars").join(&jar)).unwrap();
-    let mut javac = Command::new("javac");
-    javac
-        .args(["-nowarn", "-cp"])
-        .arg(root.join("jars").join(&jar));
-    let classes = dir.path("driver");
-    javac.arg("-d").arg(&classes);
-    for (name, text) in DRIVER {
-        javac.arg(dir.write(name, text));
+    for mut command in driver_commands(Path::new("java"), &root).unwrap() {
+        assert!(command.status().unwrap().success());
     }
-    assert!(javac.status().unwrap().success());
-    let mut jar = Command::new("jar");
-    jar.args(["--create", "--file"])
-        .arg(root.join(driver_archive()));
-    jar.arg("-C").arg(&classes).arg(".");
-    assert!(jar.status().unwrap().success());
     prepare(&root, project);
     root
 }

@@ -280,29 +280,41 @@ fn names_in(folder: &Path) -> Result<Vec<String>, EnvironmentError> {
     Ok(names)
 }
 
-/// Compiles the driver and, with it, the unchanged project. The baseline reports a project that
-/// does not compile.
-fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentError> {
+/// Writes the driver's sources into an environment, and returns the commands that make
+/// [`driver_archive`] of them, in their order. `java` is the interpreter, beside which the JDK has
+/// its other programs.
+///
+/// # Errors
+/// The environment can't be written to.
+pub fn driver_commands(java: &Path, root: &Path) -> Result<[Command; 2], EnvironmentError> {
     let classes = root.join("driver");
-    fs::create_dir_all(&classes).map_err(EnvironmentError::io("creating", &classes))?;
-    let class_path = format!("{}/{JARS}/*", root.display());
-    let mut javac = Command::new(request.interpreter.path.with_file_name("javac"));
-    javac.args(["-encoding", "UTF-8", "-nowarn", "-cp", &class_path, "-d"]);
-    javac.arg(&classes);
+    let mut javac = Command::new(java.with_file_name("javac"));
+    javac.args(["-encoding", "UTF-8", "-nowarn", "-cp"]);
+    javac.arg(format!("{}/{JARS}/*", root.display()));
+    javac.arg("-d").arg(&classes);
     for (name, text) in DRIVER {
         let path = root.join(name);
         fs::write(&path, text).map_err(EnvironmentError::io("writing", &path))?;
         javac.arg(path);
     }
-    let advice = "name archives of JUnit 5.8 or newer, then run this again";
-    programs::run(&mut javac, request.project, advice)?;
-    // An archive, since a folder's classes can't be among those that are loaded at once.
-    let driver = root.join(driver_archive());
-    let mut jar = Command::new(request.interpreter.path.with_file_name("jar"));
-    jar.args(["--create", "--file"]).arg(&driver);
+    // Classes in a folder can't be among those that are loaded at once.
+    let mut jar = Command::new(java.with_file_name("jar"));
+    jar.arg("--create")
+        .arg("--file")
+        .arg(root.join(driver_archive()));
     jar.arg("-C").arg(&classes).arg(".");
-    programs::run(&mut jar, request.project, CHECK_NETWORK)?;
-    fs::remove_dir_all(&classes).map_err(EnvironmentError::io("removing", &classes))?;
+    Ok([javac, jar])
+}
+
+/// Compiles the driver and, with it, the unchanged project. The baseline reports a project that
+/// does not compile.
+fn compile(request: &InstallRequest<'_>, root: &Path) -> Result<(), EnvironmentError> {
+    let advice = "name archives of JUnit 5.8 or newer, then run this again";
+    for mut command in driver_commands(&request.interpreter.path, root)? {
+        programs::run(&mut command, request.project, advice)?;
+    }
+    let class_path = format!("{}/{JARS}/*", root.display());
+    let driver = root.join(driver_archive());
     let packages = request.packages;
     let folder = project_folder(packages.file.as_deref(), packages.install.as_deref());
     let folder = joined_path("", folder).unwrap_or_default();
