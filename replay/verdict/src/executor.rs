@@ -15,7 +15,7 @@ use super::evidence::Rules;
 use super::judged_code::FileContents;
 use super::outcome::Verdict;
 use super::runner::{
-    ProjectRunner, Readiness, TestRun, TestRunResult, Version, VersionsRun, WarmWorkers,
+    ProjectRunner, Readiness, SLOW_START, TestRun, TestRunResult, Version, VersionsRun, WarmWorkers,
 };
 use super::selection::{self, TestSelection};
 
@@ -74,7 +74,8 @@ impl Executor {
             };
             format!("{what} failed, and {instead}, which takes longer: {reason}")
         });
-        others.chain(compiling).collect()
+        let starting = self.runner.starts_slowly().then(|| SLOW_START.to_owned());
+        others.chain(compiling).chain(starting).collect()
     }
 
     fn record_slow_path(&self, what: &'static str, reason: &dyn Display) {

@@ -22,7 +22,7 @@ mod warm;
 
 pub(super) use framework::{FAILED_STATUS, LoadedCode, Readiness};
 pub(super) use harness::write_scripts;
-pub(super) use project::{ProjectRunner, TestRun, TestRunResult};
+pub(super) use project::{ProjectRunner, SLOW_START, TestRun, TestRunResult};
 pub use pytest::PYTEST_PLUGIN;
 pub(super) use warm::versions::{Version, VersionsRun};
 pub(super) use warm::{WarmWorkers, ask};

@@ -41,6 +41,10 @@ pub(crate) struct ProjectRunner {
     tests_ended: Arc<AtomicUsize>,
 }
 
+/// What an empty file to start from means.
+pub(crate) const SLOW_START: &str =
+    "loading what runs tests once failed, and every run loads it, which takes longer";
+
 /// Text in the lines of a report that say how a test ended.
 const TEST_MARK: &str = "\"event\":\"test\",";
 
@@ -184,7 +188,7 @@ impl ProjectRunner {
         if bytes.is_none() {
             let project = &self.prepared.project.name;
             let end = finished.end;
-            tracing::warn!("{project}: runs of tests start more slowly than they could: {end:?}");
+            tracing::warn!("{project}: {SLOW_START}: {end}");
         }
         let written = WholeFile::create(&file.kept).and_then(|mut whole| {
             whole.write_all(&bytes.unwrap_or_default())?;
@@ -194,6 +198,14 @@ impl ProjectRunner {
             path: file.kept,
             source,
         })
+    }
+
+    /// True if the framework can't write the file from which its runs start.
+    pub(crate) fn starts_slowly(&self) -> bool {
+        let is_empty = |file: StartFile| file.kept.metadata().is_ok_and(|kept| kept.len() == 0);
+        self.framework
+            .start_file(&self.prepared)
+            .is_some_and(is_empty)
     }
 
     /// Reports in `ended` the number of tests that have ended in the furthest run.
