@@ -607,23 +607,14 @@ fn altered_numbers(
     column: &[&str],
     rng: &mut impl Rng,
 ) -> Vec<(Way, String)> {
-    if let Some((prefix, digits)) = source.split_at_checked(2) {
-        let base = match prefix.to_ascii_lowercase().as_str() {
-            "0x" => 16,
-            "0o" => 8,
-            "0b" => 2,
-            _ => 10,
-        };
-        if base != 10 {
-            let altered = altered_in_base(digits, base, rng);
-            let altered = altered.map(|digits| (Way::Anywhere, format!("{prefix}{digits}")));
-            return altered.into_iter().collect();
-        }
+    let (range, base) = digits_of(source);
+    let [prefix, plain, suffix] =
+        [0..range.start, range.clone(), range.end..source.len()].map(|part| &source[part]);
+    if base != 10 {
+        let altered = altered_in_base(plain, base, rng);
+        let altered = altered.map(|digits| (Way::Anywhere, format!("{prefix}{digits}")));
+        return altered.into_iter().collect();
     }
-    // The exponent and the suffix for its type are unchanged.
-    let plain = source.trim_end_matches(TYPE_SUFFIXES);
-    let plain = &plain[..plain.find(['e', 'E']).unwrap_or(plain.len())];
-    let suffix = &source[plain.len()..];
     let is_plain = |number: &str| {
         number.starts_with(|digit: char| digit.is_ascii_digit())
             && number
@@ -664,6 +655,21 @@ fn altered_numbers(
     all.into_iter()
         .map(|(way, number)| (way, number + suffix))
         .collect()
+}
+
+/// The range of a number's digits, and their base: without the prefix of the base, an exponent and
+/// the suffix for its type.
+pub(super) fn digits_of(source: &str) -> (Range<usize>, u32) {
+    let base = match source.get(..2) {
+        Some("0x" | "0X") => 16,
+        Some("0o" | "0O") => 8,
+        Some("0b" | "0B") => 2,
+        _ => {
+            let plain = source.trim_end_matches(TYPE_SUFFIXES);
+            return (0..plain.find(['e', 'E']).unwrap_or(plain.len()), 10);
+        }
+    };
+    (2..source.len(), base)
 }
 
 /// True for an integer with a leading zero, which is octal in some languages and an error in others.

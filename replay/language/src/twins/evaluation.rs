@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 use tree_sitter::Node;
 
-use super::alteration::own_characters;
+use super::alteration::{digits_of, own_characters};
 use super::{Grammar, SourceEdit, has_word, named_children};
 
 /// How a language evaluates values without an assertion.
@@ -61,8 +61,9 @@ impl LeftOutAnswer {
         SourceEdit::new(self.range.clone(), &replacement)
     }
 
-    /// Returns the edit that puts the greatest of these answers in its place. If a test can be made
-    /// with that, it can with the others: a number may have a limit, and a text be parsed.
+    /// Returns the edit that puts the greatest of these answers in its place. A test that can be made
+    /// with that can nearly always be with others. Otherwise the reference fails, too, and the run
+    /// proves nothing.
     pub fn greatest(&self) -> SourceEdit {
         let replacement = match &self.form {
             AnswerForm::Word(opposite) => opposite.clone(),
@@ -75,52 +76,41 @@ impl LeftOutAnswer {
     /// possible there.
     fn with_letters(&self, mut pick: impl FnMut(u8, u8) -> u8) -> String {
         let source = self.source.as_str();
-        let places = match self.form {
-            AnswerForm::Number => digits(source),
-            // `${` begins code within a template.
-            _ if source.contains("${") => Vec::new(),
-            _ => own_characters(source),
-        };
-        let last = match source.get(..2) {
-            Some("0b" | "0B") => b'1',
-            Some("0o" | "0O") => b'7',
-            _ => b'9',
-        };
         let is_number = self.form == AnswerForm::Number;
+        let (range, base) = match is_number {
+            true => digits_of(source),
+            false => (0..source.len(), 10),
+        };
+        let is_digit = |(at, letter): &(usize, char)| range.contains(at) && letter.is_digit(base);
+        let places: Vec<(usize, char)> = match is_number {
+            true => source.char_indices().filter(is_digit).collect(),
+            // `${` begins code within a template.
+            false if source.contains("${") => Vec::new(),
+            false => own_characters(source),
+        };
+        let [last_digit, last_letter] = match base {
+            2 => [b'1', b'z'],
+            8 => [b'7', b'z'],
+            16 => [b'9', b'f'],
+            _ => [b'9', b'z'],
+        };
+        let follows = |at: usize| {
+            source[at + 1..].starts_with(|next: char| next == '_' || next.is_ascii_digit())
+        };
         let mut result = source.to_owned();
         for (at, letter) in places {
-            let follows = source[at + letter.len_utf8()..].chars().next();
-            let is_longer = follows.is_some_and(|next| next.is_ascii_digit() || next == '_');
             let picked = match letter {
-                // Before other digits, a zero means another base, or nothing.
-                '0'..='9' if is_number && at == 0 && is_longer => pick(b'1', b'9'),
-                '0'..='9' => pick(b'0', last),
-                'a'..='z' => pick(b'a', b'z'),
-                'A'..='Z' => pick(b'A', b'Z'),
+                // A zero in front means another base, and one before a point or alone is any digit.
+                '0'..='9' if is_number && at == 0 && follows(at) => pick(b'1', b'9'),
+                '0'..='9' => pick(b'0', last_digit),
+                'a'..='z' => pick(b'a', last_letter),
+                'A'..='Z' => pick(b'A', last_letter.to_ascii_uppercase()),
                 _ => continue,
             };
             result.replace_range(at..=at, &char::from(picked).to_string());
         }
         result
     }
-}
-
-/// The digits of a number, by their places, without those of a prefix or an exponent, and a zero at
-/// the beginning of a longer one.
-fn digits(source: &str) -> Vec<(usize, char)> {
-    let has_base = ["0b", "0B", "0o", "0O", "0x", "0X"]
-        .iter()
-        .any(|prefix| source.starts_with(prefix));
-    let exponent = source.find(['e', 'E']).filter(|_| !has_base);
-    let (start, end) = match has_base {
-        true => (2, source.len()),
-        false => (0, exponent.unwrap_or(source.len())),
-    };
-    let is_own = |(at, letter): &(usize, char)| {
-        let is_zero = *letter == '0' && *at == 0 && source.len() > 1;
-        (start..end).contains(at) && letter.is_ascii_digit() && !is_zero
-    };
-    source.char_indices().filter(is_own).collect()
 }
 
 /// Values without which the rest of a test may be unable to go on.
