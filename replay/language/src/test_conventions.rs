@@ -24,6 +24,8 @@ pub struct TestConventions {
     pub(crate) collect_tests: TestCollector,
     /// Returns the parts of a node that only say why a test fails, or what it is about.
     pub(crate) messages: for<'t> fn(Node<'t>, &str) -> Vec<Node<'t>>,
+    /// Beginnings of calls that print or log texts.
+    pub(crate) logging: &'static [&'static str],
     /// Returns a file of tests in which values are compared by their contents, whatever their
     /// classes say; `None` if it compares none whose class could say something else.
     pub(crate) with_plain_comparisons: fn(&'static Language, &str) -> Option<String>,

@@ -450,7 +450,7 @@ fn is_directive(line: &str, number: usize) -> bool {
 /// messages, in which an expectation may be written once more.
 pub fn without_comments(language: &'static Language, text: &str) -> String {
     let tree = language.parse(text);
-    let messages = LanguageSupport::for_language(language).tests.messages;
+    let conventions = LanguageSupport::for_language(language).tests;
     let mut bytes = text.as_bytes().to_vec();
     let mut pending = vec![tree.root_node()];
     while let Some(node) = pending.pop() {
@@ -474,7 +474,8 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
             }
         } else {
             pending.extend(named_children(node));
-            for message in messages(node, text).into_iter().chain(logged(node, text)) {
+            let logged = logged(node, text, conventions.logging);
+            for message in (conventions.messages)(node, text).into_iter().chain(logged) {
                 blank_message(message, text, &mut bytes);
             }
             if let Some(range) = documentation(node, text) {
@@ -485,30 +486,14 @@ pub fn without_comments(language: &'static Language, text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// Beginnings of calls that print or log texts.
-const LOGGING: [&str; 12] = [
-    "LOG.",
-    "System.err.",
-    "System.out.",
-    "console.",
-    "fmt.Print",
-    "log.",
-    "logger.",
-    "logging.",
-    "pprint(",
-    "print(",
-    "t.Log",
-    "warnings.warn(",
-];
-
-/// The texts of a statement that prints or logs them.
-fn logged<'t>(node: Node<'t>, text: &str) -> Vec<Node<'t>> {
+/// The texts of a statement that prints or logs them, by a call that begins with one of these.
+fn logged<'t>(node: Node<'t>, text: &str, calls: &[&str]) -> Vec<Node<'t>> {
     let is_statement = node
         .parent()
         .is_some_and(|parent| parent.kind() == "expression_statement");
     let source = &text[node.byte_range()];
     let arguments = node.child_by_field_name("arguments");
-    if !is_statement || !LOGGING.iter().any(|start| source.starts_with(start)) {
+    if !is_statement || !calls.iter().any(|start| source.starts_with(start)) {
         return Vec::new();
     }
     let is_text = |argument: &Node<'t>| argument.kind().contains("string");

@@ -13,6 +13,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     test_in: |_, _| None,
     collect_tests: |_, _, _, _| {},
     messages: |_, _| Vec::new(),
+    logging: &[],
     with_plain_comparisons: |_, _| None,
     file_name: |_, stem, digest| format!("Added{stem}{digest}Tests.cs"),
     recompiled: str::to_owned,

@@ -17,6 +17,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     test_in,
     collect_tests,
     messages,
+    logging: &["fmt.Print", "log."],
     with_plain_comparisons: |_, _| None,
     file_name: |_, stem, digest| format!("added_{stem}_{digest}_test.go"),
     recompiled: str::to_owned,

@@ -17,6 +17,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     test_in,
     collect_tests,
     messages,
+    logging: &["System.out.", "System.err.", "logger.", "log.", "LOG."],
     with_plain_comparisons: |_, _| None,
     file_name: |_, stem, digest| format!("Added{stem}{digest}Test.java"),
     recompiled: str::to_owned,

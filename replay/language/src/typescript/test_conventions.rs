@@ -18,6 +18,7 @@ pub(super) static CONVENTIONS: TestConventions = TestConventions {
     test_in,
     collect_tests,
     messages,
+    logging: &["console."],
     with_plain_comparisons,
     file_name,
     recompiled: str::to_owned,
