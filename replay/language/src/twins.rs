@@ -184,32 +184,25 @@ impl FoundFunction {
             }
         }
         let mut complements: Vec<TestEdit> = Vec::new();
-        let sites: Vec<Site> = self
-            .assertions
-            .iter()
-            .flat_map(|edits| edits.sites.clone())
-            .collect();
-        let answers = |span: &Range<usize>| {
+        // Its answers may be in the sites of another assertion, which it was joined with.
+        let sites = || self.assertions.iter().flat_map(|edits| &edits.sites);
+        let answers = |span: &Range<usize>| -> Vec<LeftOutAnswer> {
             let text = files[self.file].text;
-            let mut found: Vec<LeftOutAnswer> = Vec::new();
-            for answer in sites
-                .iter()
-                .flat_map(|site| site.answers_in(self.file, span, text))
-            {
-                if !found.contains(&answer) {
-                    found.push(answer);
-                }
-            }
-            found
+            let found = sites().flat_map(|site| site.answers_in(self.file, span, text));
+            found.collect()
         };
-        let mut evaluated: Vec<EvaluatedAssertion> = Vec::new();
-        for (assertion, edits) in self.assertions.into_iter().enumerate() {
-            evaluated.extend(edits.evaluated.map(|(span, edit)| EvaluatedAssertion {
+        let evaluated = self.assertions.iter().enumerate();
+        let evaluated = evaluated.filter_map(|(assertion, edits)| {
+            let (span, edit) = edits.evaluated.clone()?;
+            Some(EvaluatedAssertion {
                 assertion,
                 answers: answers(&span),
                 span,
                 edit,
-            }));
+            })
+        });
+        let evaluated = evaluated.collect();
+        for (assertion, edits) in self.assertions.into_iter().enumerate() {
             complements.extend(edits.complement.map(|(file, edit)| TestEdit {
                 assertion,
                 file,
@@ -319,14 +312,21 @@ impl SourceEdit {
     }
 }
 
-/// The text with these edits made. Of two that overlap, the later one is left out.
+/// The text with these edits made. Of two that overlap, the one that was given later is left out.
 pub fn apply(edits: &[&SourceEdit], text: &str) -> String {
     let single = |edit: &&SourceEdit| match edit.parts.is_empty() {
         true => vec![(*edit).clone()],
         false => edit.parts.clone(),
     };
-    let mut sorted: Vec<SourceEdit> = edits.iter().flat_map(single).collect();
-    sorted.sort_by_key(|edit| edit.range.start);
+    let mut sorted: Vec<SourceEdit> = Vec::new();
+    for edit in edits.iter().flat_map(single) {
+        let at = sorted.partition_point(|other| other.range.start <= edit.range.start);
+        let overlaps =
+            |other: Option<&SourceEdit>| other.is_some_and(|other| other.overlaps(&edit));
+        if !overlaps(sorted[..at].last()) && !overlaps(sorted.get(at)) {
+            sorted.insert(at, edit);
+        }
+    }
     apply_within(&sorted, text, 0..text.len())
 }
 
@@ -1061,6 +1061,7 @@ def test_all():
     assert f(6) == [0, 0x1f, 1.5e3, 0b10, 10_000]
     assert f'{f(7):,}' == 'a\nb4 %d B'
     assert f(8) == '{"a": 41}'
+    assert f(9) == 0xff
 "#;
         let [greatest, first, second] = drawn_in("test_f.py", python);
         let wanted = r#"
@@ -1071,12 +1072,46 @@ def test_all():
     (f(6) == [9, 0x9f, 9.9e3, 0b11, 99_999],)
     (f'{f(7):,}' == 'z\nz9 %d Z',)
     (f(8) == '{"z": 99}',)
+    (f(9) == 0xff,)
 "#;
         assert_eq!(greatest, wanted);
         assert_ne!(first, second);
         let go = "package f\n\nfunc TestAll(t *testing.T) {\n\tif got := F(3); got != 4128 {\n\t\tt.Error(got)\n\t}\n}\n";
         let [greatest, ..] = drawn_in("f_test.go", go);
         assert!(greatest.contains("got != 9999 {}"), "{greatest}");
+    }
+
+    /// Two assertions with one answer are altered together. The one that is left out must not say
+    /// whether the other one is altered.
+    #[test]
+    fn an_answer_that_is_left_out_is_drawn_in_altered_runs_too() {
+        for answer in ["4127", "'tons'", "['tons', 'more']", "[4127, 6]"] {
+            let text = format!(
+                "def test_both():\n    assert f(3) == {answer}\n    got = f(3)\n    assert {answer} == got\n"
+            );
+            let functions = test_functions(&[file("test_f.py", &text)], 7);
+            let [function] = &functions[..] else {
+                panic!("{functions:?}");
+            };
+            for twin in &function.altered {
+                let others = function.evaluated.iter();
+                for other in others.filter(|other| other.assertion != twin.assertion) {
+                    let greatest: Vec<_> =
+                        other.answers.iter().map(LeftOutAnswer::greatest).collect();
+                    let mut edits = vec![&other.edit];
+                    edits.extend(&greatest);
+                    let unaltered = apply(&edits, &text);
+                    edits.push(&twin.edit);
+                    let altered = apply(&edits, &text);
+                    let lines = |text: &str| -> Vec<String> {
+                        let lines = text.lines().filter(|line| line.ends_with(",)"));
+                        lines.map(str::to_owned).collect()
+                    };
+                    assert_eq!(lines(&altered), lines(&unaltered), "{altered}");
+                    assert_ne!(altered, unaltered);
+                }
+            }
+        }
     }
 
     /// A file whose tests have all assertions left out, with the greatest answers and twice with

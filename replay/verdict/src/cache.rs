@@ -8,7 +8,7 @@ use super::outcome::{Outcome, Verdict};
 
 /// The version of the rules for verdicts and of the keys of changes; verdicts of other versions
 /// are not loaded.
-const VERSION: u32 = 24;
+const VERSION: u32 = 25;
 
 /// Cached verdicts on one project, its environment and its test configuration included.
 #[derive(Debug)]
